@@ -12,6 +12,7 @@ const VENDORS = {
   "providers/cards": ["stripe"],
   "providers/mailer": ["nodemailer", "smtp-server", "postal-mime", "ipaddr.js"],
   "providers/dns": ["dns-packet", "tldts", "ipaddr.js", "zod"],
+  "providers/voice": ["zod"],
   "providers/places": ["zod", "fastest-levenshtein"],
   "providers/carrier": ["zod"],
   "providers/boxhost": ["zod"],

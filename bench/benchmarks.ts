@@ -2,6 +2,7 @@
 import { audit } from "./audit/benchmark.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { boxes } from "./boxes/benchmark.ts"
+import { calls } from "./calls/benchmark.ts"
 import { catchUp } from "./catch-up/benchmark.ts"
 import { charges } from "./charges/benchmark.ts"
 import { code } from "./code/benchmark.ts"
@@ -43,6 +44,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   names,
   recordings,
   webhooks,
+  calls,
   growthHistory,
   growthCallers,
   growthCompanies,

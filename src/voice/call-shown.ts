@@ -1,4 +1,5 @@
-/** A call as operators see it, and the carrier that they say what happens by. */
+/** A call as operators see it, and the carrier by which they say what happens to it. */
+import type { VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import { minutesOf } from "../../domain/voice/call-minutes.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
@@ -6,10 +7,13 @@ import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
 import { readCall } from "./find-call.ts"
 
-/** The built-in carrier. @throws OperatorRefused where a real one serves this installation */
-export function simulatedCarrier({ simulatedVoice }: Ports) {
-  if (simulatedVoice !== null) return simulatedVoice
-  throw new OperatorRefused("conflict", "A real carrier serves this installation: call the number.")
+/** The built-in carrier, where it has a call. @throws OperatorRefused where a real one does */
+export async function simulatedCarrier({ simulatedVoice }: Ports, caller: VoiceLeg) {
+  if (await simulatedVoice.has(caller)) return simulatedVoice
+  throw new OperatorRefused(
+    "conflict",
+    "A real carrier has this call: people say what happens to it.",
+  )
 }
 
 const legState = ({ answeredAt, askedUntil, isDropped, goneAt }: Live["legs"][number]) => {

@@ -2,6 +2,7 @@
  * What the carrier says of calls, as commands. It may say it twice, late and in another order: ids derive from
  * the carrier's own names, and the call's table takes what fits.
  */
+import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { knownInTime } from "../../adapters/providers/outside.ts"
 import type { LegNamed, VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
@@ -25,19 +26,25 @@ declare module "../frame/counts.ts" {
 }
 
 /** A number that was bought a moment ago is waited for so long. */
-const CATCH_UP_MS = 2_000
+const CATCH_UP_MS = 1_500
 
 /** The id of a call, by what the carrier calls the caller's leg. */
 export const callIdOf = (ref: string): CallId => derivedId("call", "voice", ref)
 
-/** Who holds a number, by everything that is stored; null where nobody here does. */
+/**
+ * Who holds a number, by everything that is stored; null where nobody here does.
+ *
+ * @throws Unavailable where that is not known in time
+ */
 export async function holderOf(
   ports: Ports,
   number: string,
 ): Promise<{ readonly companyId: CompanyId; readonly numberId: NumberId } | null> {
   let found = await holderOfCalled(ports.readAll, number)
   if (found === null) {
-    await ports.projector.waitFor(await ports.store.head(), CATCH_UP_MS, ["calls"])
+    const isThere = await ports.projector.waitFor(await ports.store.head(), CATCH_UP_MS, ["calls"])
+    // Nobody's number would be turned away: who does not know yet says so.
+    if (!isThere) throw new Unavailable("the read model of calls does not catch up")
     found = await holderOfCalled(ports.readAll, number)
   }
   return found === null ? null : { companyId: found.company_id, numberId: found.number_id }
@@ -60,7 +67,7 @@ async function legOf(
 /**
  * Takes in what the carrier says; the call that it is about, null where it is nobody's of this installation.
  *
- * @throws what the writer throws where it is not known to be stored: the carrier says it again
+ * @throws Unavailable, and what the writer throws where it is not known to be stored: the carrier says it again
  */
 export async function receiveCallEvent(
   ports: Ports,
@@ -107,6 +114,8 @@ async function withOpening(
 
 function commandOf(event: OfLeg, callId: CallId, leg: number, ref: string | null): CallCommand {
   switch (event.is) {
+    case "leg_placed":
+      return { type: "PlaceLeg", callId, leg, ref: event.ref }
     case "leg_open":
       return { type: "OpenLeg", callId, leg, answeredAt: event.answeredAt, ref }
     case "digits":

@@ -12,6 +12,7 @@ import { callMinute } from "./reactions/call-minute.ts"
 import { callTimer, callWatch } from "./reactions/call-timer.ts"
 import { freeCallSlot } from "./reactions/free-call-slot.ts"
 import { reconciledCall } from "./reconciled-call.ts"
+import { telnyxCalls } from "./webhooks/telnyx-calls.ts"
 
 const callMeasure: Measure = {
   name: "ledger_phone_calls",
@@ -36,6 +37,7 @@ export const voice: Slice = {
   readModels: [calls],
   reactions: [callDo, callTimer, callWatch, callMinute, freeCallSlot],
   reconciled: [reconciledCall],
+  webhooks: [telnyxCalls],
   providers: [voiceProvider],
   operations: [...carrierCallOperations, ...callOperations],
   measures: [callMeasure, nobodyMeasure],

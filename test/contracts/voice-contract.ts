@@ -22,6 +22,8 @@ export interface VoiceUnderTest {
   readonly pass: (ms: number) => void
 }
 
+type Opened = Extract<VoiceEvent, { is: "leg_open" }>
+
 const NUMBERS = { from: "+12015550100", to: "+14155550101" }
 
 /** The suite. */
@@ -31,7 +33,10 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
 
   /** A carrier with a call that waits. */
   const called = async () => {
-    const one = await open()
+    const opened = await open()
+    // What it calls a leg that we had called, a carrier may say by itself too.
+    const events = () => opened.events().filter(({ is }) => is !== "leg_placed")
+    const one = { ...opened, events }
     const caller = await one.callIn()
     const give = (word: "answer" | "reject" | "hang_up", leg = caller, commandId = id()) =>
       one.voice.do({ word, leg }, commandId)
@@ -62,9 +67,11 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
         expect(await give("answer", caller, commandId)).toMatchObject({ is: "done" })
       }
       const opened = events().filter(({ is }) => is === "leg_open")
-      expect(opened).toMatchObject([{ leg: { of: "caller", ref: caller.ref } }])
+      expect(opened).toMatchObject([{ leg: { ref: caller.ref }, answeredAt: expect.any(Number) }])
       const { answeredAt, isAlive } = await known(caller)
-      expect([isAlive, opened[0]]).toMatchObject([true, { answeredAt }])
+      expect(isAlive).toBe(true)
+      // A carrier that is asked need not say it once more.
+      if (answeredAt !== null) expect(opened[0]).toMatchObject({ answeredAt })
     })
 
     it.each(["reject", "hang_up"] as const)(
@@ -83,9 +90,11 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
       await give("answer")
       pass(61_000)
       await other(caller, "hang_up")
+      const opened = events().find(({ is }) => is === "leg_open") as Opened
       const gone = events().at(-1) as Extract<VoiceEvent, { is: "leg_gone" }>
-      expect(gone).toMatchObject({ is: "leg_gone", leg: { of: "caller" } })
-      expect(gone.goneAt - (gone.answeredAt ?? 0)).toBe(61_000)
+      expect(gone).toMatchObject({ is: "leg_gone", leg: { ref: caller.ref } })
+      expect(gone.goneAt - opened.answeredAt).toBe(61_000)
+      expect([null, opened.answeredAt]).toContain(gone.answeredAt)
     })
   })
 
@@ -99,7 +108,8 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
       await other(leg, "press 1")
       const { companyId, callId } = leg
       const of = { of: "leg", companyId, callId, leg: 2 }
-      expect(events().slice(1)).toMatchObject([
+      // A key may be told twice: by itself, and as the answer to what was asked.
+      expect(events().slice(1, 3)).toMatchObject([
         { is: "leg_open", leg: of },
         { is: "digits", leg: of, digits: "1" },
       ])

@@ -95,7 +95,9 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
   const { claim, seed, takenOver } = claimed
   let reply: AnyReply
   try {
-    reply = await carryOut(ports, caller, { body: asked, ...NOTHING_ELSE, seed }, takenOver)
+    // As the border has read it.
+    const read = { to: { number: to, country: "US" }, body }
+    reply = await carryOut(ports, caller, { body: read, ...NOTHING_ELSE, seed }, takenOver)
     if (!reply.ok) await ports.claims.release(claim)
   } catch (error) {
     await letGo(ports, { claim, takenOver }, error)

@@ -72,7 +72,7 @@ export const CASES: readonly Case[] = [
   },
   {
     rule: "adapter-vendor",
-    wrong: { "adapters/providers/voice/a.ts": 'import "fastify"' },
+    wrong: { "adapters/providers/telnyx/a.ts": 'import "fastify"' },
     right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
   },
   vendorsOf("eventstore", 'import "@eventstore/db-client"'),
@@ -83,6 +83,7 @@ export const CASES: readonly Case[] = [
   },
   vendorsOf("providers/dns", 'import "dns-packet"\nimport "tldts"'),
   vendorsOf("providers/mailer", 'import "nodemailer"'),
+  vendorsOf("providers/voice", 'import "zod"'),
   vendorsOf("providers/places", 'import "zod"'),
   vendorsOf("providers/carrier", 'import "zod"'),
   vendorsOf("providers/preview-host", 'import "tar-stream"'),

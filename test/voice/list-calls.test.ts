@@ -26,7 +26,7 @@ afterAll(async () => {
 async function flood({ companyId, to }: Called, count: number): Promise<void> {
   for (let i = 0; i < count; i += 1) {
     const call = { companyId, ref: `list-${to}-${i}`, from: "", to, attestation: null }
-    await world.ports.simulatedVoice?.callIn({ ...call, script: null })
+    await world.ports.simulatedVoice.callIn({ ...call, script: null })
   }
   await world.operate("wait")
 }

@@ -43,7 +43,7 @@ export async function makeCalled(world: World, set: SetUp = {}, funds = "50"): P
 
 /** Sets a company's first number up; answers the number. */
 export async function setUp(
-  { ports }: World,
+  { ports }: Pick<World, "ports">,
   { companyId }: Pick<Company, "companyId">,
   set: SetUp,
 ) {

@@ -51,6 +51,8 @@ export interface SimulatedVoice extends Voice {
   readonly callIn: (call: SimulatedCallIn) => Promise<void>
   /** Has somebody do something on a leg; false where there is none, or nothing to do. */
   readonly act: (leg: VoiceLeg, deed: Deed) => Promise<boolean>
+  /** Whether a leg, or a recording by its name, is of its calls. */
+  readonly has: (leg: VoiceLeg | string) => Promise<boolean>
 }
 
 /** Hears what the carrier says. */
@@ -70,8 +72,12 @@ export function openBuiltInVoice(ports: BuiltInVoicePorts, tell: OnVoiceEvent): 
     forgetAudio: (ref) => one.forgetAudio(ref),
     callIn: (call) => one.callIn(call),
     act: (leg, deed) => one.act(leg, deed),
+    has: (leg) => one.has(leg),
   }
 }
+
+/** What it calls legs of callers, those that it had called, and recordings. */
+const OWN_NAMES = /^(?:leg_|call_|audio-)/
 
 /** What it calls a leg: its own name for a caller's, and ours for one that we had called. */
 const nameOf = ({ ref, callId, leg }: VoiceLeg): string => ref ?? `${callId}.${leg}`
@@ -150,6 +156,13 @@ class BuiltInVoice {
   async forgetAudio(ref: string): Promise<void> {
     await this.#next()
     await this.#audio.forget(ref)
+  }
+
+  async has(leg: VoiceLeg | string): Promise<boolean> {
+    const ref = typeof leg === "string" ? leg : leg.ref
+    if (ref !== null) return OWN_NAMES.test(ref)
+    // It may have called a leg without anybody's having heard what it calls it.
+    return typeof leg !== "string" && (await this.#legs.find(nameOf(leg))) !== null
   }
 
   async act(leg: VoiceLeg, deed: Deed): Promise<boolean> {

@@ -86,6 +86,8 @@ export type VoiceEvent =
       /** STIR/SHAKEN; null where the carrier does not say. */
       readonly attestation: "A" | "B" | "C" | null
     }
+  /** What the carrier calls a leg that we had called: where its answer is late or lost, this says it. */
+  | { readonly is: "leg_placed"; readonly leg: LegNamed; readonly ref: string }
   | { readonly is: "leg_open"; readonly leg: LegNamed; readonly answeredAt: number }
   | { readonly is: "digits"; readonly leg: LegNamed; readonly digits: string }
   /** Nobody pressed a key. */
@@ -126,4 +128,27 @@ export interface Voice {
   readonly audio: (ref: string) => Promise<AsyncIterable<Uint8Array>>
   /** Deletes a recording at the carrier; one that is gone stays so. @throws ProviderUnavailable, ProviderSilent */
   readonly forgetAudio: (ref: string) => Promise<void>
+}
+
+/** What is called back over HTTP, as it came. */
+export interface CalledBack {
+  /** The first value of a header field; null where it was not sent. */
+  readonly header: (name: string) => string | null
+  /** The bytes, before anybody read them. */
+  readonly raw: Uint8Array
+}
+
+/** A carrier that says what it says over HTTP. */
+export interface CallsBack {
+  /** What was called back and when it was signed, UTC milliseconds; null where the carrier did not sign it. */
+  readonly read: (
+    sent: CalledBack,
+    now: number,
+  ) => {
+    readonly signedAt: number
+    /** Each with the carrier's own id of it. */
+    readonly events: readonly { readonly id: string; readonly event: VoiceEvent }[]
+  } | null
+  /** Turns a call away that came for nobody here. @throws ProviderUnavailable, ProviderSilent */
+  readonly turnAway: (ref: string) => Promise<void>
 }

@@ -44,6 +44,8 @@ export interface Webhook<E> {
   readonly verify: (ports: Ports, raw: Uint8Array, sent: AsSent) => Promise<Signed<E> | null>
   /** What an event comes to: commands, which say no where they are late. May be begun again after a crash. */
   readonly commands: (ports: Ports, companyId: CompanyId, event: E, cause: Cause) => Promise<void>
+  /** What is done of an event of nobody here; default nothing. It may be done again. */
+  readonly nobodys?: (ports: Ports, event: E) => Promise<void>
 }
 
 const NOT_SIGNED: OwnCode = {
@@ -90,12 +92,15 @@ export function webhook<E>(spec: Webhook<E>): Route {
 
 /** Carries an event out, unless it was: by a claim on its id, which a process that dies holds no longer. */
 async function takeOnce<E>(
-  { provider, commands }: Webhook<E>,
+  { provider, commands, nobodys }: Webhook<E>,
   ports: Ports,
   { id, companyId, event }: ToldEvent<E>,
   requestId: string,
 ): Promise<"taken" | "known" | "nobody" | "under way"> {
-  if (companyId === null) return "nobody"
+  if (companyId === null) {
+    await nobodys?.(ports, event)
+    return "nobody"
+  }
   const name = createHash("sha256").update(id).digest("hex")
   const request = {
     ...{ companyId, keyId: `webhook ${provider}`, idempotencyKey: name, requestId },

@@ -1,5 +1,9 @@
 /** A call that the built-in carrier has: one that waits for what an operator says, or a whole one. */
 import { z } from "zod"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { phoneOf } from "../../../domain/phone/aggregates.ts"
+import type { NumberId } from "../../../domain/phone/ids.ts"
+import { numberOf } from "../../../domain/phone/phone-views.ts"
 import { OUTCOMES } from "../../../domain/voice/call-events.ts"
 import { TALK_MS } from "../../../domain/voice/deadlines.ts"
 import { newId } from "../../frame/kernel/ids.ts"
@@ -7,7 +11,6 @@ import { fullNumber } from "../../frame/kernel/phone-number.ts"
 import { company, findCompany, showWrites, together, words } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { simulatedCarrier } from "../call-shown.ts"
 import { callShown } from "../call-shown.ts"
 import type { CallPlace } from "../find-call.ts"
 import { readCall } from "../find-call.ts"
@@ -70,7 +73,6 @@ const callIn = operation({
   changes: true,
   input: together(CallIn, fault),
   run: async ({ ports }, input) => {
-    const simulated = simulatedCarrier(ports)
     const to = fullNumber(input.to)
     if (to === null) throw new OperatorRefused("bad_number", "Give --to as a full phone number.")
     await showWrites(ports)
@@ -82,16 +84,36 @@ const callIn = operation({
     if (input.company !== undefined && (await findCompany(ports, input.company)) !== companyId) {
       throw new OperatorRefused("not_found", `${input.company} does not hold the number ${to}.`)
     }
+    await refuseReal(ports, companyId, numberId)
     refuseUnplayable(input, await settingsOfNumber(ports, companyId, numberId))
     const ref = newId("leg")
     const script = scriptOf(input)
-    await simulated.callIn({ companyId, ref, from: input.from, to, attestation: null, script })
+    await ports.simulatedVoice.callIn({
+      companyId,
+      ref,
+      from: input.from,
+      to,
+      attestation: null,
+      script,
+    })
     const place = { companyId, callId: callIdOf(ref) }
     if (script !== null) await untilOver(ports, place)
     await showWrites(ports)
     return callShown(ports, place)
   },
 })
+
+/** @throws OperatorRefused where a real carrier serves the number: nobody pays for what is pretended there */
+async function refuseReal(
+  { runner, calledBack }: AdminPorts,
+  companyId: CompanyId,
+  numberId: NumberId,
+): Promise<void> {
+  if (calledBack === null) return
+  const number = await runner.read(phoneOf(companyId), (state) => numberOf(state, numberId))
+  if (number?.test === true) return
+  throw new OperatorRefused("conflict", "A real carrier serves this number: call it.")
+}
 
 /** @throws OperatorRefused where the number's settings let no such call happen */
 function refuseUnplayable(

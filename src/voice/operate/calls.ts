@@ -36,7 +36,7 @@ async function findNamed(
   throw new OperatorRefused("not_found", `There is no call ${named}.`)
 }
 
-type Deed = Parameters<NonNullable<AdminPorts["simulatedVoice"]>["act"]>[1]
+type Deed = Parameters<AdminPorts["simulatedVoice"]["act"]>[1]
 
 /** Has somebody do something on a leg. @throws OperatorRefused where nobody can there */
 async function act(
@@ -45,7 +45,7 @@ async function act(
   legs: readonly number[],
   deed: Deed,
 ) {
-  const carrier = simulatedCarrier(ports)
+  const carrier = await simulatedCarrier(ports, voiceLeg(place.companyId, call, 0))
   let isDone = false
   for (const one of legs) {
     isDone = (await carrier.act(voiceLeg(place.companyId, call, one), deed)) || isDone

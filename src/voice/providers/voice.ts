@@ -1,16 +1,20 @@
-/** The carrier of calls; the built-in one says by itself what happens to them. */
+/** The carrier of calls: a real one as the settings choose, with the built-in one for test numbers. */
 import type { SimulatedVoice } from "../../../adapters/providers/voice/built-in.ts"
 import { VOICE, openBuiltInVoice } from "../../../adapters/providers/voice/built-in.ts"
-import type { Voice } from "../../../adapters/providers/voice/port.ts"
+import type { CallsBack, Voice } from "../../../adapters/providers/voice/port.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import type { Provider } from "../../frame/provider.ts"
+import type { Ports } from "../../frame/ports.ts"
+import type { Outside, Provider } from "../../frame/provider.ts"
+import { callsChosenBy, telnyxOfCalls } from "../settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
     readonly voice: Voice
-    /** The same carrier, for those who say what happens to its calls; null where it is a real one. */
-    readonly simulatedVoice: Pick<SimulatedVoice, "callIn" | "act"> | null
+    /** The built-in carrier, for those who say what happens to its calls. */
+    readonly simulatedVoice: Pick<SimulatedVoice, "callIn" | "act" | "has">
+    /** What a real carrier calls back; null where there is none: then the built-in one has all calls. */
+    readonly calledBack: CallsBack | null
   }
 }
 
@@ -18,6 +22,7 @@ declare module "../../frame/ports.ts" {
 export const voiceProvider: Provider = {
   from: import.meta.url,
   name: "voice",
+  chosenBy: callsChosenBy,
   simulator: VOICE,
   open: async (outside, ports) => {
     const builtIn = openBuiltInVoice(outside, async (event) => {
@@ -25,7 +30,25 @@ export const voiceProvider: Provider = {
       const { receiveCallEvent } = await import("../receive.ts")
       await receiveCallEvent(ports(), event, causedBy(newId("cmd")))
     })
-    const { callIn, act } = builtIn
-    return { voice: outside.failing<Voice>(builtIn, "do"), simulatedVoice: { callIn, act } }
+    const { callIn, act, has } = builtIn
+    const simulatedVoice = { callIn, act, has }
+    const real = await openReal(outside, ports)
+    if (real === null) {
+      return { voice: outside.failing<Voice>(builtIn, "do"), simulatedVoice, calledBack: null }
+    }
+    const { byCaller } = await import("../../../adapters/providers/voice/by-caller.ts")
+    const voice = outside.failing<Voice>(byCaller(builtIn, real), "do")
+    return { voice, simulatedVoice, calledBack: real }
   },
+}
+
+/** The real carrier; null where none is chosen. Its module is loaded where it is. */
+async function openReal(outside: Outside, ports: () => Ports): Promise<(Voice & CallsBack) | null> {
+  const read = outside.settings(telnyxOfCalls)
+  const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_CONNECTION: connectionId } = read
+  if (key === undefined || publicKey === undefined || connectionId === undefined) return null
+  const { openTelnyxVoice } = await import("../../../adapters/providers/voice/telnyx.ts")
+  const { TELNYX_URL: url } = read
+  const warn = (message: string, detail: object) => ports().log.info(message, detail)
+  return openTelnyxVoice({ key, publicKey, url, connectionId, warn })
 }

@@ -1,0 +1,110 @@
+/**
+ * Recordings at Telnyx, found by the leg that was recorded. Addresses of files live for ten minutes, so each
+ * is asked for when it is fetched.
+ */
+import { z } from "zod"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import type { Telnyx } from "../telnyx/client.ts"
+import { AudioGone } from "./port.ts"
+
+/** More than any call: four hours at 64 kbps are 115 MB. */
+const MOST_BYTES = 200 * 1024 * 1024
+/** So long may a file take altogether. */
+const WITHIN_MS = 10 * 60_000
+
+const Recording = z.object({
+  id: z.string(),
+  download_urls: z.object({ mp3: z.string().nullish() }).nullish(),
+})
+const Listed = z.object({ data: z.array(Recording) })
+
+/** Recordings, by the ids of the legs that were recorded. */
+export interface TelnyxAudio {
+  /** @throws ProviderUnavailable, ProviderSilent, AudioGone */
+  readonly audio: (legId: string) => Promise<AsyncIterable<Uint8Array>>
+  /** @throws ProviderUnavailable, ProviderSilent */
+  readonly forget: (legId: string) => Promise<void>
+}
+
+/**
+ * Opens recordings. Its calls throw ProviderUnavailable, ProviderSilent and AudioGone, as they say.
+ *
+ * @param isPlain whether files may come by http: from a stand-in on this machine
+ */
+export function telnyxAudio(telnyx: Telnyx, isPlain: boolean): TelnyxAudio {
+  const found = async (legId: string) => {
+    const query = { "filter[call_leg_id]": legId }
+    const answer = await telnyx.ask({ method: "GET", path: "/recordings", query })
+    if (answer.is === "refused" && answer.status === 404) return []
+    const read = Listed.safeParse(answer.is === "done" ? answer.value : null)
+    if (!read.success) throw new ProviderUnavailable("Telnyx does not say what it recorded")
+    return read.data.data
+  }
+  return {
+    audio: async (legId) => {
+      const [recording] = await found(legId)
+      const url = recording?.download_urls?.mp3
+      if (!url) throw new AudioGone(`Telnyx has no recording of the leg ${legId}`)
+      return download(url, isPlain)
+    },
+    forget: async (legId) => {
+      for (const { id } of await found(legId)) {
+        const path = `/recordings/${encodeURIComponent(id)}`
+        const { is } = await telnyx.ask({ method: "DELETE", path })
+        // Whether it is gone shows the list: a recording that nobody deleted is asked for again.
+        if (is === "refused" && (await found(legId)).some((one) => one.id === id)) {
+          throw new ProviderUnavailable("Telnyx did not delete a recording")
+        }
+      }
+    },
+  }
+}
+
+/**
+ * A file, piece by piece. Only over https and where it is asked for: a redirect is not followed, for it could
+ * lead to what only this machine reaches.
+ */
+async function download(address: string, isPlain: boolean): Promise<AsyncIterable<Uint8Array>> {
+  const url = URL.parse(address)
+  if (url === null || !isFetched(url, isPlain)) {
+    throw new ProviderUnavailable("Telnyx named a file by an address that is not fetched")
+  }
+  const response = await reached(url)
+  const { status, body, headers } = response
+  if (status === 200 && body !== null && Number(headers.get("content-length")) <= MOST_BYTES) {
+    return piecesOf(body)
+  }
+  await body?.cancel()
+  throw new ProviderUnavailable(`a file of Telnyx was answered by ${status}, or is too long`)
+}
+
+/** Names of the internet, over https; of this machine where its stand-in is. */
+function isFetched({ protocol, hostname, username, port }: URL, isPlain: boolean): boolean {
+  if (username !== "") return false
+  if (isPlain) return hostname === "127.0.0.1"
+  const isName =
+    /\.[a-z][a-z0-9-]+$/i.test(hostname) && !/\.(local|internal|localhost)$/i.test(hostname)
+  return protocol === "https:" && port === "" && isName
+}
+
+async function reached(url: URL): Promise<Response> {
+  try {
+    return await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(WITHIN_MS) })
+  } catch (error) {
+    throw new ProviderUnavailable("a file of Telnyx cannot be reached", { cause: error })
+  }
+}
+
+async function* piecesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let length = 0
+  try {
+    for await (const piece of body) {
+      length += piece.length
+      if (length > MOST_BYTES) break
+      yield piece
+    }
+  } catch (error) {
+    throw new ProviderSilent("a file of Telnyx broke off", { cause: error })
+  }
+  if (length > MOST_BYTES) throw new ProviderUnavailable("a file of Telnyx is too long")
+}

@@ -1,0 +1,74 @@
+/** The eight words of the carrier of calls in Telnyx's call control (API v2). */
+import type { TelnyxCall } from "../telnyx/client.ts"
+import type { VoiceCommand, VoiceLeg } from "./port.ts"
+import type { LegMark } from "./telnyx-state.ts"
+import { stateOf } from "./telnyx-state.ts"
+
+/** A voice that Telnyx has without an account elsewhere, and its language. */
+const SPOKEN = { voice: "female", service_level: "basic", language: "en-US" } as const
+/** No number rings shorter than that at Telnyx. */
+const LEAST_RING_S = 5
+/** The longest that Telnyx lets a leg be, and records: four hours. */
+const LONGEST_S = 14_400
+
+/** The address of a leg. */
+export const callPath = (ref: string): string => `/calls/${encodeURIComponent(ref)}`
+
+/**
+ * What Telnyx is asked for a command; null where a leg that it needs has no name there yet.
+ *
+ * @param connectionId the Call Control application that our legs belong to
+ */
+export function callOf(
+  command: VoiceCommand,
+  commandId: string,
+  connectionId: string,
+): TelnyxCall | null {
+  const { leg } = command
+  const named = { command_id: commandId }
+  const marked = (mark: LegMark) => ({ ...named, client_state: stateOf({ ...leg, mark }) })
+  switch (command.word) {
+    case "answer":
+      return action(leg, "answer", marked(""))
+    case "reject":
+      return action(leg, "reject", { ...named, cause: "USER_BUSY" })
+    case "hang_up":
+      return action(leg, "hangup", named)
+    case "dial": {
+      const { caller, from, to, ringSeconds } = command
+      if (caller.ref === null) return null
+      const body = {
+        ...{ from, to, connection_id: connectionId, link_to: caller.ref, ...marked("") },
+        ...{ timeout_secs: Math.max(LEAST_RING_S, ringSeconds), retry_on_timeout: false },
+        time_limit_secs: LONGEST_S,
+      }
+      return { method: "POST", path: "/calls", body }
+    }
+    case "ask": {
+      const { text, waitSeconds } = command
+      // One key decides, and which it may be the call knows: what is no 1 comes as invalid.
+      return action(leg, "gather_using_speak", {
+        ...{ payload: text, ...SPOKEN, ...marked(""), valid_digits: "1" },
+        ...{ minimum_digits: 1, maximum_digits: 1, maximum_tries: 1 },
+        timeout_millis: waitSeconds * 1_000,
+      })
+    }
+    case "say":
+      return action(leg, "speak", { payload: command.text, ...SPOKEN, ...marked("say") })
+    case "join":
+      if (command.other.ref === null) return null
+      return action(leg, "bridge", { ...named, call_control_id: command.other.ref })
+    case "record": {
+      const { kind, mostSeconds } = command
+      return action(leg, "record_start", {
+        ...{ format: "mp3", channels: "single", play_beep: kind === "voicemail" },
+        ...{ max_length: Math.min(LONGEST_S, mostSeconds), ...marked(kind) },
+      })
+    }
+  }
+}
+
+function action({ ref }: VoiceLeg, name: string, body: object): TelnyxCall | null {
+  if (ref === null) return null
+  return { method: "POST", path: `${callPath(ref)}/actions/${name}`, body }
+}

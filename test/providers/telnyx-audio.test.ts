@@ -1,0 +1,106 @@
+/** Files of recordings are fetched from where Telnyx says, and from nowhere that it should not lead to. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { telnyxAudio } from "../../adapters/providers/voice/telnyx-audio.ts"
+
+let answer: (request: IncomingMessage, response: ServerResponse) => void
+const server = createServer((request, response) => answer(request, response))
+let origin: string
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+/** Recordings whose file is said to be at an address. */
+const audioAt = (mp3: string, isPlain: boolean) =>
+  telnyxAudio(
+    {
+      ask: async () => ({
+        is: "done",
+        value: { data: [{ id: "rec", download_urls: { mp3 } }] },
+      }),
+    },
+    isPlain,
+  )
+
+async function bytesOf(isPlain: boolean): Promise<number> {
+  let bytes = 0
+  for await (const piece of await audioAt(`${origin}/a.mp3`, isPlain).audio("leg")) {
+    bytes += piece.length
+  }
+  return bytes
+}
+
+describe("a file of a recording", () => {
+  it.each([
+    "http://storage.example.com/a.mp3",
+    "https://127.0.0.1/a.mp3",
+    "https://2130706433/a.mp3",
+    "https://10.0.0.1/a.mp3",
+    "https://[::ffff:127.0.0.1]/a.mp3",
+    "https://127.0.0.1./a.mp3",
+    "https://localhost/a.mp3",
+    "https://metadata.google.internal/a.mp3",
+    "https://me@storage.example.com/a.mp3",
+    "https://storage.example.com:8443/a.mp3",
+    "file:///etc/passwd",
+    "nowhere",
+  ])("is not fetched from %s", async (url) => {
+    const fetched = vi.spyOn(globalThis, "fetch")
+    await expect(audioAt(url, false).audio("leg")).rejects.toThrow(ProviderUnavailable)
+    expect(fetched).not.toHaveBeenCalled()
+    fetched.mockRestore()
+  })
+
+  it("is taken as it comes, with and without its length", async () => {
+    answer = (_request, response) => {
+      response.write("a".repeat(1_000))
+      response.end("b".repeat(500))
+    }
+    expect(await bytesOf(true)).toBe(1_500)
+  })
+
+  it("is not fetched where it leads elsewhere, is none, or is too long", async () => {
+    for (const [status, headers] of [
+      [302, { location: `${origin}/other` }],
+      [403, {}],
+      [200, { "content-length": String(201 * 1024 * 1024) }],
+    ] as const) {
+      answer = (_request, response) => {
+        response.writeHead(status, headers)
+        response.flushHeaders()
+      }
+      await expect(bytesOf(true)).rejects.toThrow(ProviderUnavailable)
+    }
+  })
+
+  it("that breaks off is asked for again", async () => {
+    answer = (_request, response) => {
+      response.writeHead(200, { "content-length": "1000" })
+      response.write("a", () => response.destroy())
+    }
+    await expect(bytesOf(true)).rejects.toThrow(ProviderSilent)
+  })
+
+  it("whose server is not there is asked for again", async () => {
+    const nowhere = audioAt("http://127.0.0.1:1/a.mp3", true).audio("leg")
+    await expect(nowhere).rejects.toThrow(ProviderUnavailable)
+  })
+
+  it("that Telnyx does not delete is deleted later", async () => {
+    const listed = { is: "done" as const, value: { data: [{ id: "rec" }] } }
+    const refused = { is: "refused" as const, status: 403, code: null }
+    const telnyx = {
+      ask: async ({ method }: { method: string }) => (method === "GET" ? listed : refused),
+    }
+    await expect(telnyxAudio(telnyx, false).forget("leg")).rejects.toThrow(ProviderUnavailable)
+  })
+})

@@ -1,0 +1,75 @@
+/** An installation that Telnyx serves: a stand-in of it, and what it calls back as the tests let it. */
+import type { TelnyxEvent, TelnyxLeg } from "../support/telnyx-legs.ts"
+import type { TelnyxCalls } from "../support/telnyx-calls.ts"
+import { openTelnyxCalls } from "../support/telnyx-calls.ts"
+import type { SigningAccount } from "../support/telnyx-signing.ts"
+import { signingAccount } from "../support/telnyx-signing.ts"
+import type { World } from "../support/world.ts"
+import { openVoiceWorld } from "./voice-world.ts"
+
+/** Where Telnyx calls back. */
+export const CALLED_BACK = "/carriers/telnyx/calls"
+
+/** An installation with its carrier. */
+export interface TelnyxWorld {
+  readonly world: World
+  readonly standIn: TelnyxCalls
+  readonly account: SigningAccount
+  /** What waits to be called back, in the order in which it happened. */
+  readonly waiting: TelnyxEvent[]
+  /** Calls one back, signed now; the status of the answer. */
+  readonly send: (
+    event: Pick<TelnyxEvent, "raw">,
+    headers?: Record<string, string>,
+  ) => Promise<number>
+  /** Calls everything back and does what follows, until nothing more comes of it. */
+  readonly goOn: () => Promise<void>
+  /** The legs that ring at the stand-in for a caller, or did. */
+  readonly phones: () => readonly TelnyxLeg[]
+  readonly close: () => Promise<void>
+}
+
+/** Opens one. */
+export async function openTelnyxWorld(): Promise<TelnyxWorld> {
+  const account = signingAccount()
+  const waiting: TelnyxEvent[] = []
+  const standIn = await openTelnyxCalls(
+    (event) => void waiting.push(event),
+    () => world.ports.clock.now(),
+  )
+  const world = await openVoiceWorld({
+    settings: {
+      ...{
+        TELNYX_KEY: "KEY0123456789",
+        TELNYX_PUBLIC_KEY: account.publicKey,
+        TELNYX_URL: standIn.url,
+      },
+      TELNYX_CONNECTION: "1684641123236054244",
+    },
+  })
+  const send: TelnyxWorld["send"] = async ({ raw }, headers) => {
+    const signed = headers ?? account.headersOf(raw, world.ports.clock.now())
+    const sent = { method: "POST", url: CALLED_BACK, headers: signed, payload: raw } as const
+    return (await world.app.inject(sent)).statusCode
+  }
+  const goOn = async () => {
+    for (;;) {
+      const next = waiting.shift()
+      if (next !== undefined) {
+        const status = await send(next)
+        if (status !== 200) throw new Error(`${next.type} was answered ${status}`)
+        continue
+      }
+      await world.operate("wait")
+      if (waiting.length === 0) return
+    }
+  }
+  return {
+    ...{ world, standIn, account, waiting, send, goOn },
+    phones: () => standIn.legs.filter(({ direction }) => direction === "outgoing"),
+    close: async () => {
+      await world.close()
+      await standIn.close()
+    },
+  }
+}
