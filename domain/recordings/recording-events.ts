@@ -33,7 +33,10 @@ export const recordingFormats = {
       calledAt: time,
     },
   },
-  /** Audio is deleted for good: somebody asked for it, it was kept for long enough, or the company is erased. */
+  /**
+   * Audio is deleted for good: somebody asked for it, it was kept for long enough, or the company is erased. What
+   * somebody asked for may never have been kept: it was still on its way, and is not kept any more.
+   */
   AudioDeleted: {
     version: 1,
     fields: { at: time, callId, kind, reason: oneOf("asked", "keep", "erased") },

@@ -20,17 +20,24 @@ const DAY_MS = 86_400_000
  */
 export const KEPT_WITHIN_MS = 30 * DAY_MS
 
+/** The clocks of those who say when a call began and when its audio is deleted differ by less. */
+const CLOCKS_APART_MS = DAY_MS
+
 type Command<T extends RecordingEvent["type"], Type extends string> = {
   readonly type: Type
 } & Omit<RecordingFact<T>, "type" | "at">
 
 /** Keeps audio. The same call's of this kind again, also one that was deleted since: nothing new. */
 export type KeepAudio = Command<"AudioKept", "KeepAudio">
-/** Deletes audio of a call. What is not held: nothing new. */
+/** Deletes audio of a call. What is neither held nor on its way: nothing new. */
 export interface DeleteAudio {
   readonly type: "DeleteAudio"
   readonly callId: CallId
   readonly kinds: readonly AudioKind[]
+  /** What the carrier has of the call, and may still be brought. */
+  readonly saved: readonly AudioKind[]
+  /** When the call began. */
+  readonly calledAt: number
 }
 /** Says for how long audio is kept. The same again: nothing new. */
 export interface SetKeepDays {
@@ -102,9 +109,9 @@ function decide(
     case "KeepAudio":
       return keep(command, state, at)
     case "DeleteAudio": {
-      const { callId } = command
-      const held = command.kinds.flatMap((kind) => state.held.get(nameOf(callId, kind)) ?? [])
-      return deleted([...new Set(held)], "asked", at)
+      const kinds = [...new Set(command.kinds)].filter((kind) => isThere(state, command, kind, at))
+      const named = kinds.map((kind) => ({ callId: command.callId, kind }))
+      return deleted(named, "asked", at)
     }
     case "SetKeepDays":
       return command.days === state.days ? [] : [{ ...command, type: "KeepDaysSet", at }]
@@ -137,8 +144,21 @@ function keep(
     : no("too_late", at)
 }
 
+/** Whether audio is held, or may still be brought: then its deletion is remembered, so that it never is. */
+function isThere(
+  state: Recordings,
+  { callId, saved, calledAt }: DeleteAudio,
+  kind: AudioKind,
+  at: number,
+): boolean {
+  const standing = standingOf(state, callId, kind)
+  if (standing !== "never came") return standing === "held"
+  const ageMs = at - calledAt
+  return saved.includes(kind) && ageMs < KEPT_WITHIN_MS && ageMs > -CLOCKS_APART_MS
+}
+
 function deleted(
-  audio: readonly HeldAudio[],
+  audio: readonly Pick<HeldAudio, "callId" | "kind">[],
   reason: RecordingFact<"AudioDeleted">["reason"],
   at: number,
 ): readonly RecordingEvent[] {
@@ -197,7 +217,7 @@ function evolve(state: Recordings, event: RecordingEvent): Recordings {
     }
     case "AudioDeleted": {
       const name = nameOf(event.callId, event.kind)
-      const calledAt = state.held.get(name)?.calledAt ?? event.at
+      const calledAt = state.held.get(name)?.calledAt ?? event.at + CLOCKS_APART_MS
       state.held.delete(name)
       // A carrier's clock may be ahead of ours.
       state.deleted.set(name, Math.max(event.at, calledAt) + KEPT_WITHIN_MS)

@@ -1,17 +1,31 @@
 /** What several rows of a call's table come to: ringing, accepting, the greeting, and the end. */
 import type { CallEvent, CallFact, EndReason, Outcome } from "./call-events.ts"
 import type { Live, Phase } from "./call-state.ts"
-import { isAlive } from "./call-state.ts"
+import { isAlive, isLeft } from "./call-state.ts"
 import { ASK_MS, GREETING_MS, NOTICE_MS, ORDER_MS, TALK_MS, VOICEMAIL_MS } from "./deadlines.ts"
 
 /** What a call that ends in this state came to, unless a voicemail is found to have been left. */
-export const OUTCOME_OF: Readonly<Record<Exclude<Phase, "ended">, Outcome>> = {
+const OUTCOME_OF: Readonly<Record<Exclude<Phase, "ended">, Outcome>> = {
   paying: "missed",
   ringing: "missed",
   accepted: "missed",
   talking: "answered",
   greeting: "missed",
   voicemail: "voicemail",
+}
+
+/**
+ * What a call comes to that ends now. Where the caller's leg was never opened nobody heard a greeting: a carrier that
+ * does not answer makes no voicemail, unless one was left all the same.
+ */
+export function outcomeOf(
+  { audio }: Live,
+  phase: Exclude<Phase, "ended">,
+  answeredAt: number | null,
+): Outcome {
+  const isEmpty = phase === "voicemail" && answeredAt === null
+  const isSpoken = audio.voicemail !== null && isLeft("voicemail", audio.voicemail.seconds)
+  return isEmpty && !isSpoken ? "missed" : OUTCOME_OF[phase]
 }
 
 /** The legs that ring, are asked or talk. */

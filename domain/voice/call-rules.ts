@@ -2,13 +2,13 @@
 import type { CallCommand } from "./call-commands.ts"
 import type { CallEvent } from "./call-events.ts"
 import {
-  OUTCOME_OF,
   accept,
   askOrAccept,
   beginVoicemail,
   end,
   join,
   noticeOrJoin,
+  outcomeOf,
   ringFirst,
   ringNext,
   aliveLegs,
@@ -33,8 +33,10 @@ function over(
   reason: Parameters<typeof end>[2],
   at: number,
   gone: readonly number[] = [],
+  answeredAt = call.answeredAt,
 ): readonly CallEvent[] {
-  return call.phase === "ended" ? [] : [end(call, OUTCOME_OF[call.phase], reason, at, gone)]
+  if (call.phase === "ended") return []
+  return [end(call, outcomeOf(call, call.phase, answeredAt), reason, at, gone)]
 }
 
 /** Nothing comes of it in this state. */
@@ -84,7 +86,9 @@ export const rememberGone: Rule<"EndLeg"> = (call, { callId, goneAt }, at) =>
 export const endByCaller: Rule<"EndLeg"> = (call, told, at) => {
   const { callId, goneAt } = told
   const gone: CallEvent = { type: "CallerGone", at, callId, goneAt }
-  return [...openedBefore(call, told, at), gone, ...over(call, "caller_gone", at, [0])]
+  const answeredAt = call.answeredAt ?? told.answeredAt
+  const ended = over(call, "caller_gone", at, [0], answeredAt)
+  return [...openedBefore(call, told, at), gone, ...ended]
 }
 
 /**

@@ -42,12 +42,15 @@ export const phone: Slice = {
 A number is charged a month when it is bought, and each month on that day. Where that cannot be charged nothing goes out
 from it, it is asked for again each day, and after 14 days the number is gone.
 
-A text is charged by its segments and handed to the carrier behind the answer; its \`status\` in the list says what came of
-it. Where the carrier refuses it, the charge is given back. Whoever texts STOP is opted out and can only opt in again by
-texting START.
+A text is charged by its segments and handed to the carrier behind the answer; its \`status\` in the list says what came
+of it. Where the carrier refuses it, the charge is given back. Whoever texts STOP is opted out and can only opt in again
+by texting START.
 
-A call that was recorded, or left a voicemail, is listed among the recordings once its audio is here. It is MP3, of which any
-part can be asked for. Each night what is older than it is to be kept is deleted, and the minutes that are held are charged.`,
+A caller who hears the greeting is charged a minute, as one whose call is taken is: the company pays it.
+
+A call that was recorded, or left a voicemail, is listed among the recordings once its audio is here. It is MP3, of which
+any part can be asked for. Each night what is older than it is to be kept is deleted, and the minutes that are held are
+charged.`,
   },
   routes: [
     ...[readState, listTexts, sendText, readSettings, changeSettings],

@@ -6,7 +6,7 @@ import { AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { route } from "../frame/calls/route.ts"
 import { blobOf } from "./keep-audio.ts"
-import { NO_CALL, OfCall, URL_OF_CALL, isCallOf, noCall } from "./of-call.ts"
+import { NO_CALL, OfCall, URL_OF_CALL, callWithAudio, noCall } from "./of-call.ts"
 
 /** The route. */
 export const deleteRecording = route({
@@ -26,7 +26,11 @@ export const deleteRecording = route({
       .describe("What of it is deleted"),
   }),
   reply: z.object({
-    deleted: z.int().min(0).max(2).describe("How many were; 0 where none was there any more"),
+    deleted: z
+      .int()
+      .min(0)
+      .max(2)
+      .describe("How many were, also such as were still on their way; 0 for none"),
   }),
   refuses: ["not_found"],
   says: { not_found: NO_CALL },
@@ -34,11 +38,10 @@ export const deleteRecording = route({
   handle: async (ports, caller, { params, query: { kind } }) => {
     const { companyId } = caller
     const callId = parseCallId(params.callId)
-    if (callId === null || !(await isCallOf(ports, companyId, callId))) {
-      return { ok: false, refusal: noCall() }
-    }
+    const call = callId === null ? null : await callWithAudio(ports, companyId, callId)
+    if (callId === null || call === null) return { ok: false, refusal: noCall() }
     const kinds = kind === "both" ? AUDIO_KINDS : [kind]
-    const command = { type: "DeleteAudio" as const, callId, kinds }
+    const command = { type: "DeleteAudio" as const, callId, kinds, ...call }
     const done = await ports.runner.execute(recordingsOf(companyId), command, causeOf(caller))
     if (!done.accepted) throw new Error(`a deletion was refused: ${done.refusal.code}`)
     for (const fact of done.facts) {

@@ -8,7 +8,10 @@ import { route } from "../frame/calls/route.ts"
 
 const Keep = z.object({
   days: z
-    .union(KEEP_DAYS.map((days) => z.literal(days)))
+    .union(
+      KEEP_DAYS.map((days) => z.literal(days)),
+      { error: `Must be ${KEEP_DAYS.join(", ")} or null.` },
+    )
     .nullable()
     .describe("Days from the call on; null: until somebody deletes it"),
 })

@@ -23,7 +23,7 @@ const Recording = z
       .nullable()
       .describe("Who called; null where they showed no number, or it was erased"),
     to: z.string().nullable().describe("Which number was called; null once it was erased"),
-    createdAt: isoTime.describe("When the call was recorded: what `before` is compared with"),
+    createdAt: isoTime.describe("When the call came: what `before` is compared with"),
     recording: Audio("The call as it was spoken"),
     voicemail: Audio("What the caller left behind the greeting"),
   })
@@ -38,7 +38,7 @@ const Query = z.object({
     })
     .transform((value) => new Date(value))
     .optional()
-    .describe("Only calls that were recorded before this instant"),
+    .describe("Only calls that came before this instant"),
   limit: z.coerce
     .number()
     .pipe(z.int().min(1).max(MOST))

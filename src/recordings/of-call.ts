@@ -2,6 +2,8 @@
 import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CallId } from "../../domain/recordings/ids.ts"
+import type { AudioKind } from "../../domain/recordings/recording-events.ts"
+import { AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
 import { callStreamOf } from "../../domain/voice/aggregates.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
 import { refusal } from "../frame/calls/refusal.ts"
@@ -20,11 +22,24 @@ export const NO_CALL = "There is no such call."
 /** The refusal of a call that is not there. */
 export const noCall = (): Refusal => refusal("not_found", NO_CALL)
 
-/** Whether the company has a call of this id. */
-export function isCallOf(
+/** A call, as far as its audio goes. */
+interface CallWithAudio {
+  /** Of what the carrier has, or had, something that can be heard. */
+  readonly saved: readonly AudioKind[]
+  /** When the call began, UTC milliseconds. */
+  readonly calledAt: number
+}
+
+/** The company's call of this id; null where it has none. */
+export function callWithAudio(
   { runner }: Ports,
   companyId: CompanyId,
   callId: CallId,
-): Promise<boolean> {
-  return runner.readLatest(callStreamOf(companyId, callId), ({ call }) => call !== null)
+): Promise<CallWithAudio | null> {
+  return runner.readLatest(callStreamOf(companyId, callId), ({ call }) => {
+    if (call === null) return null
+    const { audio, offered } = call
+    const saved = AUDIO_KINDS.filter((kind) => (audio[kind]?.seconds ?? 0) > 0)
+    return { saved, calledAt: offered.at }
+  })
 }

@@ -16,8 +16,13 @@ export async function simulatedCarrier({ simulatedVoice }: Ports, caller: VoiceL
   )
 }
 
-const legState = ({ answeredAt, askedUntil, isDropped, goneAt }: Live["legs"][number]) => {
+/** Who took the call was asked, and is so no more. */
+const legState = (
+  { phase, acceptedLeg }: Pick<Live, "phase" | "acceptedLeg">,
+  { leg, answeredAt, askedUntil, isDropped, goneAt }: Live["legs"][number],
+) => {
   if (isDropped || goneAt !== null) return "gone"
+  if (leg === acceptedLeg) return phase === "talking" ? "talking" : "accepted"
   return answeredAt === null ? "ringing" : askedUntil === null ? "open" : "asked"
 }
 
@@ -30,6 +35,6 @@ export async function callShown(ports: Ports, place: CallPlace) {
     ...place,
     ...{ phase, outcome, reason, acceptedLeg, minutesPaid: minutesOf(call).paid },
     attestation: call.offered.attestation,
-    legs: legs.map((one) => ({ leg: one.leg, state: legState(one) })),
+    legs: legs.map((one) => ({ leg: one.leg, state: legState(call, one) })),
   }
 }

@@ -32,11 +32,16 @@ const Call = z
     status: z.enum(["ringing", "in_progress", "completed"]).describe("How far it has come"),
     outcome: z.enum(OUTCOMES).nullable().describe("What it came to; null while it lasts"),
     seconds: z.int().describe("How long it lasted once answered, each second that began counted"),
-    recorded: z.boolean().describe("Whether what was said in it was recorded"),
-    recordingSeconds: z.int().describe("How long that recording is; 0 for none"),
-    voicemailSeconds: z.int().nullable().describe("How long its voicemail is; null for none"),
+    recorded: z
+      .boolean()
+      .describe("Whether it was recorded as it was spoken; that may have been deleted since"),
+    recordingSeconds: z.int().describe("How long that recording was; 0 for none"),
+    voicemailSeconds: z
+      .int()
+      .nullable()
+      .describe("How long the voicemail was that was left, also once deleted; null for none"),
     chargedMicros: z.int().describe("What its minutes cost, less what came back of them"),
-    createdAt: isoTime.describe("When it was recorded: what `since` is compared with"),
+    createdAt: isoTime.describe("When the call came: what `since` is compared with"),
   })
   .meta({ id: "Call", description: "A call that came to a number of the company's" })
 

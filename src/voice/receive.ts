@@ -57,11 +57,19 @@ async function legOf(
 ): Promise<(CallPlace & { readonly leg: number; readonly ref: string | null }) | null> {
   if (named.of === "leg") return named
   const { ref, to } = named
+  const known = await knownPlace(ports, ref)
+  if (known !== null) return { ...known, leg: 0, ref }
+  const holder = await holderOf(ports, to)
+  // Whoever holds the number now may have bought it while the call went on: what is stored of it is seen by now.
+  const place = (await knownPlace(ports, ref)) ?? holder
+  return place === null ? null : { companyId: place.companyId, callId: callIdOf(ref), leg: 0, ref }
+}
+
+/** Whose call it is, by what is known of it: its number may have been released, and be another company's. */
+async function knownPlace({ readAll }: Ports, ref: string): Promise<CallPlace | null> {
   const callId = callIdOf(ref)
-  // The number may have been released, and be another company's, while the call goes on.
-  const known = await findCallRow(ports.readAll, callId)
-  const companyId = known?.company_id ?? (await holderOf(ports, to))?.companyId ?? null
-  return companyId === null ? null : { companyId, callId, leg: 0, ref }
+  const row = await findCallRow(readAll, callId)
+  return row === null ? null : { companyId: row.company_id, callId }
 }
 
 /**
@@ -76,6 +84,9 @@ export async function receiveCallEvent(
 ): Promise<CallPlace | null> {
   if (event.is === "call_came") {
     const holder = await holderOf(ports, event.to)
+    // Said once more of a call that is known, it calls nobody else who holds its number now.
+    const known = await knownPlace(ports, event.ref)
+    if (known !== null) return known
     if (holder === null) return nobodys(ports)
     const place = { companyId: holder.companyId, callId: callIdOf(event.ref) }
     const settings = await settingsOfNumber(ports, holder.companyId, holder.numberId)

@@ -30,11 +30,8 @@ export async function settleMinutes(
   cause: Cause,
 ): Promise<void> {
   const { begun, isLastRefused, known, isFinal } = minutesOf(call)
-  const minutes = Array.from({ length: begun }, (_, i) => i + 1)
   const nameOf = (minute: number): ChargeId => `${callId}:${minute}`
-  const open = await ports.runner.readLatest(ledgerOf(companyId), (state) =>
-    minutes.filter((minute) => resourceOfOpen(state, nameOf(minute)) !== null),
-  )
+  const open = await openMinutes(ports, { companyId, callId }, begun)
   for (const minute of open) {
     if (minute <= known) {
       await endCharge(ports, companyId, nameOf(minute), partBack(call, minute), cause)
@@ -49,6 +46,25 @@ export async function settleMinutes(
   for (let minute = known + 1; minute <= Math.min(begun, seenMinutes(call)); minute += 1) {
     if (!open.includes(minute)) await takeBack(ports, companyId, nameOf(minute), cause)
   }
+}
+
+/** Those of a call's minutes whose charges are open. */
+function openMinutes(
+  { runner }: Ports,
+  { companyId, callId }: CallPlace,
+  begun: number,
+): Promise<readonly number[]> {
+  const minutes = Array.from({ length: begun }, (_, i) => i + 1)
+  return runner.readLatest(ledgerOf(companyId), (state) =>
+    minutes.filter((minute) => resourceOfOpen(state, `${callId}:${minute}`) !== null),
+  )
+}
+
+/** Whether each minute of a call that is over has begun, is charged, and is settled. */
+export async function isPaid(ports: Ports, place: CallPlace, call: Live): Promise<boolean> {
+  const { begun, owed, next, isFinal } = minutesOf(call)
+  if (!isFinal || owed !== null || next !== null) return false
+  return (await openMinutes(ports, place, begun)).length === 0
 }
 
 /** What comes back of a minute that began: the first was charged at the dearest there was. */

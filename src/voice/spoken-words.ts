@@ -1,10 +1,10 @@
 /** What is said on calls: a number's own words, or the usual ones. */
+import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import type { Said } from "../../domain/voice/directions.ts"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 
-const NOTICE = "This call will be recorded."
 const GREETING = "Nobody can take your call right now. Please leave a message after the tone."
 const NO_NUMBER = "a caller who shows no number"
 
@@ -22,7 +22,7 @@ export async function wordsOf(
     (sealed === null ? null : await sealing.open(companyId, sealed)) ?? usual
   switch (says) {
     case "notice":
-      return opened(settings.recordingNotice, NOTICE)
+      return opened(settings.recordingNotice, USUAL_RECORDING_NOTICE)
     case "greeting":
       return opened(settings.voicemailGreeting, GREETING)
     case "screening": {

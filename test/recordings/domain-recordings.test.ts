@@ -14,7 +14,14 @@ import {
 import { runsOf } from "../charging/runs.ts"
 import { historiesOf } from "../kernel/command-histories.ts"
 import type { CommandHistory } from "../kernel/stored-state.ts"
-import { DAY_MS, NOW, TODAY, keepAudio, recordingCommand } from "./recording-commands.ts"
+import {
+  DAY_MS,
+  NOW,
+  TODAY,
+  deleteAudio,
+  keepAudio,
+  recordingCommand,
+} from "./recording-commands.ts"
 import type { Law, Rules } from "./recording-laws.ts"
 import { LAWS, play } from "./recording-laws.ts"
 
@@ -71,7 +78,7 @@ describe("the minutes of a day", () => {
   it("are nobody's once nothing is held", () => {
     const { ask, state } = company()
     ask(keepAudio())
-    ask({ type: "DeleteAudio", callId: "call_1", kinds: ["call"] })
+    ask(deleteAudio())
     expect(ask(countDay(TODAY), TOMORROW)).toEqual([])
     expect(nextDay(state())).toBeNull()
   })
@@ -81,7 +88,7 @@ describe("audio that was deleted", () => {
   it("never comes back, and a call too long ago has none kept", () => {
     const { ask, state } = company()
     ask(keepAudio())
-    ask({ type: "DeleteAudio", callId: "call_1", kinds: ["voicemail", "call", "call"] })
+    ask(deleteAudio({ kinds: ["voicemail", "call", "call"] }))
     expect(standingOf(state(), "call_1", "call")).toBe("deleted")
     expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS - 1)).toEqual([])
     expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS)).toEqual([])
@@ -90,6 +97,23 @@ describe("audio that was deleted", () => {
     ask({ type: "EraseAudio", most: 1 }, NOW + KEPT_WITHIN_MS)
     expect(standingOf(state(), "call_1", "call")).toBe("never came")
     expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS)).toBe("too_late")
+  })
+
+  it("while it was on its way is never kept, and is deleted once", () => {
+    const { ask, state } = company()
+    const both = deleteAudio({ kinds: ["call", "voicemail"], saved: ["call"] })
+    expect(ask(both, NOW + 1)).toEqual([
+      { type: "AudioDeleted", at: NOW + 1, callId: "call_1", kind: "call", reason: "asked" },
+    ])
+    expect([ask(both, NOW + 2), ask(keepAudio(), NOW + KEPT_WITHIN_MS - 1)]).toEqual([[], []])
+    expect(standingOf(state(), "call_1", "voicemail")).toBe("never came")
+  })
+
+  it("is none of a call that is too long ago for any to come", () => {
+    const { ask } = company()
+    const late = deleteAudio({ saved: ["call"] })
+    expect(ask(late, NOW + KEPT_WITHIN_MS)).toEqual([])
+    expect(ask(late, NOW + KEPT_WITHIN_MS - 1)).toHaveLength(1)
   })
 
   it("goes at the end of the day on which it is old enough, counted from the call", () => {
@@ -217,6 +241,13 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
     "the same audio is kept once, for ever",
   ],
   [
+    "forgets what was deleted on its way",
+    evolving((state, fact) => {
+      if (fact.type === "AudioDeleted") state.deleted.delete(`${fact.callId} ${fact.kind}`)
+    }),
+    "what was deleted is never kept",
+  ],
+  [
     "goes on holding what was deleted",
     evolving((state, fact) => {
       if (fact.type !== "AudioDeleted") return
@@ -224,7 +255,7 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
       const rest = { seconds: 1, blob: "b", calledAt: at, keptAt: at }
       state.held.set(`${callId} ${kind}`, { callId, kind, ...rest })
     }),
-    "what is deleted was held, so it is deleted once",
+    "what is deleted was held or is on its way, and is deleted once",
   ],
   [
     "deletes what will be old a day later",

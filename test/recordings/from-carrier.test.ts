@@ -94,6 +94,36 @@ describe("a recording that the carrier has", () => {
     await tryAgain(world, company.companyId, "fetch-audio")
   })
 
+  it("that is deleted while it is still on its way never comes, and counts as deleted", async () => {
+    const company = await makeCalled(world)
+    const { voice } = world.ports
+    vi.spyOn(voice, "audio").mockRejectedValueOnce(new ProviderUnavailable("503"))
+    const callId = await playCall(world, company, "voicemail", { voicemailSeconds: 5 })
+    expect(await listed(world, company)).toEqual([])
+    expect((await remove(world, company, callId, "call")).body).toEqual({ deleted: 0 })
+    expect((await remove(world, company, callId)).body).toEqual({ deleted: 1 })
+    expect((await remove(world, company, callId)).body).toEqual({ deleted: 0 })
+    await tryAgain(world, company.companyId, "fetch-audio")
+    const ref = (await callOf(world, company, callId)).audio.voicemail?.audioRef ?? ""
+    await expect(voice.audio(ref)).rejects.toThrow(AudioGone)
+    expect(await listed(world, company)).toEqual([])
+    expect((await listen(world, company, callId, { kind: "voicemail" })).status).toBe(404)
+  })
+
+  it("and lost before it was brought is nobody's any more, and no row waits for it", async () => {
+    const company = await makeCalled(world)
+    const warn = vi.spyOn(world.ports.log, "warn")
+    vi.spyOn(world.ports.voice, "audio").mockRejectedValueOnce(new AudioGone("no recording"))
+    const callId = await playCall(world, company, "voicemail", { voicemailSeconds: 5 })
+    expect((await workOf(world, company.companyId)).map(({ kind }) => kind)).not.toContain(
+      "fetch-audio",
+    )
+    expect(warn.mock.calls.map(([said]) => said)).toEqual([
+      `the carrier lost the audio of ${callId}:voicemail, which nobody can hear now`,
+    ])
+    expect(await listed(world, company)).toEqual([])
+  })
+
   it("is forgotten there where it is deleted here, also when the carrier does not answer", async () => {
     const company = await makeCalled(world)
     const callId = await playCall(world, company, "voicemail", { voicemailSeconds: 5 })

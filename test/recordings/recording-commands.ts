@@ -4,7 +4,11 @@ import { dayStart } from "../../domain/kernel/window.ts"
 import type { CallId } from "../../domain/recordings/ids.ts"
 import type { AudioKind } from "../../domain/recordings/recording-events.ts"
 import { AUDIO_KINDS, KEEP_DAYS } from "../../domain/recordings/recording-events.ts"
-import type { KeepAudio, RecordingCommand } from "../../domain/recordings/recordings.ts"
+import type {
+  DeleteAudio,
+  KeepAudio,
+  RecordingCommand,
+} from "../../domain/recordings/recordings.ts"
 
 /** When the histories of a format's tests begin. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -20,12 +24,17 @@ export function keepAudio(changed: Partial<KeepAudio> = {}): KeepAudio {
   return { type: "KeepAudio", callId, kind, ...rest, ...changed }
 }
 
+/** The command that deletes what is held of a call that began now. */
+export function deleteAudio(changed: Partial<DeleteAudio> = {}): DeleteAudio {
+  const rest = { kinds: ["call"] as const, saved: [], calledAt: NOW }
+  return { type: "DeleteAudio", callId: "call_1", ...rest, ...changed }
+}
+
 /** Calls, each with the time at which it began: the days of histories are around those. */
 const call = fc.nat(5).map((i) => ({
   callId: `call_${i}` as const satisfies CallId,
   calledAt: TODAY + i * 17 * DAY_MS + i,
 }))
-const callId = call.map((one): CallId => one.callId)
 const kind = fc.constantFrom<AudioKind>(...AUDIO_KINDS)
 const seconds = fc.oneof(fc.constantFrom(0, 1, 59, 60, 61, 3_600), fc.nat(20_000))
 /** Days around those of the histories that `historiesOf` makes: they go forward by up to 40 at a time. */
@@ -47,8 +56,12 @@ export const recordingCommand: fc.Arbitrary<RecordingCommand> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc
-      .record({ callId, kinds: fc.array(kind, { maxLength: 3 }) })
-      .map((named): RecordingCommand => ({ type: "DeleteAudio", ...named })),
+      .record({
+        call,
+        kinds: fc.array(kind, { maxLength: 3 }),
+        saved: fc.subarray([...AUDIO_KINDS]),
+      })
+      .map(({ call: one, ...named }) => deleteAudio({ ...one, ...named })),
   },
   {
     weight: 2,

@@ -105,12 +105,27 @@ export const LAWS = {
       return wasKept ? [`${nameOf(fact)} was kept twice`] : []
     })
   },
-  "what is deleted was held, so it is deleted once": (steps) =>
-    told(steps).flatMap(({ fact, held }) =>
-      fact.type !== "AudioDeleted" || held.has(nameOf(fact))
-        ? []
-        : [`${nameOf(fact)} was not held`],
-    ),
+  "what is deleted was held or is on its way, and is deleted once": (steps) => {
+    const gone = new Set<string>()
+    return steps.flatMap(({ command, facts }, i) => {
+      const { held } = standing(steps.slice(0, i))
+      return facts.flatMap((fact) => {
+        if (fact.type !== "AudioDeleted") return []
+        const name = nameOf(fact)
+        const isAwaited = command.type === "DeleteAudio" && command.saved.includes(fact.kind)
+        const isRight = !gone.has(name) && (held.has(name) || isAwaited)
+        gone.add(name)
+        return isRight ? [] : [`${name} was not there`]
+      })
+    })
+  },
+  "what was deleted is never kept": (steps) => {
+    const gone = new Set<string>()
+    return told(steps).flatMap(({ fact }) => {
+      if (fact.type === "AudioDeleted") gone.add(nameOf(fact))
+      return fact.type === "AudioKept" && gone.has(nameOf(fact)) ? [`${nameOf(fact)} is back`] : []
+    })
+  },
   "a night deletes what is old at the end of its day, and nothing else": (steps) =>
     steps.flatMap(({ command, facts, at }, i) => {
       const gone = facts.flatMap((fact) =>

@@ -115,6 +115,7 @@ describe("for how long recordings are kept", () => {
 
   it.for([0, 31, "30", -30, true, undefined, [30]])("is never %j", async (days) => {
     const [status, fields] = await keepDays(days)
-    expect([status, Object.keys(fields)]).toEqual([400, ["days"]])
+    const message = days === undefined ? "Is required." : "Must be 30, 90, 365 or null."
+    expect([status, fields]).toEqual([400, { days: message }])
   })
 })

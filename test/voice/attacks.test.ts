@@ -206,6 +206,19 @@ describe("a carrier that does not answer", () => {
     },
   )
 
+  it("while nobody answers makes no voicemail: the call is missed, and costs nothing", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+    const callId = await callIn(world, company)
+    await world.operate("stand-in set", { name: "voice", outcome: "unavailable" })
+    await advance(world, "10m")
+    await world.operate("stand-in set", { name: "voice", outcome: "ok" })
+    await advance(world, "15m")
+    expect(await callOf(world, company, callId)).toMatchObject({ phase: "ended" })
+    expect(await listed(world, company)).toMatchObject([
+      { outcome: "missed", seconds: 0, voicemailSeconds: null, chargedMicros: 0 },
+    ])
+  })
+
   it("says nothing of the end: it is asked, and the call ends when it says", async () => {
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
     const callId = await callIn(world, company)

@@ -239,6 +239,32 @@ describe("a deadline", () => {
     expect(one.pass("voicemail")).toMatchObject([{ outcome: "voicemail", caller: "hang_up" }])
   })
 
+  it("of a voicemail whose caller's leg never opened ends it missed, unless one was left", () => {
+    for (const [seconds, outcome] of [
+      [null, "missed"],
+      [0, "missed"],
+      [1, "voicemail"],
+    ] as const) {
+      const one = IN.greeting()
+      one.pass("greeting")
+      const left = { kind: "voicemail", seconds: seconds ?? 0, audioRef: "rec_1" } as const
+      if (seconds !== null) one.tell({ type: "SaveAudio", callId, ...left })
+      expect(one.pass("voicemail")).toMatchObject([{ outcome, reason: "deadline" }])
+    }
+  })
+
+  it("of the greeting, and an end that says when the caller's leg opened, leave a voicemail", () => {
+    for (const [answeredAt, outcome] of [
+      [1, "voicemail"],
+      [null, "missed"],
+    ] as const) {
+      const one = IN.greeting()
+      one.pass("greeting")
+      one.tell({ type: "EndLeg", callId, leg: 0, goneAt: 9_000, answeredAt })
+      expect(one.live()).toMatchObject({ phase: "ended", outcome, answeredAt })
+    }
+  })
+
   it("of four hours ends a call, with 240 minutes at most", () => {
     const one = IN.talking()
     expect(one.pass("talk")).toMatchObject([{ outcome: "answered", reason: "deadline" }])

@@ -1,6 +1,7 @@
 /** What follows from a recording that the carrier has: it is brought here, and forgotten there. */
 import { z } from "zod"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
+import { AudioGone } from "../../../adapters/providers/voice/port.ts"
 import { parseCallId } from "../../../domain/recordings/ids.ts"
 import { AUDIO_KINDS } from "../../../domain/recordings/recording-events.ts"
 import { callStreamOf } from "../../../domain/voice/aggregates.ts"
@@ -45,6 +46,10 @@ export const fetchAudio = reaction({
       await inTime(pacer, CARRIER, keepAudio(ports, saved, voice, cause), FETCHED_WITHIN_MS)
       return { result: "done" }
     } catch (error) {
+      if (error instanceof AudioGone) {
+        ports.log.warn(`the carrier lost the audio of ${name}, which nobody can hear now`, error)
+        return { result: "done" }
+      }
       if (!isOutside(error)) throw error
       return retryLater(work, SILENT)
     }

@@ -16,6 +16,7 @@ import type { CallPlace } from "../find-call.ts"
 import { readCall } from "../find-call.ts"
 import { settingsOfNumber } from "../offer-call.ts"
 import { callIdOf, holderOf } from "../receive.ts"
+import { isPaid } from "../settle-minutes.ts"
 
 /** A whole call takes as long as its rows do. */
 const PLAYED_WITHIN_MS = 20_000
@@ -44,7 +45,7 @@ const CallIn = z.object({
     .min(0)
     .max(180)
     .optional()
-    .meta({ description: "how long the voicemail is; default all of the call" }),
+    .meta({ description: "how long the voicemail is; default all of the call", takes: "seconds" }),
 })
 
 type CallIn = z.infer<typeof CallIn>
@@ -140,12 +141,16 @@ function scriptOf({ outcome, seconds: lasts, recorded, voicemailSeconds }: CallI
   }
 }
 
-/** Waits until a played call is over; one that a simulator holds up goes on by itself. */
+/** Waits until a played call is over and paid; one that a simulator holds up goes on by itself. */
 async function untilOver(ports: AdminPorts, place: CallPlace): Promise<void> {
   const until = ports.pacer.elapsedMs() + PLAYED_WITHIN_MS
   while (ports.pacer.elapsedMs() < until) {
     const call = await readCall(ports, place)
-    if (call === null || call.endedAt !== null) return
+    if (call === null) return
+    // Of one of which nobody says when the caller went, the minutes are not known yet.
+    const isOver =
+      call.endedAt !== null && (call.goneAt === null || (await isPaid(ports, place, call)))
+    if (isOver) return
     await ports.pacer.pause(LOOK_AGAIN_MS)
   }
 }

@@ -20,7 +20,7 @@ const leg = (usual: string) =>
     .min(0)
     .max(5)
     .optional()
-    .meta({ description: `whose phone, 0 for the caller's; default ${usual}` })
+    .meta({ description: `whose phone, 0 for the caller's; default ${usual}`, takes: "leg" })
 
 /** A call of an id that was typed. @throws OperatorRefused where there is none */
 async function findNamed(
@@ -51,9 +51,11 @@ async function act(
     isDone = (await carrier.act(voiceLeg(place.companyId, call, one), deed)) || isDone
   }
   if (!isDone) {
-    throw new OperatorRefused("conflict", "Nobody can do so on this call now; see its legs.", {
-      ...(await callShown(ports, place)),
-    })
+    const shown = await callShown(ports, place)
+    const states = shown.legs.map((one) => `leg ${one.leg} is ${one.state}`)
+    const named = states.length === 0 ? "no phone was called" : states.join(", ")
+    const message = `Nobody can do so on this call now: it is ${shown.phase}, and ${named}.`
+    throw new OperatorRefused("conflict", message, { ...shown })
   }
   await showWrites(ports)
   return callShown(ports, place)
