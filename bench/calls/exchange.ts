@@ -61,7 +61,11 @@ export async function openExchange(companies: number): Promise<Exchange> {
     void callBack(event).catch((error: unknown) => faults.push(String(error)))
   }, Date.now)
   const house = await openHouse(null, {
-    ...{ TELNYX_KEY: "KEY0123456789", TELNYX_PUBLIC_KEY: account.publicKey, TELNYX_URL: standIn.url },
+    ...{
+      TELNYX_KEY: "KEY0123456789",
+      TELNYX_PUBLIC_KEY: account.publicKey,
+      TELNYX_URL: standIn.url,
+    },
     TELNYX_CONNECTION: "1684641123236054244",
   })
   const close = async () => {
