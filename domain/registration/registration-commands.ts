@@ -1,0 +1,130 @@
+/** What can be asked of a registration, and what it refuses. */
+import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { SubmissionId } from "./ids.ts"
+import type { BrandType, Part, RegistrationFact, Verdict } from "./registration-events.ts"
+
+/** Who asks; no key where nobody of the company's does. */
+interface By {
+  readonly keyId: KeyId | null
+  readonly personId: PersonId | null
+}
+
+/** Saves the business details. */
+export interface SaveBusiness extends By {
+  readonly type: "SaveBusiness"
+  readonly business: Sealed
+  readonly isSoleProprietor: boolean
+}
+
+/** Saves how the pages are. */
+export interface SavePages extends By {
+  readonly type: "SavePages"
+  readonly pages: Sealed
+  readonly mode: "hosted" | "own_site"
+  readonly hostname: string | null
+  /** Of the preview, where it has none yet. */
+  readonly slug: string
+}
+
+/** Records what a look at the pages came to. */
+export interface RecordCheck extends Pick<RegistrationFact<"PagesChecked">, "problems" | "read"> {
+  readonly type: "RecordCheck"
+}
+
+/** Saves the campaign. */
+export interface SaveCampaign extends By {
+  readonly type: "SaveCampaign"
+  readonly campaign: Sealed
+  readonly brandType: BrandType
+}
+
+/** Sends a part for review. The same submission again: nothing new. */
+export interface SubmitPart extends By {
+  readonly type: "SubmitPart"
+  readonly part: Part
+  readonly submissionId: SubmissionId
+  /** Of a business; null for a campaign. */
+  readonly brandType: BrandType | null
+  /** Whether it is to leave test mode. */
+  readonly live: boolean
+  readonly rush: boolean
+  /** The open charge of its fee; null where it is free. */
+  readonly chargeId: ChargeId | null
+}
+
+/** Makes sure that what was charged and never sent cannot be sent any more. */
+export interface AbandonSubmission {
+  readonly type: "AbandonSubmission"
+  readonly submissionId: SubmissionId
+}
+
+/** Says that the carriers have it. Of what does not wait: nothing new. */
+export interface ReachPart {
+  readonly type: "ReachPart"
+  readonly submissionId: SubmissionId
+  readonly carrierRef: string
+}
+
+/** Says that the carriers never got it. Of what they have, or does not wait: nothing new. */
+export interface UnreachPart {
+  readonly type: "UnreachPart"
+  readonly submissionId: SubmissionId
+  readonly reason: string
+}
+
+/** Says what carriers say of what was sent. The same again, or of a former attempt: nothing new. */
+export interface AnswerPart {
+  readonly type: "AnswerPart"
+  readonly submissionId: SubmissionId
+  readonly verdict: Verdict
+  readonly reasons: readonly string[]
+}
+
+/** Says what carriers say of a number. Before its campaign is approved: nothing new. */
+export interface AnswerNumber {
+  readonly type: "AnswerNumber"
+  readonly numberId: string
+  readonly verdict: Verdict
+  readonly reasons: readonly string[]
+}
+
+/** Stands in for the carriers in test mode: what waits is approved. */
+export interface ConfirmTest {
+  readonly type: "ConfirmTest"
+  /** The numbers that the company holds. */
+  readonly numberIds: readonly string[]
+}
+
+/** Everything that can be asked of a registration. */
+export type RegistrationCommand =
+  | SaveBusiness
+  | SavePages
+  | RecordCheck
+  | SaveCampaign
+  | SubmitPart
+  | AbandonSubmission
+  | ReachPart
+  | UnreachPart
+  | AnswerPart
+  | AnswerNumber
+  | ConfirmTest
+
+/** Why a command was refused. */
+export type RegistrationRefusalCode =
+  | "missing"
+  | "waiting"
+  | "approved"
+  | "not_approved"
+  | "brand_type"
+  | "abandoned"
+  | "live"
+  | "nothing_waits"
+
+/** A command was refused. */
+export interface RegistrationRefused {
+  readonly type: "RegistrationRefused"
+  readonly at: number
+  readonly code: RegistrationRefusalCode
+  /** What has to be there before: `business`, `pages`, `pages_check`, `campaign`. */
+  readonly missing: readonly string[]
+}

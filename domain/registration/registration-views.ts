@@ -1,0 +1,93 @@
+/** What callers read of a registration. */
+import type { RegistrationRefusalCode } from "./registration-commands.ts"
+import type { Part } from "./registration-events.ts"
+import type { PartState, PartStatus, Registration } from "./registration-state.ts"
+import { UNSENT } from "./registration-state.ts"
+
+/** What is missing before something can be done, in the order in which it is to be done. */
+export function missingFor(
+  { business, pages, pagesPassedAt, campaign }: Registration,
+  what: "check" | "campaign" | "submit campaign",
+): readonly string[] {
+  const all = [
+    business === null ? "business" : null,
+    pages === null ? "pages" : null,
+    what === "submit campaign" && pagesPassedAt === null ? "pages_check" : null,
+    what === "submit campaign" && campaign === null ? "campaign" : null,
+  ]
+  return all.filter((one) => one !== null)
+}
+
+/** Why a part cannot be sent; null where it can. */
+export function maySend(
+  state: Registration,
+  part: Part,
+  live: boolean,
+): { readonly code: RegistrationRefusalCode; readonly missing: readonly string[] } | null {
+  const isReset = live && state.testMode
+  const { business, campaign } = isReset ? { business: UNSENT, campaign: UNSENT } : state.parts
+  if (part === "business" && state.business === null) {
+    return { code: "missing", missing: ["business"] }
+  }
+  if (part === "campaign") {
+    const missing = missingFor(state, "submit campaign")
+    if (missing.length > 0) return { code: "missing", missing }
+    const isEnough = business.status === "approved" || (!live && business.status === "waiting")
+    if (!isEnough) return { code: "not_approved", missing: [] }
+  }
+  const { status } = part === "business" ? business : campaign
+  if (status === "waiting") return { code: "waiting", missing: [] }
+  return status === "approved" ? { code: "approved", missing: [] } : null
+}
+
+/** Whether sending a part costs its fee: never in test mode, nor after carriers asked for something. */
+export function costsFee(state: Registration, part: Part, live: boolean): boolean {
+  if (!live && state.testMode) return false
+  const isReset = live && state.testMode
+  return isReset || state.parts[part].status !== "action_needed"
+}
+
+/** How a part of one kind stands. */
+export function partState({ parts }: Registration, part: Part): PartState {
+  return parts[part]
+}
+
+/** The worst first: the whole stands as its worst part does. */
+const WORST = ["rejected", "action_needed", "not_sent", "waiting", "approved"] as const
+
+/** How a part stands, as callers see it. */
+export interface ShownPart {
+  /** `business`, `campaign`, or `number:` and a number's id. */
+  readonly part: string
+  readonly status: PartStatus
+  readonly reasons: readonly string[]
+}
+
+/** How the registration of these numbers stands. */
+export function standing(
+  { parts, numbers, testMode }: Registration,
+  numberIds: readonly string[],
+): {
+  readonly testMode: boolean
+  readonly overall: PartStatus
+  readonly parts: readonly ShownPart[]
+} {
+  const shown = (["business", "campaign"] as const).map((part) => {
+    const { status, reasons } = parts[part]
+    return { part, status, reasons }
+  })
+  const ofNumbers = numberIds.map((numberId) => {
+    const { verdict: status = "not_sent", reasons = [] } = numbers.get(numberId) ?? {}
+    return { part: `number:${numberId}`, status, reasons } as const
+  })
+  const isBusinessThere =
+    parts.business.status === "approved" || (testMode && parts.business.status === "waiting")
+  const isCampaignThere = isBusinessThere && parts.campaign.status === "approved"
+  // A part that could not be sent so far makes nothing worse.
+  const counted = [
+    ...shown.slice(0, isBusinessThere ? 2 : 1),
+    ...(isCampaignThere ? ofNumbers : []),
+  ]
+  const overall = WORST.find((status) => counted.some((one) => one.status === status))
+  return { testMode, overall: overall ?? "not_sent", parts: [...shown, ...ofNumbers] }
+}

@@ -1,0 +1,190 @@
+/**
+ * The registration of a company's texting: details, pages and a campaign, the business and then the
+ * campaign sent for review, and what carriers say (decisions.md §9).
+ *
+ * Stream `registration-<companyId>`: clicks, and the carriers' answers. Of two who send one part at once
+ * one is refused: its fee comes back, and the other's stays.
+ */
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type {
+  AnswerNumber,
+  AnswerPart,
+  ConfirmTest,
+  RegistrationCommand,
+  RegistrationRefusalCode,
+  RegistrationRefused,
+  SubmitPart,
+} from "./registration-commands.ts"
+import type { Part, RegistrationEvent } from "./registration-events.ts"
+import type { Registration } from "./registration-state.ts"
+import { evolve, noRegistration } from "./registration-state.ts"
+import { maySend, missingFor } from "./registration-views.ts"
+
+/** The rules of registration. */
+export const registration: Decider<
+  RegistrationCommand,
+  Registration,
+  RegistrationEvent,
+  RegistrationRefused
+> = { initial: noRegistration, decide, evolve }
+
+type Decision = readonly RegistrationEvent[] | RegistrationRefused
+
+function decide(command: RegistrationCommand, state: Registration, { at }: Stamp): Decision {
+  switch (command.type) {
+    case "SaveBusiness": {
+      if (state.parts.business.status === "waiting") return refused(at, "waiting")
+      const { business, isSoleProprietor, keyId, personId } = command
+      return [{ type: "BusinessSaved", at, business, isSoleProprietor, keyId, personId }]
+    }
+    case "SavePages": {
+      if (state.business === null) return refused(at, "missing", ["business"])
+      const { pages, mode, hostname, keyId, personId } = command
+      const slug = state.pages?.slug ?? command.slug
+      return [{ type: "PagesSaved", at, pages, mode, hostname, slug, keyId, personId }]
+    }
+    case "RecordCheck": {
+      if (state.pages === null) return refused(at, "missing", missingFor(state, "check"))
+      const { problems, read } = command
+      return [{ type: "PagesChecked", at, problems, read }]
+    }
+    case "SaveCampaign": {
+      if (state.parts.campaign.status === "waiting") return refused(at, "waiting")
+      const missing = missingFor(state, "campaign")
+      if (missing.length > 0) return refused(at, "missing", missing)
+      const { campaign, brandType, keyId, personId } = command
+      return [{ type: "CampaignSaved", at, campaign, brandType, keyId, personId }]
+    }
+    case "SubmitPart":
+      return submit(command, state, at)
+    case "AbandonSubmission": {
+      const { submissionId } = command
+      const isKnown = state.abandoned.has(submissionId) || partOf(state, submissionId) !== null
+      if (isKnown || state.unreached.has(submissionId)) return []
+      return [{ type: "SubmissionAbandoned", at, submissionId }]
+    }
+    case "ReachPart":
+    case "UnreachPart":
+    case "AnswerPart":
+      return hear(command, state, at)
+    case "AnswerNumber":
+      return hearOfNumber(command, state, at)
+    case "ConfirmTest":
+      return confirm(command, state, at)
+    default:
+      return unreachable(command)
+  }
+}
+
+function refused(
+  at: number,
+  code: RegistrationRefusalCode,
+  missing: readonly string[] = [],
+): RegistrationRefused {
+  return { type: "RegistrationRefused", at, code, missing }
+}
+
+/** The part that was sent by this name last; null where none was. */
+function partOf({ parts }: Registration, submissionId: string): Part | null {
+  if (parts.business.submissionId === submissionId) return "business"
+  return parts.campaign.submissionId === submissionId ? "campaign" : null
+}
+
+function submit(command: SubmitPart, state: Registration, at: number): Decision {
+  const { part, submissionId, brandType, rush, keyId, personId, chargeId } = command
+  if (state.abandoned.has(submissionId)) return refused(at, "abandoned")
+  if (partOf(state, submissionId) !== null || state.unreached.has(submissionId)) return []
+  const live = command.live || !state.testMode
+  const fault = maySend(state, part, live)
+  if (fault !== null) return refused(at, fault.code, fault.missing)
+  const isOfOne = brandType === "sole_proprietor"
+  if (part === "business" && isOfOne !== state.business?.isSoleProprietor) {
+    return refused(at, "brand_type")
+  }
+  const isReset = live && state.testMode
+  const attempt = isReset ? 1 : state.parts[part].attempt + 1
+  const sent = { type: "PartSubmitted", at, part, submissionId, attempt, live } as const
+  return [{ ...sent, brandType, rush, chargeId, keyId, personId }]
+}
+
+/** What carriers say of a part: only of what was sent last, and of an approval also later. */
+function hear(
+  command: AnswerPart | Extract<RegistrationCommand, { type: "ReachPart" | "UnreachPart" }>,
+  state: Registration,
+  at: number,
+): Decision {
+  const { submissionId } = command
+  const part = partOf(state, submissionId)
+  if (part === null) return []
+  const { status, carrierRef } = state.parts[part]
+  const of = { at, part, submissionId }
+  switch (command.type) {
+    case "ReachPart":
+      if (carrierRef !== null || status !== "waiting") return []
+      return [{ type: "PartReached", ...of, carrierRef: command.carrierRef }]
+    case "UnreachPart":
+      if (carrierRef !== null || status !== "waiting") return []
+      return [{ type: "PartUnreached", ...of, reason: command.reason }]
+    case "AnswerPart": {
+      const { verdict, reasons } = command
+      const isTakenBack = status === "approved" && verdict !== "approved"
+      if (status !== "waiting" && !isTakenBack) return []
+      return [{ type: "PartAnswered", ...of, verdict, reasons }]
+    }
+  }
+}
+
+function hearOfNumber(command: AnswerNumber, state: Registration, at: number): Decision {
+  const { numberId, verdict, reasons } = command
+  if (state.parts.campaign.status !== "approved") return []
+  if (state.numbers.get(numberId)?.verdict === verdict) return []
+  return [{ type: "NumberAnswered", at, numberId, verdict, reasons }]
+}
+
+/** Everything that waits is approved, in order; in test mode nobody else does it. */
+function confirm({ numberIds }: ConfirmTest, state: Registration, at: number): Decision {
+  if (!state.testMode) return refused(at, "live")
+  const waiting = (["business", "campaign"] as const).filter(
+    (part) => state.parts[part].status === "waiting",
+  )
+  if (waiting.length === 0) return refused(at, "nothing_waits")
+  const answers = waiting.flatMap((part) => {
+    const { submissionId } = state.parts[part]
+    const answered = { type: "PartAnswered", at, part, verdict: "approved", reasons: [] } as const
+    return submissionId === null ? [] : [{ ...answered, submissionId }]
+  })
+  const isWhole = waiting.includes("campaign") || state.parts.campaign.status === "approved"
+  const numbers = numberIds.filter((one) => state.numbers.get(one)?.verdict !== "approved")
+  return [
+    ...answers,
+    ...(isWhole ? numbers : []).map(
+      (numberId) =>
+        ({ type: "NumberAnswered", at, numberId, verdict: "approved", reasons: [] }) as const,
+    ),
+  ]
+}
+
+interface Saved extends Omit<Registration, "numbers" | "abandoned" | "unreached"> {
+  readonly numbers: readonly (readonly [string, never])[]
+  readonly abandoned: readonly never[]
+  readonly unreached: readonly never[]
+}
+
+/** How a registration is kept beside its stream. */
+export const registrationCheckpoint: CheckpointForm<Registration> = {
+  shape: 1,
+  save: ({ numbers, abandoned, unreached, ...state }) => ({
+    ...state,
+    parts: { ...state.parts },
+    ...{ numbers: [...numbers], abandoned: [...abandoned], unreached: [...unreached] },
+  }),
+  load: (saved) => {
+    const { numbers, abandoned, unreached, ...state } = saved as Saved
+    return {
+      ...state,
+      ...{ numbers: new Map(numbers), abandoned: new Set(abandoned) },
+      unreached: new Set(unreached),
+    }
+  },
+}

@@ -1,0 +1,97 @@
+/** Business details, as callers write them and as they are kept. */
+import { z } from "zod"
+import { callable } from "../../frame/kernel/phone-number.ts"
+import { shortText } from "../../frame/kernel/schema.ts"
+
+/** What carriers tell businesses apart by. */
+const INDUSTRIES = [
+  ...["AGRICULTURE", "COMMUNICATION", "CONSTRUCTION", "EDUCATION", "ENERGY", "ENTERTAINMENT"],
+  ...["FINANCIAL", "GAMBLING", "GOVERNMENT", "HEALTHCARE", "HOSPITALITY", "HUMAN_RESOURCES"],
+  ...["INSURANCE", "LEGAL", "MANUFACTURING", "NGO", "POLITICAL", "POSTAL", "PROFESSIONAL"],
+  ...["REAL_ESTATE", "RETAIL", "TECHNOLOGY", "TRANSPORTATION"],
+] as const
+
+const STATES = new Set(
+  `AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND
+  OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY AS GU MP PR VI`.split(/\s+/),
+)
+
+const POSITIONS = ["CEO", "CFO", "GM", "VP", "Director", "General Counsel", "Other"] as const
+
+const word = (most: number) =>
+  shortText(most)
+    .transform((text) => text.trim())
+    .refine((text) => text !== "", "Must not be empty.")
+
+const webAddress = shortText(255).refine(
+  (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
+  "Must be an address such as https://acme.example.",
+)
+
+/** The business details. */
+export const Business = z
+  .object({
+    legalName: word(255).describe("As it is registered"),
+    brandName: word(255).optional().describe("What people know it by; default its legal name"),
+    entityType: z
+      .enum(["llc", "corporation", "partnership", "cooperative", "nonprofit", "sole_proprietor"])
+      .describe("What it is"),
+    ein: z
+      .string()
+      .transform((text) => text.replaceAll("-", ""))
+      .refine((text) => /^\d{9}$/.test(text), "Must be nine digits.")
+      .optional()
+      .describe("Its tax number; not for a sole proprietor"),
+    industry: z.enum(INDUSTRIES).describe("What it works in"),
+    website: webAddress.optional().describe("Its site"),
+    street: word(100).describe("Street and number"),
+    street2: word(100).optional().describe("More of the street"),
+    city: word(100).describe("Town"),
+    region: word(100).describe("State; two letters in the US"),
+    postalCode: word(20).describe("ZIP code"),
+    country: z
+      .string()
+      .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
+      .transform((text) => text.toUpperCase())
+      .default("US")
+      .describe("Two letters; default US"),
+    repFirstName: word(100).describe("First name of whom carriers may ask"),
+    repLastName: word(100).describe("Last name of whom carriers may ask"),
+    repEmail: z.email("Must be an email address.").describe("Their address"),
+    repPhone: z
+      .string()
+      .transform((text) => callable(text)?.number ?? "")
+      .refine((text) => text.startsWith("+1"), "Must be a full +1 number.")
+      .describe("Their number"),
+    repTitle: word(100).optional().describe("What they are called"),
+    repPosition: z.enum(POSITIONS).nullish().meta({ description: "What they are" }),
+    stockExchange: word(50).optional().describe("Where it is listed"),
+    stockTicker: word(10).optional().describe("What it is listed as"),
+  })
+  .superRefine((business, context) => {
+    const fault = (path: string, message: string) =>
+      context.addIssue({ code: "custom", path: [path], message })
+    const { entityType, ein, country, region, postalCode, stockExchange, stockTicker } = business
+    if (entityType !== "sole_proprietor" && ein === undefined) {
+      fault("ein", "Is required: nine digits, for all but sole proprietors.")
+    }
+    if (country === "US" && !STATES.has(region.toUpperCase())) {
+      fault("region", "Must be the two letters of a state.")
+    }
+    if (country === "US" && !/^\d{5}(-\d{4})?$/.test(postalCode)) {
+      fault("postalCode", "Must be a ZIP code of five digits, or nine.")
+    }
+    if ((stockExchange === undefined) !== (stockTicker === undefined)) {
+      const missing = stockExchange === undefined ? "stockExchange" : "stockTicker"
+      fault(missing, "Is required where the other one is given.")
+    }
+  })
+
+/** The business details, checked. */
+export type Business = z.infer<typeof Business>
+
+/** What people know a business by. */
+export const brandNameOf = ({ brandName, legalName }: Business): string => brandName ?? legalName
+
+/** Whether it is one person: another brand. */
+export const isOfOne = ({ entityType }: Business): boolean => entityType === "sole_proprietor"

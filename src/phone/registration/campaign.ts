@@ -1,0 +1,127 @@
+/** A campaign, as callers write it, as it is kept, and as it is drafted. */
+import { z } from "zod"
+import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts"
+import { shortText } from "../../frame/kernel/schema.ts"
+import type { Business } from "./business.ts"
+import { brandNameOf } from "./business.ts"
+import type { Pages } from "./pages.ts"
+
+const between = (least: number, most: number) =>
+  shortText(most)
+    .transform((text) => text.trim())
+    .refine((text) => [...text].length >= least, `Must be at least ${least} characters.`)
+
+/** A campaign. */
+export const Campaign = z.object({
+  brandType: z.enum(BRAND_TYPES).describe("How much is texted, or by whom"),
+  description: between(40, 4_096).describe("What is texted, and to whom"),
+  messageFlow: between(40, 2_048).describe("How people agree to it"),
+  samples: z
+    .array(between(20, 1_024))
+    .min(2, "Must be at least 2.")
+    .max(5, "Must be at most 5.")
+    .describe("2 to 5 texts as they are sent"),
+  directLending: z.boolean().describe("Whether it is about loans that the company gives"),
+})
+
+/** A campaign, checked. */
+export type Campaign = z.infer<typeof Campaign>
+
+/** A draft of a campaign, and what carriers are told beside it. */
+export interface CampaignDraft extends Omit<Campaign, "brandType"> {
+  readonly hasLinks: boolean
+  readonly hasPhone: boolean
+  readonly optInMessage: string
+  readonly helpMessage: string
+  readonly privacyUrl: string
+  readonly termsUrl: string
+}
+
+const LINK = /https?:\/\/|\bwww\.|\b[a-z\d-]+\.(?:com|net|org|io|co|us|example)\b/i
+const PHONE = /(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]?\d{3}[ .-]?\d{4}\b/
+const SHORTENERS = /\b(?:bit\.ly|tinyurl\.com|goo\.gl|t\.co|ow\.ly|is\.gd|buff\.ly|rebrand\.ly)\b/i
+const FORBIDDEN = /\b(?:payday loan|cannabis|marijuana|cbd|casino|gambling|debt relief|crypto)\b/i
+
+/** Whether texts hold links, and phone numbers. */
+const flagsOf = (samples: readonly string[]) => ({
+  hasLinks: samples.some((text) => LINK.test(text)),
+  hasPhone: samples.some((text) => PHONE.test(text)),
+})
+
+/** Where the pages are. */
+export interface PageAddresses {
+  readonly texts: string
+  readonly terms: string
+  readonly privacy: string
+}
+
+const often = (most: number) => `up to ${most} message${most === 1 ? "" : "s"} a month`
+
+/** A draft that a reviewer would take: made from the business, its pages and what it offers. */
+export function draftOf(business: Business, pages: Pages, at: PageAddresses): CampaignDraft {
+  const brand = brandNameOf(business)
+  const { services, offers, offersPerMonth, optinPhone, optinPaper } = pages
+  const what = services.replace(/[.\s]+$/, "")
+  const also = offers ? ", and offers" : ""
+  const elsewhere = [
+    optinPhone ? "by phone, where an agent reads the same words and records the answer" : null,
+    optinPaper ? "on paper, with the same words beside an empty box" : null,
+  ].filter((one) => one !== null)
+  const samples = [
+    `${brand}: Your request was received. We will text you about ${what}. Reply STOP to opt out, HELP for help.`,
+    `${brand}: This is an update about ${what}. Questions? Reply HELP. Reply STOP to opt out.`,
+    offers
+      ? `${brand}: This month's offer for our customers is here. See ${at.texts} for details. Reply STOP to opt out.`
+      : `${brand}: A reminder about ${what} tomorrow. Reply C to confirm. Reply STOP to opt out.`,
+  ]
+  return {
+    description: `${brand} texts customers who agreed to it about ${what}${also}: ${often(offersPerMonth)}. Each person agrees by themselves before the first text.`,
+    messageFlow: `People agree at ${at.texts}, by ticking an empty, optional box that is not required for any purchase. Beside it stand who texts (${brand}), about what, how often (${often(offersPerMonth)}), "Message and data rates may apply", "Reply STOP to opt out, HELP for help", and links to the terms (${at.terms}) and the privacy policy (${at.privacy}).${elsewhere.length > 0 ? ` They can also agree ${elsewhere.join(", or ")}.` : ""}`,
+    samples,
+    ...flagsOf(samples),
+    directLending: false,
+    optInMessage: `${brand}: You are subscribed to texts about ${what}. ${capital(often(offersPerMonth))}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
+    helpMessage: `${brand}: For help write to ${pages.supportEmail} or call ${pages.supportPhone}. Reply STOP to opt out.`,
+    privacyUrl: at.privacy,
+    termsUrl: at.terms,
+  }
+}
+
+const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+/** Something that a reviewer would refuse, before a fee is paid for it. */
+export interface CampaignProblem {
+  readonly field: string
+  readonly code: string
+  readonly message: string
+}
+
+/** What a reviewer would refuse of a campaign. */
+export function problemsOf(
+  { description, messageFlow, samples }: Campaign,
+  business: Business,
+  at: PageAddresses,
+): readonly CampaignProblem[] {
+  const brand = brandNameOf(business).toLowerCase()
+  const problems: CampaignProblem[] = []
+  const add = (field: string, code: string, message: string) =>
+    problems.push({ field, code, message })
+  for (const [i, text] of samples.entries()) {
+    const field = `samples.${i}`
+    if (!text.toLowerCase().includes(brand)) add(field, "no_brand", "Does not say who texts.")
+    if (SHORTENERS.test(text)) add(field, "short_link", "Has a shortened link; write it in full.")
+  }
+  if (!samples.some((text) => /\bSTOP\b/.test(text))) {
+    add("samples", "no_stop", "None says how to opt out: Reply STOP to opt out.")
+  }
+  if (!messageFlow.includes(at.texts) && !/https:\/\//.test(messageFlow)) {
+    add("messageFlow", "no_url", "Does not name the page on which people agree.")
+  }
+  const all = { description, messageFlow, ...Object.fromEntries(samples.entries()) }
+  for (const [name, text] of Object.entries(all)) {
+    if (!FORBIDDEN.test(text)) continue
+    const field = /^\d+$/.test(name) ? `samples.${name}` : name
+    add(field, "forbidden", "Is about something that carriers take from nobody.")
+  }
+  return problems
+}

@@ -1,0 +1,239 @@
+/** The rules of registration: business, pages, campaign, and what carriers say. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { REGISTRATION, registrationOf } from "../../domain/registration/aggregates.ts"
+import type { RegistrationCommand } from "../../domain/registration/registration-commands.ts"
+import type { RegistrationEvent } from "../../domain/registration/registration-events.ts"
+import { registration } from "../../domain/registration/registration.ts"
+import {
+  costsFee,
+  missingFor,
+  partState,
+  standing,
+} from "../../domain/registration/registration-views.ts"
+import { runsOf } from "../charging/runs.ts"
+import { FAULTS } from "./faulty-registrations.ts"
+import {
+  recordCheck,
+  registrationHistories,
+  saveBusiness,
+  saveCampaign,
+  savePages,
+  submit,
+  submitCampaign,
+} from "./registration-commands.ts"
+import { LAWS, play } from "./registration-laws.ts"
+
+const NOW = Date.parse("2026-03-02T10:00:00.000Z")
+
+/** A registration, to be asked one command after the other. */
+function company(...commands: readonly RegistrationCommand[]) {
+  let state = registration.initial()
+  const ask = (command: RegistrationCommand): readonly string[] | string => {
+    const answer = registration.decide(command, state, { at: NOW })
+    if (isRefusal(answer)) return [answer.code, ...answer.missing].join(" ")
+    state = answer.reduce(
+      (folded, fact: RegistrationEvent) => registration.evolve(folded, fact),
+      state,
+    )
+    return answer.map(({ type }) => type)
+  }
+  for (const command of commands) ask(command)
+  return {
+    ask,
+    state: () => state,
+    overall: (...numbers: string[]) => standing(state, numbers).overall,
+  }
+}
+
+const reach = (submissionId: "reg_1" | "reg_2" | "reg_3"): RegistrationCommand => ({
+  ...{ type: "ReachPart", submissionId, carrierRef: `ref ${submissionId}` },
+})
+const answer = (
+  submissionId: "reg_1" | "reg_2" | "reg_3",
+  verdict: "approved" | "action_needed" | "rejected" = "approved",
+): RegistrationCommand => ({ type: "AnswerPart", submissionId, verdict, reasons: [] })
+
+const READY = [saveBusiness(), savePages, recordCheck(), saveCampaign]
+const LIVE = submit({ live: true })
+
+describe("what is written", () => {
+  it("is written in its order", () => {
+    const { ask, state } = company()
+    expect(ask(savePages)).toBe("missing business")
+    expect(ask(saveCampaign)).toBe("missing business pages")
+    expect(ask(recordCheck())).toBe("missing business pages")
+    expect(ask(submit())).toBe("missing business")
+    expect(ask(saveBusiness())).toEqual(["BusinessSaved"])
+    expect(ask(saveCampaign)).toBe("missing pages")
+    expect(ask(savePages)).toEqual(["PagesSaved"])
+    expect(ask(saveCampaign)).toEqual(["CampaignSaved"])
+    expect(missingFor(state(), "submit campaign")).toEqual(["pages_check"])
+  })
+
+  it("does not change while it waits", () => {
+    const { ask } = company(...READY, submit())
+    expect(ask(saveBusiness())).toBe("waiting")
+    expect(ask(saveCampaign)).toEqual(["CampaignSaved"])
+    ask(submitCampaign())
+    expect(ask(saveCampaign)).toBe("waiting")
+  })
+
+  it("has to pass its check once more where the pages change", () => {
+    const { ask } = company(...READY, LIVE, answer("reg_1"))
+    ask(savePages)
+    expect(ask(submitCampaign())).toBe("missing pages_check")
+    ask(recordCheck(1))
+    expect(ask(submitCampaign())).toBe("missing pages_check")
+    ask(recordCheck())
+    expect(ask(submitCampaign())).toEqual(["PartSubmitted"])
+  })
+})
+
+describe("a business that is sent", () => {
+  it("is sent once: of two at once one is told that it waits", () => {
+    const { ask, state } = company(...READY)
+    expect(ask(LIVE)).toEqual(["PartSubmitted"])
+    expect(ask(LIVE)).toEqual([])
+    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toBe("waiting")
+    expect(partState(state(), "business")).toMatchObject({ status: "waiting", attempt: 1 })
+  })
+
+  it("is one person's or a company's, as its details say", () => {
+    expect(company(...READY).ask(submit({ brandType: "sole_proprietor" }))).toBe("brand_type")
+    const one = company(saveBusiness(true))
+    expect(one.ask(submit())).toBe("brand_type")
+    expect(one.ask(submit({ brandType: "sole_proprietor" }))).toEqual(["PartSubmitted"])
+  })
+
+  it("stands as before where nobody got it", () => {
+    const { ask, state, overall } = company(...READY, LIVE)
+    const away = { type: "UnreachPart", submissionId: "reg_1", reason: "away" } as const
+    expect(ask(away)).toEqual(["PartUnreached"])
+    expect(overall()).toBe("not_sent")
+    expect(ask(away)).toEqual([])
+    expect(costsFee(state(), "business", true)).toBe(true)
+    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
+    expect(ask(reach("reg_3"))).toEqual(["PartReached"])
+    expect(ask({ ...away, submissionId: "reg_3" })).toEqual([])
+  })
+
+  it("is sent again free where carriers asked for something, and for its fee where they refused", () => {
+    const { ask, state } = company(...READY, LIVE, reach("reg_1"), answer("reg_1", "action_needed"))
+    expect(costsFee(state(), "business", false)).toBe(false)
+    ask(submit({ submissionId: "reg_3" }))
+    ask(answer("reg_3", "rejected"))
+    expect(costsFee(state(), "business", false)).toBe(true)
+    expect(partState(state(), "business")).toMatchObject({ attempt: 2, status: "rejected" })
+  })
+
+  it("is answered once, and its approval may be taken back months later", () => {
+    const { ask, overall } = company(...READY, LIVE, reach("reg_1"))
+    expect(ask(answer("reg_1"))).toEqual(["PartAnswered"])
+    expect(ask(answer("reg_1"))).toEqual([])
+    expect(ask(LIVE)).toEqual([])
+    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toBe("approved")
+    expect(ask(answer("reg_1", "action_needed"))).toEqual(["PartAnswered"])
+    expect(overall()).toBe("action_needed")
+    expect(ask(answer("reg_1"))).toEqual([])
+  })
+})
+
+describe("a campaign", () => {
+  it("waits for its business, which in test mode need not be approved", () => {
+    const test = company(...READY)
+    expect(test.ask(submitCampaign())).toBe("not_approved")
+    test.ask(submit())
+    expect(test.ask(submitCampaign())).toEqual(["PartSubmitted"])
+    const live = company(...READY, LIVE)
+    expect(live.ask(submitCampaign())).toBe("not_approved")
+    live.ask(answer("reg_1"))
+    expect(live.ask(submitCampaign())).toEqual(["PartSubmitted"])
+  })
+})
+
+const confirm = { type: "ConfirmTest", numberIds: ["num_1", "num_2"] } as const
+
+describe("test mode", () => {
+  it("costs nothing, and is confirmed by whoever stands in for the carriers", () => {
+    const { ask, state, overall } = company(...READY, submit(), submitCampaign())
+    expect(costsFee(state(), "business", false)).toBe(false)
+    expect(ask(confirm)).toEqual([
+      ...["PartAnswered", "PartAnswered", "NumberAnswered", "NumberAnswered"],
+    ])
+    expect(overall("num_1", "num_2")).toBe("approved")
+    expect(ask(confirm)).toBe("nothing_waits")
+  })
+
+  it("ends with a live business: what was written stays, what was tested is as if it never was", () => {
+    const { ask, state, overall } = company(...READY, submit(), submitCampaign(), confirm)
+    expect(costsFee(state(), "business", true)).toBe(true)
+    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
+    expect(standing(state(), ["num_1"])).toMatchObject({ testMode: false, overall: "waiting" })
+    expect(missingFor(state(), "submit campaign")).toEqual([])
+    expect(ask(confirm)).toBe("live")
+    expect(costsFee(state(), "campaign", false)).toBe(true)
+    expect(overall("num_1")).toBe("waiting")
+    expect(ask(answer("reg_1", "rejected"))).toEqual([])
+  })
+})
+
+describe("the whole", () => {
+  it("stands as its worst part that could be sent by now", () => {
+    const { ask, overall } = company(...READY)
+    expect(overall("num_1")).toBe("not_sent")
+    ask(LIVE)
+    expect(overall("num_1")).toBe("waiting")
+    ask(answer("reg_1"))
+    expect(overall("num_1")).toBe("not_sent")
+    ask(submitCampaign())
+    expect(overall("num_1")).toBe("waiting")
+    ask(answer("reg_2"))
+    expect(overall("num_1")).toBe("not_sent")
+    ask({ type: "AnswerNumber", numberId: "num_1", verdict: "approved", reasons: [] })
+    expect(overall("num_1")).toBe("approved")
+    ask(answer("reg_2", "rejected"))
+    expect(overall("num_1")).toBe("rejected")
+    expect(registrationOf("co_1").stream).toBe("registration-co_1")
+  })
+})
+
+describe("a registration that is kept beside its stream", () => {
+  it("is the one that its facts come to, whatever they are", () => {
+    const { decider, codec, checkpoint } = REGISTRATION
+    fc.assert(
+      fc.property(registrationHistories, (history) => {
+        let state = decider.initial()
+        for (const fact of play(registration, history)) {
+          const stored = codec.decode(fact.type, codec.version(fact.type), codec.encode(fact))
+          state = decider.evolve(state, stored)
+        }
+        const kept = JSON.parse(JSON.stringify(checkpoint.save(state)))
+        expect(checkpoint.load(kept)).toEqual(state)
+      }),
+      runsOf(100),
+    )
+  })
+})
+
+describe("every history", () => {
+  it.each(Object.entries(LAWS))("%s", (_name, law) => {
+    fc.assert(
+      fc.property(registrationHistories, (history) => {
+        expect(law(play(registration, history))).toBe("")
+      }),
+      runsOf(300, 3_000),
+    )
+  })
+
+  it.each(FAULTS)("shows it where $fault", ({ breaks, rules }) => {
+    const law = LAWS[breaks]
+    if (law === undefined) throw new Error(`there is no law ${breaks}`)
+    const found = fc.check(
+      fc.property(registrationHistories, (history) => law(play(rules, history)) === ""),
+      { numRuns: 5_000 },
+    )
+    expect(found.failed).toBe(true)
+  })
+})

@@ -1,0 +1,134 @@
+/** Business details with a message per field, and campaigns as they are drafted and looked through. */
+import { describe, expect, it } from "vitest"
+import { Business, brandNameOf, isOfOne } from "../../src/phone/registration/business.ts"
+import { Campaign, draftOf, problemsOf } from "../../src/phone/registration/campaign.ts"
+import { Pages } from "../../src/phone/registration/pages.ts"
+
+const BUSINESS = {
+  ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
+  ...{ ein: "123456789", industry: "RETAIL", street: "1 Main St", city: "Austin" },
+  ...{ region: "TX", postalCode: "78701", repFirstName: "Ada", repLastName: "Lane" },
+  ...{ repEmail: "ada@acme.example", repPhone: "(512) 555-0123" },
+}
+const RIGHT = { ...BUSINESS, repPhone: "+15125550123" }
+const PAGES = {
+  ...{ mode: "hosted", services: "orders and pick-ups", offers: false, offersPerMonth: 4 },
+  ...{ optinPhone: true, optinPaper: true, supportPhone: "+15125550124" },
+  supportEmail: "help@acme.example",
+}
+
+/** The fields that are wrong, with the first message of each. */
+function faultsOf(schema: typeof Business | typeof Pages | typeof Campaign, given: object) {
+  const read = schema.safeParse(given)
+  const issues = read.error?.issues ?? []
+  return Object.fromEntries(issues.map(({ path, message }) => [path.join("."), message]).reverse())
+}
+
+describe("business details", () => {
+  it("are taken with their country, and a brand of their own or their name", () => {
+    const business = Business.parse({ ...RIGHT, ein: "12-3456789" })
+    expect(business).toMatchObject({ country: "US", ein: "123456789" })
+    expect(brandNameOf(business)).toBe("Acme Bakery")
+    expect(brandNameOf({ ...business, brandName: undefined })).toBe("Acme Bakery LLC")
+    expect(isOfOne(business)).toBe(false)
+  })
+
+  it.for<[string, object]>([
+    ["legalName", { legalName: " " }],
+    ["entityType", { entityType: "gmbh" }],
+    ["ein", { ein: "12345678" }],
+    ["ein", { ein: undefined }],
+    ["industry", { industry: "BAKERY" }],
+    ["website", { website: "acme" }],
+    ["region", { region: "Texas" }],
+    ["postalCode", { postalCode: "7870" }],
+    ["country", { country: "USA" }],
+    ["repEmail", { repEmail: "ada" }],
+    ["repPhone", { repPhone: "+442070313000" }],
+    ["repPosition", { repPosition: "King" }],
+    ["stockTicker", { stockExchange: "NYSE" }],
+    ["stockExchange", { stockTicker: "ACME" }],
+  ])("say what is wrong with %s", ([field, changed]) => {
+    const faults = faultsOf(Business, { ...RIGHT, ...changed })
+    expect(Object.keys(faults)).toEqual([field])
+    expect(faults[field]).not.toBe("")
+  })
+
+  it("of one person need no tax number", () => {
+    const one = { ...RIGHT, ein: undefined, entityType: "sole_proprietor" }
+    expect(isOfOne(Business.parse(one))).toBe(true)
+  })
+
+  it("abroad have regions and codes of their own", () => {
+    const abroad = { ...RIGHT, country: "ca", region: "Ontario", postalCode: "M5V 2T6" }
+    expect(Business.parse(abroad)).toMatchObject({ country: "CA" })
+  })
+})
+
+describe("pages", () => {
+  it.for<[string, object]>([
+    ["services", { services: "too short" }],
+    ["offersPerMonth", { offersPerMonth: 31 }],
+    ["supportPhone", { supportPhone: "555" }],
+    ["supportEmail", { supportEmail: "help" }],
+    ["hostname", { hostname: "https://acme.example" }],
+  ])("say what is wrong with %s", ([field, changed]) => {
+    expect(Object.keys(faultsOf(Pages, { ...PAGES, ...changed }))).toEqual([field])
+  })
+
+  it("of an own site are at three addresses, by https", () => {
+    const own = { ...PAGES, mode: "own_site", ownTextUrl: "https://acme.example/texts" }
+    expect(Object.keys(faultsOf(Pages, own))).toEqual(["ownPrivacyUrl", "ownTermsUrl"])
+    const plain = { ...own, ownTermsUrl: "http://acme.example/t", ownPrivacyUrl: "https://a.b/p" }
+    expect(Object.keys(faultsOf(Pages, plain))).toEqual(["ownTermsUrl"])
+  })
+})
+
+const AT = {
+  texts: "https://texts.acme.example/texts",
+  terms: "https://texts.acme.example/terms",
+  privacy: "https://texts.acme.example/privacy",
+}
+const business = Business.parse(RIGHT)
+
+describe("a drafted campaign", () => {
+  it.each([true, false])(
+    "is one that can be saved and that nobody refuses, offers %s",
+    (offers) => {
+      const draft = draftOf(business, Pages.parse({ ...PAGES, offers }), AT)
+      const campaign = Campaign.parse({ ...draft, brandType: "low_volume" })
+      expect(problemsOf(campaign, business, AT)).toEqual([])
+      expect(draft.hasLinks).toBe(offers)
+      expect(draft.messageFlow).toContain(AT.texts)
+      expect(draft.samples.every((text) => text.includes("Acme Bakery"))).toBe(true)
+      expect(draft.samples.every((text) => text.includes("STOP"))).toBe(true)
+    },
+  )
+})
+
+describe("a campaign that would be refused", () => {
+  const draft = draftOf(business, Pages.parse(PAGES), AT)
+  const right = Campaign.parse({ ...draft, brandType: "low_volume" })
+  it.for<[string, string, Partial<Campaign>]>([
+    [
+      "no_brand",
+      "samples.1",
+      { samples: [right.samples[0] ?? "", "Your order is ready. Reply STOP."] },
+    ],
+    ["no_stop", "samples", { samples: right.samples.map((text) => text.replaceAll("STOP", "no")) }],
+    [
+      "short_link",
+      "samples.0",
+      { samples: [`${right.samples[0] ?? ""} bit.ly/x`, right.samples[1] ?? ""] },
+    ],
+    ["no_url", "messageFlow", { messageFlow: "People agree to it in our shop, at the counter." }],
+    [
+      "forbidden",
+      "description",
+      { description: "Texts about a payday loan for each of our customers." },
+    ],
+  ])("shows %s of %s before a fee is paid", ([code, field, changed]) => {
+    const problems = problemsOf({ ...right, ...changed }, business, AT)
+    expect(problems).toContainEqual(expect.objectContaining({ code, field }))
+  })
+})

@@ -1,0 +1,106 @@
+/** Commands to a registration, as its tests name them and as chance makes them. Names are few, so that they meet. */
+import fc from "fast-check"
+import type {
+  RegistrationCommand,
+  SubmitPart,
+} from "../../domain/registration/registration-commands.ts"
+import { historiesOf } from "../kernel/command-histories.ts"
+
+/** Nobody of the company's. */
+const NOBODY = { keyId: null, personId: null } as const
+
+/** Saves the details of a company, or of one person. */
+export const saveBusiness = (isSoleProprietor = false): RegistrationCommand => ({
+  ...{ type: "SaveBusiness", business: "s1.co_1.YQ", isSoleProprietor, ...NOBODY },
+})
+
+/** Saves the pages. */
+export const savePages: RegistrationCommand = {
+  ...{ type: "SavePages", pages: "s1.co_1.Yg", mode: "hosted", ...NOBODY },
+  ...{ hostname: "texts.acme.example", slug: "ab12" },
+}
+
+/** Records a look at the pages, with so many problems. */
+export const recordCheck = (problems = 0): RegistrationCommand => ({
+  type: "RecordCheck",
+  problems: Array.from({ length: problems }, () => ({ page: "texts", code: "no_stop" })),
+  read: [{ page: "texts", sha256: "ab12" }],
+})
+
+/** Saves the campaign. */
+export const saveCampaign: RegistrationCommand = {
+  ...{ type: "SaveCampaign", campaign: "s1.co_1.Yw", brandType: "low_volume", ...NOBODY },
+}
+
+/** Sends a part. */
+export const submit = (changed: Partial<SubmitPart> = {}): SubmitPart => ({
+  ...{ type: "SubmitPart", part: "business", submissionId: "reg_1", brandType: "low_volume" },
+  ...{ live: false, rush: false, chargeId: null, ...NOBODY, ...changed },
+})
+
+/** Sends the campaign. */
+export const submitCampaign = (changed: Partial<SubmitPart> = {}): SubmitPart =>
+  submit({ part: "campaign", submissionId: "reg_2", brandType: null, ...changed })
+
+const submissionId = fc.constantFrom("reg_1", "reg_2", "reg_3", "reg_4", "reg_5", "reg_6")
+const numberId = fc.constantFrom("num_1", "num_2")
+const verdict = fc.constantFrom("approved", "approved", "action_needed", "rejected")
+const reasons = fc.constantFrom<readonly string[]>([], ["The name is another one."])
+
+const command: fc.Arbitrary<RegistrationCommand> = fc.oneof(
+  { weight: 2, arbitrary: fc.boolean().map(saveBusiness) },
+  { weight: 2, arbitrary: fc.constant(savePages) },
+  { weight: 3, arbitrary: fc.constantFrom(0, 0, 1).map(recordCheck) },
+  { weight: 2, arbitrary: fc.constant(saveCampaign) },
+  {
+    weight: 8,
+    arbitrary: fc
+      .record({
+        part: fc.constantFrom("business", "business", "campaign"),
+        submissionId,
+        brand: fc.constantFrom("low_volume", "low_volume", "sole_proprietor"),
+        live: fc.boolean(),
+        rush: fc.boolean(),
+      })
+      .map(({ brand, ...rest }) =>
+        submit({ ...rest, brandType: rest.part === "business" ? brand : null }),
+      ),
+  },
+  {
+    weight: 1,
+    arbitrary: submissionId.map((id) => ({ type: "AbandonSubmission", submissionId: id }) as const),
+  },
+  {
+    weight: 3,
+    arbitrary: submissionId.map(
+      (id) => ({ type: "ReachPart", submissionId: id, carrierRef: "ref" }) as const,
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: submissionId.map(
+      (id) => ({ type: "UnreachPart", submissionId: id, reason: "away" }) as const,
+    ),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      ...{ type: fc.constant("AnswerPart" as const), submissionId, verdict, reasons },
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      ...{ type: fc.constant("AnswerNumber" as const), numberId, verdict, reasons },
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.array(numberId, { maxLength: 2 }).map((numberIds) => {
+      return { type: "ConfirmTest", numberIds } as const
+    }),
+  },
+)
+
+/** Of a company's registration. */
+export const registrationHistories = historiesOf(command)

@@ -1,0 +1,129 @@
+/** What must hold of every history of a registration, said without a look at how it is decided. */
+import type { Decider, Stamp } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type {
+  RegistrationCommand,
+  RegistrationRefused,
+} from "../../domain/registration/registration-commands.ts"
+import type { Part, RegistrationEvent } from "../../domain/registration/registration-events.ts"
+import type { Registration } from "../../domain/registration/registration-state.ts"
+
+/** The rules, or such as are wrong on purpose. */
+export type Rules = Decider<
+  RegistrationCommand,
+  Registration,
+  RegistrationEvent,
+  RegistrationRefused
+>
+
+/** Decides commands one after the other; the facts in their order. */
+export function play(
+  { initial, decide, evolve }: Rules,
+  history: readonly { readonly command: RegistrationCommand; readonly stamp: Stamp }[],
+): readonly RegistrationEvent[] {
+  let state = initial()
+  return history.flatMap(({ command, stamp }) => {
+    const answer = decide(command, state, stamp)
+    if (isRefusal(answer)) return []
+    for (const fact of answer) state = evolve(state, fact)
+    return answer
+  })
+}
+
+type Submitted = Extract<RegistrationEvent, { type: "PartSubmitted" }>
+
+/** How a part stands by the facts alone: what was sent last, and what came of it. */
+function lastOf(facts: readonly RegistrationEvent[], part: Part) {
+  const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
+  // What was tested counts for nothing once it is meant.
+  const from = live < 0 ? 0 : live
+  const at = facts.findLastIndex(
+    (fact, i) => i >= from && fact.type === "PartSubmitted" && fact.part === part,
+  )
+  const sent = facts[at] as Submitted | undefined
+  const behind = facts.slice(at + 1).filter((fact) => "part" in fact && fact.part === part)
+  const answers = behind.filter((fact) => fact.type === "PartAnswered")
+  const isUnreached = behind.some(({ type }) => type === "PartUnreached")
+  return { sent, isUnreached, verdict: answers.at(-1)?.verdict ?? null }
+}
+
+const isWaiting = ({ sent, isUnreached, verdict }: ReturnType<typeof lastOf>): boolean =>
+  sent !== undefined && !isUnreached && verdict === null
+
+/** Says what is wrong; empty where nothing is. */
+export type Law = (facts: readonly RegistrationEvent[]) => string
+
+const each =
+  (check: (fact: RegistrationEvent, before: readonly RegistrationEvent[]) => string): Law =>
+  (facts) =>
+    facts.map((fact, i) => check(fact, facts.slice(0, i))).find((fault) => fault !== "") ?? ""
+
+const isTest = (before: readonly RegistrationEvent[]): boolean =>
+  !before.some((fact) => fact.type === "PartSubmitted" && fact.live)
+
+/** The laws, by their names. */
+export const LAWS: Readonly<Record<string, Law>> = {
+  "nothing is sent while it waits, or is approved": each((fact, before) => {
+    if (fact.type !== "PartSubmitted") return ""
+    if (fact.live && isTest(before)) return ""
+    const last = lastOf(before, fact.part)
+    if (isWaiting(last)) return `${fact.submissionId} is sent while another one waits`
+    const isApproved = last.verdict === "approved" && !last.isUnreached
+    return isApproved ? `${fact.submissionId} is sent though it is approved` : ""
+  }),
+  "a submission is sent once, and never once it was abandoned": each((fact, before) => {
+    if (fact.type !== "PartSubmitted") return ""
+    const isKnown = before.some(
+      (one) =>
+        (one.type === "PartSubmitted" || one.type === "SubmissionAbandoned") &&
+        one.submissionId === fact.submissionId,
+    )
+    return isKnown ? `${fact.submissionId} is sent again` : ""
+  }),
+  "no part passes its former": each((fact, before) => {
+    if (fact.type !== "PartSubmitted" || fact.part !== "campaign") return ""
+    const business = lastOf(before, "business")
+    const isThere = business.sent !== undefined && !business.isUnreached
+    const isEnough =
+      business.verdict === "approved" || (isTest(before) && !fact.live && isWaiting(business))
+    if (!isThere || !isEnough) return "a campaign is sent before its business"
+    const checked = before.findLast(
+      (one) => one.type === "PagesChecked" || one.type === "PagesSaved",
+    )
+    const hasPassed = checked?.type === "PagesChecked" && checked.problems.length === 0
+    return hasPassed ? "" : "a campaign is sent whose pages did not pass"
+  }),
+  "nobody hears that nothing was got of what was": each((fact, before) => {
+    if (fact.type !== "PartUnreached") return ""
+    const of = before.filter(
+      (one) => "submissionId" in one && one.submissionId === fact.submissionId,
+    )
+    return of.some(({ type }) => type === "PartReached" || type === "PartAnswered")
+      ? `${fact.submissionId} was got`
+      : ""
+  }),
+  "an answer is to what waits, or takes an approval back": each((fact, before) => {
+    if (fact.type !== "PartAnswered") return ""
+    const last = lastOf(before, fact.part)
+    if (last.sent?.submissionId !== fact.submissionId) return "an answer to a former attempt"
+    const isTakenBack = last.verdict === "approved" && fact.verdict !== "approved"
+    return isWaiting(last) || isTakenBack ? "" : "an answer to what does not wait"
+  }),
+  "attempts are counted, from one in test mode and from one when it is meant": each(
+    (fact, before) => {
+      if (fact.type !== "PartSubmitted") return ""
+      const { sent } = fact.live && isTest(before) ? { sent: undefined } : lastOf(before, fact.part)
+      const right = (sent?.attempt ?? 0) + 1
+      return fact.attempt === right ? "" : `attempt ${fact.attempt} is number ${right}`
+    },
+  ),
+  "test mode ends once, for ever": each((fact, before) => {
+    if (fact.type !== "PartSubmitted" || isTest(before)) return ""
+    return fact.live ? "" : "a test is sent behind what was meant"
+  }),
+  "a number is approved in an approved campaign alone": each((fact, before) => {
+    if (fact.type !== "NumberAnswered") return ""
+    const { verdict, isUnreached } = lastOf(before, "campaign")
+    return verdict === "approved" && !isUnreached ? "" : `${fact.numberId} has no campaign`
+  }),
+}
