@@ -17,6 +17,7 @@ export const DEEP_SUITES = [
   "test/fuzz",
   "test/phone",
   "test/publishing",
+  "test/recordings",
   "test/simulation",
   "test/voice",
 ]
