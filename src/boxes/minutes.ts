@@ -11,12 +11,12 @@ import type { BoxView } from "../../domain/boxes/box.ts"
 import { boxOf } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { Charge } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeRefusalCode, ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefusalCode } from "../../domain/charging/ledger-events.ts"
 import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { endedCharge } from "../../projections/charging/charges.ts"
 import { operationRefusal, personRefusal } from "../frame/calls/person-checks.ts"
+import { chargeByName } from "../frame/effects/charge-by-name.ts"
 import { lookUpCharge } from "../frame/effects/charges.ts"
 import { mustSearch } from "../frame/effects/place-charge.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -154,28 +154,17 @@ async function chargeMinute(
   cause: Cause,
 ): Promise<StopReason | null> {
   const { size, keyId, personId, unitPriceMicros, priceVersion, boxId: resource } = started
-  for (let searchedTo = knownTo; ;) {
-    if (searchedTo === null) {
-      const found = await lookUpCharge(ports, companyId, chargeId)
-      if (found.row !== null) return null
-      searchedTo = found.searchedTo
-    }
-    const charge: Charge = {
-      ...{ type: "Charge", chargeId, via: "own_key", keyId, personId, class: "general" },
-      ...{ item: `box_minute_${size}`, quantity: 1, unitPriceMicros, priceVersion },
-      ...{ amountMicros: unitPriceMicros, resource, open: false, exempt: null, searchedTo },
-      ...{ requestedAt: ports.clock.now(), dueAt: null, servedFrom: null },
-    }
-    const made = await ports.runner.execute(ledgerOf(companyId), charge, cause)
-    if (made.accepted) return null
-    if (mustSearch(made.refusal)) {
-      searchedTo = null
-      continue
-    }
-    const refused = made.refusal as ChargeRefused
-    ports.keepRefusal(companyId, refused)
-    return REASONS[refused.code]
-  }
+  const charge = () => ({
+    ...({ via: "own_key", keyId, personId, class: "general" } as const),
+    ...{ item: `box_minute_${size}`, quantity: 1, unitPriceMicros, priceVersion },
+    ...{ amountMicros: unitPriceMicros, resource, open: false, exempt: null },
+    ...{ requestedAt: ports.clock.now(), dueAt: null, servedFrom: null },
+  })
+  const named = { chargeId, knownTo }
+  const refused = await chargeByName(ports, companyId, named, charge, cause)
+  if (refused === null) return null
+  ports.keepRefusal(companyId, refused)
+  return REASONS[refused.code]
 }
 
 /** Whether the key that started a box may still do so, and its person too. */

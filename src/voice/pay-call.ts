@@ -5,8 +5,6 @@
  */
 import { knownInTime } from "../../adapters/providers/outside.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { Charge } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import {
   MINUTE_MS,
@@ -18,8 +16,7 @@ import {
 import type { Live } from "../../domain/voice/call-state.ts"
 import { missedOf } from "../../domain/voice/watched.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
-import { lookUpCharge } from "../frame/effects/charges.ts"
-import { mustSearch } from "../frame/effects/place-charge.ts"
+import { chargeByName } from "../frame/effects/charge-by-name.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
@@ -115,36 +112,24 @@ async function chargeMinute(
   knownTo: number | null,
   cause: Cause,
 ): Promise<boolean> {
-  const chargeId = minuteName(callId, minute)
-  for (let searchedTo = knownTo; ;) {
-    if (searchedTo === null) {
-      const found = await lookUpCharge(ports, companyId, chargeId)
-      if (found.row !== null) return true
-      searchedTo = found.searchedTo
-    }
-    const charge = chargeOf(call, minute, chargeId, ports.clock.now())
-    const made = await ports.runner.execute(ledgerOf(companyId), { ...charge, searchedTo }, cause)
-    if (made.accepted) return true
-    if (mustSearch(made.refusal)) {
-      searchedTo = null
-      continue
-    }
-    ports.keepRefusal(companyId, made.refusal as ChargeRefused)
-    return false
-  }
+  const named = { chargeId: minuteName(callId, minute), knownTo }
+  const charge = () => chargeOf(call, minute, ports.clock.now())
+  const refused = await chargeByName(ports, companyId, named, charge, cause)
+  if (refused !== null) ports.keepRefusal(companyId, refused)
+  return refused === null
 }
 
-function chargeOf(call: Live, minute: number, chargeId: ChargeId, now: number): Charge {
+function chargeOf(call: Live, minute: number, now: number) {
   const { unitPriceMicros: laterMicros, priceVersion } = minutePrice(call)
   const unitPriceMicros = minute === 1 ? firstMinutePrice(call) : laterMicros
   const startedAt = minute === 1 ? null : startOfMinute(call, minute)
   // A minute that is over was spoken while nobody could charge it.
   const isLate = startedAt !== null && now - startedAt > MINUTE_MS
   return {
-    ...{ type: "Charge", chargeId, via: "company", keyId: null, personId: null, class: "general" },
+    ...({ via: "company", keyId: null, personId: null, class: "general" } as const),
     ...{ item: "call_minute", quantity: 1, unitPriceMicros, priceVersion },
     ...{ amountMicros: unitPriceMicros, resource: call.offered.callId, open: true, exempt: null },
-    ...{ searchedTo: null, requestedAt: now, dueAt: startedAt },
+    ...{ requestedAt: now, dueAt: startedAt },
     servedFrom: isLate ? startedAt : null,
   }
 }

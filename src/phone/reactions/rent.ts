@@ -5,8 +5,7 @@
 import { z } from "zod"
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import { ledgerOf, PRICES } from "../../../domain/charging/aggregates.ts"
-import type { Charge } from "../../../domain/charging/ledger-commands.ts"
-import type { ChargeRefusalCode, ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import type { ChargeRefusalCode } from "../../../domain/charging/ledger-events.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -16,8 +15,7 @@ import { parseNumberId } from "../../../domain/phone/ids.ts"
 import type { HeldNumber } from "../../../domain/phone/phone-state.ts"
 import { orderOf } from "../../../domain/phone/phone-views.ts"
 import { GRACE_MS } from "../../../domain/phone/rent.ts"
-import { lookUpCharge } from "../../frame/effects/charges.ts"
-import { mustSearch } from "../../frame/effects/place-charge.ts"
+import { chargeByName } from "../../frame/effects/charge-by-name.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
@@ -98,22 +96,18 @@ async function chargeRent(
   const item = `number_month_${kind}` as const
   const { dueAt } = payload
   const price = await ports.runner.read(PRICES, (book) => priceOf(book, item))
-  for (;;) {
-    const { row, searchedTo } = await lookUpCharge(ports, companyId, nameOf(payload))
-    if (row !== null) return null
+  const named = { chargeId: nameOf(payload), knownTo: null }
+  const charge = () => {
     const now = ports.clock.now()
-    const charge: Charge = {
-      ...{ type: "Charge", chargeId: nameOf(payload), via: "company", keyId: null, personId: null },
-      ...{ class: "general", item, quantity: 1, ...price, amountMicros: price.unitPriceMicros },
-      ...{ resource: payload.numberId, open: false, exempt: "funds_while_above_zero", searchedTo },
+    return {
+      ...({ via: "company", keyId: null, personId: null, class: "general", item } as const),
+      ...{ quantity: 1, ...price, amountMicros: price.unitPriceMicros },
+      ...({ resource: payload.numberId, open: false, exempt: "funds_while_above_zero" } as const),
       ...{ requestedAt: now, dueAt, servedFrom: now > dueAt ? dueAt : null },
     }
-    const made = await ports.runner.execute(ledgerOf(companyId), charge, cause)
-    if (made.accepted) return null
-    if (mustSearch(made.refusal)) continue
-    const refused = made.refusal as ChargeRefused
-    // That a deleted company pays nothing is said by its deletion.
-    if (refused.code !== "ledger_closed") ports.keepRefusal(companyId, refused)
-    return refused.code
   }
+  const refused = await chargeByName(ports, companyId, named, charge, cause)
+  // That a deleted company pays nothing is said by its deletion.
+  if (refused !== null && refused.code !== "ledger_closed") ports.keepRefusal(companyId, refused)
+  return refused?.code ?? null
 }

@@ -1,0 +1,50 @@
+/**
+ * A charge whose id is a name that says what it is for, as a minute of a box or a month of a number: made
+ * once for ever, however late and by whomever it is tried again.
+ */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import type { Charge } from "../../../domain/charging/ledger-commands.ts"
+import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Cause } from "../kernel/envelope.ts"
+import type { Ports } from "../ports.ts"
+import { lookUpCharge } from "./charges.ts"
+import { mustSearch } from "./place-charge.ts"
+
+/** A charge, and up to which revision of the ledger it is known not to be made; null: that is looked for. */
+export interface NamedCharge {
+  readonly chargeId: ChargeId
+  readonly knownTo: number | null
+}
+
+/**
+ * Charges what is not charged yet; null where it is charged, else the ledger's refusal, which is the
+ * caller's to keep.
+ *
+ * @param charge what is asked for; built anew for each try, for much may have happened in between
+ * @throws Error where the ledger says that it can be no charge at all; Unavailable
+ */
+export async function chargeByName(
+  ports: Ports,
+  companyId: CompanyId,
+  { chargeId, knownTo }: NamedCharge,
+  charge: () => Omit<Charge, "type" | "chargeId" | "searchedTo">,
+  cause: Cause,
+): Promise<ChargeRefused | null> {
+  for (let searchedTo = knownTo; ;) {
+    if (searchedTo === null) {
+      const found = await lookUpCharge(ports, companyId, chargeId)
+      if (found.row !== null) return null
+      searchedTo = found.searchedTo
+    }
+    const command: Charge = { ...charge(), type: "Charge", chargeId, searchedTo }
+    const made = await ports.runner.execute(ledgerOf(companyId), command, cause)
+    if (made.accepted) return null
+    if (mustSearch(made.refusal)) {
+      searchedTo = null
+      continue
+    }
+    if (made.refusal.type === "ChargeRefused") return made.refusal
+    throw new Error(`${chargeId} was refused: ${made.refusal.code}`)
+  }
+}
