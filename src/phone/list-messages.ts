@@ -5,15 +5,13 @@
 import { z } from "zod"
 import type { MessageRow } from "../../projections/phone/messages.ts"
 import { listMessages } from "../../projections/phone/message-lists.ts"
-import { cursorAt, cursorText, placeOfCursor } from "../frame/calls/cursor.ts"
+import { NewestQuery, newestOf, nextCursor } from "../frame/calls/newest-list.ts"
 import { route } from "../frame/calls/route.ts"
-import { idOf, idOrNull, isoTime, sinceTime } from "../frame/kernel/schema.ts"
+import { idOf, idOrNull, isoTime } from "../frame/kernel/schema.ts"
 
 const MOST_MESSAGES = 200
 /** What a cursor of this list is made for. */
 const LIST = "messages"
-
-const Query = z.object({ since: sinceTime.optional(), cursor: cursorText.optional() })
 
 const Message = z
   .object({
@@ -37,10 +35,7 @@ const Messages = z.object({
   messages: z
     .array(Message)
     .describe(`The newest ${MOST_MESSAGES} after \`since\`, the oldest of them first`),
-  nextCursor: z
-    .string()
-    .optional()
-    .meta({ description: "The `cursor` of those before these; absent where there are none" }),
+  nextCursor,
 })
 
 /** The route. */
@@ -52,7 +47,7 @@ export const listTexts = route({
   summary: "List texts in both directions",
   operation: "phone.messages.read",
   counted: true,
-  query: Query,
+  query: NewestQuery,
   reply: Messages,
   reads: ["messages"],
   specGap:
@@ -60,18 +55,12 @@ export const listTexts = route({
     "to `since`, so that nothing is lost.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
-    const { since = null, cursor } = query
-    const place = cursor === undefined ? null : placeOfCursor(LIST, companyId, cursor)
-    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
-    const before = place?.before ?? null
-    // One more than is shown says whether there are more.
-    const asked = { companyId, since, before, limit: MOST_MESSAGES + 1 }
-    const rows = await ports.readAs(companyId, (db) => listMessages(db, asked))
-    const shown = rows.slice(-MOST_MESSAGES)
-    const oldest = rows.length > shown.length ? shown[0] : undefined
-    const more =
-      oldest === undefined ? {} : { nextCursor: cursorAt(LIST, companyId, oldest.created_at) }
-    return { ok: true, body: { messages: shown.map(messageOf), ...more } }
+    const list = { list: LIST, companyId, most: MOST_MESSAGES }
+    const found = await newestOf(list, query, (asked) =>
+      ports.readAs(companyId, (db) => listMessages(db, asked)),
+    )
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    return { ok: true, body: { messages: found.shown.map(messageOf), ...found.more } }
   },
 })
 

@@ -6,15 +6,13 @@ import { z } from "zod"
 import { OUTCOMES } from "../../domain/voice/call-events.ts"
 import type { CallRow } from "../../projections/voice/calls.ts"
 import { listCalls } from "../../projections/voice/calls.ts"
-import { cursorAt, cursorText, placeOfCursor } from "../frame/calls/cursor.ts"
+import { NewestQuery, newestOf, nextCursor } from "../frame/calls/newest-list.ts"
 import { route } from "../frame/calls/route.ts"
-import { idOf, isoTime, sinceTime } from "../frame/kernel/schema.ts"
+import { idOf, isoTime } from "../frame/kernel/schema.ts"
 
 const MOST_CALLS = 200
 /** What a cursor of this list is made for. */
 const LIST = "calls"
-
-const Query = z.object({ since: sinceTime.optional(), cursor: cursorText.optional() })
 
 const Call = z
   .object({
@@ -49,10 +47,7 @@ const Calls = z.object({
   calls: z
     .array(Call)
     .describe(`The newest ${MOST_CALLS} after \`since\`, the oldest of them first`),
-  nextCursor: z
-    .string()
-    .optional()
-    .meta({ description: "The `cursor` of those before these; absent where there are none" }),
+  nextCursor,
 })
 
 /** The route. */
@@ -64,7 +59,7 @@ export const listPhoneCalls = route({
   summary: "List calls",
   operation: "phone.calls.read",
   counted: true,
-  query: Query,
+  query: NewestQuery,
   reply: Calls,
   reads: ["calls"],
   specGap:
@@ -72,18 +67,12 @@ export const listPhoneCalls = route({
     "`since`. It does not say what `status` can be, nor what stands for an outcome while a call lasts: null.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
-    const { since = null, cursor } = query
-    const place = cursor === undefined ? null : placeOfCursor(LIST, companyId, cursor)
-    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
-    const before = place?.before ?? null
-    // One more than is shown says whether there are more.
-    const asked = { companyId, since, before, limit: MOST_CALLS + 1 }
-    const rows = await ports.readAs(companyId, (db) => listCalls(db, asked))
-    const shown = rows.slice(-MOST_CALLS)
-    const oldest = rows.length > shown.length ? shown[0] : undefined
-    const more =
-      oldest === undefined ? {} : { nextCursor: cursorAt(LIST, companyId, oldest.created_at) }
-    return { ok: true, body: { calls: shown.map(callOf), ...more } }
+    const list = { list: LIST, companyId, most: MOST_CALLS }
+    const found = await newestOf(list, query, (asked) =>
+      ports.readAs(companyId, (db) => listCalls(db, asked)),
+    )
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    return { ok: true, body: { calls: found.shown.map(callOf), ...found.more } }
   },
 })
 

@@ -5,7 +5,7 @@ import { isDeep } from "../charging/runs.ts"
 import { sleepTo } from "../effects/spending.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { died, makePlace } from "../support/server-process.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
@@ -84,21 +84,6 @@ async function owing(world: World): Promise<Company> {
   await world.operate("wait")
   await sleepTo(world, "2040-03-31T08:00:00Z")
   return company
-}
-
-/** Starts a server that ends by itself; answers its exit code, null for none. */
-async function died(place: Place): Promise<number | null> {
-  try {
-    return await (
-      await place.start()
-    ).ended
-  } catch (error) {
-    // It ended before it said where it listens.
-    if (!(error instanceof Error) || !error.message.startsWith("the server exited with null")) {
-      throw error
-    }
-    return null
-  }
 }
 
 const RENT = [

@@ -9,7 +9,7 @@ import { collect } from "../contracts/event-store-fixture.ts"
 import { ledgerFacts, sleepTo } from "../effects/spending.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { died, makePlace } from "../support/server-process.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { listen, record } from "./recorded.ts"
@@ -43,21 +43,6 @@ async function owing(world: World) {
   await world.operate("wait")
   await sleepTo(world, "2040-03-12T12:00:00Z")
   return { company, old, young }
-}
-
-/** Starts a server that ends by itself; answers its exit code, null for none. */
-async function died(place: Place): Promise<number | null> {
-  try {
-    return await (
-      await place.start()
-    ).ended
-  } catch (error) {
-    // It ended before it said where it listens.
-    if (!(error instanceof Error) || !error.message.startsWith("the server exited with null")) {
-      throw error
-    }
-    return null
-  }
 }
 
 const charged = async (world: World, { companyId }: Company) =>

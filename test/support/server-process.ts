@@ -115,3 +115,18 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
     )
   })
 }
+
+/** Starts a server that ends by itself; answers its exit code, null for none. */
+export async function died(place: Place): Promise<number | null> {
+  try {
+    return await (
+      await place.start()
+    ).ended
+  } catch (error) {
+    // It ended before it said where it listens.
+    if (!(error instanceof Error) || !error.message.startsWith("the server exited with null")) {
+      throw error
+    }
+    return null
+  }
+}
