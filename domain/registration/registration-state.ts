@@ -29,6 +29,8 @@ export interface Registration {
     readonly mode: "hosted" | "own_site"
     readonly hostname: string | null
     readonly slug: string
+    /** When they were saved last, UTC milliseconds. */
+    readonly savedAt: number
   } | null
   pagesPassedAt: number | null
   campaign: { readonly sealed: Sealed; readonly brandType: BrandType } | null
@@ -65,8 +67,8 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
       state.business = { sealed: event.business, isSoleProprietor: event.isSoleProprietor }
       return state
     case "PagesSaved": {
-      const { pages, mode, hostname, slug } = event
-      state.pages = { sealed: pages, mode, hostname, slug }
+      const { pages, mode, hostname, slug, at: savedAt } = event
+      state.pages = { sealed: pages, mode, hostname, slug, savedAt }
       state.pagesPassedAt = null
       return state
     }

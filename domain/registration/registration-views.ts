@@ -47,6 +47,18 @@ export function costsFee(state: Registration, part: Part, live: boolean): boolea
   return isReset || state.parts[part].status !== "action_needed"
 }
 
+/** What was written of a registration, sealed, and what stands beside it. */
+export type Written = Pick<
+  Registration,
+  "business" | "pages" | "pagesPassedAt" | "campaign" | "testMode" | "brandType"
+>
+
+/** What was written of a registration. */
+export function writtenOf(state: Registration): Written {
+  const { business, pages, pagesPassedAt, campaign, testMode, brandType } = state
+  return { business, pages, pagesPassedAt, campaign, testMode, brandType }
+}
+
 /** How a part of one kind stands. */
 export function partState({ parts }: Registration, part: Part): PartState {
   return parts[part]

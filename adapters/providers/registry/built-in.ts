@@ -1,0 +1,92 @@
+/**
+ * The built-in registry: it takes everything, and nobody reviews it: an operator answers, or `confirm` does
+ * in test mode. What it does next can be set (`stand-in set registration …`).
+ */
+import type { Pacer } from "../../clock/port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import type { SimulatorMemory, Simulators } from "../simulators/port.ts"
+import type { Registry, Review, SubmitAnswer } from "./port.ts"
+import { REGISTRATION } from "./simulator.ts"
+
+const SLOW_MS = 2_000
+const UNKNOWN_IS_NO_AFTER_MS = 10 * 60_000
+
+/** What is remembered of something that was sent, by its submission, or of a number. */
+interface Known {
+  readonly review: Review
+}
+
+/** What the built-in registry works with. */
+export interface BuiltInRegistryPorts {
+  readonly memory: SimulatorMemory
+  readonly simulators: Simulators
+  readonly pacer: Pacer
+}
+
+const REVIEWS: Readonly<Record<string, Review>> = {
+  approve: { answer: "approved", reasons: [] },
+  reject: { answer: "rejected", reasons: ["The stand-in of the registry was told to reject it."] },
+  "action-needed": {
+    answer: "action_needed",
+    reasons: ["The stand-in of the registry was told to ask for something."],
+  },
+}
+
+/** What the built-in registry calls a submission. */
+const refOf = (submissionId: string) => `builtin-${submissionId}`
+
+/** The built-in registry. Its calls throw ProviderUnavailable and ProviderSilent, as they are set to. */
+export function openBuiltInRegistry({ memory, simulators, pacer }: BuiltInRegistryPorts): Registry {
+  const parts = memory.of<Known>({ provider: REGISTRATION.name, kind: "part" })
+  const next = async () => {
+    const outcome = await simulators.next(REGISTRATION)
+    if (outcome === "unavailable") throw new ProviderUnavailable("the registry answered 503")
+    if (outcome === "slow") await pacer.pause(SLOW_MS)
+    return outcome
+  }
+  /** What is set for a review is used up by one; looking for news uses up nothing else. */
+  const reviewed = async (): Promise<Review> => {
+    const set = (await simulators.list()).find(({ name }) => name === REGISTRATION.name)
+    const isReview = set !== undefined && REVIEWS[set.outcome] !== undefined
+    return (isReview ? REVIEWS[await simulators.next(REGISTRATION)] : undefined) ?? WAITING
+  }
+  return {
+    ...{ isBuiltIn: true, isRepeatable: true, unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS },
+    submit: async ({ submissionId, companyId }) => {
+      const outcome = await next()
+      const review = REVIEWS[outcome] ?? WAITING
+      const known = await parts.keep(submissionId, companyId, { review })
+      if (outcome === "silent") throw new ProviderSilent("the registry did not answer")
+      return takenAs(submissionId, known)
+    },
+    ask: async ({ submissionId, companyId }) => {
+      const known = await parts.find(submissionId)
+      if (known === null) return { answer: "unknown" }
+      if (known.review.answer !== "waiting") return takenAs(submissionId, known)
+      const review = await reviewed()
+      if (review.answer === "waiting") return takenAs(submissionId, known)
+      const kept = await parts.change(submissionId, companyId, (one) =>
+        one === null || one.review.answer === "waiting" ? { review } : one,
+      )
+      return takenAs(submissionId, kept)
+    },
+    // Nobody looks at a number here: it can text once its campaign can.
+    register: async () => {
+      const outcome = await next()
+      if (outcome === "silent") throw new ProviderSilent("the registry did not answer")
+      return REVIEWS[outcome] ?? APPROVED
+    },
+    giveCode: async (_businessRef, code) => /^\d{6}$/.test(code),
+    // What it remembers goes with the company's rows.
+    end: async () => undefined,
+    // It calls nobody back.
+    read: () => "forged",
+  }
+}
+
+const WAITING: Review = { answer: "waiting" }
+const APPROVED: Review = { answer: "approved", reasons: [] }
+
+const takenAs = (submissionId: string, { review }: Known): SubmitAnswer => ({
+  ...{ answer: "taken", ref: refOf(submissionId), review },
+})
