@@ -1,7 +1,13 @@
 /** What can be asked of a registration, and what it refuses. */
 import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
-import type { BrandType, Part, RegistrationFact, Verdict } from "./registration-events.ts"
+import type {
+  BrandType,
+  Part,
+  RegistrationFact,
+  Unreached,
+  Verdict,
+} from "./registration-events.ts"
 
 /** Who asks; no key where nobody of the company's does. */
 interface By {
@@ -65,19 +71,23 @@ export interface ReachPart {
   readonly carrierRef: string
 }
 
-/** Says that the carriers never got it. Of what they have, or does not wait: nothing new. */
+/** Says that the carriers never took it. Of what they have, or does not wait: nothing new. */
 export interface UnreachPart {
   readonly type: "UnreachPart"
   readonly submissionId: SubmissionId
-  readonly reason: string
+  readonly why: Unreached
+  readonly reasons: readonly Sealed[]
 }
 
-/** Says what carriers say of what was sent. The same again, or of a former attempt: nothing new. */
+/**
+ * Says what carriers say of what they have. The same again, of a former attempt, or before they have it:
+ * nothing new.
+ */
 export interface AnswerPart {
   readonly type: "AnswerPart"
   readonly submissionId: SubmissionId
   readonly verdict: Verdict
-  readonly reasons: readonly string[]
+  readonly reasons: readonly Sealed[]
 }
 
 /** Says what carriers say of a number. Before its campaign is approved: nothing new. */
@@ -85,7 +95,7 @@ export interface AnswerNumber {
   readonly type: "AnswerNumber"
   readonly numberId: string
   readonly verdict: Verdict
-  readonly reasons: readonly string[]
+  readonly reasons: readonly Sealed[]
 }
 
 /** Stands in for the carriers in test mode: what waits is approved. */
@@ -116,6 +126,7 @@ export type RegistrationRefusalCode =
   | "approved"
   | "not_approved"
   | "brand_type"
+  | "fee"
   | "abandoned"
   | "live"
   | "nothing_waits"

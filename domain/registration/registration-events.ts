@@ -38,6 +38,13 @@ const verdict = oneOf("approved", "action_needed", "rejected")
 /** What carriers say of what was sent. */
 export type Verdict = ValueOf<typeof verdict>
 
+const unreached = oneOf("not_taken", "unavailable", "given_up")
+/** Why carriers never had what was sent: they would not take what it says, or nobody could hand it to them. */
+export type Unreached = ValueOf<typeof unreached>
+
+/** Sentences of the carriers; they may repeat what a person wrote. */
+const reasons = list(sealed)
+
 const ofSubmission = { at: time, part, submissionId }
 
 /** Everything that can happen to a company's registration. */
@@ -98,19 +105,19 @@ export const registrationFormats = {
   },
   /** The carriers have it. */
   PartReached: { version: 1, fields: { ...ofSubmission, carrierRef: text } },
-  /** The carriers never got it: it is as if it had not been sent. */
-  PartUnreached: { version: 1, fields: { ...ofSubmission, reason: text } },
+  /** The carriers never took it: it is as if it had not been sent. */
+  PartUnreached: { version: 1, fields: { ...ofSubmission, why: unreached, reasons } },
   /** A fee was charged for what was never sent; from now on it cannot be. */
   SubmissionAbandoned: { version: 1, fields: { at: time, submissionId } },
   /** The carriers answered; they may take an approval back months later. */
   PartAnswered: {
     version: 1,
-    fields: { ...ofSubmission, verdict, reasons: list(text) },
+    fields: { ...ofSubmission, verdict, reasons },
   },
   /** What carriers say of a number in an approved campaign. */
   NumberAnswered: {
     version: 1,
-    fields: { at: time, numberId: plain, verdict, reasons: list(text) },
+    fields: { at: time, numberId: plain, verdict, reasons },
   },
 } satisfies FormatTable
 

@@ -2,7 +2,13 @@
 import { unreachable } from "../kernel/decider.ts"
 import type { Sealed } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
-import type { BrandType, Part, RegistrationEvent, Verdict } from "./registration-events.ts"
+import type {
+  BrandType,
+  Part,
+  RegistrationEvent,
+  Unreached,
+  Verdict,
+} from "./registration-events.ts"
 
 /** How a part stands (specification, "Texting registration"). */
 export type PartStatus = "not_sent" | "waiting" | Verdict
@@ -15,10 +21,25 @@ export interface PartState {
   /** How often it was sent. */
   readonly attempt: number
   readonly submissionId: SubmissionId | null
-  readonly chargeId: string | null
   /** What the carriers call it; null before they have it. */
   readonly carrierRef: string | null
-  readonly reasons: readonly string[]
+  /** What they call the attempt that this one puts right, because they asked for something; else null. */
+  readonly corrects: string | null
+  readonly reasons: readonly Sealed[]
+}
+
+/** Something that was sent, and whether the carriers took it. */
+export interface Submission {
+  readonly part: Part
+  /** When it was sent, UTC milliseconds. */
+  readonly at: number
+  readonly live: boolean
+  readonly rush: boolean
+  readonly chargeId: string | null
+  /** Superseded: a test of which nobody wants to know any more, since it is meant. */
+  readonly is: "open" | "reached" | "unreached" | "superseded"
+  readonly why: Unreached | null
+  readonly reasons: readonly Sealed[]
 }
 
 /** A company's registration. Only the files of this folder look inside. */
@@ -33,30 +54,32 @@ export interface Registration {
     readonly savedAt: number
   } | null
   pagesPassedAt: number | null
+  /** What was wrong with them when they were looked at last. */
+  pageProblems: readonly { readonly page: string; readonly code: string }[]
   campaign: { readonly sealed: Sealed; readonly brandType: BrandType } | null
   /** Until the business is sent to real carriers. */
   testMode: boolean
   brandType: BrandType | null
   readonly parts: Record<Part, PartState>
-  readonly numbers: Map<string, { readonly verdict: Verdict; readonly reasons: readonly string[] }>
+  readonly numbers: Map<string, { readonly verdict: Verdict; readonly reasons: readonly Sealed[] }>
+  /** Everything that was sent. */
+  readonly submissions: Map<SubmissionId, Submission>
   /** What was never sent though its fee was charged. */
   readonly abandoned: Set<SubmissionId>
-  /** Attempts that nobody got. */
-  readonly unreached: Set<SubmissionId>
 }
 
 /** A part that was never sent. */
 export const UNSENT: PartState = {
   ...{ status: "not_sent", before: "not_sent", attempt: 0, submissionId: null },
-  ...{ chargeId: null, carrierRef: null, reasons: [] },
+  ...{ carrierRef: null, corrects: null, reasons: [] },
 }
 
 /** A registration before its first fact. */
 export function noRegistration(): Registration {
   return {
-    ...{ business: null, pages: null, pagesPassedAt: null, campaign: null, testMode: true },
-    ...{ brandType: null, parts: { business: UNSENT, campaign: UNSENT }, numbers: new Map() },
-    ...{ abandoned: new Set(), unreached: new Set() },
+    ...{ business: null, pages: null, pagesPassedAt: null, pageProblems: [], campaign: null },
+    ...{ testMode: true, brandType: null, parts: { business: UNSENT, campaign: UNSENT } },
+    ...{ numbers: new Map(), submissions: new Map(), abandoned: new Set() },
   }
 }
 
@@ -70,29 +93,26 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
       const { pages, mode, hostname, slug, at: savedAt } = event
       state.pages = { sealed: pages, mode, hostname, slug, savedAt }
       state.pagesPassedAt = null
+      state.pageProblems = []
       return state
     }
     case "PagesChecked":
       state.pagesPassedAt = event.problems.length === 0 ? event.at : null
+      state.pageProblems = event.problems
       return state
     case "CampaignSaved":
       state.campaign = { sealed: event.campaign, brandType: event.brandType }
       return state
-    case "PartSubmitted": {
-      if (event.live && state.testMode) goLive(state)
-      const { part, submissionId, attempt, chargeId, brandType } = event
-      const { status, before } = state.parts[part]
-      const was = status === "waiting" ? before : status
-      const sent = { status: "waiting", before: was, attempt, submissionId, chargeId } as const
-      state.parts[part] = { ...UNSENT, ...sent }
-      if (brandType !== null) state.brandType = brandType
-      return state
-    }
+    case "PartSubmitted":
+      return sent(state, event)
     case "PartReached":
+      know(state, event, { is: "reached" })
       return change(state, event, { carrierRef: event.carrierRef })
-    case "PartUnreached":
-      state.unreached.add(event.submissionId)
+    case "PartUnreached": {
+      const { why, reasons } = event
+      know(state, event, { is: "unreached", why, reasons })
       return change(state, event, { status: state.parts[event.part].before })
+    }
     case "PartAnswered":
       return change(state, event, { status: event.verdict, reasons: event.reasons })
     case "SubmissionAbandoned":
@@ -106,12 +126,43 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
   }
 }
 
+function sent(
+  state: Registration,
+  event: Extract<RegistrationEvent, { readonly type: "PartSubmitted" }>,
+): Registration {
+  if (event.live && state.testMode) goLive(state)
+  const { part, at, submissionId, attempt, chargeId, brandType, live, rush } = event
+  const former = state.parts[part]
+  const before = former.status === "waiting" ? former.before : former.status
+  const corrects = before === "action_needed" ? (former.carrierRef ?? former.corrects) : null
+  state.parts[part] = {
+    ...UNSENT,
+    ...{ status: "waiting", before, attempt, submissionId, corrects },
+  }
+  const open = { is: "open", why: null, reasons: [] } as const
+  state.submissions.set(submissionId, { part, at, live, rush, chargeId, ...open })
+  if (brandType !== null) state.brandType = brandType
+  return state
+}
+
 /** A live registration keeps what was written, and nothing of what was tested. */
 function goLive(state: Registration): void {
   state.testMode = false
+  for (const [submissionId, one] of state.submissions) {
+    if (one.is === "open") state.submissions.set(submissionId, { ...one, is: "superseded" })
+  }
   state.parts.business = UNSENT
   state.parts.campaign = UNSENT
   state.numbers.clear()
+}
+
+function know(
+  { submissions }: Registration,
+  { submissionId }: { readonly submissionId: SubmissionId },
+  changes: Partial<Submission>,
+): void {
+  const known = submissions.get(submissionId)
+  if (known !== undefined) submissions.set(submissionId, { ...known, ...changes })
 }
 
 function change(

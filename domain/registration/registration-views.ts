@@ -1,7 +1,9 @@
 /** What callers read of a registration. */
 import type { RegistrationRefusalCode } from "./registration-commands.ts"
+import type { Sealed } from "../kernel/ids.ts"
+import type { SubmissionId } from "./ids.ts"
 import type { Part } from "./registration-events.ts"
-import type { PartState, PartStatus, Registration } from "./registration-state.ts"
+import type { PartState, PartStatus, Registration, Submission } from "./registration-state.ts"
 import { UNSENT } from "./registration-state.ts"
 
 /** What is missing before something can be done, in the order in which it is to be done. */
@@ -32,7 +34,8 @@ export function maySend(
   if (part === "campaign") {
     const missing = missingFor(state, "submit campaign")
     if (missing.length > 0) return { code: "missing", missing }
-    const isEnough = business.status === "approved" || (!live && business.status === "waiting")
+    const isTaken = business.status === "waiting" && business.carrierRef !== null
+    const isEnough = business.status === "approved" || (!live && isTaken)
     if (!isEnough) return { code: "not_approved", missing: [] }
   }
   const { status } = part === "business" ? business : campaign
@@ -50,18 +53,29 @@ export function costsFee(state: Registration, part: Part, live: boolean): boolea
 /** What was written of a registration, sealed, and what stands beside it. */
 export type Written = Pick<
   Registration,
-  "business" | "pages" | "pagesPassedAt" | "campaign" | "testMode" | "brandType"
+  "business" | "pages" | "pagesPassedAt" | "pageProblems" | "campaign" | "testMode" | "brandType"
 >
 
 /** What was written of a registration. */
 export function writtenOf(state: Registration): Written {
-  const { business, pages, pagesPassedAt, campaign, testMode, brandType } = state
-  return { business, pages, pagesPassedAt, campaign, testMode, brandType }
+  const { business, pages, pagesPassedAt, pageProblems, campaign, testMode, brandType } = state
+  return { business, pages, pagesPassedAt, pageProblems, campaign, testMode, brandType }
 }
 
 /** How a part of one kind stands. */
 export function partState({ parts }: Registration, part: Part): PartState {
   return parts[part]
+}
+
+/** Something that was sent, and the part as it stands where it is what was sent last of it. */
+export function submissionOf(
+  { submissions, parts }: Registration,
+  submissionId: SubmissionId,
+): (Submission & { readonly last: PartState | null }) | null {
+  const known = submissions.get(submissionId)
+  if (known === undefined) return null
+  const last = parts[known.part]
+  return { ...known, last: last.submissionId === submissionId ? last : null }
 }
 
 /** The worst first: the whole stands as its worst part does. */
@@ -72,7 +86,7 @@ export interface ShownPart {
   /** `business`, `campaign`, or `number:` and a number's id. */
   readonly part: string
   readonly status: PartStatus
-  readonly reasons: readonly string[]
+  readonly reasons: readonly Sealed[]
 }
 
 /** How the registration of these numbers stands. */

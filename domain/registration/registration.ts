@@ -19,7 +19,7 @@ import type {
 import type { Part, RegistrationEvent } from "./registration-events.ts"
 import type { Registration } from "./registration-state.ts"
 import { evolve, noRegistration } from "./registration-state.ts"
-import { maySend, missingFor } from "./registration-views.ts"
+import { costsFee, maySend, missingFor } from "./registration-views.ts"
 
 /** The rules of registration. */
 export const registration: Decider<
@@ -40,6 +40,7 @@ function decide(command: RegistrationCommand, state: Registration, { at }: Stamp
     }
     case "SavePages": {
       if (state.business === null) return refused(at, "missing", ["business"])
+      if (state.parts.campaign.status === "waiting") return refused(at, "waiting")
       const { pages, mode, hostname, keyId, personId } = command
       const slug = state.pages?.slug ?? command.slug
       return [{ type: "PagesSaved", at, pages, mode, hostname, slug, keyId, personId }]
@@ -60,8 +61,7 @@ function decide(command: RegistrationCommand, state: Registration, { at }: Stamp
       return submit(command, state, at)
     case "AbandonSubmission": {
       const { submissionId } = command
-      const isKnown = state.abandoned.has(submissionId) || partOf(state, submissionId) !== null
-      if (isKnown || state.unreached.has(submissionId)) return []
+      if (state.abandoned.has(submissionId) || state.submissions.has(submissionId)) return []
       return [{ type: "SubmissionAbandoned", at, submissionId }]
     }
     case "ReachPart":
@@ -94,7 +94,7 @@ function partOf({ parts }: Registration, submissionId: string): Part | null {
 function submit(command: SubmitPart, state: Registration, at: number): Decision {
   const { part, submissionId, brandType, rush, keyId, personId, chargeId } = command
   if (state.abandoned.has(submissionId)) return refused(at, "abandoned")
-  if (partOf(state, submissionId) !== null || state.unreached.has(submissionId)) return []
+  if (state.submissions.has(submissionId)) return []
   const live = command.live || !state.testMode
   const fault = maySend(state, part, live)
   if (fault !== null) return refused(at, fault.code, fault.missing)
@@ -102,13 +102,18 @@ function submit(command: SubmitPart, state: Registration, at: number): Decision 
   if (part === "business" && isOfOne !== state.business?.isSoleProprietor) {
     return refused(at, "brand_type")
   }
+  // What was charged was decided before: another one may have been sent, or answered, meanwhile.
+  if (costsFee(state, part, live) !== (chargeId !== null)) return refused(at, "fee")
   const isReset = live && state.testMode
   const attempt = isReset ? 1 : state.parts[part].attempt + 1
   const sent = { type: "PartSubmitted", at, part, submissionId, attempt, live } as const
   return [{ ...sent, brandType, rush, chargeId, keyId, personId }]
 }
 
-/** What carriers say of a part: only of what was sent last, and of an approval also later. */
+/**
+ * What carriers say of a part: only of what was sent last, and once they have it; they may think otherwise
+ * later, for better or worse.
+ */
 function hear(
   command: AnswerPart | Extract<RegistrationCommand, { type: "ReachPart" | "UnreachPart" }>,
   state: Registration,
@@ -125,11 +130,10 @@ function hear(
       return [{ type: "PartReached", ...of, carrierRef: command.carrierRef }]
     case "UnreachPart":
       if (carrierRef !== null || status !== "waiting") return []
-      return [{ type: "PartUnreached", ...of, reason: command.reason }]
+      return [{ type: "PartUnreached", ...of, why: command.why, reasons: command.reasons }]
     case "AnswerPart": {
       const { verdict, reasons } = command
-      const isTakenBack = status === "approved" && verdict !== "approved"
-      if (status !== "waiting" && !isTakenBack) return []
+      if (carrierRef === null || status === verdict) return []
       return [{ type: "PartAnswered", ...of, verdict, reasons }]
     }
   }
@@ -145,9 +149,10 @@ function hearOfNumber(command: AnswerNumber, state: Registration, at: number): D
 /** Everything that waits is approved, in order; in test mode nobody else does it. */
 function confirm({ numberIds }: ConfirmTest, state: Registration, at: number): Decision {
   if (!state.testMode) return refused(at, "live")
-  const waiting = (["business", "campaign"] as const).filter(
-    (part) => state.parts[part].status === "waiting",
-  )
+  const waiting = (["business", "campaign"] as const).filter((part) => {
+    const { status, carrierRef } = state.parts[part]
+    return status === "waiting" && carrierRef !== null
+  })
   if (waiting.length === 0) return refused(at, "nothing_waits")
   const answers = waiting.flatMap((part) => {
     const { submissionId } = state.parts[part]
@@ -165,26 +170,26 @@ function confirm({ numberIds }: ConfirmTest, state: Registration, at: number): D
   ]
 }
 
-interface Saved extends Omit<Registration, "numbers" | "abandoned" | "unreached"> {
+interface Saved extends Omit<Registration, "numbers" | "abandoned" | "submissions"> {
   readonly numbers: readonly (readonly [string, never])[]
   readonly abandoned: readonly never[]
-  readonly unreached: readonly never[]
+  readonly submissions: readonly (readonly [never, never])[]
 }
 
 /** How a registration is kept beside its stream. */
 export const registrationCheckpoint: CheckpointForm<Registration> = {
   shape: 1,
-  save: ({ numbers, abandoned, unreached, ...state }) => ({
+  save: ({ numbers, abandoned, submissions, ...state }) => ({
     ...state,
     parts: { ...state.parts },
-    ...{ numbers: [...numbers], abandoned: [...abandoned], unreached: [...unreached] },
+    ...{ numbers: [...numbers], abandoned: [...abandoned], submissions: [...submissions] },
   }),
   load: (saved) => {
-    const { numbers, abandoned, unreached, ...state } = saved as Saved
+    const { numbers, abandoned, submissions, ...state } = saved as Saved
     return {
       ...state,
       ...{ numbers: new Map(numbers), abandoned: new Set(abandoned) },
-      unreached: new Set(unreached),
+      submissions: new Map(submissions),
     }
   },
 }

@@ -56,7 +56,8 @@ const answer = (
 ): RegistrationCommand => ({ type: "AnswerPart", submissionId, verdict, reasons: [] })
 
 const READY = [saveBusiness(), savePages, recordCheck(), saveCampaign]
-const LIVE = submit({ live: true })
+const LIVE = submit({ live: true, chargeId: "chg_1" })
+const FEE = { chargeId: "chg_2" } as const
 
 describe("what is written", () => {
   it("is written in its order", () => {
@@ -73,21 +74,22 @@ describe("what is written", () => {
   })
 
   it("does not change while it waits", () => {
-    const { ask } = company(...READY, submit())
+    const { ask } = company(...READY, submit(), reach("reg_1"))
     expect(ask(saveBusiness())).toBe("waiting")
     expect(ask(saveCampaign)).toEqual(["CampaignSaved"])
     ask(submitCampaign())
     expect(ask(saveCampaign)).toBe("waiting")
+    expect(ask(savePages)).toBe("waiting")
   })
 
   it("has to pass its check once more where the pages change", () => {
-    const { ask } = company(...READY, LIVE, answer("reg_1"))
+    const { ask } = company(...READY, LIVE, reach("reg_1"), answer("reg_1"))
     ask(savePages)
-    expect(ask(submitCampaign())).toBe("missing pages_check")
+    expect(ask(submitCampaign(FEE))).toBe("missing pages_check")
     ask(recordCheck(1))
-    expect(ask(submitCampaign())).toBe("missing pages_check")
+    expect(ask(submitCampaign(FEE))).toBe("missing pages_check")
     ask(recordCheck())
-    expect(ask(submitCampaign())).toEqual(["PartSubmitted"])
+    expect(ask(submitCampaign(FEE))).toEqual(["PartSubmitted"])
   })
 })
 
@@ -96,7 +98,7 @@ describe("a business that is sent", () => {
     const { ask, state } = company(...READY)
     expect(ask(LIVE)).toEqual(["PartSubmitted"])
     expect(ask(LIVE)).toEqual([])
-    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toBe("waiting")
+    expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toBe("waiting")
     expect(partState(state(), "business")).toMatchObject({ status: "waiting", attempt: 1 })
   })
 
@@ -109,12 +111,13 @@ describe("a business that is sent", () => {
 
   it("stands as before where nobody got it", () => {
     const { ask, state, overall } = company(...READY, LIVE)
-    const away = { type: "UnreachPart", submissionId: "reg_1", reason: "away" } as const
+    const reached = { type: "UnreachPart", submissionId: "reg_1" } as const
+    const away = { ...reached, why: "unavailable", reasons: [] } as const
     expect(ask(away)).toEqual(["PartUnreached"])
     expect(overall()).toBe("not_sent")
     expect(ask(away)).toEqual([])
     expect(costsFee(state(), "business", true)).toBe(true)
-    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
+    expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
     expect(ask(reach("reg_3"))).toEqual(["PartReached"])
     expect(ask({ ...away, submissionId: "reg_3" })).toEqual([])
   })
@@ -122,21 +125,26 @@ describe("a business that is sent", () => {
   it("is sent again free where carriers asked for something, and for its fee where they refused", () => {
     const { ask, state } = company(...READY, LIVE, reach("reg_1"), answer("reg_1", "action_needed"))
     expect(costsFee(state(), "business", false)).toBe(false)
-    ask(submit({ submissionId: "reg_3" }))
+    expect(ask(submit({ submissionId: "reg_3", ...FEE }))).toBe("fee")
+    expect(ask(submit({ submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
+    expect(partState(state(), "business").corrects).toBe("ref reg_1")
+    ask(reach("reg_3"))
     ask(answer("reg_3", "rejected"))
     expect(costsFee(state(), "business", false)).toBe(true)
     expect(partState(state(), "business")).toMatchObject({ attempt: 2, status: "rejected" })
   })
 
-  it("is answered once, and its approval may be taken back months later", () => {
-    const { ask, overall } = company(...READY, LIVE, reach("reg_1"))
+  it("is answered once carriers have it, and they may think otherwise months later", () => {
+    const { ask, overall } = company(...READY, LIVE)
+    expect(ask(answer("reg_1"))).toEqual([])
+    ask(reach("reg_1"))
     expect(ask(answer("reg_1"))).toEqual(["PartAnswered"])
     expect(ask(answer("reg_1"))).toEqual([])
     expect(ask(LIVE)).toEqual([])
-    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toBe("approved")
+    expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toBe("approved")
     expect(ask(answer("reg_1", "action_needed"))).toEqual(["PartAnswered"])
     expect(overall()).toBe("action_needed")
-    expect(ask(answer("reg_1"))).toEqual([])
+    expect(ask(answer("reg_1"))).toEqual(["PartAnswered"])
   })
 })
 
@@ -145,19 +153,22 @@ describe("a campaign", () => {
     const test = company(...READY)
     expect(test.ask(submitCampaign())).toBe("not_approved")
     test.ask(submit())
+    expect(test.ask(submitCampaign())).toBe("not_approved")
+    test.ask(reach("reg_1"))
     expect(test.ask(submitCampaign())).toEqual(["PartSubmitted"])
-    const live = company(...READY, LIVE)
-    expect(live.ask(submitCampaign())).toBe("not_approved")
+    const live = company(...READY, LIVE, reach("reg_1"))
+    expect(live.ask(submitCampaign(FEE))).toBe("not_approved")
     live.ask(answer("reg_1"))
-    expect(live.ask(submitCampaign())).toEqual(["PartSubmitted"])
+    expect(live.ask(submitCampaign(FEE))).toEqual(["PartSubmitted"])
   })
 })
 
+const TESTED = [...READY, submit(), reach("reg_1"), submitCampaign(), reach("reg_2")]
 const confirm = { type: "ConfirmTest", numberIds: ["num_1", "num_2"] } as const
 
 describe("test mode", () => {
   it("costs nothing, and is confirmed by whoever stands in for the carriers", () => {
-    const { ask, state, overall } = company(...READY, submit(), submitCampaign())
+    const { ask, state, overall } = company(...TESTED)
     expect(costsFee(state(), "business", false)).toBe(false)
     expect(ask(confirm)).toEqual([
       ...["PartAnswered", "PartAnswered", "NumberAnswered", "NumberAnswered"],
@@ -167,9 +178,9 @@ describe("test mode", () => {
   })
 
   it("ends with a live business: what was written stays, what was tested is as if it never was", () => {
-    const { ask, state, overall } = company(...READY, submit(), submitCampaign(), confirm)
+    const { ask, state, overall } = company(...TESTED, confirm)
     expect(costsFee(state(), "business", true)).toBe(true)
-    expect(ask(submit({ live: true, submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
+    expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
     expect(standing(state(), ["num_1"])).toMatchObject({ testMode: false, overall: "waiting" })
     expect(missingFor(state(), "submit campaign")).toEqual([])
     expect(ask(confirm)).toBe("live")
@@ -185,9 +196,11 @@ describe("the whole", () => {
     expect(overall("num_1")).toBe("not_sent")
     ask(LIVE)
     expect(overall("num_1")).toBe("waiting")
+    ask(reach("reg_1"))
     ask(answer("reg_1"))
     expect(overall("num_1")).toBe("not_sent")
-    ask(submitCampaign())
+    ask(submitCampaign(FEE))
+    ask(reach("reg_2"))
     expect(overall("num_1")).toBe("waiting")
     ask(answer("reg_2"))
     expect(overall("num_1")).toBe("not_sent")

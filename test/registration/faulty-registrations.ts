@@ -50,8 +50,8 @@ const always = (type: RegistrationCommand["type"], make: typeof madeOf): Rules =
 function madeOf(command: RegistrationCommand, at: number): readonly RegistrationEvent[] {
   switch (command.type) {
     case "UnreachPart": {
-      const { submissionId, reason } = command
-      return [{ type: "PartUnreached", at, part: "business", submissionId, reason }]
+      const { submissionId, why, reasons } = command
+      return [{ type: "PartUnreached", at, part: "business", submissionId, why, reasons }]
     }
     case "AnswerPart": {
       const { submissionId, verdict, reasons } = command
@@ -104,8 +104,13 @@ export const FAULTS: readonly {
   },
   {
     fault: "an answer to a former attempt counts",
-    breaks: "an answer is to what waits, or takes an approval back",
+    breaks: "an answer is to what carriers have of what was sent last, and says something new",
     rules: always("AnswerPart", madeOf),
+  },
+  {
+    fault: "a fee is charged that was not paid, or paid that is not charged",
+    breaks: "what is meant costs its fee, but for what carriers asked for; nothing else does",
+    rules: accepting("fee"),
   },
   {
     fault: "attempts are counted from the first test on",

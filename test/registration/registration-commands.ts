@@ -1,5 +1,6 @@
 /** Commands to a registration, as its tests name them and as chance makes them. Names are few, so that they meet. */
 import fc from "fast-check"
+import type { Sealed } from "../../domain/kernel/ids.ts"
 import type {
   RegistrationCommand,
   SubmitPart,
@@ -45,7 +46,7 @@ export const submitCampaign = (changed: Partial<SubmitPart> = {}): SubmitPart =>
 const submissionId = fc.constantFrom("reg_1", "reg_2", "reg_3", "reg_4", "reg_5", "reg_6")
 const numberId = fc.constantFrom("num_1", "num_2")
 const verdict = fc.constantFrom("approved", "approved", "action_needed", "rejected")
-const reasons = fc.constantFrom<readonly string[]>([], ["The name is another one."])
+const reasons = fc.constantFrom<readonly Sealed[]>([], ["s1.co_1.Yg"])
 
 const command: fc.Arbitrary<RegistrationCommand> = fc.oneof(
   { weight: 2, arbitrary: fc.boolean().map(saveBusiness) },
@@ -61,6 +62,7 @@ const command: fc.Arbitrary<RegistrationCommand> = fc.oneof(
         brand: fc.constantFrom("low_volume", "low_volume", "sole_proprietor"),
         live: fc.boolean(),
         rush: fc.boolean(),
+        chargeId: fc.constantFrom(null, "chg_1" as const),
       })
       .map(({ brand, ...rest }) =>
         submit({ ...rest, brandType: rest.part === "business" ? brand : null }),
@@ -79,7 +81,7 @@ const command: fc.Arbitrary<RegistrationCommand> = fc.oneof(
   {
     weight: 2,
     arbitrary: submissionId.map(
-      (id) => ({ type: "UnreachPart", submissionId: id, reason: "away" }) as const,
+      (id) => ({ type: "UnreachPart", submissionId: id, why: "unavailable", reasons: [] }) as const,
     ),
   },
   {

@@ -44,11 +44,20 @@ function lastOf(facts: readonly RegistrationEvent[], part: Part) {
   const behind = facts.slice(at + 1).filter((fact) => "part" in fact && fact.part === part)
   const answers = behind.filter((fact) => fact.type === "PartAnswered")
   const isUnreached = behind.some(({ type }) => type === "PartUnreached")
-  return { sent, isUnreached, verdict: answers.at(-1)?.verdict ?? null }
+  const isReached = behind.some(({ type }) => type === "PartReached")
+  return { sent, isUnreached, isReached, verdict: answers.at(-1)?.verdict ?? null }
 }
 
 const isWaiting = ({ sent, isUnreached, verdict }: ReturnType<typeof lastOf>): boolean =>
   sent !== undefined && !isUnreached && verdict === null
+
+/** What carriers said of a part last, whatever was sent since that nobody took. */
+function standsAt(facts: readonly RegistrationEvent[], part: Part): string | null {
+  const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
+  const counted = facts.slice(live < 0 ? 0 : live)
+  const answers = counted.filter((fact) => fact.type === "PartAnswered")
+  return answers.findLast((fact) => fact.part === part)?.verdict ?? null
+}
 
 /** Says what is wrong; empty where nothing is. */
 export type Law = (facts: readonly RegistrationEvent[]) => string
@@ -84,8 +93,8 @@ export const LAWS: Readonly<Record<string, Law>> = {
     if (fact.type !== "PartSubmitted" || fact.part !== "campaign") return ""
     const business = lastOf(before, "business")
     const isThere = business.sent !== undefined && !business.isUnreached
-    const isEnough =
-      business.verdict === "approved" || (isTest(before) && !fact.live && isWaiting(business))
+    const isTaken = isWaiting(business) && business.isReached
+    const isEnough = business.verdict === "approved" || (isTest(before) && !fact.live && isTaken)
     if (!isThere || !isEnough) return "a campaign is sent before its business"
     const checked = before.findLast(
       (one) => one.type === "PagesChecked" || one.type === "PagesSaved",
@@ -102,13 +111,25 @@ export const LAWS: Readonly<Record<string, Law>> = {
       ? `${fact.submissionId} was got`
       : ""
   }),
-  "an answer is to what waits, or takes an approval back": each((fact, before) => {
-    if (fact.type !== "PartAnswered") return ""
-    const last = lastOf(before, fact.part)
-    if (last.sent?.submissionId !== fact.submissionId) return "an answer to a former attempt"
-    const isTakenBack = last.verdict === "approved" && fact.verdict !== "approved"
-    return isWaiting(last) || isTakenBack ? "" : "an answer to what does not wait"
-  }),
+  "an answer is to what carriers have of what was sent last, and says something new": each(
+    (fact, before) => {
+      if (fact.type !== "PartAnswered") return ""
+      const last = lastOf(before, fact.part)
+      if (last.sent?.submissionId !== fact.submissionId) return "an answer to a former attempt"
+      if (!last.isReached) return "an answer to what carriers do not have"
+      return last.verdict === fact.verdict ? "the same answer again" : ""
+    },
+  ),
+  "what is meant costs its fee, but for what carriers asked for; nothing else does": each(
+    (fact, before) => {
+      if (fact.type !== "PartSubmitted") return ""
+      const isMeant = fact.live || !isTest(before)
+      const isFirst = fact.live && isTest(before)
+      const asks = !isFirst && standsAt(before, fact.part) === "action_needed"
+      const costs = isMeant && !asks
+      return (fact.chargeId !== null) === costs ? "" : `${fact.submissionId} is free, or is not`
+    },
+  ),
   "attempts are counted, from one in test mode and from one when it is meant": each(
     (fact, before) => {
       if (fact.type !== "PartSubmitted") return ""
