@@ -25,8 +25,14 @@ const NAMES: Readonly<Record<PricedItem, string>> = {
   campaign_rush: "Campaign registration, rush",
 }
 
+/** What a campaign with rush is charged as, in one charge: the sum of two items of the price book. */
+export const RUSHED_CAMPAIGN = "campaign_fee_rush"
+
 /** Anybody may name an item, so names that every object has are none of these. */
-const KNOWN: ReadonlyMap<string, string> = new Map(Object.entries(NAMES))
+const KNOWN: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(NAMES),
+  [RUSHED_CAMPAIGN, "Campaign registration with rush"],
+])
 
 /** What an item is called; one that the price book does not have is called what it was named. */
 export function itemName(item: string): string {

@@ -1,5 +1,5 @@
 /** What callers read of a registration. */
-import type { RegistrationRefusalCode } from "./registration-commands.ts"
+import type { RegistrationRefusalCode, SubmitPart } from "./registration-commands.ts"
 import type { Sealed } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
 import type { Part } from "./registration-events.ts"
@@ -21,7 +21,7 @@ export function missingFor(
 }
 
 /** Why a part cannot be sent; null where it can. */
-export function maySend(
+function maySend(
   state: Registration,
   part: Part,
   live: boolean,
@@ -41,6 +41,18 @@ export function maySend(
   const { status } = part === "business" ? business : campaign
   if (status === "waiting") return { code: "waiting", missing: [] }
   return status === "approved" ? { code: "approved", missing: [] } : null
+}
+
+/** Why a part of this kind cannot be sent so; null where it can. A campaign has no brand. */
+export function mayBeSent(
+  state: Registration,
+  sent: Pick<SubmitPart, "part" | "brandType" | "live">,
+): ReturnType<typeof maySend> {
+  const { part, brandType } = sent
+  const fault = maySend(state, part, sent.live || !state.testMode)
+  if (fault !== null || part === "campaign") return fault
+  const isOfOne = brandType === "sole_proprietor"
+  return isOfOne === state.business?.isSoleProprietor ? null : { code: "brand_type", missing: [] }
 }
 
 /** Whether sending a part costs its fee: never in test mode, nor after carriers asked for something. */
@@ -76,6 +88,16 @@ export function submissionOf(
   if (known === undefined) return null
   const last = parts[known.part]
   return { ...known, last: last.submissionId === submissionId ? last : null }
+}
+
+/** Whether texts may go out from a number: in test mode from any, and then from what carriers approved. */
+export function isTextable(
+  { testMode, numbers, parts }: Registration,
+  { numberId, test }: { readonly numberId: string; readonly test: boolean },
+): boolean {
+  if (testMode) return true
+  if (test || parts.campaign.status !== "approved") return false
+  return numbers.get(numberId)?.verdict === "approved"
 }
 
 /** The worst first: the whole stands as its worst part does. */

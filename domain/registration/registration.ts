@@ -19,7 +19,7 @@ import type {
 import type { Part, RegistrationEvent } from "./registration-events.ts"
 import type { Registration } from "./registration-state.ts"
 import { evolve, noRegistration } from "./registration-state.ts"
-import { costsFee, maySend, missingFor } from "./registration-views.ts"
+import { costsFee, mayBeSent, missingFor } from "./registration-views.ts"
 
 /** The rules of registration. */
 export const registration: Decider<
@@ -96,12 +96,8 @@ function submit(command: SubmitPart, state: Registration, at: number): Decision 
   if (state.abandoned.has(submissionId)) return refused(at, "abandoned")
   if (state.submissions.has(submissionId)) return []
   const live = command.live || !state.testMode
-  const fault = maySend(state, part, live)
+  const fault = mayBeSent(state, command)
   if (fault !== null) return refused(at, fault.code, fault.missing)
-  const isOfOne = brandType === "sole_proprietor"
-  if (part === "business" && isOfOne !== state.business?.isSoleProprietor) {
-    return refused(at, "brand_type")
-  }
   // What was charged was decided before: another one may have been sent, or answered, meanwhile.
   if (costsFee(state, part, live) !== (chargeId !== null)) return refused(at, "fee")
   const isReset = live && state.testMode

@@ -3,6 +3,8 @@ import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import { heldNumbers, maySend, numberOf } from "../../domain/phone/phone-views.ts"
+import { registrationOf } from "../../domain/registration/aggregates.ts"
+import { isTextable } from "../../domain/registration/registration-views.ts"
 import { fullNumber } from "../frame/kernel/phone-number.ts"
 import type { Ports } from "../frame/ports.ts"
 
@@ -15,13 +17,14 @@ export interface SendingNumber {
 
 /**
  * The number that a text goes out from: the one asked for by id or by number, or the company's
- * first. `none` where the company keeps no such number that can send texts, `unpaid` where it owes rent.
+ * first. `none` where the company keeps no such number that can send texts, `unpaid` where it owes rent,
+ * `unregistered` where texting is meant and carriers have not approved the number.
  */
 export async function sendingNumber(
   ports: Ports,
   companyId: CompanyId,
   asked: string | null,
-): Promise<SendingNumber | "none" | "unpaid"> {
+): Promise<SendingNumber | "none" | "unpaid" | "unregistered"> {
   const held = await ports.runner.read(phoneOf(companyId), heldNumbers)
   const e164 = asked === null ? null : fullNumber(asked)
   const tag = e164 === null ? null : await ports.sealing.tag(companyId, e164)
@@ -29,8 +32,13 @@ export async function sendingNumber(
     (number) =>
       number.sms && (asked === null || number.numberId === asked || number.numberTag === tag),
   )
-  const chosen = meant.find(maySend)
-  if (chosen === undefined) return meant.length > 0 ? "unpaid" : "none"
+  if (meant.length === 0) return "none"
+  const registered = await ports.runner.read(registrationOf(companyId), (state) =>
+    meant.filter((number) => isTextable(state, number)),
+  )
+  if (registered.length === 0) return "unregistered"
+  const chosen = registered.find(maySend)
+  if (chosen === undefined) return "unpaid"
   const number = await ports.sealing.open(companyId, chosen.number)
   return number === null ? "none" : { numberId: chosen.numberId, number }
 }

@@ -8,11 +8,13 @@ import { accountOf, limitsFor } from "../../domain/charging/ledger-views.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { heldNumbers } from "../../domain/phone/phone-views.ts"
+import { registrationOf } from "../../domain/registration/aggregates.ts"
 import { route } from "../frame/calls/route.ts"
 import { priceOfOne } from "../frame/effects/price-of-one.ts"
 import { isoTime, micros } from "../frame/kernel/schema.ts"
 import { PhoneNumber, numberAnswer } from "./number-record.ts"
-import { RegistrationStatus, unsentRegistration } from "./registration-status.ts"
+import { savedOf } from "./registration/saved.ts"
+import { RegistrationStatus, registrationStatus } from "./registration/status.ts"
 
 const State = z
   .object({
@@ -44,20 +46,21 @@ export const readState = route({
   operation: "phone.overview.read",
   counted: true,
   reply: State,
-  looks: [phoneOf, ledgerOf, accessOf],
+  looks: [phoneOf, ledgerOf, accessOf, registrationOf],
   handle: async (ports, { companyId, spender }) => {
-    const { runner, carrier } = ports
-    const [held, funds, standing, local, tollFree] = await Promise.all([
+    const { runner } = ports
+    const [held, funds, standing, local, tollFree, texting, saved] = await Promise.all([
       runner.read(phoneOf(companyId), heldNumbers),
       runner.read(ledgerOf(companyId), (state, at) => spendable(state, spender, at)),
       runner.read(accessOf(companyId), companyStanding),
       priceOfOne(ports, "number_month_local"),
       priceOfOne(ports, "number_month_toll_free"),
+      registrationStatus(ports, companyId),
+      savedOf(ports, companyId),
     ])
     const numbers = await Promise.all(held.map((one) => numberAnswer(ports, companyId, one)))
     const paysByCard = standing?.pays === "card"
-    const hasVoice = held.some(({ voice }) => voice)
-    const texting = unsentRegistration({ mock: carrier.isBuiltIn, paysByCard, hasVoice })
+    const { pagesPassedAt, business } = saved
     return {
       ok: true,
       body: {
@@ -66,7 +69,8 @@ export const readState = route({
         nextNumberMicros: local.unitPriceMicros,
         nextTollFreeMicros: tollFree.unitPriceMicros,
         numbers: numbers.filter((one) => one !== null),
-        ...{ pagesPassedAt: null, texting, business: null },
+        pagesPassedAt: pagesPassedAt === null ? null : new Date(pagesPassedAt).toISOString(),
+        ...{ texting, business },
       },
     }
   },

@@ -42,6 +42,10 @@ const BAD_NUMBER =
 const NO_NUMBER = "The company keeps no such number that can send texts."
 const UNPAID =
   "The rent of this number is not paid, so nothing goes out from it; it is asked for again each day."
+const UNREGISTERED =
+  "This number is not registered for texting: GET /api/v1/phone/registration says what is missing."
+/** Why no number can be sent from. */
+const NOT_FROM = { none: NO_NUMBER, unpaid: UNPAID, unregistered: UNREGISTERED } as const
 const OPTED_OUT = "This person has opted out and may not be texted."
 
 const replyOf = (id: string, from: string, { to }: Draft, body: string) =>
@@ -65,9 +69,7 @@ const text = charged<
   },
   prepare: async (ports, draft) => {
     const from = await sendingNumber(ports, draft.companyId, draft.from)
-    if (typeof from === "string") {
-      return { refusal: refusal("no_number", from === "unpaid" ? UNPAID : NO_NUMBER) }
-    }
+    if (typeof from === "string") return { refusal: refusal("no_number", NOT_FROM[from]) }
     return { from, ...(await priceText(ports, draft)) }
   },
   price: async ({ runner }, { recipient }, { asWritten, withLine, price }) => {

@@ -28,6 +28,8 @@ export interface Named<P extends string> {
 /** What is charged already, for recording the intent. */
 export interface Paid<P extends string> extends Named<P> {
   readonly chargedMicros: Micros
+  /** Whether it costs nothing as things stand: then there is no charge of its name. */
+  readonly isFree: boolean
 }
 
 /** An answer made from facts, and where they stand. */
@@ -78,7 +80,11 @@ export interface ChargedSpec<I, D, T, R, P extends string> {
   /** What has to be known before it is paid: the resource's own rules speak here. */
   readonly prepare: (ports: Ports, draft: D) => Promise<T | { refusal: Refusal }>
   /** What it costs as things stand, or why it may not be. */
-  readonly price: (ports: Ports, draft: D, prepared: T) => Promise<Price | { refusal: Refusal }>
+  readonly price: (
+    ports: Ports,
+    draft: D,
+    prepared: T,
+  ) => Promise<Price | "free" | { refusal: Refusal }>
   /** What is held from behind its price on. */
   readonly holds?: Holds<D, T, P>
   /** What the charge says it is for; begins with the thing's id. */

@@ -6,7 +6,7 @@
  * open charge, and either the intent's own row ends it or the reconciler gives it back.
  */
 import { ClaimLost } from "../../../adapters/claims/port.ts"
-import type { Micros } from "../../../domain/kernel/money.ts"
+import type { ChargeId } from "../../../domain/kernel/ids.ts"
 import { causeOf } from "../calls/caller-cause.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
@@ -106,7 +106,7 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     if (row === null) return { seed }
     const prepared = await this.#spec.prepare(this.#ports, draft)
     if ("refusal" in prepared) return { seed }
-    const paid = { ...named, chargedMicros: -row.amount_micros }
+    const paid = { ...named, chargedMicros: -row.amount_micros, isFree: false }
     // What was held may have been freed since.
     const held = await this.#spec.holds?.take(this.#ports, this.#caller, draft, prepared, named)
     const answer =
@@ -119,7 +119,7 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
   async #chargeAndIntend(draft: D, prepared: T, named: Named<P>): Promise<Answer<R> | "again"> {
     const { holds } = this.#spec
     const price = await this.#spec.price(this.#ports, draft, prepared)
-    if ("refusal" in price) return { ok: false, refusal: price.refusal }
+    if (price !== "free" && "refusal" in price) return { ok: false, refusal: price.refusal }
     const held = await holds?.take(this.#ports, this.#caller, draft, prepared, named)
     if (held !== undefined && held !== null) return { ok: false, refusal: held.refusal }
     const made = await this.#charge(price, this.#spec.resource(draft, named.id), named)
@@ -135,10 +135,11 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
 
   /** Charges, open; answers what was charged for it, now or before. */
   async #charge(
-    price: Price,
+    price: Price | "free",
     resource: string,
     named: Named<P>,
-  ): Promise<{ readonly chargedMicros: Micros } | { readonly refusal: Refusal }> {
+  ): Promise<Pick<Paid<P>, "chargedMicros" | "isFree"> | { readonly refusal: Refusal }> {
+    if (price === "free") return { chargedMicros: 0, isFree: true }
     const { chargeId } = named
     const ports = this.#ports
     const once = { chargeId, resource, open: true, searchedTo: null }
@@ -146,10 +147,11 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     // Ids that derive from the request are looked for nowhere, so never once more.
     if (made === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
     if ("refusal" in made) return made
-    if (made.fact !== null) return { chargedMicros: price.amountMicros }
+    if (made.fact !== null) return { chargedMicros: price.amountMicros, isFree: false }
     // Without a new fact it was charged before, perhaps for another form of it or at another price.
     const { row } = await lookUpCharge(ports, this.#caller.companyId, chargeId)
-    return { chargedMicros: row === null ? price.amountMicros : -row.amount_micros }
+    const chargedMicros = row === null ? price.amountMicros : -row.amount_micros
+    return { chargedMicros, isFree: false }
   }
 
   /**
@@ -162,17 +164,19 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
       const intended = await this.#spec.intend(this.#ports, caller, draft, prepared, paid)
       if (intended === "found") return await this.#replied(draft, paid)
       if (intended !== "again" && "reply" in intended) {
-        if (this.#spec.awaits === undefined) return answerOf(intended, paid.chargeId)
+        if (this.#spec.awaits === undefined) return answerOf(intended, chargeOf(paid))
         return await this.#replied(draft, paid)
       }
       return await this.#undo(paid, intended === "again" ? null : intended.refusal)
     } catch (error) {
-      throw inDoubt(error, paid.chargeId)
+      throw inDoubt(error, chargeOf(paid))
     }
   }
 
   /** Gives back what was charged; a refusal is answered, and without one the next attempt begins. */
-  async #undo({ chargeId }: Paid<P>, refusal: Refusal | null): Promise<Answer<R> | "again"> {
+  async #undo(paid: Paid<P>, refusal: Refusal | null): Promise<Answer<R> | "again"> {
+    const { chargeId } = paid
+    if (paid.isFree) return refusal === null ? "again" : { ok: false, refusal }
     const back = { amountMicros: null, reason: this.#spec.undone }
     const { companyId } = this.#caller
     const position = await giveBack(this.#ports, companyId, chargeId, back, causeOf(this.#caller))
@@ -184,9 +188,9 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
    *
    * @throws OutcomeUnknown where that is not known in time
    */
-  async #replied(draft: D, named: Named<P>): Promise<Answer<R>> {
+  async #replied(draft: D, named: Named<P> | Paid<P>): Promise<Answer<R>> {
     const { awaits, reply } = this.#spec
-    const { chargeId } = named
+    const chargeId = chargeOf(named)
     if (awaits === undefined) return answerOf(await reply(this.#ports, draft, named.id), chargeId)
     const ports = this.#ports
     const outcome = await awaitOutcome(
@@ -204,6 +208,11 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
   }
 }
 
-function answerOf<R>({ reply: body, position }: Told<R>, chargeId: string): Answer<R> {
-  return { ok: true, body, position, chargeId }
+/** What its charge is called; null for what is known to be free. */
+function chargeOf(named: Named<string> | Paid<string>): ChargeId | null {
+  return "isFree" in named && named.isFree ? null : named.chargeId
+}
+
+function answerOf<R>({ reply: body, position }: Told<R>, chargeId: string | null): Answer<R> {
+  return { ok: true, body, position, ...(chargeId === null ? {} : { chargeId }) }
 }

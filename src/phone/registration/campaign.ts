@@ -43,7 +43,7 @@ const SHORTENERS = /\b(?:bit\.ly|tinyurl\.com|goo\.gl|t\.co|ow\.ly|is\.gd|buff\.
 const FORBIDDEN = /\b(?:payday loan|cannabis|marijuana|cbd|casino|gambling|debt relief|crypto)\b/i
 
 /** Whether texts hold links, and phone numbers. */
-const flagsOf = (samples: readonly string[]) => ({
+export const flagsOf = (samples: readonly string[]) => ({
   hasLinks: samples.some((text) => LINK.test(text)),
   hasPhone: samples.some((text) => PHONE.test(text)),
 })

@@ -1,0 +1,24 @@
+/** What the carriers' reviews cost, by the price book as it stands. */
+import { PRICES } from "../../../domain/charging/aggregates.ts"
+import { RUSHED_CAMPAIGN } from "../../../domain/charging/item-names.ts"
+import { priceOf } from "../../../domain/charging/price-book.ts"
+import type { BrandType } from "../../../domain/registration/registration-events.ts"
+import type { Price } from "../../frame/effects/charged-spec.ts"
+import { priceOfOne } from "../../frame/effects/price-of-one.ts"
+import type { Ports } from "../../frame/ports.ts"
+
+/** What a review of a business costs. */
+export function businessFee(ports: Pick<Ports, "runner">, brandType: BrandType): Promise<Price> {
+  return priceOfOne(ports, `brand_fee_${brandType}`)
+}
+
+/** What a review of a campaign costs; with rush both fees are one charge (decisions.md §9). */
+export async function campaignFee(ports: Pick<Ports, "runner">, rush: boolean): Promise<Price> {
+  if (!rush) return priceOfOne(ports, "campaign_fee")
+  return ports.runner.read(PRICES, (book) => {
+    const { unitPriceMicros: fee, priceVersion } = priceOf(book, "campaign_fee")
+    const unitPriceMicros = fee + priceOf(book, "campaign_rush").unitPriceMicros
+    const of = { unitPriceMicros, priceVersion, amountMicros: unitPriceMicros }
+    return { item: RUSHED_CAMPAIGN, quantity: 1, ...of }
+  })
+}

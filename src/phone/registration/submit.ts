@@ -1,0 +1,190 @@
+/**
+ * `POST /api/v1/phone/registration/business` and `POST /api/v1/phone/registration`: charge the fee, send for
+ * review, wait until the carriers have it; `reactions/submit-part.ts` hands it over.
+ */
+import { z } from "zod"
+import { phoneOf } from "../../../domain/phone/aggregates.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { registrationOf } from "../../../domain/registration/aggregates.ts"
+import type { SubmissionId } from "../../../domain/registration/ids.ts"
+import type { BrandType, Part } from "../../../domain/registration/registration-events.ts"
+import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts"
+import type { Registration } from "../../../domain/registration/registration-state.ts"
+import {
+  costsFee,
+  mayBeSent,
+  submissionOf,
+} from "../../../domain/registration/registration-views.ts"
+import { causeOf } from "../../frame/calls/caller-cause.ts"
+import type { Refusal } from "../../frame/calls/refusal.ts"
+import { refusal } from "../../frame/calls/refusal.ts"
+import type { Checked } from "../../frame/calls/route.ts"
+import { route } from "../../frame/calls/route.ts"
+import { charged } from "../../frame/effects/charged.ts"
+import type { Outcome } from "../../frame/effects/charged-spec.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { businessFee, campaignFee } from "./fees.ts"
+import { openedReasons } from "./reasons.ts"
+import { SUBMISSION_PREFIX, SUBMIT_PART } from "./reactions/submit-part.ts"
+import { COMES_FIRST, registrationRefusal } from "./refused.ts"
+import { RegistrationStatus, registrationStatus } from "./status.ts"
+
+/** The registry's ten seconds, and what stands around them. */
+const WITHIN_MS = 12_000
+
+const SubmitBusiness = z.object({
+  brandType: z.enum(BRAND_TYPES).describe("How much is texted, or by whom"),
+  live: z
+    .boolean()
+    .default(false)
+    .describe("Whether it is meant: a paid review ends test mode, and what was tested"),
+})
+
+const SubmitCampaign = z.object({
+  rush: z.boolean().default(false).describe("Whether it is reviewed sooner, for a fee"),
+})
+
+/** What is sent. */
+interface Draft {
+  readonly companyId: CompanyId
+  readonly part: Part
+  /** Of a business; null for a campaign. */
+  readonly brandType: BrandType | null
+  readonly live: boolean
+  readonly rush: boolean
+}
+
+const AWAY = "The carriers could not be reached now; nothing was charged. Send it again later."
+const NOT_TAKEN = "The carriers did not take it, and nothing was charged: "
+
+/** What both have in common. */
+const submitting = <B extends object>(
+  part: Part,
+  asked: (body: B) => Omit<Draft, "companyId" | "part">,
+) =>
+  charged<Checked<B>, Draft, object, RegistrationStatus, typeof SUBMISSION_PREFIX>({
+    prefix: SUBMISSION_PREFIX,
+    undone: "nothing was sent for review",
+    draft: async (_ports, { companyId }, { body }) => ({ companyId, part, ...asked(body) }),
+    prepare: async ({ runner }, draft) => {
+      const fault = await runner.read(registrationOf(draft.companyId), (state) =>
+        mayBeSent(state, draft),
+      )
+      return fault === null ? {} : { refusal: registrationRefusal(fault) }
+    },
+    price: async (ports, { companyId, live, brandType, rush }) => {
+      const isPaid = await ports.runner.read(registrationOf(companyId), (state) =>
+        costsFee(state, part, live),
+      )
+      if (!isPaid) return "free"
+      return brandType === null ? campaignFee(ports, rush) : businessFee(ports, brandType)
+    },
+    resource: (_draft, id) => id,
+    intend: async ({ runner }, caller, draft, _prepared, { id, chargeId, isFree }) => {
+      const { companyId, brandType, live, rush } = draft
+      const { keyId, personId } = caller.spender
+      const command = {
+        ...{ type: "SubmitPart" as const, part, submissionId: id, brandType, live, rush },
+        ...{ chargeId: isFree ? null : chargeId, keyId, personId },
+      }
+      const sent = await runner.execute(registrationOf(companyId), command, causeOf(caller))
+      if (sent.accepted) return "found"
+      const { code } = sent.refusal
+      // It was given back meanwhile, or costs something else by now.
+      const isOver = code === "abandoned" || code === "fee"
+      return isOver ? "again" : { refusal: registrationRefusal(sent.refusal) }
+    },
+    begun: async ({ runner }, { companyId }, submissionId) => {
+      const known = await runner.read(registrationOf(companyId), (state) =>
+        submissionOf(state, submissionId),
+      )
+      if (known === null) return "no"
+      return known.is === "unreached" ? "undone" : "yes"
+    },
+    reply: (ports, { companyId }) => told(ports, companyId),
+    awaits: {
+      withinMs: WITHIN_MS,
+      work: ({ clock }, { companyId }, _draft, { id: submissionId }) => ({
+        ...{ kind: SUBMIT_PART, name: submissionId, subject: submissionId, companyId },
+        ...{ payload: { submissionId, sentAt: clock.now() }, dueAt: clock.now() },
+      }),
+      outcome: (ports, _caller, { companyId }, { id }) => outcomeOf(ports, companyId, id),
+      // The carriers are asked what became of it: until then it waits.
+      soFar: (ports, _caller, { companyId }) => told(ports, companyId),
+    },
+  })
+
+async function told(ports: Ports, companyId: CompanyId) {
+  return { reply: await registrationStatus(ports, companyId), position: null }
+}
+
+/** What came of sending; null where nobody knows yet. */
+async function outcomeOf(
+  ports: Ports,
+  companyId: CompanyId,
+  submissionId: SubmissionId,
+): Promise<Outcome<RegistrationStatus> | null> {
+  const known = await ports.runner.readLatest(registrationOf(companyId), (state: Registration) =>
+    submissionOf(state, submissionId),
+  )
+  if (known === null || known.is === "open") return null
+  if (known.is !== "unreached") return told(ports, companyId)
+  const reasons = await openedReasons(ports, companyId, known.reasons)
+  return { refusal: known.why === "not_taken" ? notTaken(reasons) : away() }
+}
+
+function notTaken(reasons: readonly string[]): Refusal {
+  return refusal("conflict", `${NOT_TAKEN}${reasons.join(" ")}`, { reasons })
+}
+
+const away = (): Refusal => ({
+  ...refusal("unavailable", AWAY),
+  headers: { "retry-after": "60" },
+})
+
+/** What both routes say of themselves. */
+const SUBMITTING = {
+  method: "POST",
+  group: "phone",
+  operation: "phone.registration.submit",
+  roles: ["owner", "admin"],
+  roleRefusal: "role",
+  counted: true,
+  account: "managed",
+  reply: RegistrationStatus,
+  refuses: ["conflict", "unavailable", "role", "spend_limit_reached", "payment_required"],
+  says: { conflict: COMES_FIRST, unavailable: AWAY },
+  looks: [registrationOf, phoneOf],
+} as const
+
+/** Sends the business. */
+export const submitBusiness = route({
+  ...SUBMITTING,
+  name: "submitBusiness",
+  url: "/api/v1/phone/registration/business",
+  summary: "Send the business for review; its fee is charged now",
+  example: { body: { brandType: "low_volume" } },
+  body: SubmitBusiness,
+  specGap:
+    "The specification does not show the verb: POST, because it sends something. What carriers never got " +
+    "is given back: 503 where they could not be reached, 409 with `reasons` where they would not take it.",
+  ...submitting<z.infer<typeof SubmitBusiness>>("business", ({ brandType, live }) => ({
+    ...{ brandType, live, rush: false },
+  })),
+})
+
+/** Sends the campaign. */
+export const submitCampaign = route({
+  ...SUBMITTING,
+  name: "submitCampaign",
+  url: "/api/v1/phone/registration",
+  summary: "Send the campaign for review; its fee is charged now, with rush in one charge",
+  example: { body: { rush: false } },
+  body: SubmitCampaign,
+  specGap:
+    "The specification does not show the verb: POST, because it sends something. It is sent once the pages " +
+    "have passed their check.",
+  ...submitting<z.infer<typeof SubmitCampaign>>("campaign", ({ rush }) => ({
+    ...{ brandType: null, live: false, rush },
+  })),
+})
