@@ -3,9 +3,10 @@ import { z } from "zod"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
 import type { SetUp } from "../../domain/phone/phone-views.ts"
-import { DEFAULT_TEXTING_RULES } from "../../domain/phone/texting-rules.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
+import { readyOf, suggestedReplies } from "./registration/drafts.ts"
+import { savedOf } from "./registration/saved.ts"
 import { openedTexting } from "./texting-rules.ts"
 
 const TextingSettings = z
@@ -19,7 +20,7 @@ const TextingSettings = z
         optInReply: z.string().describe("For an opt-in"),
         helpReply: z.string().describe("For HELP"),
       })
-      .describe("Replies that carriers like to see"),
+      .describe("Replies that carriers like to see, once business and pages are saved"),
     extraOptOutWords: z.array(z.string()).describe("Words that opt out beside STOP and its kind"),
     optOutLine: z.boolean().describe("Whether the first text to somebody tells how to stop"),
     repliesAppliedAt: isoTime
@@ -67,17 +68,17 @@ export const Settings = z
 
 /** All of it, as callers see it. */
 export async function settingsAnswer(
-  ports: Pick<Ports, "sealing">,
+  ports: Ports,
   companyId: CompanyId,
   { texting, repliesAppliedAt, numbers: held }: SetUp,
 ): Promise<z.infer<typeof Settings>> {
   const rules = await openedTexting(ports, companyId, texting)
-  const { optOutReply, optInReply, helpReply } = DEFAULT_TEXTING_RULES
+  const suggested = suggestedReplies(readyOf(ports, await savedOf(ports, companyId)))
   const numbers = await Promise.all(held.map((one) => numberSettings(ports, companyId, one)))
   return {
     texting: {
       ...{ ...rules, extraOptOutWords: [...rules.extraOptOutWords] },
-      suggested: { optOutReply, optInReply, helpReply },
+      suggested,
       repliesAppliedAt: repliesAppliedAt === null ? null : new Date(repliesAppliedAt).toISOString(),
     },
     numbers: numbers.filter((one) => one !== null),

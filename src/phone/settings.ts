@@ -8,6 +8,7 @@ import { parseNumberId } from "../../domain/phone/ids.ts"
 import { keywordForm, keywordOf } from "../../domain/phone/keywords.ts"
 import type { NumberSettings } from "../../domain/phone/number-settings.ts"
 import type { NumberChange } from "../../domain/phone/phone-commands.ts"
+import { registrationOf } from "../../domain/registration/aggregates.ts"
 import type { Texting } from "../../domain/phone/phone-events.ts"
 import { isDestinationOn, setUpOf } from "../../domain/phone/phone-views.ts"
 import { holdersOf } from "../../projections/phone/numbers.ts"
@@ -113,7 +114,7 @@ export const readSettings = route({
   operation: "phone.overview.read",
   counted: true,
   reply: Settings,
-  looks: [phoneOf],
+  looks: [phoneOf, registrationOf],
   handle: async (ports, { companyId }) => {
     const setUp = await ports.runner.read(phoneOf(companyId), setUpOf)
     return { ok: true, body: await settingsAnswer(ports, companyId, setUp) }

@@ -13,7 +13,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { micros } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { CampaignProblem } from "./campaign.ts"
-import { flagsOf, problemsOf } from "./campaign.ts"
+import { flagsOf, problemsOf, problemsOfReplies } from "./campaign.ts"
 import { readyOf, repliesOf } from "./drafts.ts"
 import { businessFee, campaignFee } from "./fees.ts"
 import { PAGE_PROBLEMS } from "./page-problems.ts"
@@ -90,6 +90,7 @@ export async function campaignAnswer(
   ])
   const samples = campaign?.samples ?? []
   const own = campaign === null ? [] : problemsOf(campaign, ready.business, ready.addresses)
+  const ofReplies = problemsOfReplies({ ...replies }, ready.business)
   return {
     ...{ ready: true, saved: campaign !== null, brandType: chosen, setupPaid: isPaid },
     directLending: campaign?.directLending ?? null,
@@ -97,7 +98,10 @@ export async function campaignAnswer(
     messageFlow: campaign?.messageFlow ?? null,
     samples: [...samples],
     ...flagsOf(samples),
-    problems: [...written.pageProblems.map(problemOfPage), ...own.map(problemOfField)],
+    problems: [
+      ...written.pageProblems.map(problemOfPage),
+      ...[...own, ...ofReplies].map(problemOfField),
+    ],
     fees: {
       ...{ brandMicros: brand.amountMicros, campaignMicros: fee.amountMicros },
       rushMicros: rushed.amountMicros - fee.amountMicros,

@@ -96,6 +96,21 @@ export interface CampaignProblem {
   readonly message: string
 }
 
+/** What a reviewer would refuse of how texting answers: it does not say who texts. */
+export function problemsOfReplies(
+  replies: Readonly<Record<string, string>>,
+  business: Business,
+): readonly CampaignProblem[] {
+  const brand = brandNameOf(business).toLowerCase()
+  return Object.entries(replies)
+    .filter(([, text]) => !text.toLowerCase().includes(brand))
+    .map(([field]) => ({
+      ...{ field: `replies.${field}`, code: "no_brand" },
+      message:
+        "Does not say who texts; set it to what `suggested` of GET /api/v1/phone/settings says.",
+    }))
+}
+
 /** What a reviewer would refuse of a campaign. */
 export function problemsOf(
   { description, messageFlow, samples }: Campaign,

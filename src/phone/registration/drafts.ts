@@ -3,8 +3,11 @@ import { setUpOf } from "../../../domain/phone/phone-views.ts"
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
+import type { TextingRules } from "../../../domain/phone/texting-rules.ts"
+import { DEFAULT_TEXTING_RULES } from "../../../domain/phone/texting-rules.ts"
 import { openedTexting } from "../texting-rules.ts"
 import type { Business } from "./business.ts"
+import { brandNameOf } from "./business.ts"
 import type { CampaignDraft, PageAddresses } from "./campaign.ts"
 import { draftOf } from "./campaign.ts"
 import { liveAddresses, previewAddresses } from "./page-addresses.ts"
@@ -29,8 +32,30 @@ export function readyOf(
   return { business, pages, addresses, draft: draftOf(business, pages.pages, addresses) }
 }
 
+/** So long may a reply be. */
+const MOST_CHARACTERS = 320
+
+/** Replies that carriers like to see: they say who texts, and where help is; usual ones before anything is saved. */
+export function suggestedReplies(ready: ReadyToDraft | null): Replies {
+  const { optOutReply, optInReply, helpReply } = DEFAULT_TEXTING_RULES
+  if (ready === null) return { optOutReply, optInReply, helpReply }
+  const brand = brandNameOf(ready.business)
+  const { optInMessage, helpMessage } = ready.draft
+  const short = (text: string, usual: string) =>
+    [...text].length <= MOST_CHARACTERS ? text : usual
+  const stopped = `${brand}: You are unsubscribed and will get no more texts. Reply START to subscribe again.`
+  return {
+    optOutReply: short(stopped, optOutReply),
+    optInReply: short(optInMessage, optInReply),
+    helpReply: short(helpMessage, helpReply),
+  }
+}
+
+/** What keywords are answered with. */
+export type Replies = Pick<TextingRules, "optOutReply" | "optInReply" | "helpReply">
+
 /** What the company's texting answers keywords with. */
-export async function repliesOf(ports: Ports, companyId: CompanyId) {
+export async function repliesOf(ports: Ports, companyId: CompanyId): Promise<Replies> {
   const { texting } = await ports.runner.read(phoneOf(companyId), setUpOf)
   const { optInReply, optOutReply, helpReply } = await openedTexting(ports, companyId, texting)
   return { optInReply, optOutReply, helpReply }

@@ -1,0 +1,127 @@
+/** Registrations as tests write, send and answer them. */
+import { registrationOf } from "../../domain/registration/aggregates.ts"
+import type { Company, World } from "../support/world.ts"
+
+/** The business of an example. */
+export const BUSINESS = {
+  ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
+  ...{ ein: "123456789", industry: "RETAIL", street: "1 Main St", city: "Austin", region: "TX" },
+  ...{ postalCode: "78701", repFirstName: "Ada", repLastName: "Lane" },
+  ...{ repEmail: "ada@acme.example", repPhone: "+15125550123" },
+}
+
+/** Pages of its own site, of an example. */
+export const PAGES = {
+  ...{ mode: "own_site", services: "orders and pick-ups", offers: false, offersPerMonth: 4 },
+  ...{ optinPhone: false, optinPaper: false, supportPhone: "+15125550124" },
+  ...{ supportEmail: "help@acme.example", ownTextUrl: "https://acme.example/texts" },
+  ...{ ownTermsUrl: "https://acme.example/terms", ownPrivacyUrl: "https://acme.example/privacy" },
+}
+
+type Caller = Pick<Company, "key">
+
+/** Calls a route of the phone. */
+export const asked = (
+  world: World,
+  { key }: Caller,
+  line: string,
+  body?: object,
+  headers: Record<string, string> = {},
+) => {
+  const [method, path = ""] = line.split(" ")
+  return world.call(key, method as Parameters<World["call"]>[1], `/api/v1/phone/${path}`, {
+    ...(body === undefined ? {} : { body }),
+    headers,
+  })
+}
+
+/** Answers its body, of what was done. */
+export async function done(world: World, company: Caller, line: string, body?: object) {
+  const answer = await asked(world, company, line, body)
+  if (answer.status !== 200) throw new Error(`${line}: ${JSON.stringify(answer.body)}`)
+  return answer.body
+}
+
+/** Records that the pages passed their check, which has tests of its own. */
+export async function passPages(world: World, { companyId }: Pick<Company, "companyId">) {
+  const read = ["texts", "terms", "privacy"].map((page) => ({ page, sha256: "ab12" }))
+  const check = { type: "RecordCheck" as const, problems: [], read }
+  const cause = { command: `cmd_${Math.random()}`, actor: "test", keyId: null, personId: null }
+  await world.ports.runner.execute(registrationOf(companyId), check, { ...cause, reason: null })
+}
+
+/** Writes all that is to be written: business, pages that pass, and the drafted campaign. */
+export async function written(world: World, company: Company) {
+  await done(world, company, "PUT business", BUSINESS)
+  await savePages(world, company)
+  await passPages(world, company)
+  const { description, messageFlow, samples, directLending } = await done(
+    ...([world, company, "POST campaign/draft"] as const),
+  )
+  const campaign = { brandType: "low_volume", description, messageFlow, samples, directLending }
+  await done(world, company, "PUT campaign", campaign)
+}
+
+/** Saves the pages. */
+export async function savePages(world: World, { companyId }: Pick<Company, "companyId">) {
+  const pages = await world.ports.sealing.seal(companyId, "company", JSON.stringify(PAGES))
+  const save = { type: "SavePages" as const, pages, mode: "own_site" as const, hostname: null }
+  const nobody = { slug: "ab12", keyId: null, personId: null }
+  const cause = { command: `cmd_${Math.random()}`, actor: "test", keyId: null, personId: null }
+  await world.ports.runner.execute(
+    registrationOf(companyId),
+    { ...save, ...nobody },
+    { ...cause, reason: null },
+  )
+}
+
+/** Sends the business, by default in test mode. */
+export const sendBusiness = (
+  world: World,
+  company: Caller,
+  { live = false, brandType = "low_volume" } = {},
+  headers: Record<string, string> = {},
+) => asked(world, company, "POST registration/business", { brandType, live }, headers)
+
+/** Sends the campaign. */
+export const sendCampaign = (
+  world: World,
+  company: Caller,
+  body: { readonly rush?: boolean } = {},
+  headers: Record<string, string> = {},
+) => asked(world, company, "POST registration", body, headers)
+
+/** How a registration stands. */
+export const statusOf = (world: World, company: Caller) => done(world, company, "GET registration")
+
+/** How its parts stand, in a line: `business waiting, campaign not_sent`. */
+export async function partsOf(world: World, company: Caller): Promise<string> {
+  const { parts } = await statusOf(world, company)
+  const shown = parts.map(({ part, status }: { part: string; status: string }) => {
+    return `${part.replace(/:.*/, "")} ${status}`
+  })
+  return shown.join(", ")
+}
+
+/** Answers in the carriers' place. */
+export const answerAs = (
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+  part: string,
+  outcome: "approved" | "rejected" | "action-needed" = "approved",
+  reason = "The name is another one.",
+) => world.operate("registration answer", { company: companyId, part, outcome }, reason)
+
+/** What was charged for reviews: item, micros and state, in order. */
+export async function feesOf(world: World, { companyId }: Pick<Company, "companyId">) {
+  await world.operate("wait")
+  const rows = await world.ports.readAll
+    .selectFrom("charges")
+    .select(["item", "amount_micros", "state"])
+    .where("company_id", "=", companyId)
+    .where("kind", "=", "charge")
+    .where("resource", "like", "reg_%")
+    .orderBy("revision")
+    .execute()
+  return rows.map(({ item, amount_micros: micros, state }) => `${item} ${-Number(micros)} ${state}`)
+}

@@ -1,0 +1,291 @@
+/** Sending for review: what it costs, what comes back, what carriers say, and which numbers can text by it. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { bought } from "../phone/numbering.ts"
+import { fundsOf, makeKey, sendText } from "../phone/texting.ts"
+import {
+  answerAs,
+  asked,
+  feesOf,
+  partsOf,
+  sendBusiness,
+  sendCampaign,
+  statusOf,
+  written,
+} from "./registering.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld({ clock: "test" })
+})
+afterEach(() => registryIs("ok"))
+afterAll(() => world.close())
+
+const registryIs = (outcome: string, times?: number) =>
+  world.operate("stand-in set", { name: "registration", outcome, times })
+const advance = async (duration: string) => {
+  await world.operate("clock advance", { duration })
+  await world.operate("wait")
+}
+
+/** A company that has written everything. */
+async function company(funds = "100"): Promise<Company> {
+  const made = await makeCompany(world, funds)
+  await written(world, made)
+  return made
+}
+
+const LIVE = { live: true }
+const BRAND = "brand_fee_low_volume 4500000"
+const CAMPAIGN = "campaign_fee 15000000"
+
+/** A company whose registration is meant, and whose business is approved. */
+async function approvedBusiness(): Promise<Company> {
+  const made = await company()
+  await sendBusiness(world, made, LIVE)
+  await answerAs(world, made, "business")
+  return made
+}
+
+describe("test mode", () => {
+  it("goes from nothing to approved for nothing", async () => {
+    const made = await company()
+    const before = await fundsOf(world, made)
+    expect(await statusOf(world, made)).toEqual({
+      ...{ testMode: true, mock: true, overall: "not_sent", calling: "approved" },
+      parts: [
+        { part: "business", status: "not_sent", reasons: [] },
+        { part: "campaign", status: "not_sent", reasons: [] },
+        { part: expect.stringMatching(/^number:num_/) as string, status: "not_sent", reasons: [] },
+      ],
+      paysByCard: false,
+    })
+    const business = await sendBusiness(world, made)
+    // The campaign could be sent by now, and was not.
+    expect([business.status, business.body.overall]).toEqual([200, "not_sent"])
+    const campaign = await sendCampaign(world, made)
+    expect([campaign.status, campaign.body.overall]).toEqual([200, "waiting"])
+    const confirmed = await asked(world, made, "POST registration/confirm")
+    expect([confirmed.status, confirmed.body.overall]).toEqual([200, "approved"])
+    expect(await feesOf(world, made)).toEqual([])
+    expect(before - (await fundsOf(world, made))).toBeLessThan(10_000)
+    const again = await asked(world, made, "POST registration/confirm")
+    expect([again.status, again.body.error]).toEqual([409, "conflict"])
+  })
+
+  it("answers the same request again with the same, though nothing was charged", async () => {
+    const made = await company()
+    const key = { "idempotency-key": "free" }
+    const first = await sendBusiness(world, made, {}, key)
+    const again = await sendBusiness(world, made, {}, key)
+    expect(again.body).toEqual(first.body)
+    expect(again.status).toBe(200)
+    const other = await sendBusiness(world, made)
+    expect([other.status, other.body.error]).toEqual([409, "conflict"])
+  })
+
+  it("lets every number text, and ends once it is meant: then only approved ones do", async () => {
+    const made = await company()
+    expect((await sendText(world, made.key)).status).toBe(200)
+    await sendBusiness(world, made)
+    await sendCampaign(world, made)
+    await asked(world, made, "POST registration/confirm")
+    const meant = await sendBusiness(world, made, LIVE)
+    expect(meant.body).toMatchObject({ testMode: false, overall: "waiting" })
+    expect(await partsOf(world, made)).toBe("business waiting, campaign not_sent")
+    const text = await sendText(world, made.key)
+    expect([text.status, text.body.error]).toEqual([409, "no_number"])
+    expect(text.body.message).toContain("/api/v1/phone/registration")
+    const confirmed = await asked(world, made, "POST registration/confirm")
+    expect([confirmed.status, confirmed.body.error]).toEqual([409, "conflict"])
+  })
+})
+
+describe("a review that is meant", () => {
+  it("is charged when it is sent, and the fee is kept once carriers have it", async () => {
+    const made = await company()
+    await sendBusiness(world, made, LIVE)
+    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
+    await answerAs(world, made, "business")
+    await sendCampaign(world, made)
+    expect(await feesOf(world, made)).toEqual([`${BRAND} final`, `${CAMPAIGN} final`])
+    expect(await partsOf(world, made)).toBe("business approved, campaign waiting")
+  })
+
+  it("is one charge with rush", async () => {
+    const made = await approvedBusiness()
+    await sendCampaign(world, made, { rush: true })
+    expect((await feesOf(world, made)).slice(1)).toEqual(["campaign_fee_rush 44000000 final"])
+  })
+
+  it("is refused where it does not fit the funds, and nothing is sent", async () => {
+    const made = await company("4")
+    const { status, body } = await sendBusiness(world, made, LIVE)
+    expect([status, body.error]).toEqual([402, "payment_required"])
+    expect(await partsOf(world, made)).toMatch(/^business not_sent/)
+    expect((await statusOf(world, made)).testMode).toBe(true)
+  })
+
+  it("is for owners and admins alone", async () => {
+    const made = await company()
+    for (const role of ["developer", "manager", "user"] as const) {
+      const { key } = await makeKey(world, made, { role })
+      const answers = await Promise.all([
+        ...[sendBusiness(world, { key }, LIVE), sendCampaign(world, { key })],
+        asked(world, { key }, "POST registration/confirm"),
+      ])
+      expect(answers.map(({ status, body }) => [status, body.error])).toEqual(
+        answers.map(() => [403, "role"]),
+      )
+    }
+    const { key } = await makeKey(world, made, { role: "admin" })
+    expect((await sendBusiness(world, { key }, LIVE)).status).toBe(200)
+  })
+
+  it("is of a sole proprietor or of nobody who is one", async () => {
+    const made = await company()
+    const { status, body } = await sendBusiness(world, made, { brandType: "sole_proprietor" })
+    expect([status, Object.keys(body.fields)]).toEqual([400, ["brandType"]])
+  })
+
+  it("is sent once of two at once, and paid once", async () => {
+    const made = await company()
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => sendBusiness(world, made, LIVE)),
+    )
+    const statuses = answers.map(({ status }) => status).toSorted()
+    expect(statuses).toEqual([200, 409, 409, 409, 409])
+    const fees = await feesOf(world, made)
+    expect(fees.filter((one) => one === `${BRAND} final`)).toHaveLength(1)
+    expect(fees.filter((one) => one !== `${BRAND} given_back`)).toHaveLength(1)
+  })
+
+  it("is one for the same request again", async () => {
+    const made = await company()
+    const key = { "idempotency-key": "meant" }
+    const first = await sendBusiness(world, made, LIVE, key)
+    const again = await sendBusiness(world, made, LIVE, key)
+    expect([again.status, again.body]).toEqual([200, first.body])
+    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
+  })
+})
+
+describe("carriers that cannot be reached", () => {
+  it("have the whole fee given back, and the same may be sent again", async () => {
+    const made = await company()
+    await registryIs("unavailable", 1)
+    const key = { "idempotency-key": "away" }
+    const { status, body } = await sendBusiness(world, made, LIVE, key)
+    expect([status, body.error]).toEqual([503, "unavailable"])
+    expect(await feesOf(world, made)).toEqual([`${BRAND} given_back`])
+    expect(await partsOf(world, made)).toMatch(/^business not_sent/)
+    expect((await sendBusiness(world, made, LIVE, key)).status).toBe(200)
+    expect(await feesOf(world, made)).toEqual([`${BRAND} given_back`, `${BRAND} final`])
+  })
+
+  it("are asked what became of it where they are silent: it waits meanwhile, and is paid once", async () => {
+    const made = await company()
+    await registryIs("silent", 1)
+    const { status, body } = await sendBusiness(world, made, LIVE)
+    expect([status, body.overall]).toEqual([200, "waiting"])
+    expect(await feesOf(world, made)).toEqual([`${BRAND} open`])
+    await advance("2m")
+    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
+    await answerAs(world, made, "business")
+    expect(await partsOf(world, made)).toBe("business approved, campaign not_sent")
+  })
+})
+
+describe("what carriers say", () => {
+  it("is asked for, more and more seldom, and shown with its reasons", async () => {
+    const made = await company()
+    await sendBusiness(world, made, LIVE)
+    await advance("3d")
+    expect(await partsOf(world, made)).toMatch(/^business waiting/)
+    await registryIs("reject")
+    await advance("1d")
+    const { parts, overall } = await statusOf(world, made)
+    expect(overall).toBe("rejected")
+    expect(parts[0].reasons).toEqual(["The stand-in of the registry was told to reject it."])
+  })
+
+  it("costs the fee again behind a rejection, and nothing where they asked for something", async () => {
+    const made = await company()
+    await sendBusiness(world, made, LIVE)
+    await answerAs(world, made, "business", "action-needed")
+    expect((await sendBusiness(world, made)).status).toBe(200)
+    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
+    await answerAs(world, made, "business", "rejected")
+    expect((await sendBusiness(world, made)).status).toBe(200)
+    expect(await feesOf(world, made)).toEqual([`${BRAND} final`, `${BRAND} final`])
+  })
+
+  it("is no answer to what they do not have", async () => {
+    const made = await company()
+    for (const part of ["business", "campaign"]) {
+      await expect(answerAs(world, made, part)).rejects.toThrow("nothing of this part")
+    }
+    await expect(answerAs(world, made, "number:num_1")).rejects.toThrow("no number")
+  })
+
+  it("has the numbers of an approved campaign registered, also those that are bought later", async () => {
+    const made = await approvedBusiness()
+    const { id } = await bought(world, made)
+    await sendCampaign(world, made)
+    expect((await sendText(world, made.key)).body.error).toBe("no_number")
+    await answerAs(world, made, "campaign")
+    await world.operate("wait")
+    expect(await partsOf(world, made)).toBe("business approved, campaign approved, number approved")
+    expect((await sendText(world, made.key)).status).toBe(200)
+    const later = await bought(world, made)
+    await world.operate("wait")
+    const { parts, overall } = await statusOf(world, made)
+    expect(overall).toBe("approved")
+    expect(parts.map(({ part }: { part: string }) => part).slice(2)).toEqual([
+      ...[`number:${id}`, `number:${later.id}`],
+    ])
+    expect((await sendText(world, made.key, { from: later.id })).status).toBe(200)
+  })
+
+  it("takes texting away where an approval is taken back, and gives it again", async () => {
+    const made = await approvedBusiness()
+    await bought(world, made)
+    await sendCampaign(world, made)
+    await answerAs(world, made, "campaign")
+    await world.operate("wait")
+    await answerAs(world, made, "campaign", "action-needed", "Suspended.")
+    const refused = await sendText(world, made.key)
+    expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
+    expect((await statusOf(world, made)).overall).toBe("action_needed")
+    await answerAs(world, made, "campaign")
+    expect((await sendText(world, made.key)).status).toBe(200)
+  })
+
+  it("goes with its company: its campaign is ended, and nothing personal is left", async () => {
+    const made = await approvedBusiness()
+    await sendCampaign(world, made)
+    const { name } = await world.operate("company show", { company: made.companyId })
+    await world.operate("company delete", { company: made.companyId, confirm: name })
+    await advance("15d")
+    expect((await world.operate("work parked", {})).rows).toEqual([])
+  })
+})
+
+describe("a code of a sole proprietor", () => {
+  it("is given back by an operator", async () => {
+    const made = await company()
+    await expect(
+      world.operate("registration code", { company: made.companyId, pin: "123456" }),
+    ).rejects.toThrow("nothing of this part")
+    await sendBusiness(world, made, LIVE)
+    const right = await world.operate("registration code", {
+      company: made.companyId,
+      pin: "123456",
+    })
+    expect(right.status).toBe("waiting")
+    await expect(
+      world.operate("registration code", { company: made.companyId, pin: "1234" }),
+    ).rejects.toThrow("does not take")
+  })
+})
