@@ -1,5 +1,6 @@
 /** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
+import { sites } from "./providers/sites.ts"
 import { examineCarrier } from "./providers/examine-carrier.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
@@ -67,7 +68,7 @@ charged.`,
     ...{ number: "phone numbers", destination: "countries that can be texted and called" },
   },
   settings: [telnyxSettings],
-  providers: [carrier],
+  providers: [carrier, sites],
   webhooks: telnyxWebhooks,
   daemons: [carrierSweep],
   examine: examineCarrier,
