@@ -26,9 +26,11 @@ export interface SavePages extends By {
   readonly slug: string
 }
 
-/** Records what a look at the pages came to. */
+/** Records what a look at the pages came to. Of others than those that stand saved: refused. */
 export interface RecordCheck extends Pick<RegistrationFact<"PagesChecked">, "problems" | "read"> {
   readonly type: "RecordCheck"
+  /** The pages that were looked at, as they were saved. */
+  readonly pages: Sealed
 }
 
 /** Saves the campaign. */
@@ -112,6 +114,7 @@ export type RegistrationCommand =
 /** Why a command was refused. */
 export type RegistrationRefusalCode =
   | "missing"
+  | "changed"
   | "waiting"
   | "approved"
   | "not_approved"

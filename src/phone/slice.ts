@@ -6,6 +6,7 @@ import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
 import { numberOperations } from "./operate/numbers.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
+import { REGISTRATION } from "../../domain/registration/aggregates.ts"
 import { messages } from "../../projections/phone/messages.ts"
 import { optIns } from "../../projections/phone/opt-ins.ts"
 import { numbers } from "../../projections/phone/numbers.ts"
@@ -25,6 +26,7 @@ import { setReplies } from "./reactions/set-replies.ts"
 import { textEffect } from "./reactions/text-effect.ts"
 import { readState } from "./read-state.ts"
 import { releaseNumber } from "./release-number.ts"
+import { checkPagesRoute } from "./registration/check-route.ts"
 import { searchNumbers } from "./search-numbers.ts"
 import { sendText } from "./send-text.ts"
 import { changeSettings, readSettings } from "./settings.ts"
@@ -36,7 +38,7 @@ import { telnyxWebhooks } from "./webhooks/telnyx.ts"
 /** Numbers, text messages and opt-outs. */
 export const phone: Slice = {
   name: "phone",
-  streams: { ofCompanies: [PHONE, RECIPIENT] },
+  streams: { ofCompanies: [PHONE, RECIPIENT, REGISTRATION] },
   groups: {
     phone: `Numbers, and texts: sending one, reading those of both directions, and who may not be texted.
 
@@ -57,6 +59,7 @@ charged.`,
     ...[readState, listTexts, sendText, readSettings, changeSettings],
     ...[optOutList, addOptOut, removeOptOut, optInList],
     ...[searchNumbers, buyNumber, releaseNumber, readDestinations, switchDestination],
+    checkPagesRoute,
   ],
   readModels: [messages, numbers, optIns, optOuts],
   reactions: [...textEffect, ...buyEffect, releaseAtCarrier, rent, rentNotice, setReplies],

@@ -32,7 +32,6 @@ const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
     "PUT /api/v1/phone/business",
     "GET /api/v1/phone/pages",
     "PUT /api/v1/phone/pages",
-    "POST /api/v1/phone/pages/check",
     "GET /api/v1/phone/campaign",
     "PUT /api/v1/phone/campaign",
     "POST /api/v1/phone/campaign/draft",
