@@ -3,36 +3,23 @@ import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { SiteReader } from "../../adapters/providers/sites/port.ts"
 import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
-import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { domainOf } from "../../domain/domains/aggregates.ts"
 import type { DomainId } from "../../domain/domains/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { REGISTRATION, registrationOf } from "../../domain/registration/aggregates.ts"
 import { writtenOf } from "../../domain/registration/registration-views.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { Business } from "../../src/phone/registration/business.ts"
 import { checkPages } from "../../src/phone/registration/check-pages.ts"
 import { pageOf } from "../../src/phone/registration/hosted-pages.ts"
 import { problemsApart } from "../../src/phone/registration/looking-through.ts"
 import type { PageName } from "../../src/phone/registration/pages.ts"
-import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
+import { PAGE_NAMES } from "../../src/phone/registration/pages.ts"
 import { makeLive, openDomainWorld, post } from "../domains/domain-world.ts"
 import { PUBLIC, Time, openStand } from "../sites/serving.ts"
+import { NOBODY, business, pagesOf, saveBusiness, savePages } from "./saved-pages.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 
-const business = Business.parse({
-  ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
-  ...{ ein: "123456789", industry: "RETAIL", street: "1 Main St", city: "Austin" },
-  ...{ region: "TX", postalCode: "78701", repFirstName: "Ada", repLastName: "Lane" },
-  ...{ repEmail: "ada@acme.example", repPhone: "+15125550123" },
-})
-const pagesOf = (more: object) =>
-  Pages.parse({
-    ...{ mode: "hosted", services: "orders and pick-ups", offers: true, offersPerMonth: 4 },
-    ...{ optinPhone: false, optinPaper: false, supportPhone: "+15125550124" },
-    ...{ supportEmail: "help@acme.example", ...more },
-  })
 const AT = (name: PageName) => `https://acme.example/${name}`
 const own = pagesOf({
   ...{ mode: "own_site", ownTextUrl: AT("texts"), ownTermsUrl: AT("terms") },
@@ -130,25 +117,6 @@ afterAll(() => world.close())
 
 const check = ({ key }: Company) => world.call(key, "POST", "/api/v1/phone/pages/check")
 
-const WHO = { keyId: null, personId: null }
-
-/** Saves business details. */
-async function saveBusiness({ companyId }: Company) {
-  const { sealing, runner } = world.ports
-  const sealed = await sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(business))
-  const of = { type: "SaveBusiness", business: sealed, isSoleProprietor: false } as const
-  await runner.execute(registrationOf(companyId), { ...of, ...WHO }, causedBy("test"))
-}
-
-/** Saves pages. */
-async function savePages({ companyId }: Company, pages: Pages) {
-  const { sealing, runner } = world.ports
-  const sealed = await sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(pages))
-  const { mode, hostname = null } = pages
-  const of = { type: "SavePages", pages: sealed, mode, hostname, slug: "ab12" } as const
-  await runner.execute(registrationOf(companyId), { ...of, ...WHO }, causedBy("test"))
-}
-
 const passedAt = ({ companyId }: Company) =>
   world.ports.runner.read(registrationOf(companyId), (state) => writtenOf(state).pagesPassedAt)
 
@@ -160,15 +128,15 @@ describe("hosted pages", () => {
       409,
       { error: "conflict", missing: ["business", "pages"] },
     ])
-    await saveBusiness(company)
+    await saveBusiness(world, company)
     expect((await check(company)).body.missing).toEqual(["pages"])
   })
 
   it("pass once their domain leads here by https, and not before", async () => {
     const { company, domain, domainId } = await makeLive(world)
     const hostname = `texts.${domain}`
-    await saveBusiness(company)
-    await savePages(company, pagesOf({ hostname }))
+    await saveBusiness(world, company)
+    await savePages(world, company, pagesOf({ hostname }))
     const before = await check(company)
     expect(before.body).toMatchObject({ passed: false, domainStatus: "not_connected" })
     expect(before.body.problems).toHaveLength(3)
@@ -196,8 +164,8 @@ describe("hosted pages", () => {
     await world.operate("wait")
     await world.ports.hostnames.refresh()
     const company = await makeCompany(world)
-    await saveBusiness(company)
-    await savePages(company, pagesOf({ hostname }))
+    await saveBusiness(world, company)
+    await savePages(world, company, pagesOf({ hostname }))
     const { body } = await check(company)
     expect(body).toMatchObject({ passed: false, domainStatus: "not_connected" })
   })
@@ -209,15 +177,8 @@ describe("a check", () => {
     let state = decider.initial()
     const at = 1
     for (const pages of ["s1.co_1.YQ", "s1.co_1.Yg"] as const) {
-      const business = {
-        type: "BusinessSaved",
-        at,
-        business: pages,
-        isSoleProprietor: false,
-      } as const
-      state = decider.evolve(state, { ...business, ...WHO })
       const of = { type: "PagesSaved", at, pages, mode: "hosted", hostname: null } as const
-      state = decider.evolve(state, { ...of, slug: "ab12", ...WHO })
+      state = decider.evolve(state, { ...of, slug: "ab12", ...NOBODY })
     }
     const found = { type: "RecordCheck", problems: [], read: [] } as const
     const late = decider.decide({ ...found, pages: "s1.co_1.YQ" }, state, { at })

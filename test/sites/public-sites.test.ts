@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest"
 import { connectByTls } from "../../adapters/providers/sites/exchange.ts"
 import type { PublicSitesOptions } from "../../adapters/providers/sites/public-sites.ts"
 import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
-import type { Answering, Stand } from "./serving.ts"
+import type { Answering } from "./serving.ts"
 import { PUBLIC, Time, openSilence, openStand } from "./serving.ts"
 
 const closing: (() => Promise<void>)[] = []
@@ -145,14 +145,12 @@ describe("a page of a site", () => {
 })
 
 describe("a site that takes its time", () => {
-  const untilAsked = (stand: Stand) => expect.poll(() => stand.open()).toBe(1)
-
   it("has five seconds for the connection", async () => {
     const silence = await openSilence()
     closing.push(silence.close)
     const { time, read } = await reading(() => undefined, { connect: silence.connect })
     const answer = read()
-    await untilAsked(silence)
+    await expect.poll(() => silence.open()).toBe(1)
     time.pass(5_000)
     expect(await answer).toEqual(problem("too_slow"))
     await expect.poll(() => silence.open()).toBe(0)

@@ -4,4 +4,6 @@ import { problemsIn } from "./page-problems.ts"
 import type { LookedThrough } from "./looking-through.ts"
 
 const { page, html, brand } = workerData as LookedThrough
+// It is a thread's, and no window's.
+// eslint-disable-next-line unicorn/require-post-message-target-origin
 parentPort?.postMessage(problemsIn(page, html, brand))

@@ -37,7 +37,7 @@ const INLINE = new Set(
 const HIDING =
   /(?:display ?: ?none|visibility ?: ?hidden|(?:^|[; ])opacity ?: ?0(?:\.0{1,9})?(?! ?[.\d])|font-size ?: ?0(?:px|r?em|%|pt)? ?(?:;|!|$))/i
 /** What has no width, and so parts no word. */
-const WITHOUT_WIDTH = /[\u00AD\u034F\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064\uFEFF]/g
+const WITHOUT_WIDTH = /[\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064\uFEFF]/g
 
 /** Text as it is compared: in one spelling of each character, and with single spaces. */
 export function plainText(text: string): string {
