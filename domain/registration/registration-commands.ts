@@ -32,9 +32,11 @@ export interface SavePages extends By {
   readonly slug: string
 }
 
-/** Records what a look at the pages came to. */
+/** Records what a look at the pages came to. Of others than those that stand saved: refused. */
 export interface RecordCheck extends Pick<RegistrationFact<"PagesChecked">, "problems" | "read"> {
   readonly type: "RecordCheck"
+  /** The pages that were looked at, as they were saved. */
+  readonly pages: Sealed
 }
 
 /** Saves the campaign. */
@@ -122,6 +124,7 @@ export type RegistrationCommand =
 /** Why a command was refused. */
 export type RegistrationRefusalCode =
   | "missing"
+  | "changed"
   | "waiting"
   | "approved"
   | "not_approved"

@@ -47,7 +47,9 @@ function decide(command: RegistrationCommand, state: Registration, { at }: Stamp
     }
     case "RecordCheck": {
       if (state.pages === null) return refused(at, "missing", missingFor(state, "check"))
-      const { problems, read } = command
+      const { pages, problems, read } = command
+      // They take seconds to be read, and may be saved anew meanwhile.
+      if (state.pages.sealed !== pages) return refused(at, "changed")
       return [{ type: "PagesChecked", at, problems, read }]
     }
     case "SaveCampaign": {

@@ -1,5 +1,6 @@
 /** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
+import { sites } from "./providers/sites.ts"
 import { examineCarrier } from "./providers/examine-carrier.ts"
 import { registry } from "./providers/registry.ts"
 import { registrationOperations } from "./operate/registration.ts"
@@ -27,6 +28,7 @@ import { setReplies } from "./reactions/set-replies.ts"
 import { textEffect } from "./reactions/text-effect.ts"
 import { readState } from "./read-state.ts"
 import { releaseNumber } from "./release-number.ts"
+import { checkPagesRoute } from "./registration/check-route.ts"
 import { searchNumbers } from "./search-numbers.ts"
 import { sendText } from "./send-text.ts"
 import { changeSettings, readSettings } from "./settings.ts"
@@ -68,7 +70,7 @@ charged.`,
     ...[readState, listTexts, sendText, readSettings, changeSettings],
     ...[optOutList, addOptOut, removeOptOut, optInList],
     ...[searchNumbers, buyNumber, releaseNumber, readDestinations, switchDestination],
-    ...[saveBusiness, readCampaign, saveCampaign, draftCampaign],
+    ...[saveBusiness, checkPagesRoute, readCampaign, saveCampaign, draftCampaign],
     ...[readRegistration, submitBusiness, submitCampaign, confirmRegistration],
   ],
   readModels: [messages, numbers, optIns, optOuts],
@@ -100,7 +102,7 @@ charged.`,
     registration: "the registration of companies' texting",
   },
   settings: [telnyxSettings],
-  providers: [carrier, registry],
+  providers: [carrier, registry, sites],
   webhooks: telnyxWebhooks,
   daemons: [carrierSweep],
   examine: examineCarrier,

@@ -6,6 +6,7 @@ import { pageOf, textsPage, thanksPage } from "../../src/phone/registration/host
 import type { PageProblem } from "../../src/phone/registration/page-problems.ts"
 import { problemsIn } from "../../src/phone/registration/page-problems.ts"
 import type { PageName } from "../../src/phone/registration/pages.ts"
+import { within } from "../support/within.ts"
 import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
 
 const business = Business.parse({
@@ -58,6 +59,27 @@ describe("the hosted pages", () => {
 const changed = (name: PageName, from: RegExp | string, to: string): string =>
   page(name).replaceAll(from, to)
 
+/** A form as other sites have it. */
+const formOf = (box: string) => page("texts").replaceAll(/<label class="box">.*?<\/label>/gs, box)
+
+describe("a page that a reviewer takes", () => {
+  const WORDS = "Yes, send me texts from Acme. Up to 4 msgs/month. Msg &amp; data rates may apply."
+  it.each([
+    `<input type=checkbox id=a><label for=a>${WORDS}</label>`,
+    `<input type=checkbox aria-labelledby="b c"><p id=b>I agree</p><p id=c>to marketing texts</p>`,
+    `<div><input type=checkbox><p>${WORDS}</p></div>`,
+    `<div role=checkbox aria-checked=false>I consent to SMS</div>`,
+    `<LABEL><INPUT TYPE="CHECKBOX">I AGREE TO TEXT MESSAGES</LABEL>`,
+    `<label><input type=checkbox>I opt in to te<b>xts</b></label>` +
+      `<label><input type=checkbox required>I accept the terms of this site</label>`,
+    `<form><form><label><input type=checkbox>I&#32;ag&shy;ree to te&#120;ts</label></form></form>`,
+  ])("has a box of another make: %s", (box) => {
+    const html = formOf(`${box} Up to 4 messages a month. Message &amp; data rates may apply.
+      Reply STOP to opt out, HELP for help. <A HREF=/conditions>Terms</A> <a href=/p>Privacy</a>`)
+    expect(problemsIn("texts", html, BRAND)).toEqual([])
+  })
+})
+
 describe("a page that a reviewer refuses", () => {
   it.for<[PageProblem, PageName, RegExp | string, string]>([
     ["wrong_brand", "texts", /Acme/g, "Other"],
@@ -83,8 +105,113 @@ describe("a page that a reviewer refuses", () => {
     expect(problemsIn(name, changed(name, from, to), BRAND)).toContain(problem)
   })
 
+  it.for<[PageProblem, PageName, RegExp | string, string]>([
+    ["box_ticked", "texts", 'value="yes"', "value=yes ChEcKeD=false"],
+    ["box_ticked", "texts", 'type="checkbox"', "TYPE=CHECKBOX checked"],
+    ["box_ticked", "texts", 'value="yes"', 'value="yes" aria-checked=" TRUE"'],
+    ["box_required", "texts", 'value="yes"', 'value="yes" aria-required="true"'],
+    ["box_required", "texts", 'value="yes"', "value=yes\nREQUIRED='required'"],
+    ["no_consent_text", "texts", /<label class="box">/g, '<label class="box" hidden>'],
+    ["no_consent_text", "texts", /<label class="box">/g, '<label style="DISPLAY : /**/ none">'],
+    ["no_consent_text", "texts", /<label class="box">(<input[^>]*>)/g, "$1<label>"],
+    ["no_consent_text", "texts", /<span>I agree/g, "<span aria-hidden=true>I agree"],
+    ["no_frequency", "texts", /Up to 4 messages a month/g, "<!-- Up to 4 messages a month -->"],
+    ["no_frequency", "texts", /Up to 4 messages a month/g, "The price varies"],
+    ["no_rates", "terms", /Message and data/g, '<img alt="Message and data rates may apply">Some'],
+    ["no_rates", "terms", /Message and data/g, "<template>Message and data</template>Some"],
+    ["no_rates", "texts", "Message and data", '<b style="visibility:hidden">Message and data</b>'],
+    ["no_stop", "texts", /STOP/g, "<span style='font-size:0'>STOP</span>"],
+    ["no_stop", "terms", /Reply STOP/g, "Nothing can STOP us. Reply"],
+    ["no_help", "terms", /Reply HELP/g, "HELP is on its way. Reply"],
+    ["no_terms_link", "texts", /href="terms"/g, 'href="#terms"'],
+    ["no_terms_link", "texts", /href="terms"/g, "name=terms"],
+    ["no_privacy_link", "texts", /href="privacy"/g, 'href="javascript:privacy()"'],
+    ["no_privacy_link", "texts", /<a href="privacy"/g, '<a hidden href="privacy"'],
+    ["wrong_brand", "terms", /Acme/g, "Acm\u0301e"],
+    ["wrong_brand", "terms", /Acme/g, "MegAcme"],
+    ["login_needed", "texts", 'type="tel"', "type=PassWord"],
+    ["placeholder_text", "terms", "The program", "[Your business name here]"],
+    ["placeholder_text", "privacy", "What we keep", "&#91;insert date&#93;"],
+    [
+      "no_contact",
+      "terms",
+      /<a href="mailto[^>]*>[^<]*<.a> or [+\d]+/g,
+      "<!-- help@acme.example -->",
+    ],
+  ])("%s, however it is written: %s, %s", ([problem, name, from, to]) => {
+    expect(problemsIn(name, changed(name, from, to), BRAND)).toContain(problem)
+  })
+
+  it.each([
+    "We may share your number with partners.",
+    "We never sell your number, but we may share it with our affiliates.",
+    "We do not only store but share your number with third parties.",
+    "Your number is shared with our marketing partners.",
+    "Mobile numbers may be sold to other companies.",
+    "We share mobile numbers with third parties, and never with our competitors.",
+    "What is not sold to anybody may be shared with affiliates.",
+    "At no cost to you we share texts with sponsors.",
+    "We WILL SHARE it with Third-Parties!",
+    "We may sh\u00ADare it with part\u200Bners.",
+    "We may <b>sh</b>are it with <!-- not --> our <i>part</i>ners.",
+    "We don\u2019t rent numbers; however we can disclose consent to advertisers.",
+    "We never sell your number but share it with partners.",
+    "We reserve the right to transfer your number to third parties.",
+  ])("says that it shares: %s", (sentence) => {
+    const html = changed("privacy", "What we keep", sentence)
+    expect(problemsIn("privacy", html, BRAND)).toContain("says_it_shares")
+  })
+
+  it.each([
+    "We never share your number with third parties.",
+    "We don\u2019t sell, rent or share mobile numbers with affiliates or partners for marketing.",
+    "No mobile information will be shared with third parties or affiliates for marketing purposes.",
+    "Your number will not be sold, rented, traded or shared with any third party.",
+    "Under no circumstances do we share opt-in data with partners.",
+    "We share your number with the carriers that deliver our texts.",
+    "We may share data with third-party service providers who help us to deliver texts.",
+    "Our bakery shares its kitchen with nobody.",
+  ])("says nothing of the kind: %s", (sentence) => {
+    const html = changed("privacy", "What we keep", sentence)
+    expect(problemsIn("privacy", html, BRAND)).toEqual([])
+  })
+
+  it.each([
+    "Your privacy matters. We sell cakes to affiliates.",
+    "Mobile numbers are shared with third parties for marketing.",
+    "We do not share recipes with third parties.",
+    "We do not share your number with your neighbours.",
+  ])("says no word of not sharing: %s", (sentence) => {
+    const html = changed("privacy", /Mobile numbers and text [^.]*\./g, sentence)
+    expect(problemsIn("privacy", html, BRAND)).toContain("no_sharing_sentence")
+  })
+
   it("is told of all that is wrong at once, whatever it is", () => {
     expect(problemsIn("texts", "", BRAND).length).toBeGreaterThan(5)
     expect(problemsIn("terms", "\0<<<>", BRAND)).toContain("wrong_brand")
+  })
+})
+
+/** So much is read of a page at most. */
+const MIB = 1_048_576
+
+describe("a page of a megabyte", () => {
+  it.each([
+    ...["we may share ", "a", "1 ", "(", "reply ", "[your ", "4 messages ", "Acme & Sons "],
+    ...[
+      "we do not share third party ",
+      "</p>",
+      "<a href=x>terms</a>",
+      "<label><b>",
+      "<p>no mobile",
+    ],
+    ...["<label><input type=checkbox>I agree", "<b hidden>", "<i style='/*'>"],
+  ])("of %j is looked through at once", (piece) => {
+    const html = piece.repeat(Math.floor(MIB / piece.length))
+    for (const name of ["texts", "privacy"] as const) {
+      const from = performance.now()
+      problemsIn(name, html, BRAND)
+      expect(performance.now() - from).toBeLessThan(within(3_000))
+    }
   })
 })

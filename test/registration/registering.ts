@@ -1,5 +1,6 @@
 /** Registrations as tests write, send and answer them. */
 import { registrationOf } from "../../domain/registration/aggregates.ts"
+import { writtenOf } from "../../domain/registration/registration-views.ts"
 import type { Company, World } from "../support/world.ts"
 
 /** The business of an example. */
@@ -45,7 +46,10 @@ export async function done(world: World, company: Caller, line: string, body?: o
 /** Records that the pages passed their check, which has tests of its own. */
 export async function passPages(world: World, { companyId }: Pick<Company, "companyId">) {
   const read = ["texts", "terms", "privacy"].map((page) => ({ page, sha256: "ab12" }))
-  const check = { type: "RecordCheck" as const, problems: [], read }
+  const stream = registrationOf(companyId)
+  const { pages } = await world.ports.runner.read(stream, writtenOf)
+  if (pages === null) throw new Error("no pages were saved")
+  const check = { type: "RecordCheck" as const, pages: pages.sealed, problems: [], read }
   const cause = { command: `cmd_${Math.random()}`, actor: "test", keyId: null, personId: null }
   await world.ports.runner.execute(registrationOf(companyId), check, { ...cause, reason: null })
 }

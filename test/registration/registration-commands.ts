@@ -23,7 +23,7 @@ export const savePages: RegistrationCommand = {
 
 /** Records a look at the pages, with so many problems. */
 export const recordCheck = (problems = 0): RegistrationCommand => ({
-  type: "RecordCheck",
+  ...{ type: "RecordCheck", pages: "s1.co_1.Yg" },
   problems: Array.from({ length: problems }, () => ({ page: "texts", code: "no_stop" })),
   read: [{ page: "texts", sha256: "ab12" }],
 })

@@ -83,6 +83,7 @@ export const CASES: readonly Case[] = [
   },
   vendorsOf("providers/dns", 'import "dns-packet"\nimport "tldts"'),
   vendorsOf("providers/mailer", 'import "nodemailer"'),
+  vendorsOf("providers/addresses", 'import "ipaddr.js"'),
   vendorsOf("providers/voice", 'import "zod"'),
   vendorsOf("providers/places", 'import "zod"'),
   vendorsOf("providers/carrier", 'import "zod"'),

@@ -1,7 +1,7 @@
 /** Mails straight to the servers of their recipients' domains (`MAIL_URL=direct:`). */
-import ipaddr from "ipaddr.js"
 import nodemailer from "nodemailer"
 import type { Resolver } from "../dns/port.ts"
+import { isPublic } from "../addresses/public.ts"
 import { isOutside } from "../outside.ts"
 import { answerOf } from "./smtp-answers.ts"
 import type { Envelope, HandAnswer, Mailer } from "./port.ts"
@@ -111,9 +111,4 @@ async function addressesOf(
   const failed = found.find((one) => one.status === "rejected")
   if (failed !== undefined) throw failed.reason
   return { answer: "rejected", code: "5.4.4" }
-}
-
-/** Whether an address is anybody's on the Internet, and not of a network of its own. */
-export function isPublic(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === "unicast"
 }

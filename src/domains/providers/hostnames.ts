@@ -6,6 +6,7 @@ import { allHostnames } from "../../../projections/domains/hostnames.ts"
 import { keeper } from "../../frame/keeper.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
+import { domainsSettings, edgeAddresses } from "../settings.ts"
 
 /** A web address that leads to a company's app. */
 export interface Hostname {
@@ -18,6 +19,10 @@ export interface Hostname {
 export interface Hostnames {
   /** The address of a host name whose domain points here; null where there is none. */
   readonly find: (host: string) => Hostname | null
+  /** How a company's address of a host name stands, also before it points here; null where it has none. */
+  readonly standing: (companyId: CompanyId, host: string) => AppAddressStatus | null
+  /** Whether a host name, or an address in its usual form, is this installation's own or leads to it. */
+  readonly isOwn: (host: string) => boolean
   /** Reads all of them again. */
   readonly refresh: () => Promise<void>
 }
@@ -39,13 +44,27 @@ export const hostnamesProvider: Provider = {
   from: import.meta.url,
   name: "hostnames",
   ofMachine: true,
-  open: async (_outside, ports) => ({ hostnames: openHostnames(ports) }),
+  open: async ({ settings }, ports) => {
+    const { ipv4, ipv6 } = edgeAddresses(settings(domainsSettings))
+    return { hostnames: openHostnames(ports, new Set([...ipv4, ...ipv6])) }
+  },
 }
 
-function openHostnames(ports: () => Pick<Ports, "readAll" | "baseUrl">): Hostnames {
+type Standing = ReadonlyMap<string, AppAddressStatus>
+
+function openHostnames(
+  ports: () => Pick<Ports, "readAll" | "baseUrl">,
+  edge: ReadonlySet<string>,
+): Hostnames {
   let known: ReadonlyMap<string, Hostname> = new Map()
+  // Of several companies, of whom one at most has proven that the domain is its own.
+  let all: Standing = new Map()
+  const ownHost = () => new URL(ports().baseUrl()).hostname.replace(/^\[(.*)\]$/, "$1")
+  const standsAt = (companyId: string, host: string) => `${companyId} ${host}`
   return {
     find: (host) => known.get(host) ?? null,
+    standing: (companyId, host) => all.get(standsAt(companyId, host)) ?? null,
+    isOwn: (host) => known.has(host) || edge.has(host) || host === ownHost(),
     refresh: async () => {
       const { readAll, baseUrl } = ports()
       const rows = await allHostnames(readAll)
@@ -53,6 +72,9 @@ function openHostnames(ports: () => Pick<Ports, "readAll" | "baseUrl">): Hostnam
       const own = new URL(baseUrl()).hostname
       const led = rows.filter(
         ({ hostname, status }) => hostname !== own && POINTED.includes(status),
+      )
+      all = new Map(
+        rows.map((row) => [standsAt(row.company_id, row.hostname), row.status] as const),
       )
       known = new Map(
         led.map(({ hostname, company_id: companyId, domain_id: domainId, status }) => [

@@ -1,10 +1,8 @@
 /** What a reviewer of the carriers would refuse of the three pages, read as they are served. */
-import type { DefaultTreeAdapterMap } from "parse5"
-import { parse } from "parse5"
 import type { PageName } from "./pages.ts"
-
-type Node = DefaultTreeAdapterMap["node"]
-type Element = DefaultTreeAdapterMap["element"]
+import type { SeenElement, SeenPage } from "./seen-page.ts"
+import { plainText, seenPage } from "./seen-page.ts"
+import { sharingIn } from "./sharing.ts"
 
 /** What can be wrong with a page. */
 export const PAGE_PROBLEMS = {
@@ -34,84 +32,167 @@ export const PAGE_PROBLEMS = {
 /** What is wrong with a page, in a word. */
 export type PageProblem = keyof typeof PAGE_PROBLEMS
 
-const isElement = (node: Node): node is Element => "tagName" in node
-
-function* elementsIn(node: Node): Generator<Element> {
-  if (isElement(node)) yield node
-  if ("childNodes" in node) for (const child of node.childNodes) yield* elementsIn(child)
-}
-
-/** What people read: without styles and scripts. */
-function textOf(node: Node): string {
-  if (isElement(node) && ["style", "script", "noscript", "template"].includes(node.tagName))
-    return ""
-  if ("value" in node && node.nodeName === "#text") return node.value
-  return "childNodes" in node ? node.childNodes.map(textOf).join(" ") : ""
-}
-
-const attribute = ({ attrs }: Element, name: string): string | null =>
-  attrs.find((one) => one.name === name)?.value ?? null
-
-const RATES = /message (?:and|&) data rates may apply/i
+const RATES =
+  /\b(?:messages?|messaging|msgs?|texts?) ?(?:and|&|\+|\/) ?data (?:rates|charges|fees) (?:may|might|could) (?:apply|be charged)/i
 const OFTEN =
-  /\b(?:\d+|one|two|three|four|five) (?:messages?|texts?|msgs?)\b|message frequency|varies/i
-const STOP = /\bSTOP\b/
-const HELP = /\bHELP\b/
-const NOT_SHARED =
-  /(?:not|never)\s+(?:be\s+)?(?:sold|shared|sell|share)[^.]*(?:third part|affiliate|marketing)|no (?:mobile|text)[^.]*(?:shared|sold)/i
-const SHARED =
-  /\b(?:we|may|will)\s+(?:may\s+|will\s+|also\s+)?(?:share|sell|rent)\b[^.]*(?:third part|partner|affiliate)/i
+  /\b(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten) (?:[\w-]{1,20} ){0,2}(?:messages?|texts?|msgs?) ?(?:[\w-]{1,20} ){0,2}(?:per|a|an|each|every|\/) ?(?:day|week|month|year|order|purchase|request)|\b(?:messages?|msgs?|texts?|texting|messaging) (?:frequency|may vary|vary|varies)\b|\bfrequency (?:of (?:texts|messages)|may vary|varies)\b/i
+/** In capitals, and as something to send; what it does may stand before or behind it. */
+const sent = (word: string) =>
+  new RegExp(
+    `\\b(?:[Rr]ep(?:ly|lying)|REPLY|[Tt]ext(?:ing)?|TEXT|[Ss]end(?:ing)?|[Rr]espond|[Tt]ype)\\b[^.]{0,80}\\b${word}\\b`,
+  )
+const STOP = sent("STOP")
+const HELP = sent("HELP")
 const PLACEHOLDER =
-  /lorem ipsum|\[(?:your|company|insert)[^\]]*\]|\{\{[^}]*\}\}|\bTODO\b|your company name/i
-const CONTACT = /[\w.+-]+@[\w-]+\.[\w.]+|\+?1?[ (.-]*\d{3}[ ).-]*\d{3}[ .-]*\d{4}/
+  /lorem ipsum|\[(?:your|company|insert|brand)\b[^\]]{0,100}\]|\{\{[^}]{0,100}\}\}|<(?:your|company|insert)\b[^>]{0,100}>|\bTODO\b|your company name/i
+const CONTACT =
+  /[\w.+-]{1,64}@[\w-]{1,63}\.\w|(?<!\d)(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]{0,2}\d{3}[ .-]?\d{4}(?!\d)/
+/** That somebody says yes to something, and that this is texts. */
+const AGREES = /\b(?:agree|consent|opt(?:ing)?[ -]in|authori[sz]e|subscribe|sign me up|yes)\b/i
+const TEXTS = /\b(?:texts?|texting|sms|mms|messages?|messaging)\b/i
+/** Where a link leads to by its words or its address. */
+const LEADS = { terms: /terms|conditions|\btos\b/i, privacy: /privacy/i } as const
 
-/** What is wrong with a page. */
+/**
+ * What is wrong with a page. What people do not see is not read: neither a comment, nor what is hidden, nor the
+ * words that stand in for a picture. It takes time in proportion to the page, but for what a parser of HTML
+ * takes: a stranger's page is read in a thread of its own.
+ */
 export function problemsIn(page: PageName, html: string, brand: string): readonly PageProblem[] {
-  const root = parse(html)
-  const text = textOf(root).replaceAll(/\s+/g, " ")
-  const elements = [...elementsIn(root)]
+  const seen = seenPage(html)
+  const { text, elements } = seen
+  const asksPassword = elements.some((one) => !one.isHidden && typeOf(one) === "password")
   const general: (PageProblem | null)[] = [
-    elements.some((one) => attribute(one, "type") === "password") ? "login_needed" : null,
-    text.toLowerCase().includes(brand.toLowerCase()) ? null : "wrong_brand",
+    asksPassword ? "login_needed" : null,
+    names(text, brand) ? null : "wrong_brand",
     PLACEHOLDER.test(text) ? "placeholder_text" : null,
     STOP.test(text) ? null : "no_stop",
     HELP.test(text) ? null : "no_help",
   ]
-  const own: Readonly<Record<PageName, () => readonly (PageProblem | null)[]>> = {
-    texts: () => problemsOfTexts(elements, text),
-    terms: () => [
-      OFTEN.test(text) ? null : "no_frequency",
-      RATES.test(text) ? null : "no_rates",
-      CONTACT.test(text) ? null : "no_contact",
-    ],
-    privacy: () => [
-      NOT_SHARED.test(text) ? null : "no_sharing_sentence",
-      SHARED.test(text.replace(NOT_SHARED, "")) ? "says_it_shares" : null,
-      CONTACT.test(text) ? null : "no_contact",
-    ],
-  }
-  return [...general, ...own[page]()].filter((one) => one !== null)
+  return [...general, ...PROBLEMS_OF[page](seen)].filter((one) => one !== null)
 }
 
-function problemsOfTexts(
-  elements: readonly Element[],
-  text: string,
-): readonly (PageProblem | null)[] {
-  const boxes = elements.filter(
-    (one) => one.tagName === "input" && attribute(one, "type") === "checkbox",
-  )
-  const leads = (word: string) =>
-    elements
-      .filter(({ tagName }) => tagName === "a")
-      .some((one) => `${attribute(one, "href") ?? ""} ${textOf(one)}`.toLowerCase().includes(word))
-  const agrees = boxes.length > 0 && /\b(?:agree|consent)\b/i.test(text)
+const PROBLEMS_OF: Readonly<Record<PageName, (seen: SeenPage) => readonly (PageProblem | null)[]>> =
+  {
+    texts: problemsOfTexts,
+    terms: (seen) => [...problemsOfCosts(seen), ...problemsOfContact(seen)],
+    privacy: (seen) => {
+      const { saysItDoesNot, saysItDoes } = sharingIn(seen.text)
+      return [
+        saysItDoesNot ? null : "no_sharing_sentence",
+        saysItDoes ? "says_it_shares" : null,
+        ...problemsOfContact(seen),
+      ]
+    },
+  }
+
+/** Whether a text has a name, and not as a part of a longer word. */
+function names(text: string, brand: string): boolean {
+  const all = text.toLowerCase()
+  const name = plainText(brand).trim().toLowerCase()
+  const isInWord = (at: number) => /^[\p{L}\p{N}]$/u.test(all.charAt(at))
+  for (let at = all.indexOf(name); at >= 0; at = all.indexOf(name, at + 1)) {
+    if (!isInWord(at - 1) && !isInWord(at + name.length)) return true
+  }
+  return false
+}
+
+const typeOf = (element: SeenElement) =>
+  element.tag === "input" ? element.attribute("type")?.toLowerCase() : undefined
+
+function problemsOfCosts({ text }: SeenPage): readonly (PageProblem | null)[] {
+  return [OFTEN.test(text) ? null : "no_frequency", RATES.test(text) ? null : "no_rates"]
+}
+
+function problemsOfContact({ text, elements }: SeenPage): readonly (PageProblem | null)[] {
+  const links = elements.flatMap((one) => (one.isHidden ? [] : (one.attribute("href") ?? [])))
+  const ways = links.filter((href) => /^(?:mailto|tel):/i.test(href))
+  return [[text, ...ways].some((one) => CONTACT.test(one)) ? null : "no_contact"]
+}
+
+function problemsOfTexts(seen: SeenPage): readonly (PageProblem | null)[] {
+  const { elements } = seen
+  const boxes = boxesIn(elements)
+  const agreed = boxes.filter(({ label }) => AGREES.test(label) && TEXTS.test(label))
+  // Another box, of terms perhaps, may be as it is; one that says nothing may be the one.
+  const meant =
+    agreed.length === 0 ? boxes : [...agreed, ...boxes.filter((one) => one.label === "")]
+  const is = (name: string, aria: string) =>
+    meant.some(
+      ({ box }) =>
+        box.attribute(name) !== undefined || box.attribute(aria)?.trim().toLowerCase() === "true",
+    )
   return [
-    agrees ? null : "no_consent_text",
-    boxes.some((one) => attribute(one, "checked") !== null) ? "box_ticked" : null,
-    boxes.some((one) => attribute(one, "required") !== null) ? "box_required" : null,
-    OFTEN.test(text) ? null : "no_frequency",
-    RATES.test(text) ? null : "no_rates",
-    leads("terms") ? null : "no_terms_link",
-    leads("privacy") ? null : "no_privacy_link",
+    agreed.length > 0 ? null : "no_consent_text",
+    is("checked", "aria-checked") ? "box_ticked" : null,
+    is("required", "aria-required") ? "box_required" : null,
+    ...problemsOfCosts(seen),
+    hasLink(elements, LEADS.terms) ? null : "no_terms_link",
+    hasLink(elements, LEADS.privacy) ? null : "no_privacy_link",
   ]
+}
+
+function hasLink(elements: readonly SeenElement[], leads: RegExp): boolean {
+  return elements.some((one) => {
+    const href = one.attribute("href")?.trim() ?? ""
+    const isLink =
+      one.tag === "a" && !one.isHidden && !/^(?:$|#|javascript:|mailto:|tel:)/i.test(href)
+    return isLink && (leads.test(href) || leads.test(one.text()))
+  })
+}
+
+interface Box {
+  readonly box: SeenElement
+  /** What people read at it. */
+  readonly label: string
+}
+
+/** A label is at most so far away from its box. */
+const MOST_ABOVE = 20
+/** What holds more than a box and its words. */
+const WHOLE = new Set(["form", "body", "html", "main", "section", "article", "fieldset", "table"])
+const MOST_BOXES = 200
+
+/** The boxes that can be ticked, each with its own words. */
+function boxesIn(elements: readonly SeenElement[]): readonly Box[] {
+  const byId = new Map<string, SeenElement>()
+  const byBox = new Map<string, SeenElement[]>()
+  for (const one of elements) {
+    const id = one.attribute("id")
+    if (id !== undefined && !byId.has(id)) byId.set(id, one)
+    const named = one.tag === "label" ? one.attribute("for") : undefined
+    if (named !== undefined) byBox.set(named, [...(byBox.get(named) ?? []).slice(0, 4), one])
+  }
+  const isBox = (one: SeenElement) =>
+    typeOf(one) === "checkbox" || /^(?:checkbox|switch)$/i.test(one.attribute("role") ?? "")
+  return elements
+    .filter(isBox)
+    .slice(0, MOST_BOXES)
+    .map((box) => {
+      const ids = (box.attribute("aria-labelledby") ?? "").split(/\s+/, 10)
+      const labels = [
+        ...(byBox.get(box.attribute("id") ?? "") ?? []),
+        ...ids.flatMap((id) => byId.get(id) ?? []),
+        ...labelAbove(box),
+      ]
+      const label = labels.map((one) => one.text()).join(" ")
+      return { box, label: label.trim() === "" ? besideText(box) : label }
+    })
+}
+
+/** Where a box has no label: what stands in it, or with it in what holds it. */
+function besideText(box: SeenElement): string {
+  const own = box.text()
+  const { within } = box
+  if (own !== "" || within === null || WHOLE.has(within.tag)) return own
+  return within.text()
+}
+
+function labelAbove(box: SeenElement): readonly SeenElement[] {
+  let one = box.within
+  for (let up = 0; one !== null && up < MOST_ABOVE; up += 1) {
+    if (one.tag === "label") return [one]
+    one = one.within
+  }
+  return []
 }

@@ -23,6 +23,7 @@ const SAYS: Readonly<
   waiting: "This is with the carriers: it cannot change or be sent until they have answered.",
   approved: "The carriers have approved this already.",
   abandoned: "This was given up; send it again.",
+  changed: "The pages were saved anew while they were looked at; have them checked again.",
   fee: "What this costs has changed meanwhile; send it again.",
   live: "This registration is meant: the carriers answer it, and nobody stands in for them.",
   nothing_waits: "Nothing waits for an answer of the carriers.",

@@ -29,8 +29,8 @@ const SUBJECT_ALT_NAME = der(OBJECT_ID, Buffer.from("551d11", "hex"))
 const BASIC_CONSTRAINTS = der(OBJECT_ID, Buffer.from("551d13", "hex"))
 const ECDSA_WITH_SHA256 = der(SEQUENCE, der(OBJECT_ID, Buffer.from("2a8648ce3d040302", "hex")))
 
-/** Makes a certificate for `localhost` and 127.0.0.1 with a new key. */
-export function selfSignedCertificate(): Certificate {
+/** Makes a certificate for 127.0.0.1 and these names, by default `localhost`, with a new key. */
+export function selfSignedCertificate(names: readonly string[] = ["localhost"]): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
   const name = der(
     SEQUENCE,
@@ -39,7 +39,7 @@ export function selfSignedCertificate(): Certificate {
   const time = (text: string): Buffer => der(GENERALIZED_TIME, Buffer.from(text))
   const alternatives = der(
     SEQUENCE,
-    der(0x82, Buffer.from("localhost")),
+    ...names.map((one) => der(0x82, Buffer.from(one))),
     der(0x87, Buffer.of(127, 0, 0, 1)),
   )
   const isAuthority = der(SEQUENCE, Buffer.of(0x01, 0x01, 0xff))

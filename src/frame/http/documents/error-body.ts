@@ -50,6 +50,10 @@ const Said = z.object({
     .record(z.string(), z.string())
     .optional()
     .meta({ description: "With `validation`: what is wrong, by field, `body` or header" }),
+  missing: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "With `conflict` in a registration: what has to be saved before" }),
   operation: z
     .enum(GRANTABLE)
     .optional()

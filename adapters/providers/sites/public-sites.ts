@@ -1,0 +1,107 @@
+/**
+ * Reads pages of public sites. Whoever names them may mean any machine, this one and its neighbours too: each
+ * address is looked at before it is talked to, and a redirect is one more address that a stranger named.
+ */
+import type { Pacer } from "../../clock/port.ts"
+import type { Answered, Connect } from "./exchange.ts"
+import { ask, connectByTls } from "./exchange.ts"
+import { addressesOf } from "./names.ts"
+import type { PlaceRules } from "./place.ts"
+import { placeOf, problem } from "./place.ts"
+import type { SiteAnswer, SiteReader } from "./port.ts"
+
+const CONNECT_MS = 5_000
+const WHOLE_MS = 10_000
+const MOST_REDIRECTS = 3
+
+/** What it works with. */
+export interface PublicSitesOptions extends Pick<PlaceRules, "isOwn"> {
+  readonly pacer: Pacer
+  /** Default: the name servers of this machine. */
+  readonly resolve?: PlaceRules["resolve"]
+  /** Default: the address itself, with a certificate that authorities vouch for. */
+  readonly connect?: Connect
+}
+
+/** Opens it. It asks nobody before the first page. */
+export function openPublicSites(options: PublicSitesOptions): SiteReader {
+  const { pacer, isOwn, resolve = addressesOf, connect = connectByTls } = options
+  const rules = { resolve, isOwn }
+  return {
+    read: async (url) => {
+      const whole = timer(pacer, WHOLE_MS)
+      try {
+        return await follow(url, (at) => visit(at, { pacer, rules, connect, whole: whole.signal }))
+      } finally {
+        whole.stop()
+      }
+    },
+  }
+}
+
+/** Goes where redirects lead. */
+async function follow(
+  url: string,
+  visited: (url: string) => Promise<Answered>,
+): Promise<SiteAnswer> {
+  let at = url
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
+    const answer = await visited(at)
+    if (answer.is !== "redirect") return answer
+    at = answer.to
+  }
+  return problem("unreachable")
+}
+
+interface Visit {
+  readonly pacer: Pacer
+  readonly rules: PlaceRules
+  readonly connect: Connect
+  /** Aborted once the time for the page is over, wherever it led. */
+  readonly whole: AbortSignal
+}
+
+async function visit(at: string, { pacer, rules, connect, whole }: Visit): Promise<Answered> {
+  const connecting = timer(pacer, CONNECT_MS)
+  const signal = AbortSignal.any([whole, connecting.signal])
+  try {
+    const place = await unlessAborted(signal, placeOf(at, rules, signal))
+    if (place.is === "problem") return place
+    const onConnected = connecting.stop
+    return await unlessAborted(signal, ask(place, { connect, onConnected, signal }))
+  } catch (error) {
+    if (signal.aborted) return problem("too_slow")
+    const { code } = error as { readonly code?: unknown }
+    // What came over the connection, or it itself, is at fault; whatever else is, is ours.
+    if (typeof code !== "string" || error instanceof TypeError) throw error
+    return problem(code === "HPE_HEADER_OVERFLOW" ? "too_large" : "unreachable")
+  } finally {
+    connecting.stop()
+  }
+}
+
+/** What comes of work, while nobody gave it up. @throws the signal's reason once it aborts */
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const end = (): void => aborted.reject(signal.reason)
+  signal.addEventListener("abort", end, { once: true })
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener("abort", end)
+  }
+}
+
+/** A signal that aborts after so many milliseconds, unless it is stopped before. */
+function timer(
+  pacer: Pacer,
+  ms: number,
+): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const late = new AbortController()
+  const stopped = new AbortController()
+  void pacer.pause(ms, stopped.signal).then(() => {
+    if (!stopped.signal.aborted) late.abort()
+  })
+  return { signal: late.signal, stop: () => stopped.abort() }
+}

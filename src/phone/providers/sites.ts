@@ -1,0 +1,20 @@
+/** Reads companies' own pages as carriers do: from public addresses alone, whatever a company names. */
+import type { SiteReader } from "../../../adapters/providers/sites/port.ts"
+import { openPublicSites } from "../../../adapters/providers/sites/public-sites.ts"
+import type { Provider } from "../../frame/provider.ts"
+
+declare module "../../frame/ports.ts" {
+  interface ProvidedPorts {
+    readonly sites: SiteReader
+  }
+}
+
+/** Reads pages. What is served from here is looked at in this process, and never by way of the network. */
+export const sites: Provider = {
+  from: import.meta.url,
+  name: "sites",
+  ofMachine: true,
+  open: async ({ pacer }, ports) => ({
+    sites: openPublicSites({ pacer, isOwn: (host) => ports().hostnames.isOwn(host) }),
+  }),
+}

@@ -1,0 +1,144 @@
+/** Reads a company's pages as carriers do, and says what they would refuse. */
+import { createHash } from "node:crypto"
+import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Ports } from "../../frame/ports.ts"
+import type { Business } from "./business.ts"
+import { brandNameOf } from "./business.ts"
+import { pageOf } from "./hosted-pages.ts"
+import { problemsApart } from "./looking-through.ts"
+import { liveAddresses } from "./page-addresses.ts"
+import type { PageProblem } from "./page-problems.ts"
+import { PAGE_PROBLEMS, problemsIn } from "./page-problems.ts"
+import type { PageName } from "./pages.ts"
+import { PAGE_NAMES } from "./pages.ts"
+import type { SavedPages } from "./saved.ts"
+
+/** The check as a whole takes so long at most, milliseconds. */
+const WITHIN_MS = 15_000
+
+/** What is checked. */
+export interface CheckedPages {
+  readonly business: Business
+  readonly pages: SavedPages
+}
+
+/** Something that a carrier would refuse. */
+export interface FoundProblem {
+  readonly page: PageName
+  readonly code: PageProblem
+  readonly message: string
+}
+
+/** What a check came to. */
+export interface PagesCheck {
+  /** None: they passed. */
+  readonly problems: readonly FoundProblem[]
+  /** What was read, by its SHA-256 in hexadecimal; null where it could not be. */
+  readonly read: readonly { readonly page: PageName; readonly sha256: string | null }[]
+}
+
+interface Looked {
+  readonly page: PageName
+  readonly codes: readonly PageProblem[]
+  readonly sha256: string | null
+}
+
+type CheckPorts = Pick<Ports, "sites" | "pacer" | "hostnames">
+
+/** Checks them, in fifteen seconds at most. */
+export async function checkPages(
+  ports: CheckPorts,
+  companyId: CompanyId,
+  saved: CheckedPages,
+): Promise<PagesCheck> {
+  const isHosted = saved.pages.pages.mode === "hosted"
+  const looked = isHosted ? lookAtHosted(ports, companyId, saved) : await lookAtOwn(ports, saved)
+  return {
+    problems: looked.flatMap(({ page, codes }) =>
+      codes.map((code) => ({ page, code, message: messageOf(code, isHosted) })),
+    ),
+    read: looked.map(({ page, sha256 }) => ({ page, sha256 })),
+  }
+}
+
+const NOT_CONNECTED = "Nobody can read the page so far: its domain is not connected."
+
+const messageOf = (code: PageProblem, isHosted: boolean): string =>
+  isHosted && code === "unreachable" ? NOT_CONNECTED : PAGE_PROBLEMS[code]
+
+/** Where the domain of hosted pages stands. */
+export type PagesDomainStatus =
+  "not_connected" | NonNullable<ReturnType<Ports["hostnames"]["standing"]>>
+
+/** Where the domain of hosted pages stands; null for pages of an own site. */
+export function pagesDomainStatus(
+  { hostnames }: Pick<Ports, "hostnames">,
+  companyId: CompanyId,
+  { pages: { mode, hostname } }: SavedPages,
+): PagesDomainStatus | null {
+  if (mode !== "hosted") return null
+  if (typeof hostname !== "string") return "not_connected"
+  const status = hostnames.standing(companyId, hostname)
+  const isLed = hostnames.find(hostname)?.companyId === companyId
+  // A name that leads elsewhere all the same, such as the API's own.
+  if (status === "live" && !isLed) return "failed"
+  return status ?? "not_connected"
+}
+
+/** The pages as they are served from here. Until their name leads here by https nobody can read them. */
+function lookAtHosted(
+  ports: CheckPorts,
+  companyId: CompanyId,
+  { business, pages: saved }: CheckedPages,
+): readonly Looked[] {
+  const isLive = pagesDomainStatus(ports, companyId, saved) === "live"
+  const { pages, savedAt } = saved
+  const content = { business, pages, isPreview: false, savedAt }
+  return PAGE_NAMES.map((page) => {
+    // Without the time that each visitor's form has: the same page has the same hash.
+    const html = pageOf(page, content, "")
+    const codes = problemsIn(page, html, brandNameOf(business))
+    if (!isLive) return { page, codes: ["unreachable", ...codes], sha256: null }
+    return { page, codes, sha256: createHash("sha256").update(html).digest("hex") }
+  })
+}
+
+async function lookAtOwn(
+  ports: CheckPorts,
+  { business, pages }: CheckedPages,
+): Promise<readonly Looked[]> {
+  const at = liveAddresses(pages)
+  if (at === null) throw new Error("an own site was saved without its addresses")
+  const brand = brandNameOf(business)
+  return Promise.all(PAGE_NAMES.map((page) => lookInTime(ports, page, at[page], brand)))
+}
+
+async function lookInTime(
+  ports: CheckPorts,
+  page: PageName,
+  url: string,
+  brand: string,
+): Promise<Looked> {
+  const over = new AbortController()
+  try {
+    const looked = lookAtOne(ports, { page, url, brand }, over.signal)
+    return await inTime(ports.pacer, "a page", looked, WITHIN_MS)
+  } catch (error) {
+    if (!isOutside(error)) throw error
+    return { page, codes: ["too_slow"], sha256: null }
+  } finally {
+    over.abort()
+  }
+}
+
+async function lookAtOne(
+  { sites }: CheckPorts,
+  { page, url, brand }: { readonly page: PageName; readonly url: string; readonly brand: string },
+  signal: AbortSignal,
+): Promise<Looked> {
+  const answer = await sites.read(url)
+  if (answer.is === "problem") return { page, codes: [answer.code], sha256: null }
+  const { html, sha256 } = answer
+  return { page, codes: await problemsApart({ page, html, brand }, signal), sha256 }
+}

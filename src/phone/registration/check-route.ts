@@ -1,0 +1,87 @@
+/** `POST /api/v1/phone/pages/check`: reads the pages as carriers do, and records what they would refuse. */
+import { z } from "zod"
+import { APP_ADDRESS_STATUSES } from "../../../domain/domains/domain-events.ts"
+import { writtenOf } from "../../../domain/registration/registration-views.ts"
+import { registrationOf } from "../../../domain/registration/aggregates.ts"
+import { causeOf } from "../../frame/calls/caller-cause.ts"
+import { refusal } from "../../frame/calls/refusal.ts"
+import { route } from "../../frame/calls/route.ts"
+import { checkPages, pagesDomainStatus } from "./check-pages.ts"
+import type { PageProblem } from "./page-problems.ts"
+import { PAGE_PROBLEMS } from "./page-problems.ts"
+import { PAGE_NAMES } from "./pages.ts"
+import { openedOf } from "./saved.ts"
+
+const NOT_SAVED = "Save the business details and the pages before they are checked."
+const CHANGED = "The pages were saved anew while they were read; check them again."
+const MOVED = "The domain's registrar names other name servers."
+
+const CODES = Object.keys(PAGE_PROBLEMS) as [PageProblem, ...PageProblem[]]
+
+const PagesCheck = z
+  .object({
+    passed: z.boolean().describe("Whether carriers would find nothing to refuse"),
+    problems: z
+      .array(
+        z.object({
+          page: z.enum(PAGE_NAMES).describe("On which page"),
+          code: z.enum(CODES).describe("What is wrong, in a word"),
+          message: z.string().describe("What is wrong"),
+        }),
+      )
+      .describe("What they would refuse; none where they passed"),
+    domainStatus: z
+      .enum(["not_connected", ...APP_ADDRESS_STATUSES])
+      .nullable()
+      .describe(
+        "Where the domain of hosted pages stands; they pass only where it is `live`. Null: an own site",
+      ),
+    domainError: z.string().nullable().describe("What is wrong with it; null where nothing is"),
+  })
+  .meta({ id: "PagesCheck", description: "What a check of the pages came to" })
+
+/** The route. */
+export const checkPagesRoute = route({
+  name: "checkPages",
+  method: "POST",
+  url: "/api/v1/phone/pages/check",
+  group: "phone",
+  summary: "Read the pages as carriers do",
+  operation: "phone.registration.prepare",
+  counted: true,
+  reply: PagesCheck,
+  refuses: ["conflict"],
+  says: { conflict: NOT_SAVED },
+  looks: [registrationOf],
+  specGap:
+    "The specification does not show the verb: POST, because each call reads the pages anew. An own site is read by https from public addresses alone, in fifteen seconds and a megabyte a page at most.",
+  handle: async (ports, caller) => {
+    const { companyId } = caller
+    const stream = registrationOf(companyId)
+    const written = await ports.runner.read(stream, writtenOf)
+    const { business, pages } = await openedOf(ports, companyId, written)
+    if (business === null || pages === null || written.pages === null) {
+      const missing = [
+        ...(business === null ? ["business"] : []),
+        ...(pages === null ? ["pages"] : []),
+      ]
+      return { ok: false, refusal: refusal("conflict", NOT_SAVED, { missing }) }
+    }
+    const { problems, read } = await checkPages(ports, companyId, { business, pages })
+    const found = problems.map(({ page, code }) => ({ page, code }))
+    const of = { type: "RecordCheck", pages: written.pages.sealed } as const
+    const command = { ...of, problems: found, read }
+    const done = await ports.runner.execute(stream, command, causeOf(caller))
+    if (!done.accepted) {
+      const { code, missing } = done.refusal
+      const isChanged = code === "changed"
+      const details = isChanged ? undefined : { missing }
+      return { ok: false, refusal: refusal("conflict", isChanged ? CHANGED : NOT_SAVED, details) }
+    }
+    const domainStatus = pagesDomainStatus(ports, companyId, pages)
+    const domainError = domainStatus === "failed" ? MOVED : null
+    const passed = problems.length === 0
+    const body = { passed, problems: [...problems], domainStatus, domainError }
+    return { ok: true, body, position: done.position }
+  },
+})

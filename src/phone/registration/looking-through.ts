@@ -1,0 +1,49 @@
+/**
+ * Looking through a page of a stranger's, in a thread of its own: a megabyte of HTML can be written so that its
+ * parser takes minutes and gigabytes for it, and nobody else may wait for that.
+ */
+import { Worker } from "node:worker_threads"
+import type { PageProblem } from "./page-problems.ts"
+import type { PageName } from "./pages.ts"
+
+const MOST_MEMORY_MB = 128
+
+/** What is looked through. */
+export interface LookedThrough {
+  readonly page: PageName
+  readonly html: string
+  readonly brand: string
+}
+
+/**
+ * What is wrong with a page; one that takes more memory than any other is too large.
+ *
+ * @param signal once it aborts nobody waits for it any more
+ * @throws Error once it does
+ */
+export async function problemsApart(
+  looked: LookedThrough,
+  signal: AbortSignal,
+): Promise<readonly PageProblem[]> {
+  const found = Promise.withResolvers<readonly PageProblem[]>()
+  const worker = new Worker(new URL("./page-thread.ts", import.meta.url), {
+    // It needs nothing of the program's: what a stranger wrote is read in it.
+    ...{ env: {}, execArgv: [], workerData: looked },
+    resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
+  })
+  worker.on("message", found.resolve)
+  worker.on("error", (error: Error & { readonly code?: string }) => {
+    if (error.code === "ERR_WORKER_OUT_OF_MEMORY") found.resolve(["too_large"])
+    else found.reject(error)
+  })
+  worker.on("exit", () => found.reject(new Error("the thread that looks through a page ended")))
+  const end = (): void => void worker.terminate()
+  signal.addEventListener("abort", end, { once: true })
+  try {
+    if (signal.aborted) end()
+    return await found.promise
+  } finally {
+    signal.removeEventListener("abort", end)
+    await worker.terminate()
+  }
+}

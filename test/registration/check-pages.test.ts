@@ -1,0 +1,189 @@
+/** The check of a company's pages: those served from here, those of its own site, and the route. */
+import { createHash } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { SiteReader } from "../../adapters/providers/sites/port.ts"
+import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
+import { domainOf } from "../../domain/domains/aggregates.ts"
+import type { DomainId } from "../../domain/domains/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { REGISTRATION, registrationOf } from "../../domain/registration/aggregates.ts"
+import { writtenOf } from "../../domain/registration/registration-views.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { checkPages } from "../../src/phone/registration/check-pages.ts"
+import { pageOf } from "../../src/phone/registration/hosted-pages.ts"
+import { problemsApart } from "../../src/phone/registration/looking-through.ts"
+import type { PageName } from "../../src/phone/registration/pages.ts"
+import { PAGE_NAMES } from "../../src/phone/registration/pages.ts"
+import { makeLive, openDomainWorld, post } from "../domains/domain-world.ts"
+import { PUBLIC, Time, openStand } from "../sites/serving.ts"
+import { NOBODY, business, pagesOf, saveBusiness, savePages } from "./saved-pages.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+
+const AT = (name: PageName) => `https://acme.example/${name}`
+const own = pagesOf({
+  ...{ mode: "own_site", ownTextUrl: AT("texts"), ownTermsUrl: AT("terms") },
+  ownPrivacyUrl: AT("privacy"),
+})
+const content = { business, pages: own, isPreview: false, savedAt: 0 }
+const html = (name: PageName) => pageOf(name, content, "")
+const COMPANY = "co_1" as CompanyId
+const saved = { business, pages: { pages: own, slug: "ab12", savedAt: 0 } }
+const hashOf = (text: string) => createHash("sha256").update(text).digest("hex")
+
+const NOWHERE = {
+  ...{ find: () => null, standing: () => null, isOwn: () => false },
+  refresh: async () => undefined,
+}
+
+/** What comes of pages of an own site that are read so. */
+const checkedBy = (read: SiteReader["read"], time = new Time()) =>
+  checkPages({ sites: { read }, pacer: time.pacer, hostnames: NOWHERE }, COMPANY, saved)
+
+const nameIn = (url: string) => PAGE_NAMES.find((name) => url.endsWith(name)) ?? "texts"
+const pageAt = (url: string, text = html(nameIn(url))) =>
+  ({ is: "page", html: text, sha256: hashOf(text), url }) as const
+
+describe("pages of an own site", () => {
+  it("pass where nothing is wrong, each with the hash of what was read", async () => {
+    const { problems, read } = await checkedBy(async (url) => pageAt(url))
+    expect(problems).toEqual([])
+    expect(read).toEqual(PAGE_NAMES.map((page) => ({ page, sha256: hashOf(html(page)) })))
+  })
+
+  it.each([
+    ...(["unreachable", "not_https", "login_needed", "too_large", "too_slow"] as const),
+    "blocked_address" as const,
+  ])("that are %s say so of each page", async (code) => {
+    const { problems, read } = await checkedBy(async () => ({ is: "problem", code }))
+    expect(problems.map((one) => [one.page, one.code])).toEqual(
+      PAGE_NAMES.map((page) => [page, code]),
+    )
+    expect(problems.every(({ message }) => message.endsWith("."))).toBe(true)
+    expect(read.map(({ sha256 }) => sha256)).toEqual([null, null, null])
+  })
+
+  it("say of each page what is wrong with it", async () => {
+    const { problems } = await checkedBy(async (url) =>
+      url.endsWith("terms") ? pageAt(url, html("terms").replaceAll("HELP", "us")) : pageAt(url),
+    )
+    expect(problems.map(({ page, code }) => `${page} ${code}`)).toEqual(["terms no_help"])
+  })
+
+  it("have fifteen seconds, all at the same time", async () => {
+    const time = new Time()
+    const asked: string[] = []
+    const checked = checkedBy(async (url) => {
+      asked.push(url)
+      return new Promise(() => undefined)
+    }, time)
+    expect(asked).toHaveLength(3)
+    time.pass(15_000)
+    const { problems } = await checked
+    expect(problems.map(({ code }) => code)).toEqual(["too_slow", "too_slow", "too_slow"])
+    expect(time.waiting).toBe(0)
+  })
+
+  it("are read over the network by their certificate", async () => {
+    const stand = await openStand((request, response) => {
+      response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
+      response.end(html(nameIn(request.url ?? "")))
+    })
+    const time = new Time()
+    const { read } = openPublicSites({
+      ...{ pacer: time.pacer, isOwn: () => false, resolve: async () => [PUBLIC] },
+      connect: stand.connect,
+    })
+    const { problems } = await checkedBy(read, time)
+    await stand.close()
+    expect(problems).toEqual([])
+    expect(stand.requests).toHaveLength(3)
+  })
+
+  it("are given up by themselves where nobody waits for them", async () => {
+    const looked = { page: "texts", html: "<p>", brand: "Acme" } as const
+    const over = new AbortController()
+    over.abort()
+    await expect(problemsApart(looked, over.signal)).rejects.toThrow("ended")
+    expect(await problemsApart(looked, new AbortController().signal)).toContain("wrong_brand")
+  })
+})
+
+let world: World
+beforeAll(async () => {
+  world = await openDomainWorld()
+})
+afterAll(() => world.close())
+
+const check = ({ key }: Company) => world.call(key, "POST", "/api/v1/phone/pages/check")
+
+const passedAt = ({ companyId }: Company) =>
+  world.ports.runner.read(registrationOf(companyId), (state) => writtenOf(state).pagesPassedAt)
+
+describe("hosted pages", () => {
+  it("are checked once the business and they are saved", async () => {
+    const company = await makeCompany(world)
+    const none = await check(company)
+    expect([none.status, none.body]).toMatchObject([
+      409,
+      { error: "conflict", missing: ["business", "pages"] },
+    ])
+    await saveBusiness(world, company)
+    expect((await check(company)).body.missing).toEqual(["pages"])
+  })
+
+  it("pass once their domain leads here by https, and not before", async () => {
+    const { company, domain, domainId } = await makeLive(world)
+    const hostname = `texts.${domain}`
+    await saveBusiness(world, company)
+    await savePages(world, company, pagesOf({ hostname }))
+    const before = await check(company)
+    expect(before.body).toMatchObject({ passed: false, domainStatus: "not_connected" })
+    expect(before.body.problems).toHaveLength(3)
+    await post(world, company, { action: "save_app_address", domainId, hostname })
+    await world.operate("wait")
+    await world.ports.hostnames.refresh()
+    const waiting = await check(company)
+    expect(waiting.body).toMatchObject({ passed: false, domainStatus: "waiting_certificate" })
+    expect(await passedAt(company)).toBeNull()
+    const reached = { type: "ReachAppAddress", hostname } as const
+    const stream = domainOf(company.companyId, domainId as DomainId)
+    await world.ports.runner.execute(stream, reached, causedBy("test"))
+    await world.operate("wait")
+    await world.ports.hostnames.refresh()
+    const live = await check(company)
+    const nothing = { problems: [], domainStatus: "live", domainError: null }
+    expect(live.body).toEqual({ passed: true, ...nothing })
+    expect(await passedAt(company)).not.toBeNull()
+  })
+
+  it("of another company's domain are not connected", async () => {
+    const { domain, domainId, company: other } = await makeLive(world)
+    const hostname = `texts.${domain}`
+    await post(world, other, { action: "save_app_address", domainId, hostname })
+    await world.operate("wait")
+    await world.ports.hostnames.refresh()
+    const company = await makeCompany(world)
+    await saveBusiness(world, company)
+    await savePages(world, company, pagesOf({ hostname }))
+    const { body } = await check(company)
+    expect(body).toMatchObject({ passed: false, domainStatus: "not_connected" })
+  })
+})
+
+describe("a check", () => {
+  it("of pages that were saved anew meanwhile is none", () => {
+    const { decider } = REGISTRATION
+    let state = decider.initial()
+    const at = 1
+    for (const pages of ["s1.co_1.YQ", "s1.co_1.Yg"] as const) {
+      const of = { type: "PagesSaved", at, pages, mode: "hosted", hostname: null } as const
+      state = decider.evolve(state, { ...of, slug: "ab12", ...NOBODY })
+    }
+    const found = { type: "RecordCheck", problems: [], read: [] } as const
+    const late = decider.decide({ ...found, pages: "s1.co_1.YQ" }, state, { at })
+    expect(late).toMatchObject({ code: "changed" })
+    const right = decider.decide({ ...found, pages: "s1.co_1.Yg" }, state, { at })
+    expect(right).toMatchObject([{ type: "PagesChecked" }])
+  })
+})

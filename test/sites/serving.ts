@@ -1,0 +1,117 @@
+/** Sites on the loopback, at names that lead to a public address as far as the reader is told. */
+import { once } from "node:events"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { createServer } from "node:https"
+import type { AddressInfo, Socket } from "node:net"
+import { createServer as createTcpServer } from "node:net"
+import { connect as connectTls } from "node:tls"
+import type { Pacer } from "../../adapters/clock/port.ts"
+import type { Connect, Destination } from "../../adapters/providers/sites/exchange.ts"
+import { selfSignedCertificate } from "../support/eventstoredb-server/certificate.ts"
+
+/** An address of a site on the Internet. */
+export const PUBLIC = "93.184.215.14"
+
+/** Time that passes where a test says so. */
+export class Time {
+  #now = 0
+  readonly #due = new Set<{ readonly at: number; readonly end: () => void }>()
+  readonly pacer: Pacer = {
+    elapsedMs: () => this.#now,
+    pause: (ms, signal) =>
+      new Promise((resolve) => {
+        const pause = { at: this.#now + ms, end: resolve }
+        this.#due.add(pause)
+        signal?.addEventListener("abort", () => {
+          this.#due.delete(pause)
+          resolve()
+        })
+      }),
+  }
+
+  /** How many wait. */
+  get waiting(): number {
+    return this.#due.size
+  }
+
+  /** Lets so many milliseconds pass. */
+  pass(ms: number): void {
+    this.#now += ms
+    for (const pause of this.#due) {
+      if (pause.at > this.#now) continue
+      this.#due.delete(pause)
+      pause.end()
+    }
+  }
+}
+
+/** What a site does with a request. */
+export type Answering = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A site on the loopback. */
+export interface Stand {
+  readonly port: number
+  /** Connects to it, whatever address is meant, and believes its certificate. */
+  readonly connect: Connect
+  /** The addresses that were meant. */
+  readonly meant: Destination[]
+  readonly requests: IncomingMessage[]
+  /** How many connections are open. */
+  readonly open: () => number
+  readonly close: () => Promise<void>
+}
+
+/** Opens a site that has a certificate for these names. */
+export async function openStand(
+  answering: Answering,
+  names: readonly string[] = ["acme.example", "www.acme.example"],
+): Promise<Stand> {
+  const { certificate, privateKey } = selfSignedCertificate(names)
+  const requests: IncomingMessage[] = []
+  const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
+    requests.push(request)
+    answering(request, response)
+  })
+  server.on("tlsClientError", () => undefined)
+  const meant: Destination[] = []
+  const { port, sockets, close } = await listening(server)
+  return {
+    ...{ port, meant, requests, close, open: () => sockets.size },
+    connect: (to) => {
+      meant.push(to)
+      const { servername } = to
+      return connectTls({ host: "127.0.0.1", port, servername, ca: certificate })
+    },
+  }
+}
+
+/** A server that takes connections and never says a word. */
+export async function openSilence(): Promise<Stand> {
+  const meant: Destination[] = []
+  const { port, sockets, close } = await listening(createTcpServer((socket) => socket.resume()))
+  return {
+    ...{ port, meant, requests: [], close, open: () => sockets.size },
+    connect: (to) => {
+      meant.push(to)
+      return connectTls({ host: "127.0.0.1", port, servername: to.servername })
+    },
+  }
+}
+
+async function listening(server: ReturnType<typeof createTcpServer>) {
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.on("error", () => undefined)
+    socket.on("close", () => sockets.delete(socket))
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    await once(server, "close")
+  }
+  return { port, sockets, close }
+}

@@ -1,0 +1,230 @@
+/** Nothing that a stranger writes leads to a machine that is not public: a canary counts who comes. */
+import fc from "fast-check"
+import { afterEach, describe, expect, it } from "vitest"
+import { isPublic } from "../../adapters/providers/addresses/public.ts"
+import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
+import type { Answering, Stand } from "./serving.ts"
+import { PUBLIC, Time, openStand } from "./serving.ts"
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const problem = (code: string) => ({ is: "problem", code })
+const BLOCKED = problem("blocked_address")
+const CERTIFIED = ["a", "b", "c", "www", "acme", "rebinds"].map((name) => `${name}.example`)
+const PAGE = { is: "page", html: "<p>canary" }
+
+/** A canary that answers to whoever comes, and a reader all of whose connections lead to it. */
+async function withCanary(names: Readonly<Record<string, readonly string[]>>, answer?: Answering) {
+  const page: Answering = (_, response) =>
+    response.writeHead(200, { "content-type": "text/html" }).end("<p>canary")
+  const canary: Stand = await openStand(answer ?? page, CERTIFIED)
+  closing.push(canary.close)
+  const asked: string[] = []
+  const own = new Set(["ledger.acme.example", "198.41.0.4", "2a00::4"])
+  const { read } = openPublicSites({
+    ...{ pacer: new Time().pacer, connect: canary.connect, isOwn: (host) => own.has(host) },
+    resolve: async (host) => {
+      asked.push(host)
+      return names[host] ?? []
+    },
+  })
+  return { canary, asked, read }
+}
+
+/** Addresses of nobody on the Internet (reliability.md, 13; IANA's registries of special addresses). */
+const NOT_PUBLIC = [
+  ...["127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1"],
+  ...["172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "192.0.0.1", "192.0.2.1"],
+  ...["192.88.99.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1"],
+  ...["240.0.0.1", "255.255.255.255"],
+  ...["::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:93.184.215.14"],
+  ...[
+    "::ffff:0:127.0.0.1",
+    "64:ff9b::7f00:1",
+    "64:ff9b:1::a00:1",
+    "2002:7f00:1::1",
+    "2002:a00:1::",
+  ],
+  ...["2001:0:7f00:1::1", "2001:db8::1", "2001:2::1", "2001:10::1", "3fff::1", "100::1"],
+  ...["fe80::1", "fec0::1", "fc00::1", "fd12:3456::1", "ff02::1", "4000::1", "5f00::1"],
+  ...["2600::5efe:7f00:1", "2600::200:5efe:a00:1", "fe80::1%eth0", "2600::1%1"],
+  ...["127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "", "example.com"],
+]
+
+describe("an address", () => {
+  it.each(NOT_PUBLIC)("that is not public is none for strangers: %s", async (address) => {
+    expect(isPublic(address)).toBe(false)
+    const { canary, read } = await withCanary({
+      "a.example": [address],
+      "b.example": [PUBLIC, address],
+      "c.example": [address, PUBLIC],
+    })
+    for (const name of ["a", "b", "c"]) {
+      expect(await read(`https://${name}.example/`)).toEqual(BLOCKED)
+    }
+    expect(canary.meant).toEqual([])
+  })
+
+  it.each([PUBLIC, "8.8.8.8", "2606:4700::1111", "2a00:1450:4001:82a::200e"])(
+    "that is public is one: %s",
+    async (address) => {
+      expect(isPublic(address)).toBe(true)
+      const { canary, read } = await withCanary({ "a.example": [address] })
+      expect(await read("https://a.example/")).toMatchObject(PAGE)
+      expect(canary.meant).toEqual([{ address, port: 443, servername: "a.example" }])
+    },
+  )
+
+  it("of IPv4 is taken before one of IPv6, and no other is tried", async () => {
+    const { canary, read } = await withCanary({ "a.example": ["2606:4700::1111", PUBLIC] })
+    expect(await read("https://a.example./")).toMatchObject(PAGE)
+    expect(canary.meant.map(({ address }) => address)).toEqual([PUBLIC])
+  })
+
+  it("that stands for an IPv4 one is as little public as all that are", () => {
+    const octets = fc.tuple(fc.constantFrom(10, 127), fc.nat(255), fc.nat(255), fc.nat(255))
+    const prefix = fc.constantFrom("::", "::ffff:", "::ffff:0:", "64:ff9b::", "2600::5efe:")
+    fc.assert(
+      fc.property(prefix, octets, (before, parts) => {
+        expect(isPublic(parts.join("."))).toBe(false)
+        expect(isPublic(`${before}${parts.join(".")}`)).toBe(false)
+      }),
+    )
+  })
+})
+
+describe("what stands in a web address", () => {
+  it.each([
+    ...["127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0x7f.1", "0x7f000001", "017700000001"],
+    ...["0177.0.0.1", "0", "0x0", "169.254.169.254", "2852039166", "10.1", "192.168.257"],
+    ...["[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::7f00:1]", "[::127.0.0.1]"],
+    ...["[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[fe80::1]", "[fd00::1]"],
+    ...["localhost", "localhost.", "ledger", "LOCALHOST", "１２７.0.0.1", "127。0。0。1", "①②⑦.1"],
+  ])("is looked at though nobody looks it up: %s", async (host) => {
+    const { canary, asked, read } = await withCanary({ localhost: [PUBLIC], ledger: [PUBLIC] })
+    expect(await read(`https://${host}/`)).toEqual(BLOCKED)
+    expect([canary.meant, asked]).toEqual([[], []])
+  })
+
+  it.each<[string, string]>([
+    ["http://acme.example/", "not_https"],
+    ["ftp://acme.example/", "not_https"],
+    ["file:///etc/passwd", "not_https"],
+    ["gopher://acme.example/", "not_https"],
+    ["javascript:alert(1)", "not_https"],
+    ["data:text/html,<p>", "not_https"],
+    ["https://acme.example:22/", "blocked_address"],
+    ["https://acme.example:80/", "blocked_address"],
+    ["https://a:b@acme.example/", "blocked_address"],
+    ["https://acme.example@127.0.0.1/", "blocked_address"],
+    ["https://127.0.0.1\\@acme.example/", "blocked_address"],
+    ["https://127.0.0.1#@acme.example/", "blocked_address"],
+    ["https://[fe80::1%25eth0]/", "unreachable"],
+    ["https://127.0.0.256/", "unreachable"],
+    ["acme.example", "unreachable"],
+    ["", "unreachable"],
+  ])("is refused before anybody is asked: %s is %s", async (url, code) => {
+    const { canary, asked, read } = await withCanary({ "acme.example": [PUBLIC] })
+    expect(await read(url)).toEqual(problem(code))
+    expect([canary.meant, asked]).toEqual([[], []])
+  })
+
+  it("is read at the usual port, in any letters and with a public address as well", async () => {
+    const { canary, read } = await withCanary({ "acme.example": [PUBLIC] })
+    expect(await read("HTTPS://ACME.example:443/")).toMatchObject(PAGE)
+    // Then its certificate has to be for the address; that of the canary is.
+    expect(await read(`https://${PUBLIC}/`)).toMatchObject(PAGE)
+    expect(canary.meant.map(({ servername }) => servername)).toEqual(["acme.example", ""])
+  })
+
+  it("is not this installation, by its names and by its addresses", async () => {
+    const { canary, read } = await withCanary({
+      "ledger.acme.example": [PUBLIC],
+      "a.example": ["198.41.0.4"],
+      "b.example": [PUBLIC, "2A00:0::4"],
+    })
+    const urls = ["ledger.acme.example", "LEDGER.acme.example.", "a.example", "b.example"]
+    for (const host of [...urls, "198.41.0.4", "[2a00::4]"]) {
+      expect(await read(`https://${host}/`)).toEqual(BLOCKED)
+    }
+    expect(canary.meant).toEqual([])
+  })
+
+  it("that has no address is unreachable", async () => {
+    expect(await (await withCanary({})).read("https://acme.example/")).toEqual(
+      problem("unreachable"),
+    )
+  })
+})
+
+describe("a name", () => {
+  it("is looked up once, and has no second say in where the connection goes", async () => {
+    const answers = [[PUBLIC], ["127.0.0.1"]]
+    const { canary } = await withCanary({})
+    const { read } = openPublicSites({
+      ...{ pacer: new Time().pacer, connect: canary.connect, isOwn: () => false },
+      resolve: async () => answers.shift() ?? [],
+    })
+    expect(await read("https://rebinds.example/")).toMatchObject(PAGE)
+    expect(canary.meant.map(({ address }) => address)).toEqual([PUBLIC])
+    expect(await read("https://rebinds.example/")).toEqual(BLOCKED)
+    expect(canary.meant).toHaveLength(1)
+  })
+})
+
+describe("a redirect", () => {
+  const NAMES = {
+    ...{ "acme.example": [PUBLIC], "www.example": [PUBLIC], "inner.example": ["10.0.0.1"] },
+    "ledger.acme.example": [PUBLIC],
+  }
+  const leading = (to: string): Answering => {
+    return (request, response) => {
+      const isThere = request.url === "/there"
+      const head = isThere ? { "content-type": "text/html" } : { location: to }
+      response.writeHead(isThere ? 200 : 302, head).end("<p>canary")
+    }
+  }
+
+  it.each<[string, string]>([
+    ["https://127.0.0.1/", "blocked_address"],
+    ["https://[::ffff:127.0.0.1]/", "blocked_address"],
+    ["//2130706433/", "blocked_address"],
+    ["https://inner.example/", "blocked_address"],
+    ["https://ledger.acme.example/", "blocked_address"],
+    ["https://acme.example:8443/", "blocked_address"],
+    ["https://a:b@acme.example/", "blocked_address"],
+    ["http://acme.example/", "not_https"],
+    ["file:///etc/passwd", "not_https"],
+    ["https://nowhere.example/", "unreachable"],
+    ["https://:443", "unreachable"],
+    ["/for/ever", "unreachable"],
+  ])("to %s is %s", async (to, code) => {
+    const { canary, read } = await withCanary(NAMES, leading(to))
+    expect(await read("https://acme.example/")).toEqual(problem(code))
+    expect(canary.meant.every(({ servername }) => servername === "acme.example")).toBe(true)
+    expect(canary.requests.length).toBe(to === "/for/ever" ? 4 : 1)
+  })
+
+  it.each(["/there", "https://www.example/there", "//www.example/there?"])(
+    "to %s is followed",
+    async (to) => {
+      const { read } = await withCanary(NAMES, leading(to))
+      const { href: url } = new URL(to, "https://acme.example/")
+      expect(await read("https://acme.example/")).toMatchObject({ ...PAGE, url })
+    },
+  )
+
+  it("is followed three times, and each name is looked up anew", async () => {
+    const { asked, read } = await withCanary(NAMES, (request, response) => {
+      const at = Number(request.url?.slice(1))
+      const head = at === 0 ? { "content-type": "text/html" } : { location: `/${at - 1}` }
+      response.writeHead(at === 0 ? 200 : 308, head).end("<p>canary")
+    })
+    expect(await read("https://acme.example/3")).toMatchObject(PAGE)
+    expect(asked).toHaveLength(4)
+    expect(await read("https://acme.example/4")).toEqual(problem("unreachable"))
+  })
+})
