@@ -4,16 +4,14 @@ import { APP_ADDRESS_STATUSES } from "../../../domain/domains/domain-events.ts"
 import { writtenOf } from "../../../domain/registration/registration-views.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
 import { causeOf } from "../../frame/calls/caller-cause.ts"
-import { refusal } from "../../frame/calls/refusal.ts"
 import { route } from "../../frame/calls/route.ts"
 import { checkPages, pagesDomainStatus } from "./check-pages.ts"
 import type { PageProblem } from "./page-problems.ts"
 import { PAGE_PROBLEMS } from "./page-problems.ts"
 import { PAGE_NAMES } from "./pages.ts"
+import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
 import { openedOf } from "./saved.ts"
 
-const NOT_SAVED = "Save the business details and the pages before they are checked."
-const CHANGED = "The pages were saved anew while they were read; check them again."
 const MOVED = "The domain's registrar names other name servers."
 
 const CODES = Object.keys(PAGE_PROBLEMS) as [PageProblem, ...PageProblem[]]
@@ -51,7 +49,7 @@ export const checkPagesRoute = route({
   counted: true,
   reply: PagesCheck,
   refuses: ["conflict"],
-  says: { conflict: NOT_SAVED },
+  says: { conflict: COMES_FIRST },
   looks: [registrationOf],
   specGap:
     "The specification does not show the verb: POST, because each call reads the pages anew. An own site is read by https from public addresses alone, in fifteen seconds and a megabyte a page at most.",
@@ -65,19 +63,14 @@ export const checkPagesRoute = route({
         ...(business === null ? ["business"] : []),
         ...(pages === null ? ["pages"] : []),
       ]
-      return { ok: false, refusal: refusal("conflict", NOT_SAVED, { missing }) }
+      return { ok: false, refusal: missingFirst(missing) }
     }
     const { problems, read } = await checkPages(ports, companyId, { business, pages })
     const found = problems.map(({ page, code }) => ({ page, code }))
     const of = { type: "RecordCheck", pages: written.pages.sealed } as const
     const command = { ...of, problems: found, read }
     const done = await ports.runner.execute(stream, command, causeOf(caller))
-    if (!done.accepted) {
-      const { code, missing } = done.refusal
-      const isChanged = code === "changed"
-      const details = isChanged ? undefined : { missing }
-      return { ok: false, refusal: refusal("conflict", isChanged ? CHANGED : NOT_SAVED, details) }
-    }
+    if (!done.accepted) return { ok: false, refusal: registrationRefusal(done.refusal) }
     const domainStatus = pagesDomainStatus(ports, companyId, pages)
     const domainError = domainStatus === "failed" ? MOVED : null
     const passed = problems.length === 0
