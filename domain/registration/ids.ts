@@ -6,7 +6,7 @@ import { idParser } from "../kernel/ids.ts"
 export type SubmissionId = `reg_${string}`
 
 /** The submission id that a text is. */
-const parseSubmissionId = idParser("reg_")
+export const parseSubmissionId = idParser("reg_")
 
 /** Ids of submissions, in the forms of facts. */
 export const submissionId = idKind("a submission's id", parseSubmissionId)

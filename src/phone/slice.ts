@@ -1,6 +1,7 @@
 /** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
 import { examineCarrier } from "./providers/examine-carrier.ts"
+import { registry } from "./providers/registry.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
 import { numberOperations } from "./operate/numbers.ts"
@@ -30,6 +31,7 @@ import { changeSettings, readSettings } from "./settings.ts"
 import { carrierSweep } from "./sweep-carrier.ts"
 import { telnyxSettings } from "./telnyx-settings.ts"
 import { reconciledText } from "./texts.ts"
+import { registrationWebhooks } from "./webhooks/registration.ts"
 import { telnyxWebhooks } from "./webhooks/telnyx.ts"
 
 /** Numbers, text messages and opt-outs. */
@@ -67,8 +69,8 @@ charged.`,
     ...{ number: "phone numbers", destination: "countries that can be texted and called" },
   },
   settings: [telnyxSettings],
-  providers: [carrier],
-  webhooks: telnyxWebhooks,
+  providers: [carrier, registry],
+  webhooks: [...telnyxWebhooks, ...registrationWebhooks],
   daemons: [carrierSweep],
   examine: examineCarrier,
 }
