@@ -1,12 +1,14 @@
 /**
- * A stand-in of those parts of Telnyx's API v2 that the carrier of texts asks, as its documentation and the
- * types of its client show them. It answers on this machine only.
+ * A stand-in of those parts of Telnyx's API v2 that the carrier of texts and the registry ask, as its
+ * documentation and the types of its client show them. It answers on this machine only.
  */
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
+import type { TelnyxRegistryBooks } from "./telnyx-registry.ts"
+import { answerOfRegistry, emptyRegistryBooks } from "./telnyx-registry.ts"
 
 /** What it does next, once: refuse with a code, do nothing, or do it and say nothing. */
 export type TelnyxNext =
@@ -37,6 +39,7 @@ export interface TelnyxServer {
   readonly messages: KeptMessage[]
   readonly profiles: Json[]
   readonly replies: Json[]
+  readonly registry: TelnyxRegistryBooks
   /** Numbers that can be ordered. */
   readonly stock: Set<string>
   /** Null: as its documentation says. It stands for what changes something. */
@@ -71,7 +74,7 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
   const state: State = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`,
     ...{ key: "KEY0123456789abcdef", heard: [], messages, profiles: [], replies: [], orders: [] },
-    ...{ owned: new Map<string, string>(), next: null, now },
+    ...{ owned: new Map<string, string>(), next: null, now, registry: emptyRegistryBooks() },
     stock: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
     textIn: (came) => {
       const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
@@ -97,7 +100,7 @@ async function serve(
   const path = pathname.replace(/^\/v2/, "")
   const body = (raw === "" ? {} : JSON.parse(raw)) as Json
   state.heard.push({ call: `${request.method} ${path}`, body, query })
-  const isAct = request.method === "POST" && (path === "/messages" || path === "/number_orders")
+  const isAct = isOneThatActs(request.method ?? "", path)
   const { next } = state
   if (isAct) state.next = null
   const answer = () =>
@@ -113,9 +116,15 @@ async function serve(
   send(response, done)
 }
 
+/** What a test can have refused, or done without a word. */
+function isOneThatActs(method: string, path: string): boolean {
+  if (path.startsWith("/10dlc") || path.startsWith("/messaging_tollfree")) return method !== "GET"
+  return method === "POST" && (path === "/messages" || path === "/number_orders")
+}
+
 function send(response: ServerResponse, { status, body }: Answer): void {
   response.writeHead(status, { "content-type": "application/json" })
-  response.end(JSON.stringify(body))
+  response.end(body === null ? undefined : JSON.stringify(body))
 }
 
 function answerTo(
@@ -125,6 +134,8 @@ function answerTo(
   query: URLSearchParams,
   next: TelnyxNext | null,
 ): Answer {
+  const registered = answerOfRegistry(state.registry, call, body, query)
+  if (registered !== null) return registered
   const id = call.split("/")[2] ?? ""
   if (call === "POST /messages") return found(takeMessage(state, body))
   if (call.startsWith("GET /messages/")) {

@@ -9,7 +9,7 @@ const MOST_PAGES = 50
 
 const text = z.string().nullish()
 /** Mostly a sentence, at times a list of them in JSON. */
-const failureReasons = z.unknown()
+const failureReasons = z.unknown().optional()
 
 /** A brand. */
 export const Brand = z.object({
