@@ -112,6 +112,10 @@ export interface RegistryOfTelnyx {
   readonly account: SigningAccount
   /** The bodies of what was asked so: `POST /10dlc/brand`. */
   readonly sent: (call: string) => readonly Record<string, unknown>[]
+  /** The newest of something in its books. @throws Error where there is none */
+  readonly newest: (
+    kind: "brands" | "campaigns" | "assignments" | "verifications",
+  ) => Record<string, unknown>
 }
 
 /** Opens it. Whoever does closes its server. */
@@ -125,5 +129,10 @@ export async function openRegistryOfTelnyx(): Promise<RegistryOfTelnyx> {
   })
   const sent = (call: string) =>
     server.heard.filter((one) => one.call === call).map(({ body }) => body)
-  return { registry, server, account, sent }
+  const newest: RegistryOfTelnyx["newest"] = (kind) => {
+    const found = server.registry[kind].at(-1)
+    if (found === undefined) throw new Error(`there are no ${kind}`)
+    return found
+  }
+  return { registry, server, account, sent, newest }
 }

@@ -44,6 +44,8 @@ export interface TelnyxServer {
   readonly stock: Set<string>
   /** Null: as its documentation says. It stands for what changes something. */
   next: TelnyxNext | null
+  /** How the calls that are named are refused, each once: `PUT /10dlc/brand/1/revet`. */
+  readonly nextOf: Map<string, Extract<TelnyxNext, object>>
   /** Somebody texts one of its numbers; it tells nobody of it. */
   readonly textIn: (text: Pick<KeptMessage, "from" | "to" | "text" | "at">) => KeptMessage
   readonly close: () => Promise<void>
@@ -74,7 +76,13 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
   const state: State = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`,
     ...{ key: "KEY0123456789abcdef", heard: [], messages, profiles: [], replies: [], orders: [] },
-    ...{ owned: new Map<string, string>(), next: null, now, registry: emptyRegistryBooks() },
+    ...{
+      owned: new Map<string, string>(),
+      next: null,
+      nextOf: new Map(),
+      now,
+      registry: emptyRegistryBooks(),
+    },
     stock: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
     textIn: (came) => {
       const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
@@ -99,13 +107,14 @@ async function serve(
   const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://telnyx.test")
   const path = pathname.replace(/^\/v2/, "")
   const body = (raw === "" ? {} : JSON.parse(raw)) as Json
-  state.heard.push({ call: `${request.method} ${path}`, body, query })
+  const call = `${request.method} ${path}`
+  state.heard.push({ call, body, query })
   const isAct = isOneThatActs(request.method ?? "", path)
-  const { next } = state
-  if (isAct) state.next = null
+  const next = state.nextOf.get(call) ?? state.next
+  if (isAct && !state.nextOf.delete(call)) state.next = null
   const answer = () =>
     request.headers.authorization === `Bearer ${state.key}`
-      ? answerTo(state, `${request.method} ${path}`, body, query, isAct ? next : null)
+      ? answerTo(state, call, body, query, isAct ? next : null)
       : refused(401, "10009")
   if (isAct && next === "unavailable") return send(response, refused(503, "10007"))
   if (isAct && next !== null && typeof next === "object") {

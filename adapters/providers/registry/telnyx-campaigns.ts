@@ -16,7 +16,7 @@ const KEYWORDS = {
 }
 /** Refused ones can be looked at again. */
 const APPEALED: ReadonlySet<string> = new Set(["TELNYX_FAILED", "MNO_REJECTED"])
-const LINK = /https?:\/\/[^\s"'<>]+/
+const LINK = /https?:\/\/[^\s"'<>]*[^\s"'<>.,;:!?)]/
 
 /** The part of the registry that is about campaigns. */
 export function telnyxCampaigns(ports: RegistryPorts): {
