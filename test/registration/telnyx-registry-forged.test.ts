@@ -109,14 +109,13 @@ describe("news of a registration", () => {
     expect((await tell(paths.tollFree, eventFor(paths.ours))).status).toBe(401)
     // Addresses that somebody made up of ours: each id with the other's hash.
     const [ours, theirs] = [paths.ours.split("/"), paths.theirs.split("/")]
-    for (const at of [-1, -2, -3]) {
-      const madeUp = ours.with(at, theirs.at(at) ?? "").join("/")
+    for (const at of [4, 5, 6]) {
+      const madeUp = ours.with(at, theirs[at] ?? "").join("/")
       expect((await tell(madeUp, eventFor(madeUp))).status).toBe(401)
     }
-    const numbers = paths.tollFree
-      .split("/")
-      .with(-2, ours.at(-2) ?? "")
-      .join("/")
+    const [owner = "", ofOther = ""] = [theirs.at(-2), ours.at(-2)]
+    const numbers = paths.tollFree.replace(owner, ofOther)
+    expect(numbers).not.toBe(paths.tollFree)
     expect((await tell(numbers, eventFor(numbers))).status).toBe(401)
     expect(by.server.heard).toEqual([])
   })

@@ -88,7 +88,7 @@ function brand(
     const named = brands.filter(({ displayName }) => displayName === query.get("displayName"))
     // A list does not say where a brand's news go.
     return pageOf(
-      named.toReversed().map(({ webhookURL: _, ...row }) => row),
+      named.toReversed().map((one) => ({ ...one, webhookURL: undefined })),
       query,
     )
   }
@@ -99,12 +99,12 @@ function brand(
   }
   const known = brands.find(({ brandId }) => brandId === id)
   if (known === undefined) return gone
-  if (act === "smsOtp") return code(books, method, known, body)
+  if (act === "smsOtp") return ofCode(books, method, known, body)
   if (act === "revet") return ok(Object.assign(known, { status: "REGISTRATION_PENDING" }))
   return ok(method === "PUT" ? Object.assign(known, body) : known)
 }
 
-function code(
+function ofCode(
   { codes }: TelnyxRegistryBooks,
   method: string,
   known: Json,

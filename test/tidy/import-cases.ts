@@ -72,7 +72,7 @@ export const CASES: readonly Case[] = [
   },
   {
     rule: "adapter-vendor",
-    wrong: { "adapters/providers/telnyx/a.ts": 'import "fastify"' },
+    wrong: { "adapters/providers/simulators/a.ts": 'import "fastify"' },
     right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
   },
   vendorsOf("eventstore", 'import "@eventstore/db-client"'),
@@ -86,6 +86,8 @@ export const CASES: readonly Case[] = [
   vendorsOf("providers/voice", 'import "zod"'),
   vendorsOf("providers/places", 'import "zod"'),
   vendorsOf("providers/carrier", 'import "zod"'),
+  vendorsOf("providers/registry", 'import "zod"'),
+  vendorsOf("providers/telnyx", 'import "zod"'),
   vendorsOf("providers/preview-host", 'import "tar-stream"'),
   vendorsOf("providers/boxhost", 'import "zod"'),
   {

@@ -33,7 +33,7 @@ export function pathOfPart(
 }
 
 /** The path of what is told of a company's toll-free numbers. */
-export function pathOfNumbers({ tag }: Pick<Addressing, "tag">, companyId: string): string {
+function pathOfNumbers({ tag }: Pick<Addressing, "tag">, companyId: string): string {
   return `${NUMBERS_PATH}/${companyId}/${tag(`telnyx registered numbers ${companyId}`)}`
 }
 
