@@ -83,11 +83,9 @@ export const CASES: readonly Case[] = [
   },
   vendorsOf("providers/dns", 'import "dns-packet"\nimport "tldts"'),
   vendorsOf("providers/mailer", 'import "nodemailer"'),
-  vendorsOf("providers/voice", 'import "zod"'),
-  vendorsOf("providers/places", 'import "zod"'),
-  vendorsOf("providers/carrier", 'import "zod"'),
-  vendorsOf("providers/registry", 'import "zod"'),
-  vendorsOf("providers/telnyx", 'import "zod"'),
+  ...["voice", "places", "carrier", "registry", "telnyx"].map((folder) =>
+    vendorsOf(`providers/${folder}`, 'import "zod"'),
+  ),
   vendorsOf("providers/preview-host", 'import "tar-stream"'),
   vendorsOf("providers/boxhost", 'import "zod"'),
   {
