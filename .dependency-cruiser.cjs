@@ -16,6 +16,8 @@ const VENDORS = {
   "providers/voice": ["zod"],
   "providers/places": ["zod", "fastest-levenshtein"],
   "providers/carrier": ["zod"],
+  "providers/registry": ["zod"],
+  "providers/telnyx": ["zod"],
   "providers/boxhost": ["zod"],
   "providers/preview-host": ["tar-stream"],
   "data-folder": ["zod"],

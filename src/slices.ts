@@ -17,6 +17,7 @@ import { assemble } from "./frame/slice.ts"
 import { leads } from "./leads/slice.ts"
 import { mcp } from "./mcp/slice.ts"
 import { moving } from "./moving/slice.ts"
+import { registration } from "./phone/registration/slice.ts"
 import { phone } from "./phone/slice.ts"
 import { places } from "./places/slice.ts"
 import { publishing } from "./publishing/slice.ts"
@@ -26,7 +27,8 @@ import { recordings } from "./recordings/slice.ts"
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
   own,
-  ...[access, phone, voice, recordings, email, domains, places, leads, credits, affiliate],
+  ...[access, phone, voice, recordings, registration],
+  ...[email, domains, places, leads, credits, affiliate],
   ...[company, code],
   ...[boxes, mcp, publishing, connection],
   ...[charging, billing, audit, moving],

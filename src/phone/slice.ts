@@ -1,14 +1,10 @@
 /** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
-import { sites } from "./providers/sites.ts"
 import { examineCarrier } from "./providers/examine-carrier.ts"
-import { registry } from "./providers/registry.ts"
-import { registrationOperations } from "./operate/registration.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
 import { numberOperations } from "./operate/numbers.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
-import { REGISTRATION } from "../../domain/registration/aggregates.ts"
 import { messages } from "../../projections/phone/messages.ts"
 import { optIns } from "../../projections/phone/opt-ins.ts"
 import { numbers } from "../../projections/phone/numbers.ts"
@@ -28,28 +24,18 @@ import { setReplies } from "./reactions/set-replies.ts"
 import { textEffect } from "./reactions/text-effect.ts"
 import { readState } from "./read-state.ts"
 import { releaseNumber } from "./release-number.ts"
-import { checkPagesRoute } from "./registration/check-route.ts"
 import { searchNumbers } from "./search-numbers.ts"
 import { sendText } from "./send-text.ts"
 import { changeSettings, readSettings } from "./settings.ts"
 import { carrierSweep } from "./sweep-carrier.ts"
 import { telnyxSettings } from "./telnyx-settings.ts"
 import { reconciledText } from "./texts.ts"
-import { saveBusiness } from "./registration/save-business.ts"
-import { draftCampaign, readCampaign, saveCampaign } from "./registration/campaign-routes.ts"
-import { confirmRegistration } from "./registration/confirm.ts"
-import { eraseRegistration } from "./registration/erase-registration.ts"
-import { followPart } from "./registration/reactions/follow-part.ts"
-import { registerNumbers } from "./registration/reactions/register-numbers.ts"
-import { reconciledSubmission, submitPart } from "./registration/reactions/submit-part.ts"
-import { readRegistration } from "./registration/status.ts"
-import { submitBusiness, submitCampaign } from "./registration/submit.ts"
 import { telnyxWebhooks } from "./webhooks/telnyx.ts"
 
 /** Numbers, text messages and opt-outs. */
 export const phone: Slice = {
   name: "phone",
-  streams: { ofCompanies: [PHONE, RECIPIENT, REGISTRATION] },
+  streams: { ofCompanies: [PHONE, RECIPIENT] },
   groups: {
     phone: `Numbers, and texts: sending one, reading those of both directions, and who may not be texted.
 
@@ -70,39 +56,18 @@ charged.`,
     ...[readState, listTexts, sendText, readSettings, changeSettings],
     ...[optOutList, addOptOut, removeOptOut, optInList],
     ...[searchNumbers, buyNumber, releaseNumber, readDestinations, switchDestination],
-    ...[saveBusiness, checkPagesRoute, readCampaign, saveCampaign, draftCampaign],
-    ...[readRegistration, submitBusiness, submitCampaign, confirmRegistration],
   ],
   readModels: [messages, numbers, optIns, optOuts],
-  reactions: [
-    ...textEffect,
-    ...buyEffect,
-    releaseAtCarrier,
-    rent,
-    rentNotice,
-    setReplies,
-    ...submitPart,
-    followPart,
-    registerNumbers,
-  ],
-  reconciled: [reconciledText, reconciledNumber, reconciledSubmission],
-  erase: async (ports, companyId) => {
-    await eraseNumbers(ports, companyId)
-    await eraseRegistration(ports, companyId)
-  },
-  operations: [
-    ...carrierOperations,
-    ...messageOperations,
-    ...numberOperations,
-    ...registrationOperations,
-  ],
+  reactions: [...textEffect, ...buyEffect, releaseAtCarrier, rent, rentNotice, setReplies],
+  reconciled: [reconciledText, reconciledNumber],
+  erase: eraseNumbers,
+  operations: [...carrierOperations, ...messageOperations, ...numberOperations],
   topics: {
     ...{ carrier: "the carrier of texts", message: "text messages" },
     ...{ number: "phone numbers", destination: "countries that can be texted and called" },
-    registration: "the registration of companies' texting",
   },
   settings: [telnyxSettings],
-  providers: [carrier, registry, sites],
+  providers: [carrier],
   webhooks: telnyxWebhooks,
   daemons: [carrierSweep],
   examine: examineCarrier,

@@ -97,7 +97,7 @@ describe("a file of a recording", () => {
 
   it("that Telnyx does not delete is deleted later", async () => {
     const listed = { is: "done" as const, value: { data: [{ id: "rec" }] } }
-    const refused = { is: "refused" as const, status: 403, code: null }
+    const refused = { is: "refused" as const, status: 403, code: null, reasons: [] }
     const telnyx = {
       ask: async ({ method }: { method: string }) => (method === "GET" ? listed : refused),
     }

@@ -43,11 +43,14 @@ describe("asking Telnyx", () => {
     expect(heard).toEqual(["POST", target, "Bearer KEY1", '{"to":"+1"}'])
   })
 
-  it("answers a refusal with its code", async () => {
+  it("answers a refusal with its code, and why", async () => {
     says(400, errorOf("40300"))
-    expect(await ask()).toEqual({ is: "refused", status: 400, code: "40300" })
+    const refused = { is: "refused", status: 400, code: "40300" }
+    expect(await ask()).toEqual({ ...refused, reasons: ["No"] })
+    says(400, { errors: [{ code: 40300, title: "No", detail: "They texted STOP." }, null, {}] })
+    expect(await ask()).toEqual({ ...refused, reasons: ["They texted STOP."] })
     says(404, "nothing")
-    expect(await ask()).toEqual({ is: "refused", status: 404, code: null })
+    expect(await ask()).toEqual({ is: "refused", status: 404, code: null, reasons: [] })
   })
 
   it.each([429, 500, 503])("was not looked at where it says %i", async (status) => {
@@ -77,7 +80,7 @@ describe("asking Telnyx", () => {
 
   it("follows no redirect, and reads no answer without end", async () => {
     answer = (_request, response) => void response.writeHead(307, { location: "/else" }).end()
-    expect(await ask()).toEqual({ is: "refused", status: 307, code: null })
+    expect(await ask()).toEqual({ is: "refused", status: 307, code: null, reasons: [] })
     answer = (_request, response) => {
       const more = () => {
         if (!response.destroyed) response.write(" ".repeat(65_536), () => more())

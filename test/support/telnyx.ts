@@ -1,12 +1,14 @@
 /**
- * A stand-in of those parts of Telnyx's API v2 that the carrier of texts asks, as its documentation and the
- * types of its client show them. It answers on this machine only.
+ * A stand-in of those parts of Telnyx's API v2 that the carrier of texts and the registry ask, as its
+ * documentation and the types of its client show them. It answers on this machine only.
  */
 import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
+import type { TelnyxRegistryBooks } from "./telnyx-registry.ts"
+import { answerOfRegistry, emptyRegistryBooks } from "./telnyx-registry.ts"
 
 /** What it does next, once: refuse with a code, do nothing, or do it and say nothing. */
 export type TelnyxNext =
@@ -37,10 +39,13 @@ export interface TelnyxServer {
   readonly messages: KeptMessage[]
   readonly profiles: Json[]
   readonly replies: Json[]
+  readonly registry: TelnyxRegistryBooks
   /** Numbers that can be ordered. */
   readonly stock: Set<string>
   /** Null: as its documentation says. It stands for what changes something. */
   next: TelnyxNext | null
+  /** How the calls that are named are refused, each once: `PUT /10dlc/brand/1/revet`. */
+  readonly nextOf: Map<string, Extract<TelnyxNext, object>>
   /** Somebody texts one of its numbers; it tells nobody of it. */
   readonly textIn: (text: Pick<KeptMessage, "from" | "to" | "text" | "at">) => KeptMessage
   readonly close: () => Promise<void>
@@ -71,7 +76,13 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
   const state: State = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`,
     ...{ key: "KEY0123456789abcdef", heard: [], messages, profiles: [], replies: [], orders: [] },
-    ...{ owned: new Map<string, string>(), next: null, now },
+    ...{
+      owned: new Map<string, string>(),
+      next: null,
+      nextOf: new Map(),
+      now,
+      registry: emptyRegistryBooks(),
+    },
     stock: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
     textIn: (came) => {
       const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
@@ -96,13 +107,14 @@ async function serve(
   const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://telnyx.test")
   const path = pathname.replace(/^\/v2/, "")
   const body = (raw === "" ? {} : JSON.parse(raw)) as Json
-  state.heard.push({ call: `${request.method} ${path}`, body, query })
-  const isAct = request.method === "POST" && (path === "/messages" || path === "/number_orders")
-  const { next } = state
-  if (isAct) state.next = null
+  const call = `${request.method} ${path}`
+  state.heard.push({ call, body, query })
+  const isAct = isOneThatActs(request.method ?? "", path)
+  const next = state.nextOf.get(call) ?? state.next
+  if (isAct && !state.nextOf.delete(call)) state.next = null
   const answer = () =>
     request.headers.authorization === `Bearer ${state.key}`
-      ? answerTo(state, `${request.method} ${path}`, body, query, isAct ? next : null)
+      ? answerTo(state, call, body, query, isAct ? next : null)
       : refused(401, "10009")
   if (isAct && next === "unavailable") return send(response, refused(503, "10007"))
   if (isAct && next !== null && typeof next === "object") {
@@ -113,9 +125,15 @@ async function serve(
   send(response, done)
 }
 
+/** What a test can have refused, or done without a word. */
+function isOneThatActs(method: string, path: string): boolean {
+  if (path.startsWith("/10dlc") || path.startsWith("/messaging_tollfree")) return method !== "GET"
+  return method === "POST" && (path === "/messages" || path === "/number_orders")
+}
+
 function send(response: ServerResponse, { status, body }: Answer): void {
   response.writeHead(status, { "content-type": "application/json" })
-  response.end(JSON.stringify(body))
+  response.end(body === null ? undefined : JSON.stringify(body))
 }
 
 function answerTo(
@@ -125,6 +143,8 @@ function answerTo(
   query: URLSearchParams,
   next: TelnyxNext | null,
 ): Answer {
+  const registered = answerOfRegistry(state.registry, call, body, query)
+  if (registered !== null) return registered
   const id = call.split("/")[2] ?? ""
   if (call === "POST /messages") return found(takeMessage(state, body))
   if (call.startsWith("GET /messages/")) {

@@ -72,7 +72,7 @@ export const CASES: readonly Case[] = [
   },
   {
     rule: "adapter-vendor",
-    wrong: { "adapters/providers/telnyx/a.ts": 'import "fastify"' },
+    wrong: { "adapters/providers/simulators/a.ts": 'import "fastify"' },
     right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
   },
   vendorsOf("eventstore", 'import "@eventstore/db-client"'),
@@ -84,9 +84,9 @@ export const CASES: readonly Case[] = [
   vendorsOf("providers/dns", 'import "dns-packet"\nimport "tldts"'),
   vendorsOf("providers/mailer", 'import "nodemailer"'),
   vendorsOf("providers/addresses", 'import "ipaddr.js"'),
-  vendorsOf("providers/voice", 'import "zod"'),
-  vendorsOf("providers/places", 'import "zod"'),
-  vendorsOf("providers/carrier", 'import "zod"'),
+  ...["voice", "places", "carrier", "registry", "telnyx"].map((folder) =>
+    vendorsOf(`providers/${folder}`, 'import "zod"'),
+  ),
   vendorsOf("providers/preview-host", 'import "tar-stream"'),
   vendorsOf("providers/boxhost", 'import "zod"'),
   {

@@ -1,26 +1,25 @@
-/** What Telnyx calls back, read: the signature over the bytes first, and nothing of a body before it. */
-import { jsonIn } from "../ask-json.ts"
-import type { openTelnyxSignatures } from "../telnyx/signature.ts"
+/** What Telnyx calls back about texts and orders, read. */
+import type { openTelnyxReader } from "../telnyx/signed.ts"
+import { TelnyxEvent } from "../telnyx/signed.ts"
 import type { Carrier, CarrierEvent } from "./port.ts"
 import type { Addressing } from "./telnyx-addresses.ts"
 import { placeOf, urlOfText } from "./telnyx-addresses.ts"
-import { Event, Message, Order } from "./telnyx-shapes.ts"
+import { Message, Order } from "./telnyx-shapes.ts"
 import { cameOf } from "./telnyx-texts.ts"
 import { knowledgeOf } from "./telnyx-words.ts"
 
 /** The reading of what is called back. Whatever is signed and says nothing to us is no event. */
 export function telnyxEvents(
-  signedAtOf: ReturnType<typeof openTelnyxSignatures>,
+  signedIn: ReturnType<typeof openTelnyxReader>,
   addressing: Addressing,
 ): Pick<Carrier, "read"> {
   return {
-    read: ({ target, header, raw }, now) => {
-      const signature = header("telnyx-signature-ed25519")
-      const timestamp = header("telnyx-timestamp")
-      const signedAt = signedAtOf({ signature, timestamp, raw }, now)
-      const place = placeOf(addressing, target)
-      if (signedAt === null || place === null) return "forged"
-      const told = Event.safeParse(jsonIn(Buffer.from(raw).toString()))
+    read: (call, now) => {
+      const signed = signedIn(call, now)
+      const place = placeOf(addressing, call.target)
+      if (signed === null || place === null) return "forged"
+      const { signedAt, said } = signed
+      const told = TelnyxEvent.safeParse(said)
       if (!told.success) return { signedAt, events: [] }
       const { id, event_type: type, payload } = told.data.data
       const event =

@@ -1,10 +1,11 @@
 /** Numbers by Telnyx: an order carries our id of it, by which it is asked about. */
 import { z } from "zod"
+import { notDone } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import type { Carrier, NumberOrder, OfferedNumber, OrderAnswer, WantedNumber } from "./port.ts"
 import type { Profiles } from "./telnyx-profiles.ts"
 import { Messaging, Offered, Order, Owned, dataOf } from "./telnyx-shapes.ts"
-import { isOfAccount, notDone } from "./telnyx-words.ts"
+import { isNoAnswer } from "./telnyx-words.ts"
 
 /** A form with gaps is matched here: so many are looked at for it. */
 const LOOKED_AT = 250
@@ -112,7 +113,7 @@ async function buy(ports: NumbersPorts, order: NumberOrder): Promise<OrderAnswer
     },
   })
   if (ordered.is === "refused") {
-    if (isOfAccount(ordered)) throw notDone("an order", ordered)
+    if (isNoAnswer(ordered)) throw notDone("an order", ordered)
     return { answer: "taken" }
   }
   return orderAnswer(telnyx, dataOf(Order, ordered.value).status ?? null, number)

@@ -6,10 +6,10 @@ import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { LRU } from "../../sealing/lru.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import { notDone } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import type { CarrierReplies } from "./port.ts"
 import { AutoResponse, Profile, dataOf } from "./telnyx-shapes.ts"
-import { notDone } from "./telnyx-words.ts"
 
 const REMEMBERED = 10_000
 /** Where the company's own replies are said; elsewhere Telnyx says its own. */

@@ -1,6 +1,6 @@
 /** The parts of Telnyx's answers and events that are read; whatever else stands in them is passed over. */
 import { z } from "zod"
-import { ProviderSilent } from "../outside.ts"
+import { readAs } from "../telnyx/answers.ts"
 
 const text = z.string().nullish()
 const Party = z.object({ phone_number: text, status: text })
@@ -25,11 +25,6 @@ export const Message = z.object({
 
 /** A message as Telnyx tells it. */
 export type Message = z.infer<typeof Message>
-
-/** What stands around an event. */
-export const Event = z.object({
-  data: z.object({ id: z.string().min(1), event_type: z.string(), payload: z.unknown() }),
-})
 
 /** A row of the detail records of messages. */
 export const DetailRecord = z.object({
@@ -71,7 +66,5 @@ export const Messaging = z.object({
  * @throws ProviderSilent where it has another form: whoever cannot read an answer has none
  */
 export function dataOf<T>(schema: z.ZodType<T>, value: unknown): T {
-  const read = z.object({ data: schema }).safeParse(value)
-  if (!read.success) throw new ProviderSilent("Telnyx answered what nobody can read")
-  return read.data.data
+  return readAs(z.object({ data: schema }), value).data
 }

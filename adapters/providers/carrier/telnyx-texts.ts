@@ -2,6 +2,7 @@
 import { z } from "zod"
 import { encodingOf, segmentsOf } from "../../../domain/phone/segments.ts"
 import { ProviderSilent } from "../outside.ts"
+import { notDone } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import type {
   AskedText,
@@ -16,7 +17,7 @@ import type { Addressing } from "./telnyx-addresses.ts"
 import { pathOfText, urlOfText } from "./telnyx-addresses.ts"
 import type { Profiles } from "./telnyx-profiles.ts"
 import { DetailRecord, Message, dataOf } from "./telnyx-shapes.ts"
-import { isOfAccount, knowledgeOf, notDone, wordOf } from "./telnyx-words.ts"
+import { isNoAnswer, knowledgeOf, wordOf } from "./telnyx-words.ts"
 
 const PAGE = 50
 /** Their clock and ours: a record is looked for from so long before a text was queued. */
@@ -59,7 +60,7 @@ async function send(ports: TextsPorts, text: OutgoingText): Promise<CarrierAnswe
     },
   })
   if (sent.is === "refused") {
-    if (isOfAccount(sent)) throw notDone("a text", sent)
+    if (isNoAnswer(sent)) throw notDone("a text", sent)
     // It may be the profile that is gone: the next text looks.
     if (sent.status === 404) profiles.forget(companyId)
     return { answer: "rejected", errorCode: wordOf(sent.code) }

@@ -1,6 +1,6 @@
 /** What Telnyx says, in our words. */
-import type { TelnyxAnswer } from "../telnyx/client.ts"
-import { ProviderUnavailable } from "../outside.ts"
+import type { Refused } from "../telnyx/answers.ts"
+import { isOfAccount } from "../telnyx/answers.ts"
 import type { CarrierKnowledge } from "./port.ts"
 
 const WORDS: ReadonlyMap<string, string> = new Map(
@@ -17,30 +17,15 @@ const WORDS: ReadonlyMap<string, string> = new Map(
   }).flatMap(([word, codes]) => codes.split(" ").map((code) => [code, word] as const)),
 )
 
-/** Whoever hears these has no account that may do this just now: it is no answer about a thing. */
-const OF_THE_ACCOUNT: ReadonlySet<number> = new Set([401, 402, 403])
-
-type Refused = Extract<TelnyxAnswer, { readonly is: "refused" }>
-
 /** A word of ours for an error code; where there is none, the code with whose it is. */
 export function wordOf(code: string | null): string {
   if (code === null) return "unknown"
   return WORDS.get(code) ?? `carrier_${code}`
 }
 
-/**
- * Whether a refusal says nothing of what was asked: the key, the funds or the address are wrong, which an
- * operator can mend. A code that is known is always about the thing.
- */
-export function isOfAccount({ status, code }: Refused): boolean {
-  if (code !== null && WORDS.has(code)) return false
-  return OF_THE_ACCOUNT.has(status) || status < 400
-}
-
-/** What is thrown where a refusal is no answer: nothing was done. */
-export function notDone(what: string, { status, code }: Refused): ProviderUnavailable {
-  const named = code === null ? "" : ` with ${code}`
-  return new ProviderUnavailable(`Telnyx answered ${status}${named} to ${what}`)
+/** Whether a refusal says nothing of a text or an order: a code that is known is always about the thing. */
+export function isNoAnswer(refused: Refused): boolean {
+  return isOfAccount(refused) && (refused.code === null || !WORDS.has(refused.code))
 }
 
 /** A status of a text, whatever told it, with the code of its error. */

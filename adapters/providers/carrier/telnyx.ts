@@ -4,7 +4,7 @@
  * keywords by itself, and refuses texts to whoever stopped.
  */
 import { openTelnyx } from "../telnyx/client.ts"
-import { openTelnyxSignatures } from "../telnyx/signature.ts"
+import { openTelnyxReader } from "../telnyx/signed.ts"
 import type { Carrier } from "./port.ts"
 import type { Addressing } from "./telnyx-addresses.ts"
 import { TEXTS_PATH } from "./telnyx-addresses.ts"
@@ -36,7 +36,7 @@ export function openTelnyxCarrier(settings: TelnyxCarrierSettings): Carrier {
     unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS,
     ...telnyxTexts({ telnyx, profiles, addressing, warn }),
     ...telnyxNumbers({ telnyx, profiles, connectionId }),
-    ...telnyxEvents(openTelnyxSignatures(publicKey), addressing),
+    ...telnyxEvents(openTelnyxReader(publicKey), addressing),
     setReplies: (replies) => profiles.setReplies(replies),
     forgetCompany: (companyId) => profiles.remove(companyId),
   }

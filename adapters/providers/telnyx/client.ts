@@ -7,6 +7,8 @@ import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
 
 const WITHIN_MS = 8_000
 const MOST_BYTES = 4_000_000
+const MOST_REASONS = 10
+const LONGEST_REASON = 500
 /** Faults of a connection that was never made. */
 const NEVER_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])
 /** Said of a call that was not looked at: too many of them, or a queue that is full. */
@@ -43,6 +45,8 @@ export type TelnyxAnswer =
       readonly status: number
       /** The first of its error codes, such as `40300`; null where it named none. */
       readonly code: string | null
+      /** Why, in its words; none where it said none. */
+      readonly reasons: readonly string[]
     }
 
 /** Asks Telnyx, once. */
@@ -100,15 +104,28 @@ async function answered(address: string, key: string, call: TelnyxCall): Promise
   if (code !== null && NOT_LOOKED_AT.has(code)) {
     throw new ProviderUnavailable(`Telnyx answered ${status} with ${code}`)
   }
-  return { is: "refused", status, code }
+  return { is: "refused", status, code, reasons: reasonsIn(value) }
+}
+
+/** The errors of an answer. */
+function errorsIn(value: unknown): readonly { readonly [name: string]: unknown }[] {
+  const errors = (value as { readonly errors?: unknown } | null | undefined)?.errors
+  if (!Array.isArray(errors)) return []
+  return errors.filter((one) => typeof one === "object" && one !== null)
 }
 
 /** The first error code of an answer; it is a text of digits, or a number. */
 function codeIn(value: unknown): string | null {
-  const errors = (value as { readonly errors?: unknown } | null | undefined)?.errors
-  const first: unknown = Array.isArray(errors) ? errors[0] : undefined
-  const code = (first as { readonly code?: unknown } | null | undefined)?.code
+  const code = errorsIn(value)[0]?.["code"]
   return typeof code === "string" || typeof code === "number" ? String(code) : null
+}
+
+/** What an answer says of its errors, each as long as a sentence may be. */
+function reasonsIn(value: unknown): readonly string[] {
+  return errorsIn(value)
+    .flatMap(({ detail, title }) => [detail, title].find((one) => typeof one === "string") ?? [])
+    .map((reason) => String(reason).slice(0, LONGEST_REASON))
+    .slice(0, MOST_REASONS)
 }
 
 /** The text of an answer, as long as it may be. */

@@ -3,11 +3,10 @@
  * everything that becomes of one is said by webhooks. It does not say again when a leg was opened.
  */
 import { z } from "zod"
-import { jsonIn } from "../ask-json.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
-import type { TelnyxAnswer } from "../telnyx/client.ts"
+import type { Refused } from "../telnyx/answers.ts"
 import { openTelnyx } from "../telnyx/client.ts"
-import { openTelnyxSignatures } from "../telnyx/signature.ts"
+import { openTelnyxReader } from "../telnyx/signed.ts"
 import type { CallsBack, Voice, VoiceAnswer } from "./port.ts"
 import { telnyxAudio } from "./telnyx-audio.ts"
 import { callOf, callPath } from "./telnyx-commands.ts"
@@ -42,7 +41,7 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): Voice & CallsBac
   const { key, publicKey, url, connectionId, warn } = settings
   const telnyx = openTelnyx({ key, url })
   const { audio, forget } = telnyxAudio(telnyx, url.startsWith("http://127.0.0.1"))
-  const signedAtOf = openTelnyxSignatures(publicKey)
+  const signedIn = openTelnyxReader(publicKey)
   return {
     audio,
     forgetAudio: forget,
@@ -71,12 +70,11 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): Voice & CallsBac
       const endedAt = !isAlive && endTime ? Date.parse(endTime) : null
       return { isAlive: endedAt === null, answeredAt: null, endedAt }
     },
-    read: ({ header, raw }, now) => {
-      const signature = header("telnyx-signature-ed25519")
-      const signedAt = signedAtOf({ signature, timestamp: header("telnyx-timestamp"), raw }, now)
-      if (signedAt === null) return null
-      const told = eventIn(jsonIn(Buffer.from(raw).toString()))
-      return { signedAt, events: told === null ? [] : [told] }
+    read: (call, now) => {
+      const signed = signedIn(call, now)
+      if (signed === null) return null
+      const told = eventIn(signed.said)
+      return { signedAt: signed.signedAt, events: told === null ? [] : [told] }
     },
     turnAway: async (ref) => {
       const body = { cause: "CALL_REJECTED", command_id: `nobody:${ref}`.slice(0, 255) }
@@ -84,8 +82,6 @@ export function openTelnyxVoice(settings: TelnyxVoiceSettings): Voice & CallsBac
     },
   }
 }
-
-type Refused = Extract<TelnyxAnswer, { readonly is: "refused" }>
 
 const isEnded = ({ status, code }: Refused) => status === 404 || ENDED.has(code)
 

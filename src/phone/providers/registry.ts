@@ -5,7 +5,9 @@
 import { openBuiltInRegistry } from "../../../adapters/providers/registry/built-in.ts"
 import type { Registry } from "../../../adapters/providers/registry/port.ts"
 import { REGISTRATION } from "../../../adapters/providers/registry/simulator.ts"
-import type { Provider } from "../../frame/provider.ts"
+import type { Ports } from "../../frame/ports.ts"
+import type { Outside, Provider } from "../../frame/provider.ts"
+import { telnyxSettings } from "../telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -19,7 +21,28 @@ export const registry: Provider = {
   name: "registry",
   chosenBy: (given) => (given["TELNYX_KEY"] === undefined ? null : "TELNYX_KEY"),
   simulator: REGISTRATION,
-  open: async (outside) => ({
-    registry: outside.failing(openBuiltInRegistry(outside), "submit"),
-  }),
+  open: async (outside, ports) => {
+    const chosen = await besideReal(outside, ports, openBuiltInRegistry(outside))
+    return { registry: outside.failing(chosen, "submit") }
+  },
+}
+
+/** The built-in registry alone, or with Telnyx, which is loaded where it is chosen. */
+async function besideReal(
+  outside: Outside,
+  ports: () => Ports,
+  builtIn: Registry,
+): Promise<Registry> {
+  const read = outside.settings(telnyxSettings)
+  const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
+  if (key === undefined || publicKey === undefined) return builtIn
+  const [{ openTelnyxRegistry }, { byMode }] = await Promise.all([
+    import("../../../adapters/providers/registry/telnyx.ts"),
+    import("../../../adapters/providers/registry/by-mode.ts"),
+  ])
+  const real = openTelnyxRegistry({
+    ...{ key, publicKey, url, baseUrl: () => ports().baseUrl() },
+    tag: (text) => outside.sealing.installationTag(text),
+  })
+  return byMode(builtIn, real)
 }

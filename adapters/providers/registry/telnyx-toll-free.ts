@@ -1,0 +1,94 @@
+/** Verifying a toll-free number: it is in no campaign, and says the same of itself. */
+import { z } from "zod"
+import { notDone, readAs } from "../telnyx/answers.ts"
+import type { Telnyx } from "../telnyx/client.ts"
+import type { NumberRegistration, Review } from "./port.ts"
+import { urlOfNumbers } from "./telnyx-addresses.ts"
+import type { RegistryPorts } from "./telnyx-brands.ts"
+import { entityTypeOf } from "./telnyx-brands.ts"
+import { notTaken, verificationReview } from "./telnyx-reviews.ts"
+import { Verification } from "./telnyx-shapes.ts"
+import { stateName } from "./us-states.ts"
+
+const PATH = "/messaging_tollfree/verification/requests"
+const PAGE = 50
+const Page = z.object({ records: z.array(Verification).nullish() })
+/** The volumes that can be said, of all texts of a month. */
+const VOLUMES = [
+  ...["10", "100", "1,000", "10,000", "100,000", "250,000", "500,000", "750,000"],
+  ...["1,000,000", "5,000,000"],
+] as const
+/** A campaign says how often it texts a person; a number is thought to text so many people. */
+const PEOPLE = 1_000
+
+/** Has a number verified, unless it was: then how that stands. */
+export async function verifyTollFree(
+  ports: RegistryPorts,
+  registration: NumberRegistration,
+): Promise<Review> {
+  const known = await find(ports.telnyx, registration.number)
+  if (known !== null) return verificationReview(known)
+  const body = bodyOf(ports, registration)
+  const made = await ports.telnyx.ask({ method: "POST", path: PATH, body })
+  if (made.is === "done") return verificationReview(readAs(Verification, made.value))
+  const { reasons } = notTaken("the number", made)
+  return { answer: "rejected", reasons }
+}
+
+/** The newest request for a number. */
+async function find(telnyx: Telnyx, number: string): Promise<Verification | null> {
+  const query = { phone_number: number, page: "1", page_size: String(PAGE) }
+  const listed = await telnyx.ask({ method: "GET", path: PATH, query })
+  if (listed.is === "refused") {
+    if (listed.status === 404) return null
+    throw notDone("a look at the verifications", listed)
+  }
+  const ours = (readAs(Page, listed.value).records ?? []).filter(({ phoneNumbers }) =>
+    phoneNumbers?.some(({ phoneNumber }) => phoneNumber === number),
+  )
+  const at = ({ createdAt }: Verification) => Date.parse(createdAt ?? "") || 0
+  return ours.toSorted((a, b) => at(b) - at(a))[0] ?? null
+}
+
+function volumeOf(mostMonthly: number): string {
+  const wanted = mostMonthly * PEOPLE
+  const enough = VOLUMES.find((volume) => Number(volume.replaceAll(",", "")) >= wanted)
+  return enough ?? "10,000,000+"
+}
+
+function bodyOf({ addressing }: RegistryPorts, registration: NumberRegistration): object {
+  const { business, campaign, number, companyId } = registration
+  const { legalName, brandName, country, region, ein, street2 } = business
+  return {
+    ...{ businessName: legalName, doingBusinessAs: brandName, entityType: entityTypeOf(business) },
+    corporateWebsite: business.website ?? campaign.optInUrl,
+    businessAddr1: business.street,
+    ...(street2 === null ? {} : { businessAddr2: street2 }),
+    ...{ businessCity: business.city, businessZip: business.postalCode },
+    businessState: country === "US" ? stateName(region) : region,
+    businessContactFirstName: business.repFirstName,
+    businessContactLastName: business.repLastName,
+    businessContactEmail: business.repEmail,
+    businessContactPhone: business.repPhone,
+    // One person has no such number of a business; then it says so when it is missed.
+    ...(ein === null
+      ? {}
+      : {
+          ...{ businessRegistrationNumber: ein, businessRegistrationType: "EIN" },
+          businessRegistrationCountry: country,
+        }),
+    phoneNumbers: [{ phoneNumber: number }],
+    messageVolume: volumeOf(campaign.mostMonthly),
+    useCase: campaign.offers ? "Mixed" : "Business Updates",
+    useCaseSummary: campaign.description,
+    productionMessageContent: campaign.samples[0] ?? "",
+    optInWorkflow: campaign.messageFlow,
+    optInWorkflowImageURLs: [{ url: campaign.optInUrl }],
+    additionalInformation: `${campaign.helpMessage} ${campaign.optOutMessage}`,
+    optInConfirmationResponse: campaign.optInMessage,
+    helpMessageResponse: campaign.helpMessage,
+    ...{ optInKeywords: "START,UNSTOP", ageGatedContent: false },
+    ...{ privacyPolicyURL: campaign.privacyUrl, termsAndConditionURL: campaign.termsUrl },
+    webhookUrl: urlOfNumbers(addressing, companyId),
+  }
+}

@@ -1,0 +1,155 @@
+/** The registries keep their contract, and Telnyx's whatever is answered. */
+import { afterEach, describe, expect, it } from "vitest"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { openBuiltInRegistry } from "../../adapters/providers/registry/built-in.ts"
+import { byMode } from "../../adapters/providers/registry/by-mode.ts"
+import type { RegistryOfTelnyx } from "../support/registrations.ts"
+import {
+  OF_ONE,
+  askedOf,
+  newBusiness,
+  newCampaign,
+  newRegistration,
+  openRegistryOfTelnyx,
+  refIn,
+} from "../support/registrations.ts"
+import { simulatorsOfTests } from "../voice/simulators-of-tests.ts"
+import type { RegistryUnderTest } from "./registry-contract.ts"
+import { registryContract } from "./registry-contract.ts"
+
+const opened: RegistryOfTelnyx[] = []
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map(({ server }) => server.close()))
+})
+
+async function builtIn(): Promise<RegistryUnderTest> {
+  const { memory, simulators } = simulatorsOfTests()
+  const pacer = { elapsedMs: () => 0, pause: async () => undefined }
+  const set = (outcome: "unavailable" | "silent" | "approve") =>
+    simulators.set({ name: "registration", outcome, times: 1 })
+  return {
+    registry: openBuiltInRegistry({ memory, simulators, pacer }),
+    ...{ next: set, approve: () => set("approve"), codeFor: () => "123456" },
+  }
+}
+
+async function telnyx(): Promise<RegistryUnderTest & RegistryOfTelnyx> {
+  const one = await openRegistryOfTelnyx()
+  opened.push(one)
+  const { brands, campaigns, assignments, codes } = one.server.registry
+  return {
+    ...one,
+    next: (outcome) => {
+      one.server.next = outcome
+    },
+    approve: async () => {
+      for (const brand of brands) {
+        const isOfOne = brand["entityType"] === "SOLE_PROPRIETOR"
+        Object.assign(brand, { status: "OK" }, isOfOne ? {} : { identityStatus: "VERIFIED" })
+        const ref = String(brand["brandId"])
+        // Whoever looks has the code texted.
+        if (isOfOne) await one.registry.ask(askedOf(newBusiness({ business: OF_ONE }), ref))
+      }
+      for (const campaign of campaigns) campaign["campaignStatus"] = "MNO_PROVISIONED"
+      for (const number of assignments) number["assignmentStatus"] = "ASSIGNED"
+    },
+    codeFor: (ref) => codes.get(ref)?.pin ?? "",
+  }
+}
+
+registryContract("the built-in registry", builtIn)
+registryContract("Telnyx", telnyx)
+registryContract("Telnyx, with the built-in registry for test mode", async () => {
+  const [{ registry: tests }, real] = await Promise.all([builtIn(), telnyx()])
+  return { ...real, registry: byMode(tests, real.registry) }
+})
+
+describe("Telnyx, where it does not answer as it should", () => {
+  it("is sent nothing twice where its answer is lost: it is asked", async () => {
+    const { registry, server, sent } = await telnyx()
+    const business = newBusiness()
+    server.next = "silent"
+    await expect(registry.submit(business)).rejects.toThrow(ProviderSilent)
+    const ref = refIn(await registry.ask(askedOf(business)))
+    expect(server.registry.brands).toMatchObject([{ brandId: ref }])
+    const campaign = newCampaign(ref)
+    server.next = "silent"
+    await expect(registry.submit(campaign)).rejects.toThrow(ProviderSilent)
+    expect(await registry.ask(askedOf(campaign))).toMatchObject({ answer: "taken" })
+    expect(sent("POST /10dlc/brand")).toHaveLength(1)
+    expect(sent("POST /10dlc/campaignBuilder")).toHaveLength(1)
+  })
+
+  it.each([
+    [429, ProviderUnavailable],
+    [503, ProviderUnavailable],
+    [500, ProviderUnavailable],
+    [502, ProviderSilent],
+    [504, ProviderSilent],
+    [307, ProviderUnavailable],
+    [401, ProviderUnavailable],
+    [402, ProviderUnavailable],
+    [403, ProviderUnavailable],
+  ])("throws what %i comes to, for a business, a campaign and a number", async (status, fault) => {
+    const { registry, server } = await telnyx()
+    const refuse = () => {
+      server.next = { status, code: "10007" }
+    }
+    const ref = refIn(await registry.submit(newBusiness()))
+    const campaignRef = refIn(await registry.submit(newCampaign(ref)))
+    refuse()
+    await expect(registry.submit(newBusiness())).rejects.toThrow(fault)
+    refuse()
+    await expect(registry.submit(newCampaign(ref))).rejects.toThrow(fault)
+    refuse()
+    await expect(registry.register(newRegistration(campaignRef))).rejects.toThrow(fault)
+    refuse()
+    const tollFree = newRegistration(campaignRef, { kind: "toll_free" })
+    await expect(registry.register(tollFree)).rejects.toThrow(fault)
+    refuse()
+    const ended = { companyId: "co_1", isTest: false, ref: campaignRef } as const
+    await expect(registry.end(ended)).rejects.toThrow(fault)
+    refuse()
+    await expect(registry.giveCode(ref, "123456")).rejects.toThrow(fault)
+  })
+
+  it.each([400, 404, 409, 422])(
+    "takes nothing where it answers %i, and says why",
+    async (status) => {
+      const { registry, server } = await telnyx()
+      const ref = refIn(await registry.submit(newBusiness()))
+      const campaignRef = refIn(await registry.submit(newCampaign(ref)))
+      const reasons = ["By the stand-in."]
+      const refuse = () => {
+        server.next = { status, code: "10015" }
+      }
+      refuse()
+      expect(await registry.submit(newBusiness())).toEqual({ answer: "not_taken", reasons })
+      refuse()
+      expect(await registry.submit(newCampaign(ref))).toEqual({ answer: "not_taken", reasons })
+      refuse()
+      const rejected = { answer: "rejected", reasons }
+      expect(await registry.register(newRegistration(campaignRef))).toEqual(rejected)
+    },
+  )
+})
+
+describe("test mode, where Telnyx is the registry", () => {
+  it("is the built-in registry's, and so is whatever that has a name for", async () => {
+    const [{ registry: tests }, { registry: real, server }] = await Promise.all([
+      ...([builtIn(), telnyx()] as const),
+    ])
+    const joined = byMode(tests, real)
+    const business = newBusiness({ isTest: true })
+    const ref = `builtin-${business.submissionId}`
+    expect(await joined.submit(business)).toMatchObject({ answer: "taken", ref })
+    expect(await joined.ask(askedOf(business))).toMatchObject({ ref })
+    expect(await joined.ask({ ...askedOf(business, ref), isTest: false })).toMatchObject({ ref })
+    expect(await joined.giveCode(ref, "123456")).toBe(true)
+    const registration = newRegistration(ref, { isTest: true })
+    expect(await joined.register(registration)).toMatchObject({ answer: "approved" })
+    await joined.end({ companyId: "co_1", isTest: false, ref })
+    expect(server.heard).toEqual([])
+    expect(joined).toMatchObject({ isBuiltIn: false, isRepeatable: false })
+  })
+})

@@ -1,0 +1,174 @@
+/** What Telnyx says of campaigns and of numbers, in our words, and what it is told. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { RegistryOfTelnyx } from "../support/registrations.ts"
+import {
+  CAMPAIGN,
+  askedOf,
+  newBusiness,
+  newCampaign,
+  newRegistration,
+  openRegistryOfTelnyx,
+  refIn,
+} from "../support/registrations.ts"
+
+let by: RegistryOfTelnyx
+beforeAll(async () => {
+  by = await openRegistryOfTelnyx()
+})
+afterAll(() => by.server.close())
+beforeEach(() => {
+  by.server.heard.length = 0
+})
+
+const SENTENCE = [expect.stringMatching(/^[A-Z].*\.$/)]
+const submitted = async () => refIn(await by.registry.submit(newBusiness()))
+const campaignOf = async () => refIn(await by.registry.submit(newCampaign(await submitted())))
+
+describe("a campaign", () => {
+  it.each([
+    ["TCR_PENDING", "waiting"],
+    ["TCR_ACCEPTED", "waiting"],
+    ["TELNYX_ACCEPTED", "waiting"],
+    ["MNO_PENDING", "waiting"],
+    ["MNO_ACCEPTED", "waiting"],
+    ["MNO_PROVISIONED", "approved"],
+    ["TCR_FAILED", "rejected"],
+    ["TELNYX_FAILED", "rejected"],
+    ["MNO_REJECTED", "rejected"],
+    ["TCR_SUSPENDED", "action_needed"],
+    ["DORMANT", "action_needed"],
+    ["TCR_EXPIRED", "action_needed"],
+    ["MNO_PROVISIONING_FAILED", "action_needed"],
+    ["whatever comes", "waiting"],
+  ])("that is %s is %s", async (campaignStatus, answer) => {
+    const ref = await campaignOf()
+    by.newest("campaigns")["campaignStatus"] = campaignStatus
+    const hasReasons = answer === "rejected" || answer === "action_needed"
+    expect(await by.registry.ask(askedOf(newCampaign(""), ref))).toMatchObject({
+      review: { answer, ...(hasReasons ? { reasons: SENTENCE } : {}) },
+    })
+  })
+
+  it("is over once it has expired, whatever its reviewers said", async () => {
+    const ref = await campaignOf()
+    Object.assign(by.newest("campaigns"), { campaignStatus: "MNO_PROVISIONED", status: "EXPIRED" })
+    expect(await by.registry.ask(askedOf(newCampaign(""), ref))).toMatchObject({
+      review: { answer: "action_needed", reasons: [expect.stringMatching(/expired/)] },
+    })
+  })
+
+  it.each([
+    ["low_volume", false, "LOW_VOLUME", ["ACCOUNT_NOTIFICATION", "CUSTOMER_CARE"]],
+    ["low_volume", true, "LOW_VOLUME", ["ACCOUNT_NOTIFICATION", "MARKETING"]],
+    ["standard", false, "ACCOUNT_NOTIFICATION", undefined],
+    ["standard", true, "MIXED", ["ACCOUNT_NOTIFICATION", "MARKETING"]],
+    ["sole_proprietor", false, "SOLE_PROPRIETOR", undefined],
+  ] as const)("of %s with offers %s is for %s", async (brandType, offers, usecase, subUsecases) => {
+    const ref = await submitted()
+    const campaign = newCampaign(ref, { brandType, campaign: { ...CAMPAIGN, offers } })
+    await by.registry.submit(campaign)
+    const [sent] = by.sent("POST /10dlc/campaignBuilder")
+    expect(sent).toMatchObject({
+      ...{ usecase, brandId: ref, referenceId: campaign.submissionId },
+      ...{ sample1: CAMPAIGN.samples[0], sample2: CAMPAIGN.samples[1] },
+      ...{
+        embeddedLink: true,
+        embeddedLinkSample: "https://acme.example/x",
+        embeddedPhone: false,
+      },
+      ...{ subscriberOptin: true, subscriberOptout: true, subscriberHelp: true },
+      ...{ optoutKeywords: expect.stringMatching(/^STOP,/), termsAndConditions: true },
+      ...{ privacyPolicyLink: CAMPAIGN.privacyUrl, termsAndConditionsLink: CAMPAIGN.termsUrl },
+    })
+    expect(sent?.["subUsecases"]).toEqual(subUsecases)
+    expect(sent).not.toHaveProperty("sample3")
+  })
+
+  it("is put right where it was suspended, and looked at again where it was refused", async () => {
+    const ref = await campaignOf()
+    const correction = () => {
+      by.server.heard.length = 0
+      return newCampaign(String(by.newest("campaigns")["brandId"]), { corrects: ref })
+    }
+    by.newest("campaigns")["campaignStatus"] = "TCR_SUSPENDED"
+    const first = correction()
+    expect(await by.registry.submit(first)).toMatchObject({
+      ref,
+      review: { answer: "action_needed" },
+    })
+    expect(await by.registry.ask(askedOf(first))).toMatchObject({ answer: "taken", ref })
+    by.newest("campaigns")["campaignStatus"] = "MNO_REJECTED"
+    const second = correction()
+    expect(await by.registry.submit(second)).toMatchObject({ ref, review: { answer: "waiting" } })
+    expect(by.sent(`POST /10dlc/campaign/${ref}/appeal`)).toEqual([
+      { appeal_reason: expect.stringContaining(CAMPAIGN.messageFlow) },
+    ])
+    by.newest("campaigns")["campaignStatus"] = "TCR_EXPIRED"
+    const third = await by.registry.submit(correction())
+    expect(refIn(third)).not.toBe(ref)
+  })
+})
+
+describe("a number", () => {
+  it.each([
+    ["PENDING_ASSIGNMENT", "waiting"],
+    ["ASSIGNED", "approved"],
+    ["FAILED_ASSIGNMENT", "rejected"],
+    ["PENDING_UNASSIGNMENT", "waiting"],
+    ["FAILED_UNASSIGNMENT", "waiting"],
+  ])("that is %s is %s, and is put into its campaign once", async (assignmentStatus, answer) => {
+    const registration = newRegistration(await campaignOf())
+    await by.registry.register(registration)
+    by.newest("assignments")["assignmentStatus"] = assignmentStatus
+    expect(await by.registry.register(registration)).toMatchObject({ answer })
+    expect(by.sent("POST /10dlc/phone_number_campaigns")).toEqual([
+      { phoneNumber: registration.number, campaignId: registration.campaignRef },
+    ])
+  })
+
+  it("moves to another campaign", async () => {
+    const registration = newRegistration(await campaignOf())
+    await by.registry.register(registration)
+    by.newest("assignments")["assignmentStatus"] = "ASSIGNED"
+    const campaignRef = await campaignOf()
+    expect(await by.registry.register({ ...registration, campaignRef })).toEqual({
+      answer: "waiting",
+    })
+    expect(by.newest("assignments")).toMatchObject({ campaignId: campaignRef })
+  })
+})
+
+describe("a toll-free number", () => {
+  it.each([
+    ["Waiting For Telnyx", "waiting"],
+    ["Waiting For Vendor", "waiting"],
+    ["In Progress", "waiting"],
+    ["Verified", "approved"],
+    ["Rejected", "rejected"],
+    ["Waiting For Customer", "action_needed"],
+  ])("that is %s is %s, and is sent once", async (verificationStatus, answer) => {
+    const registration = newRegistration("c1", { kind: "toll_free" })
+    expect(await by.registry.register(registration)).toEqual({ answer: "waiting" })
+    Object.assign(by.newest("verifications"), {
+      verificationStatus,
+      reason: "The page says nothing",
+    })
+    const hasReasons = answer === "rejected" || answer === "action_needed"
+    expect(await by.registry.register(registration)).toEqual({
+      ...{ answer, ...(hasReasons ? { reasons: ["The page says nothing."] } : {}) },
+      ...(answer === "approved" ? { reasons: [] } : {}),
+    })
+    const sent = by.sent("POST /messaging_tollfree/verification/requests")
+    expect(sent).toMatchObject([
+      {
+        ...{ businessName: "Acme Bakery LLC", doingBusinessAs: "Acme Bakery" },
+        ...{ businessState: "Texas", businessRegistrationNumber: "123456789" },
+        ...{ businessRegistrationType: "EIN", businessRegistrationCountry: "US" },
+        ...{ messageVolume: "10,000", useCase: "Business Updates", entityType: "PRIVATE_PROFIT" },
+        phoneNumbers: [{ phoneNumber: registration.number }],
+        optInWorkflowImageURLs: [{ url: CAMPAIGN.optInUrl }],
+        webhookUrl: expect.stringMatching(/\/registered-numbers\/co_1\/[0-9a-f]{32}$/),
+      },
+    ])
+  })
+})

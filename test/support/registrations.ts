@@ -1,0 +1,138 @@
+/** What is sent to a registry, as its tests name it, and Telnyx's registry on its stand-in. */
+import { openTelnyxRegistry } from "../../adapters/providers/registry/telnyx.ts"
+import type {
+  AskedSubmission,
+  BusinessSubmission,
+  CampaignSubmission,
+  NumberRegistration,
+  Registry,
+  ReviewedBusiness,
+  ReviewedCampaign,
+} from "../../adapters/providers/registry/port.ts"
+import type { TelnyxServer } from "./telnyx.ts"
+import { startTelnyx } from "./telnyx.ts"
+import type { SigningAccount } from "./telnyx-signing.ts"
+import { signingAccount } from "./telnyx-signing.ts"
+
+/** A business. */
+export const BUSINESS: ReviewedBusiness = {
+  ...{
+    legalName: "Acme Bakery LLC",
+    brandName: "Acme Bakery",
+    entityType: "llc",
+    ein: "123456789",
+  },
+  ...{ industry: "RETAIL", website: "https://acme.example", street: "1 Main St", street2: null },
+  ...{ city: "Austin", region: "tx", postalCode: "78701-1234", country: "US" },
+  ...{ repFirstName: "Ada", repLastName: "Lane", repEmail: "ada@acme.example" },
+  ...{ repPhone: "+15125550123", repTitle: null, repPosition: null },
+  ...{ stockExchange: null, stockTicker: null },
+}
+
+/** One person's. */
+export const OF_ONE: ReviewedBusiness = { ...BUSINESS, entityType: "sole_proprietor", ein: null }
+
+/** A campaign. */
+export const CAMPAIGN: ReviewedCampaign = {
+  description: "Acme Bakery texts customers who agreed to it about orders and pick-ups.",
+  messageFlow: "People agree at https://acme.example/texts, by ticking an empty, optional box.",
+  samples: [
+    "Acme Bakery: It is ready. Reply STOP to opt out.",
+    "Acme Bakery: See https://acme.example/x.",
+  ],
+  ...{ hasLinks: true, hasPhone: false, directLending: false, offers: false, mostMonthly: 4 },
+  optInMessage: "You are subscribed.",
+  optOutMessage: "You are opted out.",
+  helpMessage: "Write to help@acme.example.",
+  optInUrl: "https://acme.example/texts",
+  privacyUrl: "https://acme.example/privacy",
+  termsUrl: "https://acme.example/terms",
+}
+
+let made = 0
+
+/** A business that was not sent before. */
+export function newBusiness(changed: Partial<BusinessSubmission> = {}): BusinessSubmission {
+  made += 1
+  return {
+    ...{
+      submissionId: `reg_${made}`,
+      companyId: "co_1",
+      part: "business",
+      isTest: false,
+      ref: null,
+    },
+    ...{ brandName: "Acme Bakery", corrects: null, brandType: "low_volume", business: BUSINESS },
+    ...changed,
+  }
+}
+
+/** A campaign that was not sent before. */
+export function newCampaign(
+  businessRef: string,
+  changed: Partial<CampaignSubmission> = {},
+): CampaignSubmission {
+  const { submissionId, companyId, isTest, brandName, brandType } = newBusiness()
+  return {
+    ...{ submissionId, companyId, isTest, brandName, brandType, part: "campaign", ref: null },
+    ...{ corrects: null, businessRef, business: BUSINESS, campaign: CAMPAIGN, rush: false },
+    ...changed,
+  }
+}
+
+/** A number of a campaign that was not registered before. */
+export function newRegistration(
+  campaignRef: string,
+  changed: Partial<NumberRegistration> = {},
+): NumberRegistration {
+  made += 1
+  return {
+    ...{ numberId: `num_${made}`, companyId: "co_1", number: `+1415555${2000 + made}` },
+    ...{ kind: "local", isTest: false, campaignRef, business: BUSINESS, campaign: CAMPAIGN },
+    ...changed,
+  }
+}
+
+/** A submission as it is asked about. */
+export const askedOf = (
+  { submissionId, companyId, part, isTest, brandName }: AskedSubmission,
+  ref: string | null = null,
+): AskedSubmission => ({ submissionId, companyId, part, isTest, brandName, ref })
+
+/** What the registry calls what it took. @throws Error where it did not take it */
+export function refIn(answer: { readonly answer: string; readonly ref?: string }): string {
+  if (answer.ref === undefined) throw new Error(`the registry has no name for it: ${answer.answer}`)
+  return answer.ref
+}
+
+/** Telnyx's registry, with its stand-in and who signs for it. */
+export interface RegistryOfTelnyx {
+  readonly registry: Registry
+  readonly server: TelnyxServer
+  readonly account: SigningAccount
+  /** The bodies of what was asked so: `POST /10dlc/brand`. */
+  readonly sent: (call: string) => readonly Record<string, unknown>[]
+  /** The newest of something in its books. @throws Error where there is none */
+  readonly newest: (
+    kind: "brands" | "campaigns" | "assignments" | "verifications",
+  ) => Record<string, unknown>
+}
+
+/** Opens it. Whoever does closes its server. */
+export async function openRegistryOfTelnyx(): Promise<RegistryOfTelnyx> {
+  const server = await startTelnyx()
+  const account = signingAccount()
+  const registry = openTelnyxRegistry({
+    ...{ key: server.key, publicKey: account.publicKey, url: server.url },
+    baseUrl: () => "https://ledger.test",
+    tag: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
+  })
+  const sent = (call: string) =>
+    server.heard.filter((one) => one.call === call).map(({ body }) => body)
+  const newest: RegistryOfTelnyx["newest"] = (kind) => {
+    const found = server.registry[kind].at(-1)
+    if (found === undefined) throw new Error(`there are no ${kind}`)
+    return found
+  }
+  return { registry, server, account, sent, newest }
+}

@@ -1,0 +1,207 @@
+/**
+ * The part of Telnyx's stand-in that registers texting: brands, campaigns, numbers and toll-free
+ * verifications, as the types of its client show them. Nobody reviews anything: a test says how it stands.
+ */
+import { randomUUID } from "node:crypto"
+
+type Json = Record<string, unknown>
+
+/** An answer, as it is sent. */
+export interface RegistryAnswer {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** What it has in its books. */
+export interface TelnyxRegistryBooks {
+  readonly brands: Json[]
+  readonly campaigns: Json[]
+  readonly assignments: Json[]
+  readonly verifications: Json[]
+  /** The codes of brands, by their ids: what was texted, and what is known of it. */
+  readonly codes: Map<string, { readonly pin: string; readonly known: Json }>
+  /** What it has against brands, by their ids. */
+  readonly feedback: Map<string, readonly string[]>
+}
+
+/** Books in which there is nothing. */
+export function emptyRegistryBooks(): TelnyxRegistryBooks {
+  return {
+    ...{ brands: [], campaigns: [], assignments: [], verifications: [] },
+    ...{ codes: new Map(), feedback: new Map() },
+  }
+}
+
+const ok = (body: unknown): RegistryAnswer => ({ status: 200, body })
+const no = (status: number, code: string, detail: string): RegistryAnswer => ({
+  status,
+  body: { errors: [{ code, title: "It is refused", detail }] },
+})
+const gone = no(404, "10005", "The requested resource or URL could not be found.")
+
+/** What is answered to a call such as `POST /10dlc/brand`; null where it is about no registration. */
+export function answerOfRegistry(
+  books: TelnyxRegistryBooks,
+  call: string,
+  body: Json,
+  query: URLSearchParams,
+): RegistryAnswer | null {
+  const [method = "", path = ""] = call.split(" ")
+  const [, room, thing = "", ...rest] = path.split("/").map(decodeURIComponent)
+  if (room === "messaging_tollfree") return tollFree(books, method, body, query)
+  if (room !== "10dlc") return null
+  switch (thing) {
+    case "brand":
+      return brand(books, method, rest, body, query)
+    case "campaign":
+      return campaign(books, method, rest, body, query)
+    case "campaignBuilder":
+      return newCampaign(books, body)
+    case "phone_number_campaigns":
+      return assignment(books, method, rest[0] ?? "", body)
+    default:
+      return gone
+  }
+}
+
+/** A page of a list, as it was asked for. */
+function pageOf(rows: readonly Json[], query: URLSearchParams): RegistryAnswer {
+  const [page, size] = [Number(query.get("page")), Number(query.get("recordsPerPage"))]
+  const records = rows.slice((page - 1) * size, page * size)
+  return ok({ page, records, totalRecords: rows.length })
+}
+
+function brand(
+  books: TelnyxRegistryBooks,
+  method: string,
+  [id = "", act = ""]: readonly string[],
+  body: Json,
+  query: URLSearchParams,
+): RegistryAnswer {
+  const { brands, feedback } = books
+  if (id === "") {
+    if (method === "POST") {
+      const made = { ...body, brandId: randomUUID(), status: "REGISTRATION_PENDING" }
+      brands.push(made)
+      return ok({ ...made })
+    }
+    const named = brands.filter(({ displayName }) => displayName === query.get("displayName"))
+    // A list does not say where a brand's news go.
+    return pageOf(
+      named.toReversed().map((one) => ({ ...one, webhookURL: undefined })),
+      query,
+    )
+  }
+  if (id === "feedback") {
+    const said = feedback.get(act)
+    const category = (said ?? []).map((description) => ({ id: "TAX_ID", description, fields: [] }))
+    return said === undefined ? gone : ok({ brandId: act, category })
+  }
+  const known = brands.find(({ brandId }) => brandId === id)
+  if (known === undefined) return gone
+  if (act === "smsOtp") return ofCode(books, method, known, body)
+  if (act === "revet") return ok(Object.assign(known, { status: "REGISTRATION_PENDING" }))
+  return ok(method === "PUT" ? Object.assign(known, body) : known)
+}
+
+function ofCode(
+  { codes }: TelnyxRegistryBooks,
+  method: string,
+  known: Json,
+  { otpPin }: Json,
+): RegistryAnswer {
+  const brandId = String(known["brandId"])
+  const { entityType } = known
+  if (entityType !== "SOLE_PROPRIETOR") return no(400, "10015", "Only for sole proprietors.")
+  if (method === "POST") {
+    const texted = { brandId, referenceId: `OTP${codes.size}`, deliveryStatus: "PENDING" }
+    const pin = String(100_000 + codes.size)
+    codes.set(brandId, { pin, known: { ...texted, mobilePhone: known["mobilePhone"] } })
+    return ok(texted)
+  }
+  const sent = codes.get(brandId)
+  if (sent === undefined) return gone
+  if (method === "GET") return ok(sent.known)
+  if (sent.pin !== otpPin || sent.known["deliveryStatus"] === "EXPIRED") {
+    return no(400, "10015", "The code is not right.")
+  }
+  sent.known["verifyDate"] = "2026-11-25T00:00:00Z"
+  known["identityStatus"] = "VERIFIED"
+  return { status: 204, body: null }
+}
+
+function newCampaign({ brands, campaigns }: TelnyxRegistryBooks, body: Json): RegistryAnswer {
+  if (!brands.some(({ brandId }) => brandId === body["brandId"])) return gone
+  if (campaigns.some(({ referenceId }) => referenceId === body["referenceId"])) {
+    return no(400, "10015", "The referenceId is not unique.")
+  }
+  const made = {
+    ...{ ...body, campaignId: randomUUID() },
+    ...{ campaignStatus: "TCR_PENDING", status: "ACTIVE" },
+  }
+  campaigns.push(made)
+  return ok({ ...made })
+}
+
+function campaign(
+  { campaigns }: TelnyxRegistryBooks,
+  method: string,
+  [id = "", act = ""]: readonly string[],
+  body: Json,
+  query: URLSearchParams,
+): RegistryAnswer {
+  if (id === "") {
+    const ofBrand = campaigns.filter(({ brandId }) => brandId === query.get("brandId"))
+    return pageOf(ofBrand, query)
+  }
+  const known = campaigns.find(({ campaignId }) => campaignId === id)
+  if (known === undefined) return gone
+  if (act === "appeal") {
+    known["campaignStatus"] = "TCR_ACCEPTED"
+    return ok({ appealed_at: "2026-11-25T00:00:00Z" })
+  }
+  if (method === "DELETE") {
+    if (known["status"] === "EXPIRED") return no(400, "10015", "The campaign is not active.")
+    known["status"] = "EXPIRED"
+    return ok({ time: 1 })
+  }
+  return ok(method === "PUT" ? Object.assign(known, body) : known)
+}
+
+function assignment(
+  { assignments, campaigns }: TelnyxRegistryBooks,
+  method: string,
+  number: string,
+  body: Json,
+): RegistryAnswer {
+  const wanted = method === "POST" ? body["phoneNumber"] : number
+  const known = assignments.find(({ phoneNumber }) => phoneNumber === wanted)
+  if (method === "GET") return known === undefined ? gone : ok(known)
+  if (!campaigns.some(({ campaignId }) => campaignId === body["campaignId"])) {
+    return no(400, "10015", "There is no such campaign.")
+  }
+  const set = { ...body, assignmentStatus: "PENDING_ASSIGNMENT" }
+  if (method === "PUT") return known === undefined ? gone : ok(Object.assign(known, set))
+  if (known !== undefined) return no(409, "10015", "The number is in a campaign.")
+  assignments.push(set)
+  return ok({ ...set })
+}
+
+function tollFree(
+  { verifications }: TelnyxRegistryBooks,
+  method: string,
+  body: Json,
+  query: URLSearchParams,
+): RegistryAnswer {
+  if (method === "GET") {
+    const number = query.get("phone_number")
+    const records = verifications.filter((one) =>
+      (one["phoneNumbers"] as Json[]).some(({ phoneNumber }) => phoneNumber === number),
+    )
+    return ok({ records, total_records: records.length })
+  }
+  const id = randomUUID()
+  const made = { ...body, id, createdAt: new Date(verifications.length * 1_000).toISOString() }
+  verifications.push({ ...made, verificationStatus: "Waiting For Telnyx" })
+  return ok({ ...made, verificationRequestId: id, verificationStatus: "Waiting For Telnyx" })
+}
