@@ -1,5 +1,6 @@
 /** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
+import { pageHostsKeeper, pageHostsProvider } from "./providers/page-hosts.ts"
 import { examineCarrier } from "./providers/examine-carrier.ts"
 import { registry } from "./providers/registry.ts"
 import { registrationOperations } from "./operate/registration.ts"
@@ -12,6 +13,7 @@ import { messages } from "../../projections/phone/messages.ts"
 import { optIns } from "../../projections/phone/opt-ins.ts"
 import { numbers } from "../../projections/phone/numbers.ts"
 import { optOuts } from "../../projections/phone/opt-outs.ts"
+import { pageSites } from "../../projections/phone/page-sites.ts"
 import type { Slice } from "../frame/slice.ts"
 import { buyNumber } from "./buy-number.ts"
 import { readDestinations, switchDestination } from "./destinations.ts"
@@ -21,6 +23,9 @@ import { listTexts } from "./list-messages.ts"
 import { addOptOut, optOutList, removeOptOut } from "./opt-outs.ts"
 import { buyEffect, reconciledNumber } from "./reactions/buy-effect.ts"
 import { releaseAtCarrier } from "./reactions/release-at-carrier.ts"
+import { readPages } from "./registration/read-pages.ts"
+import { savePages } from "./registration/save-pages.ts"
+import { hostedPages, pagesAlias } from "./registration/serve-pages.ts"
 import { rent } from "./reactions/rent.ts"
 import { rentNotice } from "./reactions/rent-notice.ts"
 import { setReplies } from "./reactions/set-replies.ts"
@@ -70,8 +75,11 @@ charged.`,
     ...[searchNumbers, buyNumber, releaseNumber, readDestinations, switchDestination],
     ...[saveBusiness, readCampaign, saveCampaign, draftCampaign],
     ...[readRegistration, submitBusiness, submitCampaign, confirmRegistration],
+    ...[readPages, savePages],
   ],
-  readModels: [messages, numbers, optIns, optOuts],
+  pages: hostedPages,
+  aliases: (ports) => [pagesAlias(ports)],
+  readModels: [messages, numbers, optIns, optOuts, pageSites],
   reactions: [
     ...textEffect,
     ...buyEffect,
@@ -100,8 +108,8 @@ charged.`,
     registration: "the registration of companies' texting",
   },
   settings: [telnyxSettings],
-  providers: [carrier, registry],
+  providers: [carrier, registry, pageHostsProvider],
   webhooks: telnyxWebhooks,
-  daemons: [carrierSweep],
+  daemons: [carrierSweep, pageHostsKeeper],
   examine: examineCarrier,
 }

@@ -1,11 +1,13 @@
 /** The web addresses that lead to companies' apps, as this process has them in its memory. */
 import type { AppAddressStatus } from "../../../domain/domains/domain-events.ts"
+import { appsHostOf } from "../../../domain/domains/name-servers.ts"
 import type { DomainId } from "../../../domain/domains/ids.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { allHostnames } from "../../../projections/domains/hostnames.ts"
 import { keeper } from "../../frame/keeper.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
+import { domainsSettings } from "../settings.ts"
 
 /** A web address that leads to a company's app. */
 export interface Hostname {
@@ -18,6 +20,8 @@ export interface Hostname {
 export interface Hostnames {
   /** The address of a host name whose domain points here; null where there is none. */
   readonly find: (host: string) => Hostname | null
+  /** The host that such names lead to by a CNAME. */
+  readonly target: () => string
   /** Reads all of them again. */
   readonly refresh: () => Promise<void>
 }
@@ -42,10 +46,11 @@ export const hostnamesProvider: Provider = {
   open: async (_outside, ports) => ({ hostnames: openHostnames(ports) }),
 }
 
-function openHostnames(ports: () => Pick<Ports, "readAll" | "baseUrl">): Hostnames {
+function openHostnames(ports: () => Pick<Ports, "readAll" | "baseUrl" | "settings">): Hostnames {
   let known: ReadonlyMap<string, Hostname> = new Map()
   return {
     find: (host) => known.get(host) ?? null,
+    target: () => appsHostOf(ports().settings(domainsSettings).NS_DOMAIN),
     refresh: async () => {
       const { readAll, baseUrl } = ports()
       const rows = await allHostnames(readAll)
