@@ -88,7 +88,7 @@ export async function visit(world: World, host: string, url: string, asked: Aske
 }
 
 /** When a page was made, as it stands in it. */
-const timeIn = (html: string): string => /name="_time" value="([^"]*)"/.exec(html)?.[1] ?? ""
+export const timeIn = (html: string): string => /name="_time" value="([^"]*)"/.exec(html)?.[1] ?? ""
 
 /** Looks at a form for a while; resolves with what the page says of when it was made. */
 export async function timeOf(world: World, host: string): Promise<string> {

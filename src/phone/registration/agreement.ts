@@ -32,7 +32,10 @@ export function agreementIn(
   }
   const number = [...phone].length > MOST_PHONE ? null : typedNumber(phone)
   if (number === null) {
-    return fault("phone", "Enter a mobile number, such as (415) 555-0123 or +44 7700 900123.")
+    return fault(
+      "phone",
+      "Enter a mobile number, such as (415) 555-0123. Of another country it begins with a +.",
+    )
   }
   if ([...firstName].length > MOST_NAME) {
     return fault("firstName", `Enter a first name of at most ${MOST_NAME} characters, or none.`)

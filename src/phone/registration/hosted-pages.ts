@@ -44,7 +44,7 @@ function documentOf(
   const brand = brandOf(content)
   const robots = content.isPreview ? '<meta name="robots" content="noindex">' : ""
   const banner = content.isPreview
-    ? '<div class="preview" role="note">This is a preview. It is not the page that people see, and its form records nothing.</div>'
+    ? '<aside class="preview" aria-label="Preview">This is a preview. It is not the page that people see, and its form records nothing.</aside>'
     : ""
   const links = PAGE_NAMES.map((name) => {
     const current = name === at ? ' aria-current="page"' : ""
@@ -125,13 +125,16 @@ function supportOf({ supportEmail, supportPhone }: Pages, write: string, call: s
   const phone = escaped(supportPhone)
   return (
     `${write} <a href="mailto:${email}">${email}</a> ` +
-    `${call} <a href="tel:${phone}">${escaped(shownNumber(supportPhone))}</a>`
+    `${call} <a class="whole" href="tel:${phone}">${escaped(shownNumber(supportPhone))}</a>`
   )
 }
 
 /** What those see who agreed. @param from the number that texts come from; null where there is none so far */
 export function thanksPage(content: PageContent, from: string | null): string {
-  const to = from === null ? `the number that our texts come from` : escaped(shownNumber(from))
+  const to =
+    from === null
+      ? "the number that our texts come from"
+      : `<span class="whole">${escaped(shownNumber(from))}</span>`
   const recorded = content.isPreview
     ? "This is a preview: nothing was recorded."
     : "Your agreement was recorded. There is nothing else to do."
@@ -160,7 +163,8 @@ function privacyPage(content: PageContent): string {
   const where = [business.street, business.street2, business.city, business.region]
   const address = [...where, business.postalCode].filter((one) => one !== undefined).join(", ")
   const day = new Date(savedAt).toISOString().slice(0, 10)
-  const body = `<p class="lead">Last changed <time datetime="${day}">${day}</time>.</p>
+  const said = new Date(savedAt).toLocaleDateString("en-US", { dateStyle: "long", timeZone: "UTC" })
+  const body = `<p class="lead">Last changed <time datetime="${day}">${said}</time>.</p>
 <div class="card text"><h2>What we keep</h2><p>${brand} keeps your mobile number, your first name if you gave it, and when and how you agreed to texts. It is used to send you the texts that you agreed to.</p>
 <h2>Who gets it</h2><p>Mobile numbers and text messaging consent are not sold to or shared with third parties or affiliates for marketing. They are given only to the carriers and services that deliver our texts.</p>
 <h2>Your choice</h2><p>Reply STOP to any text to opt out, HELP for help. Ask us to erase what we keep of you at any time.</p>

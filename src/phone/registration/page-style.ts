@@ -17,9 +17,10 @@ nav a:hover{color:var(--ink)}
 nav a[aria-current]{color:var(--ink);font-weight:600;border-color:var(--mark)}
 main{width:100%;max-width:44rem;margin:0 auto;padding:2.25rem 1.25rem 3rem;flex:1}
 h1{font-size:clamp(1.6rem,1.3rem + 1.6vw,2.15rem);line-height:1.2;letter-spacing:-.015em;margin:0 0 .75rem;text-wrap:balance}
-h2{font-size:1.15rem;line-height:1.35;margin:2rem 0 .35rem}
+h2{font-size:1.15rem;line-height:1.35;margin:1.75rem 0 .3rem}
 p{margin:0 0 1rem}
 a{color:var(--mark)}a:hover{color:var(--deep)}
+.whole{white-space:nowrap}
 .lead{font-size:1.125rem;color:var(--soft)}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:.75rem;padding:1.5rem;margin:1.5rem 0;
 box-shadow:0 1px 2px rgb(24 33 43/.05),0 8px 24px rgb(24 33 43/.05)}
@@ -48,5 +49,6 @@ button:hover{background:var(--deep)}
 footer{background:var(--paper);border-top:1px solid var(--line);color:var(--soft);font-size:.9375rem}
 footer p{margin:0;padding:1.1rem 0}
 .away{position:absolute;left:-100rem}
+@media(max-width:26rem){.brand{padding-bottom:0}nav a{padding:.6rem 0 .7rem}}
 @media(min-width:40rem){.card{padding:2rem}button{width:auto;min-width:14rem}}
 @media print{header nav,button{display:none}.card{box-shadow:none}}`

@@ -67,6 +67,10 @@ const Said = z.object({
   requestId: z.string().optional().meta({
     description: "With `internal`, and with `overloaded` and `unavailable`: as `x-request-id`",
   }),
+  missing: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "With `conflict` where something is to be done first: what, in order" }),
   chargeId: z.string().optional().meta({
     description: "With `unavailable` where it is not known whether this charge was made",
   }),
