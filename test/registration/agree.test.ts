@@ -43,8 +43,8 @@ describe("a form that is filled in", () => {
   })
 
   it("takes a number as people write it, and no name", async () => {
-    const offers = { phone: " (415) 555-0199 ", firstName: " ", service: "", offers: "on" }
-    const { service: _not, ...values } = filled(offers)
+    const changed = { phone: " (415) 555-0199 ", firstName: " ", service: "", offers: "on" }
+    const { service: _not, ...values } = filled(changed)
     await send(world, host, values)
     await send(world, host, filled({ phone: "+44 7911 123456", firstName: "B\0\ud800" }))
     const shown = (await optInsOf(world, company)).map(({ phone, firstName, service, offers }) => {
