@@ -10,7 +10,7 @@ import type { ApiAnswer, Company, World } from "../support/world.ts"
 export const PAGES = "/api/v1/phone/pages"
 
 /** Right business details. */
-export const BUSINESS = {
+const BUSINESS = {
   ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
   ...{ ein: "123456789", industry: "RETAIL", street: "1 Main St", city: "Austin" },
   ...{ region: "TX", postalCode: "78701", repFirstName: "Ada", repLastName: "Lane" },

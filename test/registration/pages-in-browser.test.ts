@@ -1,8 +1,8 @@
 /** Hosted pages in a real browser: without script, on a phone and on a desk, and for who cannot see them. */
-import { createRequire } from "node:module"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { AddressInfo } from "node:net"
+import axe from "axe-core"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { noBrowser, openBrowser } from "../publishing/browser.ts"
@@ -11,7 +11,6 @@ import type { Company, World } from "../support/world.ts"
 import { makeHosted, optInsOf } from "./paged.ts"
 
 const WITHIN_MS = 90_000
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js")
 /** Where pictures of the pages are put, to be looked at; nowhere where it is not set. */
 const PICTURES = process.env["PICTURES_DIR"]
 const WIDTHS = [390, 1440]
@@ -48,7 +47,7 @@ async function picture(page: Page, name: string): Promise<void> {
 
 /** What a page has that keeps somebody out, as far as a program can tell. */
 async function barriersIn(page: Page): Promise<readonly string[]> {
-  await page.addScriptTag({ path: AXE })
+  await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{
     violations: { id: string; impact: string; nodes: { html: string }[] }[]
   }>("axe.run()")
