@@ -11,10 +11,17 @@ import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { MessageId, NumberId } from "./ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import type { Keyword } from "./keywords.ts"
-import type { RecipientEvent, Standing, TextPurpose, TextQueued } from "./recipient-events.ts"
+import type {
+  RecipientEvent,
+  RecipientFact,
+  Standing,
+  TextPurpose,
+  TextQueued,
+} from "./recipient-events.ts"
 
+const DAY_MS = 24 * 3_600_000
 /** Ended texts are remembered at least this long, so that late commands about them find them. */
-const REMEMBER_MS = 7 * 24 * 3_600_000
+const REMEMBER_MS = 7 * DAY_MS
 /** Above this many remembered texts, those that ended long ago are let go. */
 const REMEMBER_COUNT = 500
 
@@ -110,6 +117,17 @@ export interface ChangeOptOut {
   readonly phone: Sealed
 }
 
+/**
+ * Agrees to texts on a form. A second time on one UTC day: nothing new, whatever it says. It ends no
+ * opt-out: whoever can type a number into a form need not be who texted STOP from it.
+ */
+export interface OptInByForm extends Pick<
+  RecipientFact<"OptedInByForm">,
+  "optInId" | "phone" | "firstName" | "service" | "offers" | "method" | "sourceUrl"
+> {
+  readonly type: "OptInByForm"
+}
+
 /** Everything that can be asked of a recipient's stream. */
 export type RecipientCommand =
   | QueueText
@@ -120,6 +138,7 @@ export type RecipientCommand =
   | AbandonText
   | ReceiveText
   | ChangeOptOut
+  | OptInByForm
 
 /** A command was refused. */
 export interface RecipientRefused {
@@ -141,6 +160,8 @@ interface KnownText {
 
 interface RecipientState {
   standing: Standing
+  /** When they agreed on a form last, UTC milliseconds; null: never. */
+  agreedAt: number | null
   readonly texts: Map<MessageId, KnownText>
   readonly received: Map<MessageId, number>
 }
@@ -152,7 +173,7 @@ const FRESH: Standing = { stoppedAt: null, stopKeyword: null, addedAt: null, fir
 
 /** The rules of texting a recipient. */
 export const recipient: Decider<RecipientCommand, Recipient, RecipientEvent, RecipientRefused> = {
-  initial: () => ({ standing: FRESH, texts: new Map(), received: new Map() }),
+  initial: () => ({ standing: FRESH, agreedAt: null, texts: new Map(), received: new Map() }),
   decide,
   evolve,
 }
@@ -203,6 +224,8 @@ function decide(
       const removed = { ...standing, addedAt: null }
       return [{ type: "OptOutRemoved", at, standing: removed, phone: command.phone }]
     }
+    case "OptInByForm":
+      return agreedOn(state, at) ? [] : [{ ...command, type: "OptedInByForm", at, standing }]
     default:
       return unreachable(command)
   }
@@ -238,7 +261,9 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
     case "OptedInByText":
     case "OptOutAdded":
     case "OptOutRemoved":
+      return state
     case "OptedInByForm":
+      state.agreedAt = event.at
       return state
     default:
       return unreachable(event)
@@ -391,6 +416,11 @@ export function isOptedOut(standing: Standing): boolean {
   return standing.stoppedAt !== null || standing.addedAt !== null
 }
 
+/** Whether they agreed on a form on the UTC day of a time already. @param at UTC milliseconds */
+export function agreedOn({ agreedAt }: Recipient, at: number): boolean {
+  return agreedAt !== null && Math.floor(agreedAt / DAY_MS) === Math.floor(at / DAY_MS)
+}
+
 /** How the recipient stands. */
 export function standingOf(state: Recipient): Standing {
   return state.standing
@@ -410,20 +440,22 @@ export function textOf(
 
 interface SavedRecipient {
   readonly standing: Standing
+  readonly agreedAt: number | null
   readonly texts: readonly (readonly [MessageId, KnownText])[]
   readonly received: readonly (readonly [MessageId, number])[]
 }
 
 /** How a recipient's state is kept beside its stream. */
 export const recipientCheckpoint: CheckpointForm<Recipient> = {
-  shape: 1,
+  shape: 2,
   save: (state): SavedRecipient => ({
     standing: state.standing,
+    agreedAt: state.agreedAt,
     texts: [...state.texts],
     received: [...state.received],
   }),
   load: (saved) => {
-    const { standing, texts, received } = saved as SavedRecipient
-    return { standing, texts: new Map(texts), received: new Map(received) }
+    const { standing, agreedAt, texts, received } = saved as SavedRecipient
+    return { standing, agreedAt, texts: new Map(texts), received: new Map(received) }
   },
 }

@@ -51,7 +51,8 @@ export const optIns: Projection = {
     }
     for (const { fact, companyId } of ofType(facts, "OptedInByForm")) {
       const phone = await opener.open(companyId, fact.phone)
-      const firstName = await opener.open(companyId, fact.firstName)
+      // Empty where nobody said it.
+      const firstName = (await opener.open(companyId, fact.firstName)) || null
       const row = { ...fact, companyId, phone, firstName, optedInAt: fact.at }
       await OPT_INS.insert(tx, [OPT_INS.rowOf(row)])
     }

@@ -1,6 +1,7 @@
 /** What of the companies' code an operator sets: where it is kept, and where people find it. */
 import { resolve } from "node:path"
 import { z } from "zod"
+import type { Alias } from "../frame/http/hosts.ts"
 import { settings } from "../frame/settings.ts"
 
 const CODE_URL_WORDS = "must be a host name's address, such as https://code.example.com"
@@ -39,7 +40,7 @@ export function codeAlias({
   CODE_URL,
 }: {
   readonly CODE_URL?: string | undefined
-}): readonly { readonly host: string; readonly path: string }[] {
-  const host = hostIn(CODE_URL ?? "")
-  return host === null ? [] : [{ host, path: "/git" }]
+}): readonly Alias[] {
+  const own = hostIn(CODE_URL ?? "")
+  return own === null ? [] : [{ leadsTo: (host) => (host === own ? "/git" : null) }]
 }

@@ -22,20 +22,24 @@ type Hostname = NonNullable<ReturnType<Ports["hostnames"]["find"]>>
 export function appDoor(ports: Ports): Door {
   // Told once by this process for each list that it reads: the next one says so.
   const told = new WeakSet<Hostname>()
+  const passes: NonNullable<Door["passes"]> = (request, { isSecure }) => {
+    const host = hostOf(request)
+    const found = host === null || !isSecure ? null : ports.hostnames.find(host)
+    if (host === null || found?.status !== "waiting_certificate" || told.has(found)) return
+    told.add(found)
+    void reached(ports, host, found).catch((error: unknown) => {
+      told.delete(found)
+      ports.log.warn("it could not be recorded that a web address is live", error)
+    })
+  }
   return {
     name: "companies' own web addresses",
     takes: (host) => ports.hostnames.find(host) !== null,
-    serve: (request, response, { isSecure }) => {
+    serve: (request, response, origin) => {
       noticePage(response, NOTHING_HERE)
-      const host = hostOf(request)
-      const found = host === null || !isSecure ? null : ports.hostnames.find(host)
-      if (host === null || found?.status !== "waiting_certificate" || told.has(found)) return
-      told.add(found)
-      void reached(ports, host, found).catch((error: unknown) => {
-        told.delete(found)
-        ports.log.warn("it could not be recorded that a web address is live", error)
-      })
+      passes(request, origin)
     },
+    passes,
   }
 }
 

@@ -1,5 +1,6 @@
 /** What of a form is kept, and within which bounds; and the same as it is shown. */
 import { createHash } from "node:crypto"
+import { HONEYPOT, PAGE_TIME } from "../frame/calls/form-sender.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 
@@ -11,11 +12,6 @@ export const KNOWN = [
 
 /** One of these names. */
 export type Known = (typeof KNOWN)[number]
-
-/** Filled by whoever fills all that there is: people do not see it. */
-export const HONEYPOT = "website_url"
-/** When a hosted page was made, signed. */
-export const PAGE_TIME = "_time"
 
 /** The text that stood beside the consents; only its hash is kept. */
 const CONSENT_TEXT = "consentText"

@@ -1,6 +1,6 @@
 /** What people see of a form: the hosted page, and the thanks. */
 import { escaped, htmlPage } from "../frame/calls/page.ts"
-import { HONEYPOT, PAGE_TIME } from "./content.ts"
+import { PAGE_TIME, honeypot } from "../frame/calls/form-sender.ts"
 
 /** A field of the hosted page: its name, what stands beside it, and what browsers may fill in. */
 const FIELDS = [
@@ -29,10 +29,6 @@ function formHtml(action: string, hidden: string): string {
     "</form>",
   ].join("\n")
 }
-
-const honeypot = (attribute: string): string =>
-  `<label ${attribute} aria-hidden="true">Leave this empty ` +
-  `<input name="${HONEYPOT}" tabindex="-1" autocomplete="off"></label>`
 
 /** The hosted page. @param time when it was made, signed */
 export function formPage(form: { formId: string; name: string }, time: string): string {

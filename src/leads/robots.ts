@@ -2,55 +2,25 @@
  * What gives robots away. They are answered like everybody, nothing of what they sent is stored, and the
  * metrics say how many there were.
  */
+import { givenAwayBy } from "../frame/calls/form-sender.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Measure } from "../frame/http/metrics.ts"
-import { HONEYPOT, PAGE_TIME } from "./content.ts"
 import type { OpenForm } from "./open-form.ts"
 
-declare module "../frame/counts.ts" {
-  interface Counted {
-    /** Forms that robots sent, by what gave them away. */
-    readonly robots: "by"
-  }
-}
-
-/** Nobody fills in a form in less. */
-const QUICK_MS = 2_000
 const MANY_LINKS = 3
-
-/** When a hosted page was made, so that nobody else can say it. */
-export function signedTime(
-  { sealing, clock }: Pick<Ports, "sealing" | "clock">,
-  formId: string,
-  at: number = clock.now(),
-): string {
-  const time = at.toString(36)
-  return `${time}-${sealing.installationTag(`form page ${formId} ${time}`)}`
-}
 
 /** Whether a robot sent a form, as far as that can be told; it is counted. */
 export function isRobot(
   ports: Ports,
-  form: OpenForm,
-  values: ReadonlyMap<string, string>,
-): boolean {
-  const by = givenAwayBy(ports, form, values)
-  if (by !== null) ports.counts.add("robots", { by })
-  return by !== null
-}
-
-function givenAwayBy(
-  ports: Ports,
   { formId, refuseLinks }: OpenForm,
   values: ReadonlyMap<string, string>,
-): "honeypot" | "quick" | "links" | null {
-  if ((values.get(HONEYPOT) ?? "") !== "") return "honeypot"
-  const time = values.get(PAGE_TIME) ?? ""
-  const at = Number.parseInt(/^[0-9a-z]{1,9}-/.exec(time)?.[0] ?? "", 36)
+): boolean {
+  const given = givenAwayBy(ports, formId, values)
   // A form of one's own site has no time.
-  const isOurs = !Number.isNaN(at) && time === signedTime(ports, formId, at)
-  if (isOurs && ports.clock.now() - at < QUICK_MS) return "quick"
-  return refuseLinks && hasManyLinks(values) ? "links" : null
+  const found = given === "unsigned" ? null : given
+  const by = found ?? (refuseLinks && hasManyLinks(values) ? "links" : null)
+  if (by !== null) ports.counts.add("robots", { by })
+  return by !== null
 }
 
 /** Three links, and no address of a domain to answer to. */

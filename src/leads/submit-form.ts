@@ -6,7 +6,7 @@ import { z } from "zod"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { idOf } from "../frame/kernel/schema.ts"
 import type { AsSent } from "../frame/calls/as-sent.ts"
-import { fieldOf } from "../frame/calls/as-sent.ts"
+import { mayCome, signedTime } from "../frame/calls/form-sender.ts"
 import { formIn } from "../frame/calls/form-body.ts"
 import type { SentForm } from "../frame/calls/form-body.ts"
 import type { RateLimit } from "../frame/calls/rate-limits.ts"
@@ -21,7 +21,7 @@ import { formPage, thanksPage, thanksPath } from "./form-page.ts"
 import type { OpenForm } from "./open-form.ts"
 import { findOpenForm, noForm } from "./open-form.ts"
 import { receiveLead } from "./receive-lead.ts"
-import { isRobot, signedTime } from "./robots.ts"
+import { isRobot } from "./robots.ts"
 
 const URL_OF_FORM = "/forms/:formId"
 const MOST_BYTES = 65_536
@@ -70,7 +70,7 @@ async function takeIn(
 ): Promise<{ readonly id: string } | { readonly refusal: Refusal }> {
   const form = await findOpenForm(ports, formId)
   if (form === null) return { refusal: noForm() }
-  if (!mayCome(ports, form, sent)) {
+  if (!mayCome(ports, sent, form.hostnames)) {
     const message = "This form is not sent from pages of this host name."
     return { refusal: refusal("not_allowed", message) }
   }
@@ -82,20 +82,6 @@ async function takeIn(
   if ("refusal" in content) return content
   const received = await receiveLead(ports, form, content, sent.address, causedBy(sent.requestId))
   return "refusal" in received ? received : { id: received.leadId }
-}
-
-/**
- * Whether the page it comes from may send it: this service's own, one of the form's host names, or one
- * that does not say where it is, as programs and browsers that keep it to themselves.
- */
-function mayCome(ports: Ports, { hostnames }: OpenForm, sent: AsSent): boolean {
-  const said = fieldOf(sent, "origin") ?? "null"
-  if (said === "null") return true
-  const origin = URL.parse(said)
-  if (origin === null) return false
-  const own = URL.parse(ports.baseUrl())
-  const isOwn = origin.host === own?.host || origin.host === fieldOf(sent, "host")
-  return isOwn || hostnames.includes(origin.hostname)
 }
 
 /** Shows a form. */

@@ -18,6 +18,7 @@ import { LEADS } from "../../domain/leads/aggregates.ts"
 import { PUBLISH, SWITCHES } from "../../domain/publishing/aggregates.ts"
 import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
 import { RECORDINGS } from "../../domain/recordings/aggregates.ts"
+import { REGISTRATION } from "../../domain/registration/aggregates.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { boxCommand, slotCommand } from "../boxes/box-commands.ts"
 import { histories } from "../charging/histories.ts"
@@ -33,6 +34,7 @@ import { command } from "../phone/recipient-commands.ts"
 import { publishCommand, switchCommand } from "../publishing/publish-commands.ts"
 import { callCommand, callSlotCommand } from "../voice/call-commands.ts"
 import { recordingCommand } from "../recordings/recording-commands.ts"
+import { registrationHistories } from "../registration/registration-commands.ts"
 import { apart } from "../support/stamped.ts"
 import {
   accessHistories,
@@ -99,6 +101,7 @@ const CASES: readonly Case[] = [
   caseOf(MAIL, historiesOf(mailCommand)),
   caseOf(SUPPRESSIONS, historiesOf(suppressionCommand)),
   caseOf(RECORDINGS, historiesOf(recordingCommand)),
+  caseOf(REGISTRATION, registrationHistories),
 ]
 
 describe("the state after deciding is the state folded from what was stored", () => {

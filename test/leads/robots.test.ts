@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { dump, foundIn, unsealed } from "../company/planted.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import { counted } from "./robots-counted.ts"
 import { ADA, leadsOf, openForm, post, postJson } from "./forms.ts"
 
 let world: World
@@ -16,13 +17,6 @@ beforeEach(async () => {
   company = await makeCompany(world)
   form = await openForm(world, company, { refuseLinks: true })
 })
-
-/** The robots that the metrics count, by what gave them away. */
-async function counted(): Promise<Readonly<Record<string, number>>> {
-  const { body } = await world.app.inject({ method: "GET", url: "/metrics" })
-  const lines = body.matchAll(/^ledger_form_robots_total\{by="(\w+)"\} (\d+)$/gm)
-  return Object.fromEntries([...lines].map(([, by = "", count]) => [by, Number(count)]))
-}
 
 /** When the hosted page was made, as it stands in it. */
 async function timeOnPage(of: string): Promise<string> {
@@ -58,7 +52,7 @@ describe("a robot", () => {
       { firstName, email: "wilhelmina", message: `${message} ${LINKS}` },
       { firstName, email, message, rest: "x".repeat(65_536) },
     ]
-    const before = await counted()
+    const before = await counted(world)
     const keysBefore = await keys()
     const answers = await Promise.all(
       Array.from({ length: 1_000 }, (_none, i) => post(world, form, kinds[i % kinds.length])),
@@ -71,7 +65,7 @@ describe("a robot", () => {
     expect(await keys()).toEqual(keysBefore)
     expect(foundIn([...(await dump(world)), await unsealed(world)], secrets)).toEqual([])
     expect(world.warnings).toEqual([])
-    const after = await counted()
+    const after = await counted(world)
     const more = Object.entries(after).map(([by, count]) => [by, count - (before[by] ?? 0)])
     expect(Object.fromEntries(more)).toEqual({ honeypot: 250, quick: 250, links: 250 })
   })

@@ -136,6 +136,16 @@ describe("whatever happens between a company and a recipient", () => {
     )
   })
 
+  it("who agrees on a form does so once on one day, whatever else happens", () => {
+    fc.assert(
+      fc.property(commands, (given) => {
+        // All of them are of one day.
+        const { facts } = play(given)
+        expect(facts.filter(({ type }) => type === "OptedInByForm").length).toBeLessThan(2)
+      }),
+    )
+  })
+
   it("the same command again records nothing", () => {
     fc.assert(
       fc.property(commands, (given) => {

@@ -2,7 +2,16 @@
 import fc from "fast-check"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
-import { ADD, NOW, REMOVE, queue, receive, receiveStart, receiveStop } from "./recipient-facts.ts"
+import {
+  ADD,
+  NOW,
+  REMOVE,
+  agree,
+  queue,
+  receive,
+  receiveStart,
+  receiveStop,
+} from "./recipient-facts.ts"
 
 const messageId = fc.constantFrom("msg_1", "msg_2", "msg_3", "msg_4")
 const incoming = fc.constantFrom("msg_in_1", "msg_in_2", "msg_in_3", "msg_in_4", "msg_in_5")
@@ -64,6 +73,10 @@ export const command: fc.Arbitrary<RecipientCommand & Stamp> = fc.oneof(
   { weight: 2, arbitrary: incoming.map((id) => receiveStart({ messageId: id, reply: null })) },
   { weight: 1, arbitrary: incoming.map((id) => receive({ messageId: id })) },
   { weight: 2, arbitrary: fc.constantFrom(ADD, REMOVE) },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom("opt_1", "opt_2").map((optInId) => agree({ optInId })),
+  },
 )
 
 /** Up to forty of them. */

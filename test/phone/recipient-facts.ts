@@ -1,6 +1,6 @@
 /** Facts and commands about a recipient, with everything said that a test does not care about. */
 import type { Stamp } from "../../domain/kernel/decider.ts"
-import type { QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
+import type { OptInByForm, QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
 import type { RecipientFact, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */
@@ -225,3 +225,19 @@ export const optOutAdded = (
 export const ADD = { type: "AddOptOut", at: NOW, phone: TO } as const
 /** Asks for the end of an opt-out by the company. */
 export const REMOVE = { type: "RemoveOptOut", at: NOW, phone: TO } as const
+
+/** The recipient agrees on a form, to all that it offers. */
+export const agree = (changed: Partial<OptInByForm & Stamp> = {}): OptInByForm & Stamp => ({
+  ...{ type: "OptInByForm", at: NOW, optInId: "opt_1", phone: TO, firstName: BODY },
+  ...{ service: true, offers: true, method: "web", sourceUrl: "https://acme.example/texts" },
+  ...changed,
+})
+
+/** The recipient agreed. */
+export const agreed = (
+  changed: Partial<RecipientFact<"OptedInByForm">> = {},
+): RecipientFact<"OptedInByForm"> => ({
+  ...agree(),
+  ...{ type: "OptedInByForm", at: NOW, standing: FRESH },
+  ...changed,
+})

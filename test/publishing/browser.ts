@@ -19,8 +19,12 @@ const QUIET = [
   ...["--disable-quic", "--disable-gpu", "--no-first-run"],
 ]
 
-/** Opens one with a profile of its own. */
-export function openBrowser(): Promise<Browser> {
+/** Opens one with a profile of its own. @param args what it is told besides */
+export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   if (PROGRAM === undefined) throw new Error(String(noBrowser))
-  return chromium.launch({ executablePath: PROGRAM, chromiumSandbox: false, args: QUIET })
+  return chromium.launch({
+    executablePath: PROGRAM,
+    chromiumSandbox: false,
+    args: [...QUIET, ...args],
+  })
 }

@@ -5,40 +5,32 @@ import type { SiteReader } from "../../adapters/providers/sites/port.ts"
 import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
 import { domainOf } from "../../domain/domains/aggregates.ts"
 import type { DomainId } from "../../domain/domains/ids.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { REGISTRATION, registrationOf } from "../../domain/registration/aggregates.ts"
 import { writtenOf } from "../../domain/registration/registration-views.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { Business } from "../../src/phone/registration/business.ts"
 import { checkPages } from "../../src/phone/registration/check-pages.ts"
 import { pageOf } from "../../src/phone/registration/hosted-pages.ts"
 import { problemsApart } from "../../src/phone/registration/looking-through.ts"
 import type { PageName } from "../../src/phone/registration/pages.ts"
-import { PAGE_NAMES } from "../../src/phone/registration/pages.ts"
+import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
 import { makeLive, openDomainWorld, post } from "../domains/domain-world.ts"
 import { PUBLIC, Time, openStand } from "../sites/serving.ts"
-import { NOBODY, business, pagesOf, saveBusiness, savePages } from "./saved-pages.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
+import { saveBusiness, savePages } from "./paged.ts"
+import { BUSINESS, PAGES } from "./registering.ts"
 
-const AT = (name: PageName) => `https://acme.example/${name}`
-const own = pagesOf({
-  ...{ mode: "own_site", ownTextUrl: AT("texts"), ownTermsUrl: AT("terms") },
-  ownPrivacyUrl: AT("privacy"),
-})
+const business = Business.parse(BUSINESS)
+const own = Pages.parse(PAGES)
 const content = { business, pages: own, isPreview: false, savedAt: 0 }
 const html = (name: PageName) => pageOf(name, content, "")
-const COMPANY = "co_1" as CompanyId
 const saved = { business, pages: { pages: own, slug: "ab12", savedAt: 0 } }
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex")
 
-const NOWHERE = {
-  ...{ find: () => null, standing: () => null, isOwn: () => false },
-  refresh: async () => undefined,
-}
-
 /** What comes of pages of an own site that are read so. */
 const checkedBy = (read: SiteReader["read"], time = new Time()) =>
-  checkPages({ sites: { read }, pacer: time.pacer, hostnames: NOWHERE }, COMPANY, saved)
+  checkPages({ sites: { read }, pacer: time.pacer }, saved, false)
 
 const nameIn = (url: string) => PAGE_NAMES.find((name) => url.endsWith(name)) ?? "texts"
 const pageAt = (url: string, text = html(nameIn(url))) =>
@@ -136,7 +128,7 @@ describe("hosted pages", () => {
     const { company, domain, domainId } = await makeLive(world)
     const hostname = `texts.${domain}`
     await saveBusiness(world, company)
-    await savePages(world, company, pagesOf({ hostname }))
+    await savePages(world, company, { hostname })
     const before = await check(company)
     expect(before.body).toMatchObject({ passed: false, domainStatus: "not_connected" })
     expect(before.body.problems).toHaveLength(3)
@@ -157,7 +149,7 @@ describe("hosted pages", () => {
     expect(await passedAt(company)).not.toBeNull()
   })
 
-  it("of another company's domain are not connected", async () => {
+  it("of another company's domain cannot be saved, and without one nobody can read them", async () => {
     const { domain, domainId, company: other } = await makeLive(world)
     const hostname = `texts.${domain}`
     await post(world, other, { action: "save_app_address", domainId, hostname })
@@ -165,20 +157,25 @@ describe("hosted pages", () => {
     await world.ports.hostnames.refresh()
     const company = await makeCompany(world)
     await saveBusiness(world, company)
-    await savePages(world, company, pagesOf({ hostname }))
-    const { body } = await check(company)
-    expect(body).toMatchObject({ passed: false, domainStatus: "not_connected" })
+    const { status, body } = await savePages(world, company, { hostname })
+    expect([status, Object.keys(body.fields)]).toEqual([400, ["hostname"]])
+    await savePages(world, company)
+    expect((await check(company)).body).toMatchObject({
+      ...{ passed: false, domainStatus: "not_connected" },
+      domainError: expect.stringContaining("no host name") as string,
+    })
   })
 })
 
 describe("a check", () => {
   it("of pages that were saved anew meanwhile is none", () => {
     const { decider } = REGISTRATION
+    const nobody = { keyId: null, personId: null }
     let state = decider.initial()
     const at = 1
     for (const pages of ["s1.co_1.YQ", "s1.co_1.Yg"] as const) {
       const of = { type: "PagesSaved", at, pages, mode: "hosted", hostname: null } as const
-      state = decider.evolve(state, { ...of, slug: "ab12", ...NOBODY })
+      state = decider.evolve(state, { ...of, slug: "ab12", ...nobody })
     }
     const found = { type: "RecordCheck", problems: [], read: [] } as const
     const late = decider.decide({ ...found, pages: "s1.co_1.YQ" }, state, { at })

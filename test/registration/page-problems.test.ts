@@ -31,7 +31,8 @@ describe("the hosted pages", () => {
 
   it("show what somebody wrote, and do nothing of it", () => {
     for (const name of PAGE_NAMES) expect(page(name)).not.toContain("<Bakery>")
-    const fault = { message: "No <b>number</b>.", phone: '"><script>', firstName: "" }
+    const typed = { phone: '"><script>', firstName: "", service: true, offers: false }
+    const fault = { message: "No <b>number</b>.", field: "phone", ...typed } as const
     const html = textsPage(content, "time", fault)
     expect(html).not.toContain("<script>")
     expect(html).toContain("No &lt;b&gt;number&lt;/b&gt;.")
@@ -49,9 +50,19 @@ describe("the hosted pages", () => {
     expect(page("texts")).toContain('name="offers"')
   })
 
-  it("tell who texted STOP before how to start again", () => {
-    expect(thanksPage(content, true)).toContain("START")
-    expect(thanksPage(content, false)).not.toContain("START")
+  it("tick no box but those that were ticked, where something else is wrong", () => {
+    expect(page("texts")).not.toContain("checked>")
+    const typed = { phone: "1", firstName: "", service: false, offers: true }
+    const fault = { message: "No number.", field: "phone", ...typed } as const
+    const html = textsPage(content, "time", fault)
+    expect(html.match(/name="\w+" value="yes" checked/g)).toEqual([
+      'name="offers" value="yes" checked',
+    ])
+  })
+
+  it("tell everybody how to start again after a STOP, and nobody who texted one", () => {
+    expect(thanksPage(content, "+15125550100")).toMatch(/START<\/strong> to .*\+1 512 555 0100/)
+    expect(thanksPage(content, null)).toContain("START</strong> to the number that our texts")
   })
 })
 
@@ -97,10 +108,10 @@ describe("a page that a reviewer refuses", () => {
     ["placeholder_text", "terms", "The program", "Lorem ipsum"],
     ["no_frequency", "terms", /Up to 4 messages/g, "Some words"],
     ["no_rates", "terms", /Message and data/g, "Some"],
-    ["no_contact", "terms", /help@acme\.example|\+15125550124/g, "somewhere"],
+    ["no_contact", "terms", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
     ["no_sharing_sentence", "privacy", /are not sold to or shared with/g, "stay with"],
     ["says_it_shares", "privacy", "What we keep", "We may share it with our partners."],
-    ["no_contact", "privacy", /help@acme\.example|\+15125550124/g, "somewhere"],
+    ["no_contact", "privacy", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
   ])("%s: %s", ([problem, name, from, to]) => {
     expect(problemsIn(name, changed(name, from, to), BRAND)).toContain(problem)
   })
@@ -114,7 +125,7 @@ describe("a page that a reviewer refuses", () => {
     ["no_consent_text", "texts", /<label class="box">/g, '<label class="box" hidden>'],
     ["no_consent_text", "texts", /<label class="box">/g, '<label style="DISPLAY : /**/ none">'],
     ["no_consent_text", "texts", /<label class="box">(<input[^>]*>)/g, "$1<label>"],
-    ["no_consent_text", "texts", /<span>I agree/g, "<span aria-hidden=true>I agree"],
+    ["no_consent_text", "texts", /<span><b>I agree/g, "<span aria-hidden=true><b>I agree"],
     ["no_frequency", "texts", /Up to 4 messages a month/g, "<!-- Up to 4 messages a month -->"],
     ["no_frequency", "texts", /Up to 4 messages a month/g, "The price varies"],
     ["no_rates", "terms", /Message and data/g, '<img alt="Message and data rates may apply">Some'],
@@ -135,7 +146,7 @@ describe("a page that a reviewer refuses", () => {
     [
       "no_contact",
       "terms",
-      /<a href="mailto[^>]*>[^<]*<.a> or [+\d]+/g,
+      /<a href="mailto[^>]*>[^<]*<.a>[^<]*<a[^>]*>[^<]*<.a>/g,
       "<!-- help@acme.example -->",
     ],
   ])("%s, however it is written: %s, %s", ([problem, name, from, to]) => {

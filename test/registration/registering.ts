@@ -67,17 +67,7 @@ export async function written(world: World, company: Company) {
 }
 
 /** Saves the pages. */
-export async function savePages(world: World, { companyId }: Pick<Company, "companyId">) {
-  const pages = await world.ports.sealing.seal(companyId, "company", JSON.stringify(PAGES))
-  const save = { type: "SavePages" as const, pages, mode: "own_site" as const, hostname: null }
-  const nobody = { slug: "ab12", keyId: null, personId: null }
-  const cause = { command: `cmd_${Math.random()}`, actor: "test", keyId: null, personId: null }
-  await world.ports.runner.execute(
-    registrationOf(companyId),
-    { ...save, ...nobody },
-    { ...cause, reason: null },
-  )
-}
+export const savePages = (world: World, company: Caller) => done(world, company, "PUT pages", PAGES)
 
 /** Sends the business, by default in test mode. */
 export const sendBusiness = (

@@ -93,7 +93,6 @@ describe("a campaign", () => {
         ready: true,
         saved: true,
         brandType: "low_volume",
-        problems: [],
         samples: draft.samples,
       },
       ...{ description: draft.description, hasLinks: draft.hasLinks, directLending: false },

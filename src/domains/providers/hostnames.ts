@@ -1,5 +1,6 @@
 /** The web addresses that lead to companies' apps, as this process has them in its memory. */
 import type { AppAddressStatus } from "../../../domain/domains/domain-events.ts"
+import { appsHostOf } from "../../../domain/domains/name-servers.ts"
 import type { DomainId } from "../../../domain/domains/ids.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { allHostnames } from "../../../projections/domains/hostnames.ts"
@@ -19,10 +20,10 @@ export interface Hostname {
 export interface Hostnames {
   /** The address of a host name whose domain points here; null where there is none. */
   readonly find: (host: string) => Hostname | null
-  /** How a company's address of a host name stands, also before it points here; null where it has none. */
-  readonly standing: (companyId: CompanyId, host: string) => AppAddressStatus | null
   /** Whether a host name, or an address in its usual form, is this installation's own or leads to it. */
   readonly isOwn: (host: string) => boolean
+  /** The host that such names lead to by a CNAME. */
+  readonly target: () => string
   /** Reads all of them again. */
   readonly refresh: () => Promise<void>
 }
@@ -50,21 +51,16 @@ export const hostnamesProvider: Provider = {
   },
 }
 
-type Standing = ReadonlyMap<string, AppAddressStatus>
-
 function openHostnames(
-  ports: () => Pick<Ports, "readAll" | "baseUrl">,
+  ports: () => Pick<Ports, "readAll" | "baseUrl" | "settings">,
   edge: ReadonlySet<string>,
 ): Hostnames {
   let known: ReadonlyMap<string, Hostname> = new Map()
-  // Of several companies, of whom one at most has proven that the domain is its own.
-  let all: Standing = new Map()
   const ownHost = () => new URL(ports().baseUrl()).hostname.replace(/^\[(.*)\]$/, "$1")
-  const standsAt = (companyId: string, host: string) => `${companyId} ${host}`
   return {
     find: (host) => known.get(host) ?? null,
-    standing: (companyId, host) => all.get(standsAt(companyId, host)) ?? null,
     isOwn: (host) => known.has(host) || edge.has(host) || host === ownHost(),
+    target: () => appsHostOf(ports().settings(domainsSettings).NS_DOMAIN),
     refresh: async () => {
       const { readAll, baseUrl } = ports()
       const rows = await allHostnames(readAll)
@@ -72,9 +68,6 @@ function openHostnames(
       const own = new URL(baseUrl()).hostname
       const led = rows.filter(
         ({ hostname, status }) => hostname !== own && POINTED.includes(status),
-      )
-      all = new Map(
-        rows.map((row) => [standsAt(row.company_id, row.hostname), row.status] as const),
       )
       known = new Map(
         led.map(({ hostname, company_id: companyId, domain_id: domainId, status }) => [

@@ -1,5 +1,6 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
 import { METHODS } from "node:http"
+import type { IncomingMessage } from "node:http"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
@@ -28,7 +29,7 @@ import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
 import { DOOR_TARGET, addDoors, upgradeOf } from "./doors.ts"
 import type { Alias, Door } from "./hosts.ts"
-import { doorOf, hostOf, leadingTo, misdirected } from "./hosts.ts"
+import { doorOf, hostOf, ledTo, misdirected } from "./hosts.ts"
 import { callOf, fieldsOf } from "./incoming.ts"
 import type { EntryConfig } from "./outgoing.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
@@ -59,7 +60,7 @@ export interface AppSettings {
   readonly trustProxy?: readonly string[]
   /** What stands behind other host names. */
   readonly doors?: readonly Door[]
-  /** Host names that lead to a path of this API alone. */
+  /** Host names that lead to a path of this API alone; what they lead on comes to no door. */
   readonly aliases?: readonly Alias[]
   /** What providers call back; none of it is in the document. */
   readonly webhooks?: readonly Route[]
@@ -94,7 +95,7 @@ export async function buildApp(
   app.addHook("preClose", async () => stopping.abort())
   endUnreadBodies(app, ports.pacer)
   // Before the headers of this API's own answers.
-  addDoors(app, doors, ports.pacer)
+  addDoors(app, { doors, aliases }, ports.pacer)
   await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
   app.addHook("onRequest", async (request, reply) => {
     if (reply.sent) return
@@ -105,10 +106,9 @@ export async function buildApp(
       void reply.header("cache-control", "no-store")
     // Here already: the handler below would read the body first.
     const host = hostOf(request.raw)
-    const isAlias = aliases.some((one) => one.host === host)
+    const isLed = ledTo(aliases, host) !== null
     const refused =
-      (isAlias ? null : misdirected(ownHost, host)) ??
-      refusedAtOnce(request, stopping.signal.aborted)
+      (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, stopping.signal.aborted)
     if (refused !== null) sendRefusal(reply, refused)
   })
   await watchPressure(app)
@@ -117,7 +117,7 @@ export async function buildApp(
     sendRefusal(reply, faultRefusal(error, asked, ports.log))
   })
   app.setNotFoundHandler((request, reply) => {
-    sendRefusal(reply, unknownPath(request.url))
+    sendRefusal(reply, unknownPath(request.originalUrl))
   })
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const calls = { ports, rates, lastWrites: openLastWrites() }
@@ -153,8 +153,7 @@ function openServer(
     // Each route bounds its own body within this.
     requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
     genReqId: newRequestId,
-    rewriteUrl: (request) =>
-      doorOf(doors, hostOf(request)) === null ? leadingTo(aliases, request) : DOOR_TARGET,
+    rewriteUrl: (request) => targetOf(request, doors, aliases),
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
     // A name that a route looks at itself is not taken for an unknown path: a domain has up to 253.
@@ -163,7 +162,7 @@ function openServer(
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => {
       void reply.header("x-request-id", request.id)
-      sendRefusal(reply, unknownPath(request.url))
+      sendRefusal(reply, unknownPath(request.originalUrl))
     },
     clientErrorHandler: refuseBytes,
     http: {
@@ -175,6 +174,19 @@ function openServer(
   })
 }
 
+/** What the router is to look for: behind a host name that an alias leads on, or a door takes, something else. */
+function targetOf(
+  request: Pick<IncomingMessage, "headers" | "url">,
+  doors: readonly Door[],
+  aliases: readonly Alias[],
+): string {
+  const { url = "/" } = request
+  const host = hostOf(request)
+  const path = ledTo(aliases, host)
+  if (path !== null) return `${path}${url}`
+  return doorOf(doors, host) === null ? url : DOOR_TARGET
+}
+
 /** What is known of a request that no route has taken. */
 const UNKNOWN: Omit<Asked, "requestId"> = { pays: null, isNamed: false, mayBeDone: false }
 
@@ -182,7 +194,7 @@ const UNKNOWN: Omit<Asked, "requestId"> = { pays: null, isNamed: false, mayBeDon
 function refusedAtOnce(request: FastifyRequest, isStopping: boolean): Refusal | null {
   const hostless = hostRefusal(request.raw)
   if (hostless !== null) return hostless
-  if (request.is404) return unknownPath(request.url)
+  if (request.is404) return unknownPath(request.originalUrl)
   return isStopping && !WATCHED_URLS.includes(request.url) ? stoppingRefusal(request.id) : null
 }
 

@@ -4,8 +4,8 @@ import type { Socket } from "node:net"
 import type { FastifyInstance } from "fastify"
 import type { Pacer } from "../../../adapters/clock/port.ts"
 import { countedAddress } from "./address.ts"
-import type { Door } from "./hosts.ts"
-import { doorOf, hostOf, ownTarget } from "./hosts.ts"
+import type { Alias, Door } from "./hosts.ts"
+import { doorOf, hostOf, ledTo, ownTarget } from "./hosts.ts"
 import { NO_UPGRADE, TWO_HOSTS, hostRefusal, refuseBytes } from "./outside-routes.ts"
 import { sendRefusal } from "./outgoing.ts"
 
@@ -19,12 +19,20 @@ const ENDS_WITHIN_MS = 1_000
  * Hands what comes to a door's host names to that door. It may go on for ever, as events and web sockets
  * do: once the server stops, it is ended after a moment, or one visitor would hold up the stop.
  */
-export function addDoors(app: FastifyInstance, doors: readonly Door[], pacer: Pacer): void {
+export function addDoors(
+  app: FastifyInstance,
+  { doors, aliases }: { readonly doors: readonly Door[]; readonly aliases: readonly Alias[] },
+  pacer: Pacer,
+): void {
   const open = new Set<{ readonly destroy: () => unknown }>()
   const closed = new AbortController()
   app.addHook("onRequest", async (request, reply) => {
-    const door = doorOf(doors, hostOf(request.raw))
+    const host = hostOf(request.raw)
+    const door = doorOf(doors, host)
     if (door === null) return
+    const isSecure = request.protocol === "https"
+    const origin = { address: countedAddress(request.ip), isSecure }
+    if (ledTo(aliases, host) !== null) return door.passes?.(request.raw, origin)
     request.raw.url = request.originalUrl
     const refused = hostRefusal(request.raw)
     if (refused !== null) return sendRefusal(reply, refused)
@@ -34,8 +42,7 @@ export function addDoors(app: FastifyInstance, doors: readonly Door[], pacer: Pa
     const { raw } = reply
     open.add(raw)
     raw.once("close", () => open.delete(raw))
-    const isSecure = request.protocol === "https"
-    door.serve(request.raw, raw, { address: countedAddress(request.ip), isSecure })
+    door.serve(request.raw, raw, origin)
   })
   app.addHook("preClose", async () => {
     void pacer.pause(ENDS_WITHIN_MS, closed.signal).then(() => {

@@ -23,26 +23,29 @@ export interface Door {
   /** Whether a host name, in small letters and without a port, is one of its own. */
   readonly takes: (host: string) => boolean
   readonly serve: (request: IncomingMessage, response: ServerResponse, origin: Origin) => void
+  /** Told of what comes to its host names and is led to a path of the API by an alias. */
+  readonly passes?: (request: IncomingMessage, origin: Origin) => void
   /** Takes a connection that is to speak another protocol; without it none does. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
-/** A host name that leads to a path of the API, and to nothing else of it. */
+/** Host names that lead to a path of the API, and to nothing else of it. */
 export interface Alias {
-  /** In small letters, without a port. */
-  readonly host: string
-  /** Without a slash at the end: `/git`. */
-  readonly path: string
+  /**
+   * The path that a host name (in small letters, without a port) leads to, without a slash at the end:
+   * `/git`; null where it is none of these. Asked for every request: answered from memory.
+   */
+  readonly leadsTo: (host: string) => string | null
 }
 
-/** Where a request leads, by its host name: its own address, or that below the path of an alias. */
-export function leadingTo(
-  aliases: readonly Alias[],
-  request: Pick<IncomingMessage, "headers" | "url">,
-): string {
-  const { url = "/" } = request
-  const found = aliases.find(({ host }) => host === hostOf(request))
-  return found === undefined ? url : `${found.path}${url}`
+/** The path that an alias leads a host name to, before any door is looked for; null where none does. */
+export function ledTo(aliases: readonly Alias[], host: string | null): string | null {
+  if (host === null) return null
+  for (const { leadsTo } of aliases) {
+    const path = leadsTo(host)
+    if (path !== null) return path
+  }
+  return null
 }
 
 /** The host name that a request asks for, in small letters and without a port; null for none. */

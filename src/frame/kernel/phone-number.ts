@@ -32,7 +32,22 @@ export const textableNumber = z.string().transform((text, context) => {
  * text reaches, or of no country: such are satellites, and premium numbers such as +1 976.
  */
 function textable(text: string): NumberOfCountry | null {
-  const parsed = parseFull(text)
+  return textableOf(parseFull(text))
+}
+
+/** The same in E.164 as people type it into a form: without a `+` it is one of the US or Canada. */
+export function typedNumber(text: string): string | null {
+  if (text.startsWith("+")) return textable(text)?.number ?? null
+  const parsed = parsePhoneNumberFromString(text, { defaultCountry: "US", extract: false })
+  return textableOf(parsed === undefined ? null : possible(parsed))?.number ?? null
+}
+
+/** A full number as people read it, in groups of digits; as it was where it is none. */
+export function shownNumber(number: string): string {
+  return parseFull(number)?.formatInternational() ?? number
+}
+
+function textableOf(parsed: PhoneNumber | null): NumberOfCountry | null {
   if (parsed?.country === undefined || NEVER_TEXTED.has(parsed.getType() ?? "")) return null
   const { number, country } = parsed
   // Of the US and Canada also those that no carrier has assigned: it has the last word on them.
@@ -63,5 +78,8 @@ function parseFull(text: string): PhoneNumber | null {
   if (!trimmed.startsWith("+")) return null
   // Nothing but the number: the parser would otherwise cut one out of any text around it.
   const parsed = parsePhoneNumberFromString(trimmed, { extract: false })
-  return parsed === undefined || !parsed.isPossible() || parsed.ext !== undefined ? null : parsed
+  return parsed === undefined ? null : possible(parsed)
 }
+
+const possible = (parsed: PhoneNumber): PhoneNumber | null =>
+  !parsed.isPossible() || parsed.ext !== undefined ? null : parsed

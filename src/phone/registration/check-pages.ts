@@ -1,7 +1,6 @@
 /** Reads a company's pages as carriers do, and says what they would refuse. */
 import { createHash } from "node:crypto"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
@@ -44,16 +43,16 @@ interface Looked {
   readonly sha256: string | null
 }
 
-type CheckPorts = Pick<Ports, "sites" | "pacer" | "hostnames">
+type CheckPorts = Pick<Ports, "sites" | "pacer">
 
-/** Checks them, in fifteen seconds at most. */
+/** Checks them, in fifteen seconds at most. @param isLive whether the host name of hosted ones leads here */
 export async function checkPages(
   ports: CheckPorts,
-  companyId: CompanyId,
   saved: CheckedPages,
+  isLive: boolean,
 ): Promise<PagesCheck> {
   const isHosted = saved.pages.pages.mode === "hosted"
-  const looked = isHosted ? lookAtHosted(ports, companyId, saved) : await lookAtOwn(ports, saved)
+  const looked = isHosted ? lookAtHosted(saved, isLive) : await lookAtOwn(ports, saved)
   return {
     problems: looked.flatMap(({ page, codes }) =>
       codes.map((code) => ({ page, code, message: messageOf(code, isHosted) })),
@@ -67,32 +66,11 @@ const NOT_CONNECTED = "Nobody can read the page so far: its domain is not connec
 const messageOf = (code: PageProblem, isHosted: boolean): string =>
   isHosted && code === "unreachable" ? NOT_CONNECTED : PAGE_PROBLEMS[code]
 
-/** Where the domain of hosted pages stands. */
-export type PagesDomainStatus =
-  "not_connected" | NonNullable<ReturnType<Ports["hostnames"]["standing"]>>
-
-/** Where the domain of hosted pages stands; null for pages of an own site. */
-export function pagesDomainStatus(
-  { hostnames }: Pick<Ports, "hostnames">,
-  companyId: CompanyId,
-  { pages: { mode, hostname } }: SavedPages,
-): PagesDomainStatus | null {
-  if (mode !== "hosted") return null
-  if (typeof hostname !== "string") return "not_connected"
-  const status = hostnames.standing(companyId, hostname)
-  const isLed = hostnames.find(hostname)?.companyId === companyId
-  // A name that leads elsewhere all the same, such as the API's own.
-  if (status === "live" && !isLed) return "failed"
-  return status ?? "not_connected"
-}
-
 /** The pages as they are served from here. Until their name leads here by https nobody can read them. */
 function lookAtHosted(
-  ports: CheckPorts,
-  companyId: CompanyId,
   { business, pages: saved }: CheckedPages,
+  isLive: boolean,
 ): readonly Looked[] {
-  const isLive = pagesDomainStatus(ports, companyId, saved) === "live"
   const { pages, savedAt } = saved
   const content = { business, pages, isPreview: false, savedAt }
   return PAGE_NAMES.map((page) => {

@@ -2,17 +2,23 @@
 import { z } from "zod"
 import { APP_ADDRESS_STATUSES } from "../../../domain/domains/domain-events.ts"
 import { writtenOf } from "../../../domain/registration/registration-views.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
 import { causeOf } from "../../frame/calls/caller-cause.ts"
 import { route } from "../../frame/calls/route.ts"
-import { checkPages, pagesDomainStatus } from "./check-pages.ts"
+import { checkPages } from "./check-pages.ts"
+import type { Ports } from "../../frame/ports.ts"
+import type { PageDomain } from "./page-domain.ts"
+import { connectedDomains, pageDomainOf } from "./page-domain.ts"
 import type { PageProblem } from "./page-problems.ts"
 import { PAGE_PROBLEMS } from "./page-problems.ts"
 import { PAGE_NAMES } from "./pages.ts"
+import type { SavedPages } from "./saved.ts"
 import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
 import { openedOf } from "./saved.ts"
 
-const MOVED = "The domain's registrar names other name servers."
+const NO_HOSTNAME =
+  "The pages have no host name: save one with them (PUT /api/v1/phone/pages), under a connected domain."
 
 const CODES = Object.keys(PAGE_PROBLEMS) as [PageProblem, ...PageProblem[]]
 
@@ -65,16 +71,28 @@ export const checkPagesRoute = route({
       ]
       return { ok: false, refusal: missingFirst(missing) }
     }
-    const { problems, read } = await checkPages(ports, companyId, { business, pages })
+    const domain = await domainOfPages(ports, companyId, pages)
+    const isLive = domain?.status === "live"
+    const { problems, read } = await checkPages(ports, { business, pages }, isLive)
     const found = problems.map(({ page, code }) => ({ page, code }))
     const of = { type: "RecordCheck", pages: written.pages.sealed } as const
     const command = { ...of, problems: found, read }
     const done = await ports.runner.execute(stream, command, causeOf(caller))
     if (!done.accepted) return { ok: false, refusal: registrationRefusal(done.refusal) }
-    const domainStatus = pagesDomainStatus(ports, companyId, pages)
-    const domainError = domainStatus === "failed" ? MOVED : null
     const passed = problems.length === 0
-    const body = { passed, problems: [...problems], domainStatus, domainError }
+    const stands = { domainStatus: domain?.status ?? null, domainError: domain?.error ?? null }
+    const body = { passed, problems: [...problems], ...stands }
     return { ok: true, body, position: done.position }
   },
 })
+
+/** How the host name of hosted pages stands; null for an own site. */
+async function domainOfPages(
+  ports: Ports,
+  companyId: CompanyId,
+  { pages: { mode, hostname } }: SavedPages,
+): Promise<Pick<PageDomain, "status" | "error"> | null> {
+  if (mode !== "hosted") return null
+  if (typeof hostname !== "string") return { status: "not_connected", error: NO_HOSTNAME }
+  return pageDomainOf(ports, await connectedDomains(ports, companyId), hostname)
+}

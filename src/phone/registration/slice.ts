@@ -1,7 +1,9 @@
 /** Registration of texting: what carriers review before a company may text, its pages, and its numbers. */
 import { REGISTRATION } from "../../../domain/registration/aggregates.ts"
 import type { Slice } from "../../frame/slice.ts"
+import { pageSites } from "../../../projections/phone/page-sites.ts"
 import { registrationOperations } from "../operate/registration.ts"
+import { pageHostsKeeper, pageHostsProvider } from "../providers/page-hosts.ts"
 import { registry } from "../providers/registry.ts"
 import { sites } from "../providers/sites.ts"
 import { registrationWebhooks } from "../webhooks/registration.ts"
@@ -12,7 +14,10 @@ import { eraseRegistration } from "./erase-registration.ts"
 import { followPart } from "./reactions/follow-part.ts"
 import { registerNumbers } from "./reactions/register-numbers.ts"
 import { reconciledSubmission, submitPart } from "./reactions/submit-part.ts"
+import { readPages } from "./read-pages.ts"
 import { saveBusiness } from "./save-business.ts"
+import { savePages } from "./save-pages.ts"
+import { hostedPages, pagesAlias } from "./serve-pages.ts"
 import { readRegistration } from "./status.ts"
 import { submitBusiness, submitCampaign } from "./submit.ts"
 
@@ -21,14 +26,26 @@ export const registration: Slice = {
   name: "registration",
   streams: { ofCompanies: [REGISTRATION] },
   routes: [
-    ...[saveBusiness, checkPagesRoute, readCampaign, saveCampaign, draftCampaign],
+    ...[
+      saveBusiness,
+      readPages,
+      savePages,
+      checkPagesRoute,
+      readCampaign,
+      saveCampaign,
+      draftCampaign,
+    ],
     ...[readRegistration, submitBusiness, submitCampaign, confirmRegistration],
   ],
+  pages: hostedPages,
+  aliases: (ports) => [pagesAlias(ports)],
+  readModels: [pageSites],
   reactions: [...submitPart, followPart, registerNumbers],
   reconciled: [reconciledSubmission],
   erase: eraseRegistration,
   operations: registrationOperations,
   topics: { registration: "the registration of companies' texting" },
-  providers: [registry, sites],
+  providers: [registry, sites, pageHostsProvider],
+  daemons: [pageHostsKeeper],
   webhooks: registrationWebhooks,
 }

@@ -50,10 +50,6 @@ const Said = z.object({
     .record(z.string(), z.string())
     .optional()
     .meta({ description: "With `validation`: what is wrong, by field, `body` or header" }),
-  missing: z
-    .array(z.string())
-    .optional()
-    .meta({ description: "With `conflict` in a registration: what has to be saved before" }),
   operation: z
     .enum(GRANTABLE)
     .optional()
@@ -71,6 +67,14 @@ const Said = z.object({
   requestId: z.string().optional().meta({
     description: "With `internal`, and with `overloaded` and `unavailable`: as `x-request-id`",
   }),
+  missing: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "With `conflict` where something is to be done first: what, in order" }),
+  reasons: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "With `conflict` where carriers would not take something: their words" }),
   chargeId: z.string().optional().meta({
     description: "With `unavailable` where it is not known whether this charge was made",
   }),

@@ -1,0 +1,60 @@
+/** Read model `page-sites`: whose pages of texting registration are at an address, preview or host name. */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const PAGE_SITES = table(
+  "page_sites",
+  {
+    company_id: text<CompanyId>(),
+    slug: text(),
+    hostname: orNull(text()),
+  },
+  ["company_id"],
+  "(slug)",
+)
+
+/** A company's pages; `hostname` is null where they are served at none. */
+export type PageSiteRow = RowOf<typeof PAGE_SITES>
+
+type Tables = RowsOf<typeof PAGE_SITES>
+
+/** The read model. What people read on the pages is in none of its rows. */
+export const pageSites: Projection = {
+  name: "page-sites",
+  version: 1,
+  categories: ["companies", "registration"],
+  ignores: [
+    ...["CompanyRegistered", "BusinessSaved", "PagesChecked", "CampaignSaved"],
+    ...["PartSubmitted", "PartReached", "PartUnreached", "SubmissionAbandoned"],
+    ...["PartAnswered", "NumberAnswered"],
+  ],
+  ...madeOf(PAGE_SITES),
+  personal: ["page_sites"],
+  apply: async (tx: Transaction<Tables>, facts) => {
+    for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        // The host name of one person's company may be their own name.
+        await sql`
+          update page_sites set hostname = null where company_id = ${fact.companyId}`.execute(tx)
+      } else if (fact.type === "PagesSaved" && companyId !== null) {
+        const { slug, hostname } = fact
+        await PAGE_SITES.upsert(tx, [PAGE_SITES.rowOf({ companyId, slug, hostname })])
+      }
+    }
+  },
+}
+
+/** Whose pages have this slug; null for nobody's. Runs for all companies: it says whose they are. */
+export async function findPageSite(db: Kysely<Tables>, slug: string): Promise<PageSiteRow | null> {
+  const found = db.selectFrom("page_sites").selectAll().where("slug", "=", slug)
+  return (await found.executeTakeFirst()) ?? null
+}
+
+/** The pages that are served at a host name, of all companies. */
+export async function sitesWithHostname(db: Kysely<Tables>): Promise<readonly PageSiteRow[]> {
+  return db.selectFrom("page_sites").selectAll().where("hostname", "is not", null).execute()
+}

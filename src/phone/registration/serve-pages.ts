@@ -1,0 +1,177 @@
+/**
+ * `/p/:slug/…`, outside of the API and open to everybody: a company's pages. Their preview is asked for at
+ * this service's own address, what people see at the company's host name, which leads here (`pagesAlias`).
+ */
+import { z } from "zod"
+import { BYTES, openRoute } from "../../frame/calls/route.ts"
+import type { Reply } from "../../frame/calls/route.ts"
+import type { AsSent } from "../../frame/calls/as-sent.ts"
+import { formIn } from "../../frame/calls/form-body.ts"
+import { PAGE_TIME, givenAwayBy, mayCome, signedTime } from "../../frame/calls/form-sender.ts"
+import type { RateLimit } from "../../frame/calls/rate-limits.ts"
+import type { Refusal } from "../../frame/calls/refusal.ts"
+import { refusal } from "../../frame/calls/refusal.ts"
+import { ANY_QUERY } from "../../frame/calls/unknown-query.ts"
+import type { Alias } from "../../frame/http/hosts.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { sendingNumber } from "../numbers.ts"
+import { agreementIn } from "./agreement.ts"
+import { pageOf, textsPage, thanksPage } from "./hosted-pages.ts"
+import type { OpenSite } from "./open-site.ts"
+import { PAGES_PATH, openSite } from "./open-site.ts"
+import { PAGE_NAMES } from "./pages.ts"
+import { recordOptIn } from "./record-opt-in.ts"
+
+const MOST_BYTES = 16_384
+const FORMS_SENT: RateLimit = {
+  ...{ name: "texts form", most: 5, per: "address" },
+  calls: "forms sent from this address",
+}
+
+const base = {
+  group: "phone",
+  params: z.object({ slug: z.string() }),
+  query: ANY_QUERY,
+  refusalTitle: "Nothing is here",
+} as const
+const Nothing = z.object({})
+type Nothing = z.infer<typeof Nothing>
+
+const urlOf = (rest: string): string => `${PAGES_PATH}/:slug/${rest}`
+
+/** The host names at which companies' pages are served. */
+export const pagesAlias = ({ pageHosts }: Pick<Ports, "pageHosts">): Alias => ({
+  leadsTo: (host) => {
+    const found = pageHosts.find(host)
+    return found === null ? null : `${PAGES_PATH}/${found.slug}`
+  },
+})
+
+/** What a page and its form share, and nobody else can say when it was made. */
+const formOf = (slug: string): string => `texts ${slug}`
+
+const noPages = (): Refusal => refusal("not_found", "There is no such page.")
+
+/** Shows one of the three pages. */
+const showPages = PAGE_NAMES.map((name) =>
+  openRoute({
+    ...base,
+    name: `show${name.charAt(0).toUpperCase()}${name.slice(1)}Page`,
+    method: "GET",
+    url: urlOf(name),
+    summary: `The page of ${name}`,
+    reply: Nothing,
+    refuses: ["not_found"],
+    handle: (ports, { params: { slug }, sent }) =>
+      shown(ports, slug, sent, async (site) =>
+        pageOf(name, site, signedTime(ports, formOf(site.slug))),
+      ),
+  }),
+)
+
+/** Takes in that somebody agrees to texts. */
+const agreeToTexts = openRoute({
+  ...base,
+  name: "agreeToTexts",
+  method: "POST",
+  url: urlOf("texts"),
+  summary: "Agree to texts",
+  refusalTitle: "Nothing was sent",
+  limit: FORMS_SENT,
+  bodyLimitBytes: MOST_BYTES,
+  body: BYTES,
+  success: [303, 400],
+  reply: Nothing,
+  refuses: ["not_allowed", "not_found", "rate_limited", "too_large", "unsupported_media_type"],
+  handle: async (ports, { body, params: { slug }, sent }) => {
+    const form = formIn(sent, body)
+    if ("refusal" in form) return { ok: false, refusal: form.refusal }
+    if (!form.isPage) {
+      const message = "Send the form as browsers do: application/x-www-form-urlencoded."
+      return { ok: false, refusal: refusal("unsupported_media_type", message) }
+    }
+    const site = await openSite(ports, slug, sent)
+    if (site === null) return { ok: false, refusal: noPages() }
+    if (!mayCome(ports, sent)) {
+      const message = "This form is not sent from pages of another host name."
+      return { ok: false, refusal: refusal("not_allowed", message) }
+    }
+    return takeIn(ports, site, form.values, sent)
+  },
+})
+
+async function takeIn(
+  ports: Ports,
+  site: OpenSite,
+  values: ReadonlyMap<string, string>,
+  { requestId }: AsSent,
+): Promise<Reply<Nothing, 303 | 400>> {
+  const { companyId, slug, liveUrl } = site
+  // Beside the form, wherever that is.
+  const thanks = { ok: true, status: 303, body: {}, location: "thanks" } as const
+  const by = liveUrl === null ? null : givenAwayBy(ports, formOf(slug), values)
+  if (by !== null) {
+    ports.counts.add("robots", { by })
+    return thanks
+  }
+  const agreement = agreementIn(values, site.pages)
+  if ("fault" in agreement) {
+    // The same time: whoever mends one field may be quick.
+    const page = textsPage(site, values.get(PAGE_TIME) ?? "", agreement.fault)
+    return { ok: true, status: 400, body: {}, page }
+  }
+  // Nobody agrees to anything on a preview.
+  if (liveUrl === null) return thanks
+  const why = await recordOptIn(ports, companyId, agreement, { requestId, sourceUrl: liveUrl })
+  return why === null ? thanks : { ok: false, refusal: why }
+}
+
+/**
+ * Shows that somebody agreed: the same to everybody. Else whoever types in another's number would learn
+ * whether that texted STOP, or agreed before.
+ */
+const showThanks = openRoute({
+  ...base,
+  name: "showThanksPage",
+  method: "GET",
+  url: urlOf("thanks"),
+  summary: "The page behind the form",
+  reply: Nothing,
+  refuses: ["not_found"],
+  handle: (ports, { params: { slug }, sent }) =>
+    shown(ports, slug, sent, async (site) => {
+      const from = await sendingNumber(ports, site.companyId, null)
+      return thanksPage(site, typeof from === "string" ? null : from.number)
+    }),
+})
+
+/** Leads who asks for the host name alone to the form. */
+const showFirst = openRoute({
+  ...base,
+  name: "showFirstPage",
+  method: "GET",
+  url: urlOf(""),
+  summary: "The first of the pages",
+  success: [303],
+  reply: Nothing,
+  refuses: ["not_found"],
+  handle: async (ports, { params: { slug }, sent }) => {
+    const site = await openSite(ports, slug, sent)
+    if (site === null) return { ok: false, refusal: noPages() }
+    return { ok: true, body: {}, location: "texts" }
+  },
+})
+
+async function shown(
+  ports: Ports,
+  slug: string,
+  sent: AsSent,
+  madeOf: (site: OpenSite) => Promise<string>,
+): Promise<Reply<Nothing>> {
+  const site = await openSite(ports, slug, sent)
+  if (site === null) return { ok: false, refusal: noPages() }
+  return { ok: true, body: {}, page: await madeOf(site) }
+}
+
+/** What of the pages browsers open and send. */
+export const hostedPages = [...showPages, agreeToTexts, showThanks, showFirst]

@@ -1,0 +1,165 @@
+/** Hosted pages, at their preview and at a company's own host name. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { makeConnected, openDomainWorld, post as postDomain } from "../domains/domain-world.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import { listHosts, makeHosted, makePages, savePages, visit } from "./paged.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openDomainWorld({ trustProxy: ["127.0.0.0/8"] })
+})
+afterAll(() => world.close())
+
+const OWN = "ledger.test"
+const THREE = ["texts", "terms", "privacy"]
+
+describe("the preview", () => {
+  it("shows the three pages, says what it is, and is not to be found", async () => {
+    const preview = await makePages(world, await makeCompany(world))
+    for (const name of THREE) {
+      const { status, headers, body } = await visit(world, OWN, `${preview}/${name}`)
+      expect([name, status, headers["content-type"]]).toEqual([
+        ...[name, 200, "text/html; charset=utf-8"],
+      ])
+      expect(body).toContain("Acme Bakery")
+      expect(body).toContain("This is a preview.")
+      expect(body).toContain('content="noindex"')
+      expect(headers).toMatchObject({
+        "cache-control": "no-store",
+        "content-security-policy": expect.stringContaining("default-src 'none'"),
+        "x-content-type-options": "nosniff",
+      })
+    }
+  })
+
+  it("is the same address for ever, and shows what was saved last", async () => {
+    const company = await makeCompany(world)
+    const preview = await makePages(world, company)
+    const { body } = await savePages(world, company, { services: "something quite new" })
+    expect(new URL(body.previewUrls.terms).pathname).toBe(`${preview}/terms`)
+    expect((await visit(world, OWN, `${preview}/terms`)).body).toContain("something quite new")
+  })
+
+  it("shows HTML in every text as text", async () => {
+    const html = `<b onclick=x>"'&`
+    const company = await makeCompany(world)
+    const changed = ["legalName", "brandName", "street", "street2", "city", "postalCode"]
+    const business = Object.fromEntries(changed.map((name) => [name, html]))
+    const pages = { services: `${html} and more` }
+    const preview = await makePages(world, company, {
+      ...{ business: { ...business, country: "DE" }, pages },
+    })
+    for (const name of THREE) {
+      const { status, body } = await visit(world, OWN, `${preview}/${name}`)
+      expect([name, status, body.includes("<b onclick")]).toEqual([name, 200, false])
+      expect(body).toContain("&lt;b onclick=x&gt;&quot;&#39;&amp;")
+    }
+  })
+
+  it("is nobody's where the address is no company's", async () => {
+    for (const slug of ["0", "00112233445566778899", "%00", "a".repeat(2_000), "..", "%2e%2e"]) {
+      const { status } = await visit(world, OWN, `/p/${slug}/texts`)
+      expect([slug, status]).toEqual([slug, 404])
+    }
+  })
+
+  it("takes the verbs that it has", async () => {
+    const preview = await makePages(world, await makeCompany(world))
+    const ask = async (method: "HEAD" | "PUT" | "POST", name: string) => {
+      const { status, headers } = await visit(world, OWN, `${preview}/${name}`, { method })
+      return [status, headers["allow"]]
+    }
+    expect(await ask("HEAD", "texts")).toEqual([200, undefined])
+    expect(await ask("PUT", "texts")).toEqual([405, "GET, HEAD, POST"])
+    expect(await ask("POST", "terms")).toEqual([405, "GET, HEAD"])
+  })
+})
+
+describe("a company's host name", () => {
+  it("shows the three pages, and nothing else of this service", async () => {
+    const { hostname, preview } = await makeHosted(world)
+    for (const name of THREE) {
+      const { status, body } = await visit(world, hostname, `/${name}`)
+      expect([name, status, body.includes("is a preview")]).toEqual([name, 200, false])
+    }
+    expect(await visit(world, hostname, "/")).toMatchObject({
+      ...{ status: 303, headers: { location: "texts" } },
+    })
+    for (const url of ["/docs", "/api/v1/account", `${preview}/texts`, "/healthz", "/texts/"]) {
+      const { status, body } = await visit(world, hostname, url)
+      expect([url, status, body.includes(`There is no ${url} here.`)]).toEqual([url, 404, true])
+    }
+    expect((await visit(world, hostname, "/texts", { method: "DELETE" })).status).toBe(405)
+  })
+
+  it("says that the address is live once a certificate served it", async () => {
+    const { company, hostname } = await makeHosted(world)
+    const status = async () => {
+      const { body } = await world.call(company.key, "GET", "/api/v1/phone/pages")
+      return body.domain.status
+    }
+    expect(await status()).toBe("waiting_certificate")
+    await visit(world, hostname, "/texts", { headers: { "x-forwarded-proto": "https" } })
+    await expect.poll(status).toBe("live")
+  })
+
+  it("is not another company's for the asking", async () => {
+    const { hostname } = await makeHosted(world)
+    const { company, domainId, domain } = await makeConnected(world)
+    await makePages(world, company, { pages: { hostname: `x.${domain}` } })
+    const { body } = await savePages(world, company, { hostname })
+    expect(body.fields).toEqual({ hostname: expect.stringContaining("connected domain") })
+    // Under its own domain, which leads elsewhere: nothing is served at it.
+    const other = `x.${domain}`
+    await postDomain(world, company, { action: "save_app_address", domainId, hostname: other })
+    await listHosts(world)
+    const own = await visit(world, hostname, "/texts")
+    expect(own.status).toBe(200)
+    expect((await visit(world, other, "/texts")).status).toBe(404)
+  })
+
+  it("shows nothing of it once it is taken out, or its domain goes", async () => {
+    const { company, domain, hostname } = await makeHosted(world)
+    await savePages(world, company, { hostname: null })
+    await listHosts(world)
+    expect((await visit(world, hostname, "/texts")).body).toContain("Nothing is here yet")
+    await savePages(world, company, { hostname })
+    await listHosts(world)
+    expect((await visit(world, hostname, "/texts")).status).toBe(200)
+    await world.operate("domain remove", { company: company.companyId, domain })
+    await listHosts(world)
+    expect((await visit(world, hostname, "/texts")).status).toBe(404)
+  })
+
+  it("is the company's own site's where it has one", async () => {
+    const { company, hostname } = await makeHosted(world)
+    const own = (name: string) => `https://www.acme.example/${name}`
+    const urls = { ownTextUrl: own("t"), ownTermsUrl: own("c"), ownPrivacyUrl: own("p") }
+    const { body } = await savePages(world, company, { mode: "own_site", hostname, ...urls })
+    expect(body.liveUrls).toEqual({ texts: own("t"), terms: own("c"), privacy: own("p") })
+    await listHosts(world)
+    expect((await visit(world, hostname, "/texts")).body).toContain("Nothing is here yet")
+  })
+})
+
+describe("a deleted company's pages", () => {
+  it("are gone at once, and without a trace once it is erased", async () => {
+    const { company, hostname, preview } = await makeHosted(world)
+    await world.operate("company delete", { company: company.companyId })
+    const statuses = async () => [
+      (await visit(world, OWN, `${preview}/texts`)).status,
+      (await visit(world, hostname, "/texts")).status,
+    ]
+    expect(await statuses()).toEqual([404, 404])
+    await world.operate("clock advance", { duration: "15d" })
+    await listHosts(world)
+    expect(await statuses()).toEqual([404, 404])
+    const sites = await world.ports.readAll
+      .selectFrom("page_sites")
+      .select("hostname")
+      .where("company_id", "=", company.companyId)
+      .execute()
+    expect(sites).toEqual([{ hostname: null }])
+  })
+})
