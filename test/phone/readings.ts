@@ -1,7 +1,6 @@
 /** What the routes of the phone show. */
 import type { Readings } from "../support/readings.ts"
 import { optIn } from "./opted-in.ts"
-import { saveBusiness, savePages } from "../registration/paged.ts"
 import { bought, buy, search } from "./numbering.ts"
 import { newNumber, sendText } from "./texting.ts"
 
@@ -57,16 +56,6 @@ export const READINGS: Readings = {
       return isOn
     },
     shown: (body) => body.selfServe.find((one: { code: string }) => one.code === "GB")?.on,
-  },
-  "GET /api/v1/phone/pages": {
-    write: async (world, company) => {
-      notes += 1
-      await saveBusiness(world, company)
-      const services = `repairs and orders ${notes}`
-      await savePages(world, company, { services })
-      return services
-    },
-    shown: (body) => body.services,
   },
   "GET /api/v1/phone/optins": {
     write: async (world, company) => {
