@@ -18,6 +18,7 @@ export const DEEP_SUITES = [
   "test/phone",
   "test/publishing",
   "test/recordings",
+  "test/registration",
   "test/simulation",
   "test/voice",
 ]

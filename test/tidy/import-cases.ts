@@ -196,6 +196,7 @@ export const CASES: readonly Case[] = [
     wrong: { "src/phone/send.ts": 'import "./providers/a.ts"', "src/phone/providers/a.ts": "" },
     right: {
       "src/phone/slice.ts": 'import "./providers/a.ts"',
+      "src/phone/registration/slice.ts": 'import "../providers/a.ts"',
       "src/phone/providers/a.ts": 'import "./b.ts"',
       "src/phone/providers/b.ts": "",
     },
