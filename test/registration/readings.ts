@@ -1,6 +1,6 @@
 /** What the routes of registration show. */
 import type { Readings } from "../support/readings.ts"
-import { bought } from "../phone/numbering.ts"
+import { bought, search } from "../phone/numbering.ts"
 import { saveBusiness, savePages } from "./paged.ts"
 import { done, written } from "./registering.ts"
 
@@ -30,7 +30,10 @@ export const READINGS: Readings = {
     shown: (body) => body.description,
   },
   "GET /api/v1/phone/registration": {
-    write: async (world, company) => `number:${(await bought(world, company)).id}`,
+    write: async (world, company) => {
+      const { numbers } = (await search(world, company)).body
+      return `number:${(await bought(world, company, numbers[0].number)).id}`
+    },
     shown: (body) => body.parts.at(-1).part,
   },
 }

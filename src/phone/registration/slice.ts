@@ -35,7 +35,7 @@ export const registration: Slice = {
       saveCampaign,
       draftCampaign,
     ],
-    ...[readRegistration, submitBusiness, submitCampaign, confirmRegistration],
+    ...[readRegistration, submitCampaign, submitBusiness, confirmRegistration],
   ],
   pages: hostedPages,
   aliases: (ports) => [pagesAlias(ports)],

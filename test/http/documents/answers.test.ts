@@ -193,7 +193,7 @@ describe("what else the document says", () => {
   it("describes every field of a refusal", () => {
     expect(Object.keys(document.components.schemas["ApiError"]?.properties ?? {})).toEqual([
       ...["error", "message", "fields", "operation", "limit", "needed", "balance", "pay", "then"],
-      ...["requestId", "chargeId", "purchaseId"],
+      ...["requestId", "missing", "reasons", "chargeId", "purchaseId"],
     ])
   })
 

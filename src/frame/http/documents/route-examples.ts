@@ -36,7 +36,8 @@ function ownRefusalOf(route: Route, code: ErrorCode, verbs: readonly string[]): 
     case "operation_not_granted":
       return operationRefusal({ key: { operations: new Set() } as unknown as Key }, route)
     case "not_allowed":
-      return roleRefusal(route)
+    case "role":
+      return code === (route.roleRefusal ?? "not_allowed") ? roleRefusal(route) : null
     case "rate_limited":
       return route.limit === undefined ? null : rateLimited(route.limit)
     case "payment_required":
