@@ -118,7 +118,7 @@ const srcRules = [
   rule(
     "src-providers-behind-slice",
     "Who could import a choice of providers could reach them past the ports; a slice's list brings it.",
-    { path: "^src/", pathNot: "^src/[^/]+/(([^/]+/)?slice\\.ts$|providers/)" },
+    { path: "^src/", pathNot: "/slice\\.ts$|^src/[^/]+/providers/" },
     { path: "^src/[^/]+/providers/" },
   ),
   rule(
