@@ -56,9 +56,14 @@ export interface SubmitPart extends By {
   /** Whether it is to leave test mode. */
   readonly live: boolean
   readonly rush: boolean
+  /** What was charged for it. */
+  readonly fee: Fee
   /** The open charge of its fee; null where it is free. */
   readonly chargeId: ChargeId | null
 }
+
+/** What an attempt costs: rush alone where the review itself was paid before. */
+export type Fee = "none" | "fee" | "fee_with_rush" | "rush"
 
 /** Makes sure that what was charged and never sent cannot be sent any more. */
 export interface AbandonSubmission {
@@ -127,7 +132,6 @@ export type RegistrationRefusalCode =
   | "changed"
   | "waiting"
   | "approved"
-  | "not_approved"
   | "brand_type"
   | "fee"
   | "abandoned"
@@ -139,6 +143,6 @@ export interface RegistrationRefused {
   readonly type: "RegistrationRefused"
   readonly at: number
   readonly code: RegistrationRefusalCode
-  /** What has to be there before: `business`, `pages`, `pages_check`, `campaign`. */
+  /** What has to be there before: `business`, `pages`, `pages_check`, `campaign`, `business_review`. */
   readonly missing: readonly string[]
 }

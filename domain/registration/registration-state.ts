@@ -25,7 +25,15 @@ export interface PartState {
   readonly carrierRef: string | null
   /** What they call the attempt that this one puts right, because they asked for something; else null. */
   readonly corrects: string | null
+  /** What carriers have had of it, so that putting it right costs nothing; null before they had it. */
+  readonly paid: Paid | null
   readonly reasons: readonly Sealed[]
+}
+
+/** What a review was paid for. */
+interface Paid {
+  readonly brandType: BrandType | null
+  readonly rush: boolean
 }
 
 /** Something that was sent, and whether the carriers took it. */
@@ -34,11 +42,17 @@ export interface Submission {
   /** When it was sent, UTC milliseconds. */
   readonly at: number
   readonly live: boolean
+  readonly brandType: BrandType | null
   readonly rush: boolean
   readonly chargeId: string | null
-  /** Superseded: a test of which nobody wants to know any more, since it is meant. */
-  readonly is: "open" | "reached" | "unreached" | "superseded"
+  readonly is: "open" | "reached" | "unreached"
   readonly why: Unreached | null
+  readonly reasons: readonly Sealed[]
+}
+
+/** What carriers said of a number. */
+interface NumberState {
+  readonly verdict: Verdict
   readonly reasons: readonly Sealed[]
 }
 
@@ -57,11 +71,17 @@ export interface Registration {
   /** What was wrong with them when they were looked at last. */
   pageProblems: readonly { readonly page: string; readonly code: string }[]
   campaign: { readonly sealed: Sealed; readonly brandType: BrandType } | null
-  /** Until the business is sent to real carriers. */
+  /** Until real carriers are sent the business. */
   testMode: boolean
+  /** What was tested, until carriers have the first business that is meant: so it stands where they never do. */
+  tested: {
+    readonly parts: Record<Part, PartState>
+    readonly numbers: readonly (readonly [string, NumberState])[]
+    readonly brandType: BrandType | null
+  } | null
   brandType: BrandType | null
   readonly parts: Record<Part, PartState>
-  readonly numbers: Map<string, { readonly verdict: Verdict; readonly reasons: readonly Sealed[] }>
+  readonly numbers: Map<string, NumberState>
   /** Everything that was sent. */
   readonly submissions: Map<SubmissionId, Submission>
   /** What was never sent though its fee was charged. */
@@ -71,14 +91,19 @@ export interface Registration {
 /** A part that was never sent. */
 export const UNSENT: PartState = {
   ...{ status: "not_sent", before: "not_sent", attempt: 0, submissionId: null },
-  ...{ carrierRef: null, corrects: null, reasons: [] },
+  ...{ carrierRef: null, corrects: null, paid: null, reasons: [] },
 }
 
 /** A registration before its first fact. */
 export function noRegistration(): Registration {
   return {
     ...{ business: null, pages: null, pagesPassedAt: null, pageProblems: [], campaign: null },
-    ...{ testMode: true, brandType: null, parts: { business: UNSENT, campaign: UNSENT } },
+    ...{
+      testMode: true,
+      tested: null,
+      brandType: null,
+      parts: { business: UNSENT, campaign: UNSENT },
+    },
     ...{ numbers: new Map(), submissions: new Map(), abandoned: new Set() },
   }
 }
@@ -88,6 +113,8 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
   switch (event.type) {
     case "BusinessSaved":
       state.business = { sealed: event.business, isSoleProprietor: event.isSoleProprietor }
+      // The pages say its name.
+      state.pagesPassedAt = null
       return state
     case "PagesSaved": {
       const { pages, mode, hostname, slug, at: savedAt } = event
@@ -106,12 +133,12 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
     case "PartSubmitted":
       return sent(state, event)
     case "PartReached":
-      know(state, event, { is: "reached" })
-      return change(state, event, { carrierRef: event.carrierRef })
+      return reached(state, event)
     case "PartUnreached": {
-      const { why, reasons } = event
+      const { why, reasons, part } = event
       know(state, event, { is: "unreached", why, reasons })
-      return change(state, event, { status: state.parts[event.part].before })
+      if (part === "business" && state.tested !== null) return asTested(state, state.tested)
+      return change(state, event, { status: state.parts[part].before })
     }
     case "PartAnswered":
       return change(state, event, { status: event.verdict, reasons: event.reasons })
@@ -134,26 +161,62 @@ function sent(
   const { part, at, submissionId, attempt, chargeId, brandType, live, rush } = event
   const former = state.parts[part]
   const before = former.status === "waiting" ? former.before : former.status
-  const corrects = before === "action_needed" ? (former.carrierRef ?? former.corrects) : null
+  const isCorrected = before === "action_needed"
+  const corrects = isCorrected ? (former.carrierRef ?? former.corrects) : null
+  const paid = isCorrected ? former.paid : null
   state.parts[part] = {
     ...UNSENT,
-    ...{ status: "waiting", before, attempt, submissionId, corrects },
+    ...{ status: "waiting", before, attempt, submissionId, corrects, paid },
   }
   const open = { is: "open", why: null, reasons: [] } as const
-  state.submissions.set(submissionId, { part, at, live, rush, chargeId, ...open })
+  state.submissions.set(submissionId, { part, at, live, brandType, rush, chargeId, ...open })
   if (brandType !== null) state.brandType = brandType
   return state
 }
 
 /** A live registration keeps what was written, and nothing of what was tested. */
 function goLive(state: Registration): void {
+  const { parts, numbers, brandType } = state
+  state.tested = { parts: { ...parts }, numbers: [...numbers], brandType }
   state.testMode = false
-  for (const [submissionId, one] of state.submissions) {
-    if (one.is === "open") state.submissions.set(submissionId, { ...one, is: "superseded" })
-  }
   state.parts.business = UNSENT
   state.parts.campaign = UNSENT
   state.numbers.clear()
+}
+
+/** Nobody got the first business that was meant: everything stands as it was tested. */
+function asTested(
+  state: Registration,
+  { parts, numbers, brandType }: NonNullable<Registration["tested"]>,
+): Registration {
+  Object.assign(state.parts, parts)
+  state.numbers.clear()
+  for (const [numberId, number] of numbers) state.numbers.set(numberId, number)
+  state.brandType = brandType
+  state.testMode = true
+  state.tested = null
+  return state
+}
+
+function reached(
+  state: Registration,
+  event: Extract<RegistrationEvent, { readonly type: "PartReached" }>,
+): Registration {
+  know(state, event, { is: "reached" })
+  const { part, submissionId, carrierRef } = event
+  const last = state.parts[part]
+  if (last.submissionId !== submissionId) return state
+  const sent = state.submissions.get(submissionId)
+  const rush = sent?.rush === true || last.paid?.rush === true
+  state.parts[part] = { ...last, carrierRef, paid: { brandType: sent?.brandType ?? null, rush } }
+  if (part === "campaign") return state
+  state.tested = null
+  // It is another business for the carriers: whatever was registered under the former one is not under it.
+  if (last.corrects === null) {
+    state.parts.campaign = UNSENT
+    state.numbers.clear()
+  }
+  return state
 }
 
 function know(
@@ -165,11 +228,13 @@ function know(
   if (known !== undefined) submissions.set(submissionId, { ...known, ...changes })
 }
 
+/** Changes a part, where it is about what was sent of it last. */
 function change(
   state: Registration,
-  { part }: { readonly part: Part },
+  { part, submissionId }: { readonly part: Part; readonly submissionId: SubmissionId },
   changes: Partial<PartState>,
 ): Registration {
+  if (state.parts[part].submissionId !== submissionId) return state
   state.parts[part] = { ...state.parts[part], ...changes }
   return state
 }

@@ -1,5 +1,5 @@
 /** What callers read of a registration. */
-import type { RegistrationRefusalCode, SubmitPart } from "./registration-commands.ts"
+import type { Fee, RegistrationRefusalCode, SubmitPart } from "./registration-commands.ts"
 import type { Sealed } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
 import type { Part } from "./registration-events.ts"
@@ -20,6 +20,9 @@ export function missingFor(
   return all.filter((one) => one !== null)
 }
 
+const isOpen = ({ status, carrierRef }: PartState): boolean =>
+  status === "waiting" && carrierRef === null
+
 /** Why a part cannot be sent; null where it can. */
 function maySend(
   state: Registration,
@@ -32,12 +35,15 @@ function maySend(
     return { code: "missing", missing: ["business"] }
   }
   if (part === "campaign") {
-    const missing = missingFor(state, "submit campaign")
-    if (missing.length > 0) return { code: "missing", missing }
     const isTaken = business.status === "waiting" && business.carrierRef !== null
     const isEnough = business.status === "approved" || (!live && isTaken)
-    if (!isEnough) return { code: "not_approved", missing: [] }
+    const written = missingFor(state, "submit campaign")
+    const missing = [...written, ...(isEnough ? [] : ["business_review"])]
+    if (missing.length > 0) return { code: "missing", missing }
   }
+  // What is on its way as a test is somewhere in a moment.
+  const isOnItsWay = Object.values(state.parts).some(isOpen)
+  if (isReset && isOnItsWay) return { code: "waiting", missing: [] }
   const { status } = part === "business" ? business : campaign
   if (status === "waiting") return { code: "waiting", missing: [] }
   return status === "approved" ? { code: "approved", missing: [] } : null
@@ -55,11 +61,19 @@ export function mayBeSent(
   return isOfOne === state.business?.isSoleProprietor ? null : { code: "brand_type", missing: [] }
 }
 
-/** Whether sending a part costs its fee: never in test mode, nor after carriers asked for something. */
-export function costsFee(state: Registration, part: Part, live: boolean): boolean {
-  if (!live && state.testMode) return false
-  const isReset = live && state.testMode
-  return isReset || state.parts[part].status !== "action_needed"
+/**
+ * What sending a part costs: nothing in test mode, nor where carriers asked for something and it is the
+ * same review. Another brand type is another review; rush that was not paid before is due.
+ */
+export function feeOf(
+  state: Registration,
+  { part, live, brandType, rush }: Pick<SubmitPart, "part" | "live" | "brandType" | "rush">,
+): Fee {
+  if (!live && state.testMode) return "none"
+  const { status, paid } = live && state.testMode ? UNSENT : state.parts[part]
+  const isPaid = status === "action_needed" && paid !== null && paid.brandType === brandType
+  if (!isPaid) return rush ? "fee_with_rush" : "fee"
+  return rush && !paid.rush ? "rush" : "none"
 }
 
 /** What was written of a registration, sealed, and what stands beside it. */
@@ -96,7 +110,8 @@ export function isTextable(
   { numberId, test }: { readonly numberId: string; readonly test: boolean },
 ): boolean {
   if (testMode) return true
-  if (test || parts.campaign.status !== "approved") return false
+  const areApproved = parts.business.status === "approved" && parts.campaign.status === "approved"
+  if (test || !areApproved) return false
   return numbers.get(numberId)?.verdict === "approved"
 }
 

@@ -16,10 +16,10 @@ import type {
   RegistrationRefused,
   SubmitPart,
 } from "./registration-commands.ts"
-import type { Part, RegistrationEvent } from "./registration-events.ts"
+import type { RegistrationEvent } from "./registration-events.ts"
 import type { Registration } from "./registration-state.ts"
 import { evolve, noRegistration } from "./registration-state.ts"
-import { costsFee, mayBeSent, missingFor } from "./registration-views.ts"
+import { feeOf, mayBeSent, missingFor } from "./registration-views.ts"
 
 /** The rules of registration. */
 export const registration: Decider<
@@ -34,7 +34,10 @@ type Decision = readonly RegistrationEvent[] | RegistrationRefused
 function decide(command: RegistrationCommand, state: Registration, { at }: Stamp): Decision {
   switch (command.type) {
     case "SaveBusiness": {
-      if (state.parts.business.status === "waiting") return refused(at, "waiting")
+      const { business: sent, campaign } = state.parts
+      if (sent.status === "waiting" || campaign.status === "waiting") return refused(at, "waiting")
+      // What carriers know it by; in test mode they know nothing.
+      if (!state.testMode && sent.status === "approved") return refused(at, "approved")
       const { business, isSoleProprietor, keyId, personId } = command
       return [{ type: "BusinessSaved", at, business, isSoleProprietor, keyId, personId }]
     }
@@ -87,21 +90,16 @@ function refused(
   return { type: "RegistrationRefused", at, code, missing }
 }
 
-/** The part that was sent by this name last; null where none was. */
-function partOf({ parts }: Registration, submissionId: string): Part | null {
-  if (parts.business.submissionId === submissionId) return "business"
-  return parts.campaign.submissionId === submissionId ? "campaign" : null
-}
-
 function submit(command: SubmitPart, state: Registration, at: number): Decision {
-  const { part, submissionId, brandType, rush, keyId, personId, chargeId } = command
+  const { part, submissionId, brandType, rush, keyId, personId, chargeId, fee } = command
   if (state.abandoned.has(submissionId)) return refused(at, "abandoned")
   if (state.submissions.has(submissionId)) return []
   const live = command.live || !state.testMode
   const fault = mayBeSent(state, command)
   if (fault !== null) return refused(at, fault.code, fault.missing)
   // What was charged was decided before: another one may have been sent, or answered, meanwhile.
-  if (costsFee(state, part, live) !== (chargeId !== null)) return refused(at, "fee")
+  const isPaid = chargeId !== null
+  if (feeOf(state, command) !== fee || isPaid !== (fee !== "none")) return refused(at, "fee")
   const isReset = live && state.testMode
   const attempt = isReset ? 1 : state.parts[part].attempt + 1
   const sent = { type: "PartSubmitted", at, part, submissionId, attempt, live } as const
@@ -118,20 +116,22 @@ function hear(
   at: number,
 ): Decision {
   const { submissionId } = command
-  const part = partOf(state, submissionId)
-  if (part === null) return []
-  const { status, carrierRef } = state.parts[part]
+  const sent = state.submissions.get(submissionId)
+  if (sent === undefined) return []
+  const { part } = sent
   const of = { at, part, submissionId }
   switch (command.type) {
     case "ReachPart":
-      if (carrierRef !== null || status !== "waiting") return []
+      if (sent.is !== "open") return []
       return [{ type: "PartReached", ...of, carrierRef: command.carrierRef }]
     case "UnreachPart":
-      if (carrierRef !== null || status !== "waiting") return []
+      if (sent.is !== "open") return []
       return [{ type: "PartUnreached", ...of, why: command.why, reasons: command.reasons }]
     case "AnswerPart": {
       const { verdict, reasons } = command
-      if (carrierRef === null || status === verdict) return []
+      const last = state.parts[part]
+      if (last.submissionId !== submissionId || last.carrierRef === null) return []
+      if (last.status === verdict) return []
       return [{ type: "PartAnswered", ...of, verdict, reasons }]
     }
   }

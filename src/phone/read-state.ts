@@ -28,7 +28,7 @@ const State = z
     nextTollFreeMicros: micros.describe("What a month of another toll-free number costs"),
     numbers: z.array(PhoneNumber).describe("Each number that the company holds"),
     pagesPassedAt: isoTime.nullable().describe("When its pages passed their check; null: never"),
-    texting: RegistrationStatus.describe("How registration of texting stands"),
+    texting: RegistrationStatus.shape.overall.describe("How registration of texting stands"),
     business: z
       .record(z.string(), z.unknown())
       .nullable()
@@ -70,7 +70,7 @@ export const readState = route({
         nextTollFreeMicros: tollFree.unitPriceMicros,
         numbers: numbers.filter((one) => one !== null),
         pagesPassedAt: pagesPassedAt === null ? null : new Date(pagesPassedAt).toISOString(),
-        ...{ texting, business },
+        ...{ texting: texting.overall, business },
       },
     }
   },

@@ -20,7 +20,7 @@ describe("the phone at a glance", () => {
       ...{ testMode: true, mock: true, balanceMicros: 48_500_000, availableMicros: 48_500_000 },
       ...{ paysByCard: false, cardFailing: false, nextNumberMicros: 1_500_000 },
       ...{ nextTollFreeMicros: 2_500_000, pagesPassedAt: null, business: null },
-      texting: { overall: "not_sent", calling: "approved", testMode: true, mock: true },
+      texting: "not_sent",
     })
   })
 

@@ -7,7 +7,8 @@ import type { RegistrationCommand } from "../../domain/registration/registration
 import type { RegistrationEvent } from "../../domain/registration/registration-events.ts"
 import { registration } from "../../domain/registration/registration.ts"
 import {
-  costsFee,
+  feeOf,
+  isTextable,
   missingFor,
   partState,
   standing,
@@ -47,7 +48,7 @@ function company(...commands: readonly RegistrationCommand[]) {
   }
 }
 
-const reach = (submissionId: "reg_1" | "reg_2" | "reg_3"): RegistrationCommand => ({
+const reach = (submissionId: "reg_1" | "reg_2" | "reg_3" | "reg_4"): RegistrationCommand => ({
   ...{ type: "ReachPart", submissionId, carrierRef: `ref ${submissionId}` },
 })
 const answer = (
@@ -116,7 +117,7 @@ describe("a business that is sent", () => {
     expect(ask(away)).toEqual(["PartUnreached"])
     expect(overall()).toBe("not_sent")
     expect(ask(away)).toEqual([])
-    expect(costsFee(state(), "business", true)).toBe(true)
+    expect(feeOf(state(), LIVE)).toBe("fee")
     expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
     expect(ask(reach("reg_3"))).toEqual(["PartReached"])
     expect(ask({ ...away, submissionId: "reg_3" })).toEqual([])
@@ -124,13 +125,13 @@ describe("a business that is sent", () => {
 
   it("is sent again free where carriers asked for something, and for its fee where they refused", () => {
     const { ask, state } = company(...READY, LIVE, reach("reg_1"), answer("reg_1", "action_needed"))
-    expect(costsFee(state(), "business", false)).toBe(false)
+    expect(feeOf(state(), submit())).toBe("none")
     expect(ask(submit({ submissionId: "reg_3", ...FEE }))).toBe("fee")
     expect(ask(submit({ submissionId: "reg_3" }))).toEqual(["PartSubmitted"])
     expect(partState(state(), "business").corrects).toBe("ref reg_1")
     ask(reach("reg_3"))
     ask(answer("reg_3", "rejected"))
-    expect(costsFee(state(), "business", false)).toBe(true)
+    expect(feeOf(state(), submit())).toBe("fee")
     expect(partState(state(), "business")).toMatchObject({ attempt: 2, status: "rejected" })
   })
 
@@ -151,13 +152,13 @@ describe("a business that is sent", () => {
 describe("a campaign", () => {
   it("waits for its business, which in test mode need not be approved", () => {
     const test = company(...READY)
-    expect(test.ask(submitCampaign())).toBe("not_approved")
+    expect(test.ask(submitCampaign())).toBe("missing business_review")
     test.ask(submit())
-    expect(test.ask(submitCampaign())).toBe("not_approved")
+    expect(test.ask(submitCampaign())).toBe("missing business_review")
     test.ask(reach("reg_1"))
     expect(test.ask(submitCampaign())).toEqual(["PartSubmitted"])
     const live = company(...READY, LIVE, reach("reg_1"))
-    expect(live.ask(submitCampaign(FEE))).toBe("not_approved")
+    expect(live.ask(submitCampaign(FEE))).toBe("missing business_review")
     live.ask(answer("reg_1"))
     expect(live.ask(submitCampaign(FEE))).toEqual(["PartSubmitted"])
   })
@@ -169,7 +170,7 @@ const confirm = { type: "ConfirmTest", numberIds: ["num_1", "num_2"] } as const
 describe("test mode", () => {
   it("costs nothing, and is confirmed by whoever stands in for the carriers", () => {
     const { ask, state, overall } = company(...TESTED)
-    expect(costsFee(state(), "business", false)).toBe(false)
+    expect(feeOf(state(), submit())).toBe("none")
     expect(ask(confirm)).toEqual([
       ...["PartAnswered", "PartAnswered", "NumberAnswered", "NumberAnswered"],
     ])
@@ -179,14 +180,86 @@ describe("test mode", () => {
 
   it("ends with a live business: what was written stays, what was tested is as if it never was", () => {
     const { ask, state, overall } = company(...TESTED, confirm)
-    expect(costsFee(state(), "business", true)).toBe(true)
+    expect(feeOf(state(), LIVE)).toBe("fee")
     expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
     expect(standing(state(), ["num_1"])).toMatchObject({ testMode: false, overall: "waiting" })
     expect(missingFor(state(), "submit campaign")).toEqual([])
     expect(ask(confirm)).toBe("live")
-    expect(costsFee(state(), "campaign", false)).toBe(true)
+    expect(feeOf(state(), submitCampaign())).toBe("fee")
     expect(overall("num_1")).toBe("waiting")
     expect(ask(answer("reg_1", "rejected"))).toEqual([])
+  })
+})
+
+describe("a business that is meant, and that nobody got", () => {
+  it("leaves everything as it was tested", () => {
+    const meant = submit({ live: true, submissionId: "reg_3", ...FEE })
+    const again = company(...TESTED, confirm, meant)
+    expect(standing(again.state(), ["num_1"])).toMatchObject({ testMode: false })
+    again.ask({ type: "UnreachPart", submissionId: "reg_3", why: "unavailable", reasons: [] })
+    expect(standing(again.state(), ["num_1"])).toMatchObject({ testMode: true })
+    expect(again.overall("num_1", "num_2")).toBe("approved")
+    expect(isTextable(again.state(), { numberId: "num_1", test: false })).toBe(true)
+    expect(again.ask(submit({ live: true, submissionId: "reg_4", ...FEE }))).toEqual([
+      "PartSubmitted",
+    ])
+    expect(again.overall("num_1")).toBe("waiting")
+  })
+
+  it("is not sent while a test is on its way", () => {
+    const { ask } = company(...READY, submit())
+    expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toBe("waiting")
+  })
+})
+
+describe("a review that carriers asked something about", () => {
+  const asked = [...READY, LIVE, reach("reg_1"), answer("reg_1", "action_needed")]
+
+  it("is another one with another brand type, and costs its fee", () => {
+    const { ask, state } = company(...asked)
+    const standard = { submissionId: "reg_3", brandType: "standard" } as const
+    expect(feeOf(state(), submit({ brandType: "standard" }))).toBe("fee")
+    expect(ask(submit(standard))).toBe("fee")
+    expect(ask(submit({ ...standard, ...FEE }))).toEqual(["PartSubmitted"])
+    ask({ type: "UnreachPart", submissionId: "reg_3", why: "unavailable", reasons: [] })
+    // Nobody got it, so nothing of it was paid.
+    expect(feeOf(state(), submit({ brandType: "standard" }))).toBe("fee")
+    expect(feeOf(state(), submit())).toBe("none")
+  })
+
+  it("costs rush alone where that was not paid before", () => {
+    const { ask, state } = company(...READY, LIVE, reach("reg_1"), answer("reg_1"))
+    expect(feeOf(state(), submitCampaign({ rush: true }))).toBe("fee_with_rush")
+    ask(submitCampaign(FEE))
+    ask(reach("reg_2"))
+    ask(answer("reg_2", "action_needed"))
+    expect(feeOf(state(), submitCampaign())).toBe("none")
+    const rushed = { submissionId: "reg_3", rush: true, ...FEE } as const
+    expect(ask(submitCampaign(rushed))).toBe("fee")
+    expect(ask(submitCampaign({ ...rushed, fee: "rush" }))).toEqual(["PartSubmitted"])
+    ask(reach("reg_3"))
+    ask(answer("reg_3", "action_needed"))
+    expect(feeOf(state(), submitCampaign({ rush: true }))).toBe("none")
+  })
+})
+
+describe("a business whose approval is taken back", () => {
+  it("can text no more, and a new one has its campaign reviewed anew", () => {
+    const number = { type: "AnswerNumber", numberId: "num_1", verdict: "approved" } as const
+    const { ask, state, overall } = company(
+      ...[...READY, LIVE, reach("reg_1"), answer("reg_1"), submitCampaign(FEE), reach("reg_2")],
+      ...[answer("reg_2"), { ...number, reasons: [] }],
+    )
+    const textable = () => isTextable(state(), { numberId: "num_1", test: false })
+    expect([textable(), overall("num_1")]).toEqual([true, "approved"])
+    expect(ask(saveBusiness())).toBe("approved")
+    ask(answer("reg_1", "rejected"))
+    expect([textable(), overall("num_1")]).toEqual([false, "rejected"])
+    expect(ask(submit({ submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
+    ask(reach("reg_3"))
+    ask(answer("reg_3"))
+    expect([textable(), overall("num_1")]).toEqual([false, "not_sent"])
+    expect(ask(answer("reg_2", "action_needed"))).toEqual([])
   })
 })
 
@@ -245,7 +318,7 @@ describe("every history", () => {
     if (law === undefined) throw new Error(`there is no law ${breaks}`)
     const found = fc.check(
       fc.property(registrationHistories, (history) => law(play(rules, history)) === ""),
-      { numRuns: 5_000 },
+      { numRuns: 20_000 },
     )
     expect(found.failed).toBe(true)
   })

@@ -97,7 +97,7 @@ describe("a drafted campaign", () => {
     (offers) => {
       const draft = draftOf(business, Pages.parse({ ...PAGES, offers }), AT)
       const campaign = Campaign.parse({ ...draft, brandType: "low_volume" })
-      expect(problemsOf(campaign, business, AT)).toEqual([])
+      expect(problemsOf(campaign, business, AT, null)).toEqual([])
       expect(draft.hasLinks).toBe(offers)
       expect(draft.messageFlow).toContain(AT.texts)
       expect(draft.samples.every((text) => text.includes("Acme Bakery"))).toBe(true)
@@ -128,7 +128,7 @@ describe("a campaign that would be refused", () => {
       { description: "Texts about a payday loan for each of our customers." },
     ],
   ])("shows %s of %s before a fee is paid", ([code, field, changed]) => {
-    const problems = problemsOf({ ...right, ...changed }, business, AT)
+    const problems = problemsOf({ ...right, ...changed }, business, AT, null)
     expect(problems).toContainEqual(expect.objectContaining({ code, field }))
   })
 })

@@ -90,7 +90,7 @@ export const FAULTS: readonly {
   {
     fault: "a campaign is sent before its business",
     breaks: "no part passes its former",
-    rules: accepting("not_approved"),
+    rules: accepting("missing"),
   },
   {
     fault: "a campaign is sent whose pages did not pass",

@@ -36,7 +36,8 @@ export const saveCampaign: RegistrationCommand = {
 /** Sends a part. */
 export const submit = (changed: Partial<SubmitPart> = {}): SubmitPart => ({
   ...{ type: "SubmitPart", part: "business", submissionId: "reg_1", brandType: "low_volume" },
-  ...{ live: false, rush: false, chargeId: null, ...NOBODY, ...changed },
+  ...{ live: false, rush: false, chargeId: null, fee: changed.chargeId ? "fee" : "none" },
+  ...{ ...NOBODY, ...changed },
 })
 
 /** Sends the campaign. */
@@ -59,14 +60,15 @@ const command: fc.Arbitrary<RegistrationCommand> = fc.oneof(
       .record({
         part: fc.constantFrom("business", "business", "campaign"),
         submissionId,
-        brand: fc.constantFrom("low_volume", "low_volume", "sole_proprietor"),
+        brand: fc.constantFrom("low_volume", "low_volume", "standard", "sole_proprietor"),
         live: fc.boolean(),
-        rush: fc.boolean(),
-        chargeId: fc.constantFrom(null, "chg_1" as const),
+        rush: fc.constantFrom(false, false, false, true),
+        fee: fc.constantFrom("none", "none", "fee", "fee", "fee", "fee_with_rush", "rush"),
       })
-      .map(({ brand, ...rest }) =>
-        submit({ ...rest, brandType: rest.part === "business" ? brand : null }),
-      ),
+      .map(({ brand, ...rest }) => {
+        const brandType = rest.part === "business" ? brand : null
+        return submit({ ...rest, brandType, chargeId: rest.fee === "none" ? null : "chg_1" })
+      }),
   },
   {
     weight: 1,

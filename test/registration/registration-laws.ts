@@ -32,16 +32,46 @@ export function play(
 
 type Submitted = Extract<RegistrationEvent, { type: "PartSubmitted" }>
 
-/** How a part stands by the facts alone: what was sent last, and what came of it. */
-function lastOf(facts: readonly RegistrationEvent[], part: Part) {
+/** Without what nobody got of the first business that was meant: it is as if it had not been. */
+function counted(facts: readonly RegistrationEvent[]): readonly RegistrationEvent[] {
+  const unreached = new Set(
+    facts.filter((fact) => fact.type === "PartUnreached").map((fact) => fact.submissionId),
+  )
+  let isMeant = false
+  const dropped = new Set<string>()
+  for (const fact of facts) {
+    if (fact.type !== "PartSubmitted" || !fact.live || isMeant) continue
+    if (unreached.has(fact.submissionId)) dropped.add(fact.submissionId)
+    else isMeant = true
+  }
+  return facts.filter((fact) => !("submissionId" in fact) || !dropped.has(fact.submissionId))
+}
+
+/** Where a part begins anew: with what is meant, and a campaign with each new business of the carriers. */
+function beginsAt(facts: readonly RegistrationEvent[], part: Part): number {
   const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
-  // What was tested counts for nothing once it is meant.
-  const from = live < 0 ? 0 : live
+  if (part === "business") return Math.max(0, live)
+  const anew = facts.findLastIndex((fact, at) => {
+    if (fact.type !== "PartReached" || fact.part !== "business") return false
+    const sentAt = facts.findIndex(
+      (one) => one.type === "PartSubmitted" && one.submissionId === fact.submissionId,
+    )
+    return at > live && standsAt(facts.slice(0, sentAt), "business") !== "action_needed"
+  })
+  return Math.max(0, live, anew)
+}
+
+/** How a part stands by the facts alone: what was sent last, and what came of it. */
+function lastOf(all: readonly RegistrationEvent[], part: Part) {
+  const facts = counted(all)
+  const from = beginsAt(facts, part)
   const at = facts.findLastIndex(
     (fact, i) => i >= from && fact.type === "PartSubmitted" && fact.part === part,
   )
   const sent = facts[at] as Submitted | undefined
-  const behind = facts.slice(at + 1).filter((fact) => "part" in fact && fact.part === part)
+  const behind = facts.filter(
+    (fact, i) => i > at && "submissionId" in fact && fact.submissionId === sent?.submissionId,
+  )
   const answers = behind.filter((fact) => fact.type === "PartAnswered")
   const isUnreached = behind.some(({ type }) => type === "PartUnreached")
   const isReached = behind.some(({ type }) => type === "PartReached")
@@ -52,11 +82,30 @@ const isWaiting = ({ sent, isUnreached, verdict }: ReturnType<typeof lastOf>): b
   sent !== undefined && !isUnreached && verdict === null
 
 /** What carriers said of a part last, whatever was sent since that nobody took. */
-function standsAt(facts: readonly RegistrationEvent[], part: Part): string | null {
+function standsAt(all: readonly RegistrationEvent[], part: Part): string | null {
+  const facts = counted(all)
   const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
-  const counted = facts.slice(live < 0 ? 0 : live)
-  const answers = counted.filter((fact) => fact.type === "PartAnswered")
+  const from = part === "business" ? Math.max(0, live) : beginsAt(facts, part)
+  const answers = facts.slice(from).filter((fact) => fact.type === "PartAnswered")
   return answers.findLast((fact) => fact.part === part)?.verdict ?? null
+}
+
+/** What carriers had of a part last. */
+function paidFor(all: readonly RegistrationEvent[], part: Part) {
+  const facts = counted(all)
+  const reached = facts
+    .slice(beginsAt(facts, part))
+    .filter((fact) => fact.type === "PartReached" && fact.part === part)
+    .flatMap((fact) =>
+      facts.filter((one): one is Submitted => {
+        const isSent = one.type === "PartSubmitted"
+        return isSent && "submissionId" in fact && one.submissionId === fact.submissionId
+      }),
+    )
+  // Rush is paid from the last attempt on that was no correction.
+  const anew = reached.findLastIndex(({ chargeId, rush }) => chargeId !== null && !rush)
+  const isRushed = reached.slice(Math.max(0, anew)).some(({ rush }) => rush)
+  return { brandType: reached.at(-1)?.brandType ?? null, isRushed }
 }
 
 /** Says what is wrong; empty where nothing is. */
@@ -68,7 +117,7 @@ const each =
     facts.map((fact, i) => check(fact, facts.slice(0, i))).find((fault) => fault !== "") ?? ""
 
 const isTest = (before: readonly RegistrationEvent[]): boolean =>
-  !before.some((fact) => fact.type === "PartSubmitted" && fact.live)
+  !counted(before).some((fact) => fact.type === "PartSubmitted" && fact.live)
 
 /** The laws, by their names. */
 export const LAWS: Readonly<Record<string, Law>> = {
@@ -126,7 +175,9 @@ export const LAWS: Readonly<Record<string, Law>> = {
       const isMeant = fact.live || !isTest(before)
       const isFirst = fact.live && isTest(before)
       const asks = !isFirst && standsAt(before, fact.part) === "action_needed"
-      const costs = isMeant && !asks
+      const paid = paidFor(before, fact.part)
+      const isSame = paid.brandType === fact.brandType && (!fact.rush || paid.isRushed)
+      const costs = isMeant && !(asks && isSame)
       return (fact.chargeId !== null) === costs ? "" : `${fact.submissionId} is free, or is not`
     },
   ),

@@ -5,6 +5,7 @@ import { makeCompany, openWorld } from "../support/world.ts"
 import { bought } from "../phone/numbering.ts"
 import { fundsOf, makeKey, sendText } from "../phone/texting.ts"
 import {
+  BUSINESS,
   answerAs,
   asked,
   feesOf,
@@ -197,6 +198,45 @@ describe("carriers that cannot be reached", () => {
   })
 })
 
+describe("what a live business that nobody got leaves behind", () => {
+  it("is test mode as it was: everything approved, and texts go out", async () => {
+    const made = await company()
+    await sendBusiness(world, made)
+    await sendCampaign(world, made)
+    await asked(world, made, "POST registration/confirm")
+    await registryIs("unavailable", 1)
+    const { status } = await sendBusiness(world, made, LIVE)
+    expect(status).toBe(503)
+    expect(await statusOf(world, made)).toMatchObject({ testMode: true, overall: "approved" })
+    expect((await sendText(world, made.key)).status).toBe(200)
+    expect(await feesOf(world, made)).toEqual([`${BRAND} given_back`])
+  })
+})
+
+describe("a campaign that a reviewer would refuse", () => {
+  it("is not sent, and its fee is not paid", async () => {
+    const made = await approvedBusiness()
+    const draft = await asked(world, made, "POST campaign/draft")
+    const samples = ["Your order is ready: bit.ly/1 or so.", "And another one of these texts."]
+    await asked(world, made, "PUT campaign", { ...draft.body, brandType: "standard", samples })
+    const { status, body } = await sendCampaign(world, made)
+    expect([status, body.error, body.reasons.length]).toEqual([409, "conflict", 5])
+    expect(body.reasons[0]).toContain("sent as low_volume")
+    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
+  })
+
+  it("is charged rush alone where it is put right with rush", async () => {
+    const made = await approvedBusiness()
+    await sendCampaign(world, made)
+    await answerAs(world, made, "campaign", "action-needed")
+    const { status } = await sendCampaign(world, made, { rush: true })
+    expect(status).toBe(200)
+    expect((await feesOf(world, made)).slice(1)).toEqual([
+      ...[`${CAMPAIGN} final`, "campaign_rush 29000000 final"],
+    ])
+  })
+})
+
 describe("what carriers say", () => {
   it("is asked for, more and more seldom, and shown with its reasons", async () => {
     const made = await company()
@@ -226,7 +266,7 @@ describe("what carriers say", () => {
     for (const part of ["business", "campaign"]) {
       await expect(answerAs(world, made, part)).rejects.toThrow("nothing of this part")
     }
-    await expect(answerAs(world, made, "number:num_1")).rejects.toThrow("no number")
+    await expect(answerAs(world, made, "number:num_1")).rejects.toThrow("No number")
   })
 
   it("has the numbers of an approved campaign registered, also those that are bought later", async () => {
@@ -274,19 +314,31 @@ describe("what carriers say", () => {
 })
 
 describe("a code of a sole proprietor", () => {
-  it("is given back by an operator", async () => {
+  it("is given back by an operator, and then the business is approved", async () => {
     const made = await company()
-    await expect(
-      world.operate("registration code", { company: made.companyId, pin: "123456" }),
-    ).rejects.toThrow("nothing of this part")
+    const give = (pin: string) =>
+      world.operate("registration code", { company: made.companyId, pin })
+    await expect(give("123456")).rejects.toThrow("nothing of this part")
+    const sole = { entityType: "sole_proprietor", brandName: "Ada Lane Bakes" }
+    await asked(world, made, "PUT business", { ...BUSINESS, ...sole })
+    await sendBusiness(world, made, { live: true, brandType: "sole_proprietor" })
+    const [business] = (await statusOf(world, made)).parts
+    expect(business).toMatchObject({ status: "action_needed" })
+    await expect(give("1234")).rejects.toThrow("does not take")
+    expect((await give("123456")).status).toBe("approved")
+  })
+})
+
+describe("what an operator says for carriers", () => {
+  it("stands nowhere in clear", async () => {
+    const made = await company()
     await sendBusiness(world, made, LIVE)
-    const right = await world.operate("registration code", {
-      company: made.companyId,
-      pin: "123456",
+    await answerAs(world, made, "business", "rejected", "Ada Lane is somebody else.")
+    const { events } = await world.operate("audit show", {
+      stream: `registration-${made.companyId}`,
     })
-    expect(right.status).toBe("waiting")
-    await expect(
-      world.operate("registration code", { company: made.companyId, pin: "1234" }),
-    ).rejects.toThrow("does not take")
+    expect(JSON.stringify(events)).not.toContain("Ada Lane")
+    const [business] = (await statusOf(world, made)).parts
+    expect(business.reasons).toEqual(["Ada Lane is somebody else."])
   })
 })

@@ -44,8 +44,13 @@ describe("business details", () => {
     const company = await makeCompany(world)
     await done(world, company, "PUT business", BUSINESS)
     expect((await sendBusiness(world, company)).status).toBe(200)
-    const { status, body } = await asked(world, company, "PUT business", BUSINESS)
+    const { status, body } = await asked(world, company, "PUT business", {
+      ...BUSINESS,
+      brandName: "Another Bakery",
+    })
     expect([status, body.error]).toEqual([409, "conflict"])
+    // What is the same changes nothing.
+    expect((await asked(world, company, "PUT business", BUSINESS)).status).toBe(200)
   })
 
   it("stand nowhere in clear", async () => {
@@ -143,10 +148,12 @@ describe("a campaign", () => {
   it("is sent once what it needs is there, each told by name", async () => {
     const company = await makeCompany(world)
     const missing = async () => (await asked(world, company, "POST registration", {})).body.missing
-    expect(await missing()).toEqual(["business", "pages", "pages_check", "campaign"])
+    expect(await missing()).toEqual([
+      ...["business", "pages", "pages_check", "campaign", "business_review"],
+    ])
     await done(world, company, "PUT business", BUSINESS)
     await savePages(world, company)
-    expect(await missing()).toEqual(["pages_check", "campaign"])
+    expect(await missing()).toEqual(["pages_check", "campaign", "business_review"])
     await passPages(world, company)
     const draft = await done(world, company, "POST campaign/draft")
     await done(world, company, "PUT campaign", { ...draft, brandType: "low_volume" })

@@ -2,6 +2,7 @@
  * The built-in registry: it takes everything, and nobody reviews it: an operator answers, or `confirm` does
  * in test mode. What it does next can be set (`stand-in set registration …`).
  */
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { SimulatorMemory, Simulators } from "../simulators/port.ts"
@@ -14,6 +15,9 @@ const UNKNOWN_IS_NO_AFTER_MS = 10 * 60_000
 /** What is remembered of something that was sent, by its submission, or of a number. */
 interface Known {
   readonly review: Review
+  readonly companyId: CompanyId
+  /** Whether it waits for the code that a real one would text. */
+  readonly needsCode: boolean
 }
 
 /** What the built-in registry works with. */
@@ -52,10 +56,12 @@ export function openBuiltInRegistry({ memory, simulators, pacer }: BuiltInRegist
   }
   return {
     ...{ isBuiltIn: true, isRepeatable: true, unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS },
-    submit: async ({ submissionId, companyId }) => {
+    submit: async (submission) => {
+      const { submissionId, companyId, brandType, part, isTest } = submission
       const outcome = await next()
-      const review = REVIEWS[outcome] ?? WAITING
-      const known = await parts.keep(submissionId, companyId, { review })
+      const needsCode = part === "business" && brandType === "sole_proprietor" && !isTest
+      const review = REVIEWS[outcome] ?? (needsCode ? NEEDS_CODE : WAITING)
+      const known = await parts.keep(submissionId, companyId, { review, companyId, needsCode })
       if (outcome === "silent") throw new ProviderSilent("the registry did not answer")
       return takenAs(submissionId, known)
     },
@@ -66,7 +72,7 @@ export function openBuiltInRegistry({ memory, simulators, pacer }: BuiltInRegist
       const review = await reviewed()
       if (review.answer === "waiting") return takenAs(submissionId, known)
       const kept = await parts.change(submissionId, companyId, (one) =>
-        one === null || one.review.answer === "waiting" ? { review } : one,
+        one === null || one.review.answer === "waiting" ? { ...known, review } : one,
       )
       return takenAs(submissionId, kept)
     },
@@ -76,7 +82,16 @@ export function openBuiltInRegistry({ memory, simulators, pacer }: BuiltInRegist
       if (outcome === "silent") throw new ProviderSilent("the registry did not answer")
       return REVIEWS[outcome] ?? APPROVED
     },
-    giveCode: async (_businessRef, code) => /^\d{6}$/.test(code),
+    giveCode: async (businessRef, code) => {
+      const name = businessRef.replace(/^builtin-/, "")
+      const known = await parts.find(name)
+      if (known === null || !/^\d{6}$/.test(code)) return false
+      if (known.needsCode) {
+        const approved = { ...known, review: APPROVED, needsCode: false }
+        await parts.change(name, known.companyId, () => approved)
+      }
+      return true
+    },
     // What it remembers goes with the company's rows.
     end: async () => undefined,
     // It calls nobody back.
@@ -84,6 +99,12 @@ export function openBuiltInRegistry({ memory, simulators, pacer }: BuiltInRegist
   }
 }
 
+const NEEDS_CODE: Review = {
+  answer: "action_needed",
+  reasons: [
+    "A code is texted to the sole proprietor; it has to be given back. The stand-in takes any six digits.",
+  ],
+}
 const WAITING: Review = { answer: "waiting" }
 const APPROVED: Review = { answer: "approved", reasons: [] }
 

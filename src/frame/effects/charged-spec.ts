@@ -28,8 +28,8 @@ export interface Named<P extends string> {
 /** What is charged already, for recording the intent. */
 export interface Paid<P extends string> extends Named<P> {
   readonly chargedMicros: Micros
-  /** Whether it costs nothing as things stand: then there is no charge of its name. */
-  readonly isFree: boolean
+  /** What it was charged as; null where it costs nothing as things stand: then there is no charge of its name. */
+  readonly item: string | null
 }
 
 /** An answer made from facts, and where they stand. */

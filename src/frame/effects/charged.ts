@@ -106,7 +106,7 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     if (row === null) return { seed }
     const prepared = await this.#spec.prepare(this.#ports, draft)
     if ("refusal" in prepared) return { seed }
-    const paid = { ...named, chargedMicros: -row.amount_micros, isFree: false }
+    const paid = { ...named, chargedMicros: -row.amount_micros, item: row.item }
     // What was held may have been freed since.
     const held = await this.#spec.holds?.take(this.#ports, this.#caller, draft, prepared, named)
     const answer =
@@ -138,8 +138,8 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     price: Price | "free",
     resource: string,
     named: Named<P>,
-  ): Promise<Pick<Paid<P>, "chargedMicros" | "isFree"> | { readonly refusal: Refusal }> {
-    if (price === "free") return { chargedMicros: 0, isFree: true }
+  ): Promise<Pick<Paid<P>, "chargedMicros" | "item"> | { readonly refusal: Refusal }> {
+    if (price === "free") return { chargedMicros: 0, item: null }
     const { chargeId } = named
     const ports = this.#ports
     const once = { chargeId, resource, open: true, searchedTo: null }
@@ -147,11 +147,11 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     // Ids that derive from the request are looked for nowhere, so never once more.
     if (made === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
     if ("refusal" in made) return made
-    if (made.fact !== null) return { chargedMicros: price.amountMicros, isFree: false }
+    if (made.fact !== null) return { chargedMicros: price.amountMicros, item: price.item }
     // Without a new fact it was charged before, perhaps for another form of it or at another price.
     const { row } = await lookUpCharge(ports, this.#caller.companyId, chargeId)
-    const chargedMicros = row === null ? price.amountMicros : -row.amount_micros
-    return { chargedMicros, isFree: false }
+    if (row === null) return { chargedMicros: price.amountMicros, item: price.item }
+    return { chargedMicros: -row.amount_micros, item: row.item }
   }
 
   /**
@@ -176,7 +176,7 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
   /** Gives back what was charged; a refusal is answered, and without one the next attempt begins. */
   async #undo(paid: Paid<P>, refusal: Refusal | null): Promise<Answer<R> | "again"> {
     const { chargeId } = paid
-    if (paid.isFree) return refusal === null ? "again" : { ok: false, refusal }
+    if (paid.item === null) return refusal === null ? "again" : { ok: false, refusal }
     const back = { amountMicros: null, reason: this.#spec.undone }
     const { companyId } = this.#caller
     const position = await giveBack(this.#ports, companyId, chargeId, back, causeOf(this.#caller))
@@ -210,7 +210,7 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
 
 /** What its charge is called; null for what is known to be free. */
 function chargeOf(named: Named<string> | Paid<string>): ChargeId | null {
-  return "isFree" in named && named.isFree ? null : named.chargeId
+  return "item" in named && named.item === null ? null : named.chargeId
 }
 
 function answerOf<R>({ reply: body, position }: Told<R>, chargeId: string | null): Answer<R> {

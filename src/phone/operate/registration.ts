@@ -1,9 +1,7 @@
 /** What an operator says of a registration in the carriers' place, or gives back for a company. */
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import { parseNumberId } from "../../../domain/phone/ids.ts"
-import { heldNumbers } from "../../../domain/phone/phone-views.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
 import type { RegistrationCommand } from "../../../domain/registration/registration-commands.ts"
 import type { Verdict } from "../../../domain/registration/registration-events.ts"
@@ -48,7 +46,9 @@ const answer = operation({
     const said = verdict === "approved" || cause.reason === null ? [] : [cause.reason]
     const reasons = await sealedReasons(ports, companyId, said)
     const command = await commandFor(ports, companyId, part, { verdict, reasons })
-    const done = await ports.runner.execute(registrationOf(companyId), command, cause)
+    // What carriers said is sealed with the fact, and stands nowhere else.
+    const why = verdict === "approved" ? cause : { ...cause, reason: null }
+    const done = await ports.runner.execute(registrationOf(companyId), command, why)
     if (!done.accepted) throw new OperatorRefused("conflict", NOT_THERE)
     const { overall, parts } = await registrationStatus(ports, companyId)
     const now = parts.find((one) => one.part === part)
@@ -71,9 +71,10 @@ async function commandFor(
     return { type: "AnswerPart", submissionId, ...said }
   }
   const numberId = parseNumberId(part.slice("number:".length))
-  const held = await ports.runner.readLatest(phoneOf(companyId), heldNumbers)
-  if (numberId === null || held.every((one) => one.numberId !== numberId)) {
-    throw new OperatorRefused("not_found", "The company holds no number of this id.")
+  const { parts } = await registrationStatus(ports, companyId)
+  if (numberId === null || parts.every((one) => one.part !== part)) {
+    const message = "No number of this id is part of the company's registration."
+    throw new OperatorRefused("not_found", message)
   }
   return { type: "AnswerNumber", numberId, ...said }
 }

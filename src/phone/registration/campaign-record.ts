@@ -4,7 +4,7 @@ import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
 import type { Registration } from "../../../domain/registration/registration-state.ts"
 import {
-  costsFee,
+  feeOf,
   missingFor,
   partState,
   writtenOf,
@@ -83,13 +83,14 @@ export async function campaignAnswer(
   if (ready === null) return { ready: false, missing: [...missing] }
   const { campaign, brandType } = saved
   const chosen = campaign?.brandType ?? null
-  const [brand, fee, rushed, replies] = await Promise.all([
+  const [brand, fee, rush, replies] = await Promise.all([
     businessFee(ports, brandType ?? chosen ?? "low_volume"),
-    ...([campaignFee(ports, false), campaignFee(ports, true)] as const),
+    ...([campaignFee(ports, "fee"), campaignFee(ports, "rush")] as const),
     repliesOf(ports, companyId),
   ])
   const samples = campaign?.samples ?? []
-  const own = campaign === null ? [] : problemsOf(campaign, ready.business, ready.addresses)
+  const own =
+    campaign === null ? [] : problemsOf(campaign, ready.business, ready.addresses, brandType)
   const ofReplies = problemsOfReplies({ ...replies }, ready.business)
   return {
     ...{ ready: true, saved: campaign !== null, brandType: chosen, setupPaid: isPaid },
@@ -104,7 +105,7 @@ export async function campaignAnswer(
     ],
     fees: {
       ...{ brandMicros: brand.amountMicros, campaignMicros: fee.amountMicros },
-      rushMicros: rushed.amountMicros - fee.amountMicros,
+      rushMicros: rush.amountMicros,
       dueMicros: isFree ? 0 : fee.amountMicros,
     },
     mock: ports.carrier.isBuiltIn,
@@ -114,7 +115,8 @@ export async function campaignAnswer(
 
 function viewOf(state: Registration) {
   const { status } = partState(state, "campaign")
-  const isFree = !costsFee(state, "campaign", false)
+  const unrushed = { part: "campaign", live: false, brandType: null, rush: false } as const
+  const isFree = status === "waiting" || status === "approved" || feeOf(state, unrushed) === "none"
   const isSent = status === "waiting" || status === "approved" || status === "action_needed"
   return {
     ...{ written: writtenOf(state), missing: missingFor(state, "campaign"), isFree },

@@ -113,14 +113,18 @@ export function problemsOfReplies(
 
 /** What a reviewer would refuse of a campaign. */
 export function problemsOf(
-  { description, messageFlow, samples }: Campaign,
+  { description, messageFlow, samples, brandType }: Campaign,
   business: Business,
   at: PageAddresses,
+  sentAs: Campaign["brandType"] | null,
 ): readonly CampaignProblem[] {
   const brand = brandNameOf(business).toLowerCase()
   const problems: CampaignProblem[] = []
   const add = (field: string, code: string, message: string) =>
     problems.push({ field, code, message })
+  if (sentAs !== null && sentAs !== brandType) {
+    add("brandType", "brand_type", `The business was sent as ${sentAs}; save the campaign as that.`)
+  }
   for (const [i, text] of samples.entries()) {
     const field = `samples.${i}`
     if (!text.toLowerCase().includes(brand)) add(field, "no_brand", "Does not say who texts.")

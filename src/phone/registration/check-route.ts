@@ -2,23 +2,16 @@
 import { z } from "zod"
 import { APP_ADDRESS_STATUSES } from "../../../domain/domains/domain-events.ts"
 import { writtenOf } from "../../../domain/registration/registration-views.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
 import { causeOf } from "../../frame/calls/caller-cause.ts"
 import { route } from "../../frame/calls/route.ts"
 import { checkPages } from "./check-pages.ts"
-import type { Ports } from "../../frame/ports.ts"
-import type { PageDomain } from "./page-domain.ts"
-import { connectedDomains, pageDomainOf } from "./page-domain.ts"
+import { domainOfPages } from "./page-domain.ts"
 import type { PageProblem } from "./page-problems.ts"
 import { PAGE_PROBLEMS } from "./page-problems.ts"
 import { PAGE_NAMES } from "./pages.ts"
-import type { SavedPages } from "./saved.ts"
 import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
 import { openedOf } from "./saved.ts"
-
-const NO_HOSTNAME =
-  "The pages have no host name: save one with them (PUT /api/v1/phone/pages), under a connected domain."
 
 const CODES = Object.keys(PAGE_PROBLEMS) as [PageProblem, ...PageProblem[]]
 
@@ -85,14 +78,3 @@ export const checkPagesRoute = route({
     return { ok: true, body, position: done.position }
   },
 })
-
-/** How the host name of hosted pages stands; null for an own site. */
-async function domainOfPages(
-  ports: Ports,
-  companyId: CompanyId,
-  { pages: { mode, hostname } }: SavedPages,
-): Promise<Pick<PageDomain, "status" | "error"> | null> {
-  if (mode !== "hosted") return null
-  if (typeof hostname !== "string") return { status: "not_connected", error: NO_HOSTNAME }
-  return pageDomainOf(ports, await connectedDomains(ports, companyId), hostname)
-}

@@ -8,6 +8,7 @@ import { claimsOf } from "../../../domain/domains/domains.ts"
 import { isUnder } from "../../../domain/domains/host-names.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
+import type { SavedPages } from "./saved.ts"
 
 /** How the host name stands. */
 export const PageDomain = z
@@ -29,8 +30,20 @@ export type PageDomain = z.infer<typeof PageDomain>
 const NO_DOMAIN = "No domain of the company's is above it: connect one by POST /api/v1/domain."
 const NO_ADDRESS =
   "It does not lead here: save it by POST /api/v1/domain with `action: save_app_address`."
+const NO_HOSTNAME =
+  "The pages have no host name: save one with them (PUT /api/v1/phone/pages), under a connected domain."
 const OURS = "It is this service's own name, at which no company's pages are served."
 const MOVED = "The domain's registrar names other name servers."
+
+/** What stands in the way, and what to do about it. */
+const ERRORS: Readonly<Record<string, string>> = {
+  failed: MOVED,
+  waiting_dns:
+    "The domain does not point here so far: check it by POST /api/v1/domain with `action: check`.",
+  waiting_certificate:
+    "It leads here, and nobody has come to it by https so far: open it once in a browser. Behind a proxy the " +
+    "program has to trust it (`TRUST_PROXY`).",
+}
 
 /** The connected domains of a company, the first one first. */
 export async function connectedDomains(
@@ -67,5 +80,16 @@ export function pageDomainOf(
     return { hostname, status: "failed", error: OURS, target }
   }
   const { status } = address
-  return { hostname, status, error: status === "failed" ? MOVED : null, target }
+  return { hostname, status, error: ERRORS[status] ?? null, target }
+}
+
+/** How the host name of hosted pages stands; null for an own site. */
+export async function domainOfPages(
+  ports: Ports,
+  companyId: CompanyId,
+  { pages: { mode, hostname } }: SavedPages,
+): Promise<Pick<PageDomain, "status" | "error"> | null> {
+  if (mode !== "hosted") return null
+  if (typeof hostname !== "string") return { status: "not_connected", error: NO_HOSTNAME }
+  return pageDomainOf(ports, await connectedDomains(ports, companyId), hostname)
 }

@@ -17,15 +17,13 @@ const STEPS: Readonly<Record<string, string>> = {
     "send the business (POST /api/v1/phone/registration/business), until it is approved",
 }
 
-const SAYS: Readonly<
-  Record<Exclude<RegistrationRefusalCode, "missing" | "brand_type" | "not_approved">, string>
-> = {
+const SAYS: Readonly<Record<Exclude<RegistrationRefusalCode, "missing" | "brand_type">, string>> = {
   waiting: "This is with the carriers: it cannot change or be sent until they have answered.",
-  approved: "The carriers have approved this already.",
+  approved: "The carriers have approved this already: it cannot change or be sent again.",
   abandoned: "This was given up; send it again.",
   changed: "The pages were saved anew while they were looked at; have them checked again.",
   fee: "What this costs has changed meanwhile; send it again.",
-  live: "This registration is meant: the carriers answer it, and nobody stands in for them.",
+  live: "This registration is live: the carriers answer it, and nobody stands in for them.",
   nothing_waits: "Nothing waits for an answer of the carriers.",
 }
 
@@ -47,8 +45,6 @@ export function registrationRefusal({
   switch (code) {
     case "missing":
       return missingFirst(missing)
-    case "not_approved":
-      return missingFirst(["business_review"])
     case "brand_type":
       return invalid({
         brandType: "Must be sole_proprietor for a sole proprietor, and for nobody else.",

@@ -1,4 +1,5 @@
 /** `PUT /api/v1/phone/business`: saves who texts. */
+import { isDeepStrictEqual } from "node:util"
 import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
@@ -6,6 +7,7 @@ import { causeOf } from "../../frame/calls/caller-cause.ts"
 import { route } from "../../frame/calls/route.ts"
 import { Business, isOfOne } from "./business.ts"
 import { registrationRefusal } from "./refused.ts"
+import { savedOf } from "./saved.ts"
 
 /** The route. */
 export const saveBusiness = route({
@@ -28,10 +30,15 @@ export const saveBusiness = route({
   body: Business,
   reply: z.object({ ok: z.literal(true).describe("It was saved") }),
   refuses: ["conflict"],
-  says: { conflict: "The business is with the carriers: it cannot change until they answered." },
+  says: {
+    conflict: "This is with the carriers: it cannot change or be sent until they have answered.",
+  },
   specGap: "The specification does not show the verb: PUT, because all of it is sent.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
+    const former = await savedOf(ports, companyId)
+    // What did not change need not be looked at once more.
+    if (isDeepStrictEqual(former.business, body)) return { ok: true, body: { ok: true } }
     const { keyId, personId } = caller.spender
     const business = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(body))
     const saved = await ports.runner.execute(

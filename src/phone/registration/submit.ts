@@ -10,11 +10,7 @@ import type { SubmissionId } from "../../../domain/registration/ids.ts"
 import type { BrandType, Part } from "../../../domain/registration/registration-events.ts"
 import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts"
 import type { Registration } from "../../../domain/registration/registration-state.ts"
-import {
-  costsFee,
-  mayBeSent,
-  submissionOf,
-} from "../../../domain/registration/registration-views.ts"
+import { feeOf, mayBeSent, submissionOf } from "../../../domain/registration/registration-views.ts"
 import { causeOf } from "../../frame/calls/caller-cause.ts"
 import type { Refusal } from "../../frame/calls/refusal.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
@@ -23,10 +19,14 @@ import { route } from "../../frame/calls/route.ts"
 import { charged } from "../../frame/effects/charged.ts"
 import type { Outcome } from "../../frame/effects/charged-spec.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { businessFee, campaignFee } from "./fees.ts"
+import { businessFee, campaignFee, feeCharged } from "./fees.ts"
 import { openedReasons } from "./reasons.ts"
 import { SUBMISSION_PREFIX, SUBMIT_PART } from "./reactions/submit-part.ts"
-import { COMES_FIRST, registrationRefusal } from "./refused.ts"
+import { problemsOf } from "./campaign.ts"
+import { readyOf } from "./drafts.ts"
+import { domainOfPages } from "./page-domain.ts"
+import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
+import { savedOf } from "./saved.ts"
 import { RegistrationStatus, registrationStatus } from "./status.ts"
 
 /** The registry's ten seconds, and what stands around them. */
@@ -66,26 +66,29 @@ const submitting = <B extends object>(
     prefix: SUBMISSION_PREFIX,
     undone: "nothing was sent for review",
     draft: async (_ports, { companyId }, { body }) => ({ companyId, part, ...asked(body) }),
-    prepare: async ({ runner }, draft) => {
-      const fault = await runner.read(registrationOf(draft.companyId), (state) =>
+    prepare: async (ports, draft) => {
+      const { companyId } = draft
+      const fault = await ports.runner.read(registrationOf(companyId), (state) =>
         mayBeSent(state, draft),
       )
-      return fault === null ? {} : { refusal: registrationRefusal(fault) }
+      if (fault !== null) return { refusal: registrationRefusal(fault) }
+      return part === "business" ? {} : ((await wouldBeRefused(ports, companyId)) ?? {})
     },
-    price: async (ports, { companyId, live, brandType, rush }) => {
-      const isPaid = await ports.runner.read(registrationOf(companyId), (state) =>
-        costsFee(state, part, live),
+    price: async (ports, draft) => {
+      const kind = await ports.runner.read(registrationOf(draft.companyId), (state) =>
+        feeOf(state, draft),
       )
-      if (!isPaid) return "free"
-      return brandType === null ? campaignFee(ports, rush) : businessFee(ports, brandType)
+      if (kind === "none") return "free"
+      const { brandType } = draft
+      return brandType === null ? campaignFee(ports, kind) : businessFee(ports, brandType)
     },
     resource: (_draft, id) => id,
-    intend: async ({ runner }, caller, draft, _prepared, { id, chargeId, isFree }) => {
+    intend: async ({ runner }, caller, draft, _prepared, { id, chargeId, item }) => {
       const { companyId, brandType, live, rush } = draft
       const { keyId, personId } = caller.spender
       const command = {
         ...{ type: "SubmitPart" as const, part, submissionId: id, brandType, live, rush },
-        ...{ chargeId: isFree ? null : chargeId, keyId, personId },
+        ...{ fee: feeCharged(item), chargeId: item === null ? null : chargeId, keyId, personId },
       }
       const sent = await runner.execute(registrationOf(companyId), command, causeOf(caller))
       if (sent.accepted) return "found"
@@ -113,6 +116,24 @@ const submitting = <B extends object>(
       soFar: (ports, _caller, { companyId }) => told(ports, companyId),
     },
   })
+
+/** What a reviewer would refuse of a campaign as it stands, before its fee is paid; null where nothing. */
+async function wouldBeRefused(
+  ports: Ports,
+  companyId: CompanyId,
+): Promise<{ readonly refusal: Refusal } | null> {
+  const saved = await savedOf(ports, companyId)
+  const ready = readyOf(ports, saved)
+  if (ready === null || saved.campaign === null) return null
+  const domain = await domainOfPages(ports, companyId, ready.pages)
+  // They passed, and their host name leads here no longer.
+  if (domain !== null && domain.status !== "live") return { refusal: missingFirst(["pages_check"]) }
+  const problems = problemsOf(saved.campaign, ready.business, ready.addresses, saved.brandType)
+  if (problems.length === 0) return null
+  const reasons = problems.map(({ field, message }) => `${field}: ${message}`)
+  const message = `A reviewer would refuse this campaign, so nothing was charged. ${reasons.join(" ")}`
+  return { refusal: refusal("conflict", message, { reasons }) }
+}
 
 async function told(ports: Ports, companyId: CompanyId) {
   return { reply: await registrationStatus(ports, companyId), position: null }

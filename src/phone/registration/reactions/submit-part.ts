@@ -80,6 +80,7 @@ async function recordAnswer(
     const reach = { type: "ReachPart" as const, submissionId, carrierRef: answer.ref }
     await ports.runner.execute(stream, reach, cause)
     await recordReview(ports, companyId, submissionId, answer.review, cause)
+    await tellOfRush(ports, companyId, submissionId)
     return
   }
   const isRefused = answer.answer === "not_taken"
@@ -87,6 +88,22 @@ async function recordAnswer(
   const reasons = isRefused ? await sealedReasons(ports, companyId, answer.reasons) : []
   const unreach = { type: "UnreachPart" as const, submissionId, why, reasons }
   await ports.runner.execute(stream, unreach, cause)
+}
+
+/** No registry takes rush by itself: whoever runs the installation asks for it. */
+async function tellOfRush(
+  { runner, log }: Ports,
+  companyId: CompanyId,
+  submissionId: SubmissionId,
+): Promise<void> {
+  const known = await runner.read(registrationOf(companyId), (state) =>
+    submissionOf(state, submissionId),
+  )
+  if (known?.rush !== true || !known.live) return
+  log.info("a company pays for its campaign to be reviewed sooner: ask the registry for that", {
+    companyId,
+    submissionId,
+  })
 }
 
 /** Closes the fee of what the carriers have, and gives back that of what they never took. */
