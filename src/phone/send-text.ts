@@ -43,7 +43,7 @@ const NO_NUMBER = "The company keeps no such number that can send texts."
 const UNPAID =
   "The rent of this number is not paid, so nothing goes out from it; it is asked for again each day."
 const UNREGISTERED =
-  "This number is not registered for texting: GET /api/v1/phone/registration says what is missing."
+  "This number is not registered for texting: GET /api/v1/phone/registration says what is missing. One that carriers refused can be released for another."
 /** Why no number can be sent from. */
 const NOT_FROM = { none: NO_NUMBER, unpaid: UNPAID, unregistered: UNREGISTERED } as const
 const OPTED_OUT = "This person has opted out and may not be texted."

@@ -18,10 +18,14 @@ const STATES = new Set(
 
 const POSITIONS = ["CEO", "CFO", "GM", "VP", "Director", "General Counsel", "Other"] as const
 
+/** Line breaks and other control characters, and what turns the direction of writing. */
+const ODD = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u
+
 const word = (most: number) =>
   shortText(most)
     .transform((text) => text.trim())
     .refine((text) => text !== "", "Must not be empty.")
+    .refine((text) => !ODD.test(text), "Must be one line of plain text.")
 
 const webAddress = shortText(255).refine(
   (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
@@ -32,7 +36,9 @@ const webAddress = shortText(255).refine(
 export const Business = z
   .object({
     legalName: word(255).describe("As it is registered"),
-    brandName: word(255).optional().describe("What people know it by; default its legal name"),
+    brandName: word(255)
+      .nullish()
+      .meta({ description: "What people know it by; default its legal name" }),
     entityType: z
       .enum(["llc", "corporation", "partnership", "cooperative", "nonprofit", "sole_proprietor"])
       .describe("What it is"),
@@ -40,12 +46,12 @@ export const Business = z
       .string()
       .transform((text) => text.replaceAll("-", ""))
       .refine((text) => /^\d{9}$/.test(text), "Must be nine digits.")
-      .optional()
-      .describe("Its tax number; not for a sole proprietor"),
+      .nullish()
+      .meta({ description: "Its tax number; not for a sole proprietor" }),
     industry: z.enum(INDUSTRIES).describe("What it works in"),
-    website: webAddress.optional().describe("Its site"),
+    website: webAddress.nullish().meta({ description: "Its site" }),
     street: word(100).describe("Street and number"),
-    street2: word(100).optional().describe("More of the street"),
+    street2: word(100).nullish().meta({ description: "More of the street" }),
     city: word(100).describe("Town"),
     region: word(100).describe("State; two letters in the US"),
     postalCode: word(20).describe("ZIP code"),
@@ -63,16 +69,16 @@ export const Business = z
       .transform((text) => callable(text)?.number ?? "")
       .refine((text) => text.startsWith("+1"), "Must be a full +1 number.")
       .describe("Their number"),
-    repTitle: word(100).optional().describe("What they are called"),
+    repTitle: word(100).nullish().meta({ description: "What they are called" }),
     repPosition: z.enum(POSITIONS).nullish().meta({ description: "What they are" }),
-    stockExchange: word(50).optional().describe("Where it is listed"),
-    stockTicker: word(10).optional().describe("What it is listed as"),
+    stockExchange: word(50).nullish().meta({ description: "Where it is listed" }),
+    stockTicker: word(10).nullish().meta({ description: "What it is listed as" }),
   })
   .superRefine((business, context) => {
     const fault = (path: string, message: string) =>
       context.addIssue({ code: "custom", path: [path], message })
     const { entityType, ein, country, region, postalCode, stockExchange, stockTicker } = business
-    if (entityType !== "sole_proprietor" && ein === undefined) {
+    if (entityType !== "sole_proprietor" && (ein ?? null) === null) {
       fault("ein", "Is required: nine digits, for all but sole proprietors.")
     }
     if (country === "US" && !STATES.has(region.toUpperCase())) {
@@ -81,10 +87,15 @@ export const Business = z
     if (country === "US" && !/^\d{5}(-\d{4})?$/.test(postalCode)) {
       fault("postalCode", "Must be a ZIP code of five digits, or nine.")
     }
-    if ((stockExchange === undefined) !== (stockTicker === undefined)) {
-      const missing = stockExchange === undefined ? "stockExchange" : "stockTicker"
+    const [isExchange, isTicker] = [stockExchange, stockTicker].map((one) => (one ?? null) !== null)
+    if (isExchange !== isTicker) {
+      const missing = isExchange === true ? "stockTicker" : "stockExchange"
       fault(missing, "Is required where the other one is given.")
     }
+  })
+  .transform((business) => {
+    const { country, region } = business
+    return { ...business, region: country === "US" ? region.toUpperCase() : region }
   })
 
 /** The business details, checked. */

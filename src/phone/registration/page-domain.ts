@@ -39,7 +39,7 @@ const MOVED = "The domain's registrar names other name servers."
 const ERRORS: Readonly<Record<string, string>> = {
   failed: MOVED,
   waiting_dns:
-    "The domain does not point here so far: check it by POST /api/v1/domain with `action: check`.",
+    "The domain does not point here so far: check it by POST /api/v1/domain with `check: true`.",
   waiting_certificate:
     "It leads here, and nobody has come to it by https so far: open it once in a browser. Behind a proxy the " +
     "program has to trust it (`TRUST_PROXY`).",
