@@ -131,7 +131,7 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
       state.campaign = { sealed: event.campaign, brandType: event.brandType }
       return state
     case "PartSubmitted":
-      return sent(state, event)
+      return submitted(state, event)
     case "PartReached":
       return reached(state, event)
     case "PartUnreached": {
@@ -153,7 +153,7 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
   }
 }
 
-function sent(
+function submitted(
   state: Registration,
   event: Extract<RegistrationEvent, { readonly type: "PartSubmitted" }>,
 ): Registration {

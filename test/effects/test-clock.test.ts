@@ -135,6 +135,7 @@ describe("stand-ins", () => {
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "reject", times: 2, knows: expect.arrayContaining(["ok"]) },
       { name: "voice", outcome: "ok", times: null, knows: expect.arrayContaining(["gone"]) },
+      { name: "registration", outcome: "ok", knows: expect.arrayContaining(["approve"]) },
       { name: "mail", outcome: "ok", times: null, knows: expect.arrayContaining(["bounce"]) },
       { name: "dns", outcome: "ok", times: null, knows: expect.arrayContaining(["half"]) },
       { name: "places", outcome: "ok", times: null, knows: expect.arrayContaining(["none"]) },
@@ -148,6 +149,7 @@ describe("stand-ins", () => {
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "ok", times: null },
       { name: "voice", outcome: "ok", times: null },
+      { name: "registration", outcome: "ok", times: null },
       { name: "mail", outcome: "ok", times: null },
       { name: "dns", outcome: "ok", times: null },
       { name: "places", outcome: "ok", times: null },

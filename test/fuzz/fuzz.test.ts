@@ -85,6 +85,9 @@ const ALL = [...PROGRAM.entries, withParams, shaped]
 const ENTRIES = new Map(ALL.map((entry) => [`${entry.method} ${entry.url}`, entry]))
 const NAMES = [...ENTRIES.keys()]
 
+/** Whether it reads a body: of another one nobody looks at what is in it. */
+const takesBody = (entry: (typeof ALL)[number]) => "shapes" in entry || entry.body !== undefined
+
 /** The right requests to what is called so, one a shape. */
 function rightOnes(name: string): readonly RightRequest[] {
   const entry = ENTRIES.get(name)
@@ -204,23 +207,27 @@ describe("a request made from the document", () => {
   it("was sometimes right and sometimes wrong, on every route that takes something", () => {
     // What is right there ends the company that all of this is asked for.
     // What is asked of a box is asked of none: who makes requests up does not know its id.
+    // What is sent for review needs what three other routes do before, in their order.
     const isAsked = (name: string) =>
-      name !== "POST /api/v1/company/delete" && !name.includes("/sandboxes/:id")
+      !["POST /api/v1/company/delete", "POST /api/v1/phone/registration"].includes(name) &&
+      !name.includes("/sandboxes/:id")
     for (const name of NAMES.filter(isAsked)) {
       const statuses = [...(seen.get(name) ?? [])]
       expect(
         statuses.some((status) => status < 300),
         `${name} was never right`,
       ).toBe(true)
-      const takesBody = operationOf(name).requestBody !== undefined
-      if (takesBody) expect(statuses, name).toContain(400)
+      const hasBody = operationOf(name).requestBody !== undefined
+      if (hasBody) expect(statuses, name).toContain(400)
     }
   })
 })
 
 describe("a body that is too much", () => {
   const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
-  const withBody = NAMES.filter((name) => !name.startsWith("GET"))
+  const withBody = [...ENTRIES]
+    .filter(([name, entry]) => !name.startsWith("GET") && takesBody(entry))
+    .map(([name]) => name)
   const asJson = (text: string): FuzzRequest => {
     const headers = {
       authorization: `Bearer ${company.key}`,

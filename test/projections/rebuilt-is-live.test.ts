@@ -19,6 +19,7 @@ import { useDomains } from "../domains/pretended.ts"
 import { usePublishing } from "../publishing/pretended.ts"
 import { useVoice } from "../voice/pretended.ts"
 import { useRecordings } from "../recordings/recorded.ts"
+import { makePages } from "../registration/paged.ts"
 import { askEverything } from "./asking.ts"
 import { RECIPIENTS, deed, perform } from "./deeds.ts"
 import { settled } from "./settled.ts"
@@ -52,6 +53,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   numbers: "insert into numbers values ('co_x', 'num_x', '+12015550100', true, now())",
   "opt-ins": "delete from opt_ins",
   "opt-outs": "update opt_outs set since = since + interval '1 microsecond'",
+  "page-sites": "update page_sites set slug = 'x'",
   people: "update people set role = 'user'",
   purchases: "insert into purchase_terms values ('co_x', 'key_x', 'on', 1, 1)",
   refusals: `insert into refusals select 'co_x', 0, 'k', now(), 'c', 'chg', 'company', null, null,
@@ -76,6 +78,7 @@ describe("every read model", () => {
     await askEverything(world, everywhere)
     await optIn(world, everywhere, "+14155550199")
     await useForms(world, everywhere)
+    await makePages(world, everywhere)
     await useRecordings(world, everywhere)
     await useCode(world, everywhere)
     await world.operate("clock advance", { duration: "40d" })

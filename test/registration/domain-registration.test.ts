@@ -1,8 +1,7 @@
 /** The rules of registration: business, pages, campaign, and what carriers say. */
-import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { REGISTRATION, registrationOf } from "../../domain/registration/aggregates.ts"
+import { registrationOf } from "../../domain/registration/aggregates.ts"
 import type { RegistrationCommand } from "../../domain/registration/registration-commands.ts"
 import type { RegistrationEvent } from "../../domain/registration/registration-events.ts"
 import { registration } from "../../domain/registration/registration.ts"
@@ -13,18 +12,14 @@ import {
   partState,
   standing,
 } from "../../domain/registration/registration-views.ts"
-import { runsOf } from "../charging/runs.ts"
-import { FAULTS } from "./faulty-registrations.ts"
 import {
   recordCheck,
-  registrationHistories,
   saveBusiness,
   saveCampaign,
   savePages,
   submit,
   submitCampaign,
 } from "./registration-commands.ts"
-import { LAWS, play } from "./registration-laws.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
@@ -282,44 +277,5 @@ describe("the whole", () => {
     ask(answer("reg_2", "rejected"))
     expect(overall("num_1")).toBe("rejected")
     expect(registrationOf("co_1").stream).toBe("registration-co_1")
-  })
-})
-
-describe("a registration that is kept beside its stream", () => {
-  it("is the one that its facts come to, whatever they are", () => {
-    const { decider, codec, checkpoint } = REGISTRATION
-    fc.assert(
-      fc.property(registrationHistories, (history) => {
-        let state = decider.initial()
-        for (const fact of play(registration, history)) {
-          const stored = codec.decode(fact.type, codec.version(fact.type), codec.encode(fact))
-          state = decider.evolve(state, stored)
-        }
-        const kept = JSON.parse(JSON.stringify(checkpoint.save(state)))
-        expect(checkpoint.load(kept)).toEqual(state)
-      }),
-      runsOf(100),
-    )
-  })
-})
-
-describe("every history", () => {
-  it.each(Object.entries(LAWS))("%s", (_name, law) => {
-    fc.assert(
-      fc.property(registrationHistories, (history) => {
-        expect(law(play(registration, history))).toBe("")
-      }),
-      runsOf(300, 3_000),
-    )
-  })
-
-  it.each(FAULTS)("shows it where $fault", ({ breaks, rules }) => {
-    const law = LAWS[breaks]
-    if (law === undefined) throw new Error(`there is no law ${breaks}`)
-    const found = fc.check(
-      fc.property(registrationHistories, (history) => law(play(rules, history)) === ""),
-      { numRuns: 20_000 },
-    )
-    expect(found.failed).toBe(true)
   })
 })
