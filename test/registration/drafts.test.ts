@@ -100,6 +100,10 @@ describe("a drafted campaign", () => {
       expect(problemsOf(campaign, business, AT)).toEqual([])
       expect(draft.hasLinks).toBe(offers)
       expect(draft.messageFlow).toContain(AT.texts)
+      for (const text of [draft.description, draft.messageFlow, draft.optInMessage]) {
+        expect(text).toMatch(/message frequency varies/i)
+        expect(text.includes("up to 4 messages a month")).toBe(offers)
+      }
       expect(draft.samples.every((text) => text.includes("Acme Bakery"))).toBe(true)
       expect(draft.samples.every((text) => text.includes("STOP"))).toBe(true)
     },
@@ -127,6 +131,12 @@ describe("a campaign that would be refused", () => {
       "description",
       { description: "Texts about a payday loan for each of our customers." },
     ],
+    [
+      "forbidden",
+      "description",
+      { description: "Texts about payday loans and casinos for each of our customers." },
+    ],
+    ["forbidden", "messageFlow", { messageFlow: `${right.messageFlow} It is about casinos.` }],
   ])("shows %s of %s before a fee is paid", ([code, field, changed]) => {
     const problems = problemsOf({ ...right, ...changed }, business, AT)
     expect(problems).toContainEqual(expect.objectContaining({ code, field }))

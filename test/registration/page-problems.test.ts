@@ -29,6 +29,21 @@ describe("the hosted pages", () => {
     expect(problemsIn(name, page(name), BRAND)).toEqual([])
   })
 
+  it("promise of offers alone how many there are, where there are any", () => {
+    const often = (name: PageName, offers: boolean) =>
+      pageOf(name, { ...content, pages: { ...pages, offers } }, "time").match(
+        /up to 4 messages a month|message frequency varies/gi,
+      )
+    const [varies, upTo] = ["Message frequency varies", "Up to 4 messages a month"]
+    expect([often("texts", true), often("texts", false)]).toEqual([[varies, upTo], [varies]])
+    expect(often("terms", true)).toEqual([varies, upTo.toLowerCase()])
+    expect(often("terms", false)).toEqual([varies])
+    for (const name of PAGE_NAMES) {
+      const html = pageOf(name, { ...content, pages: { ...pages, offers: false } }, "time")
+      expect(problemsIn(name, html, BRAND)).toEqual([])
+    }
+  })
+
   it("show what somebody wrote, and do nothing of it", () => {
     for (const name of PAGE_NAMES) expect(page(name)).not.toContain("<Bakery>")
     const typed = { phone: '"><script>', firstName: "", service: true, offers: false }
@@ -91,6 +106,9 @@ describe("a page that a reviewer takes", () => {
   })
 })
 
+/** How often somebody is texted, at both boxes. */
+const OFTEN = /Up to 4 messages a month|Message frequency varies/g
+
 describe("a page that a reviewer refuses", () => {
   it.for<[PageProblem, PageName, RegExp | string, string]>([
     ["wrong_brand", "texts", /Acme/g, "Other"],
@@ -98,7 +116,7 @@ describe("a page that a reviewer refuses", () => {
     ["no_consent_text", "texts", /agree|consent/gi, "like"],
     ["box_ticked", "texts", 'value="yes"', 'value="yes" CHECKED=""'],
     ["box_required", "texts", 'value="yes"', 'value="yes" required'],
-    ["no_frequency", "texts", /Up to 4 messages/g, "Some words"],
+    ["no_frequency", "texts", /Up to 4 messages|Message frequency/g, "Some words"],
     ["no_rates", "texts", /Message and data/g, "Some"],
     ["no_stop", "texts", /STOP/g, "stop"],
     ["no_help", "texts", /HELP/g, "assistance"],
@@ -106,7 +124,7 @@ describe("a page that a reviewer refuses", () => {
     ["no_privacy_link", "texts", /privacy/gi, "rules"],
     ["login_needed", "texts", 'type="tel"', 'type="password"'],
     ["placeholder_text", "terms", "The program", "Lorem ipsum"],
-    ["no_frequency", "terms", /Up to 4 messages/g, "Some words"],
+    ["no_frequency", "terms", /up to 4 messages|Message frequency/g, "Some words"],
     ["no_rates", "terms", /Message and data/g, "Some"],
     ["no_contact", "terms", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
     ["no_sharing_sentence", "privacy", /are not sold to or shared with/g, "stay with"],
@@ -126,8 +144,8 @@ describe("a page that a reviewer refuses", () => {
     ["no_consent_text", "texts", /<label class="box">/g, '<label style="DISPLAY : /**/ none">'],
     ["no_consent_text", "texts", /<label class="box">(<input[^>]*>)/g, "$1<label>"],
     ["no_consent_text", "texts", /<span><b>I agree/g, "<span aria-hidden=true><b>I agree"],
-    ["no_frequency", "texts", /Up to 4 messages a month/g, "<!-- Up to 4 messages a month -->"],
-    ["no_frequency", "texts", /Up to 4 messages a month/g, "The price varies"],
+    ["no_frequency", "texts", OFTEN, "<!-- Up to 4 messages a month -->"],
+    ["no_frequency", "texts", OFTEN, "The price varies"],
     ["no_rates", "terms", /Message and data/g, '<img alt="Message and data rates may apply">Some'],
     ["no_rates", "terms", /Message and data/g, "<template>Message and data</template>Some"],
     ["no_rates", "texts", "Message and data", '<b style="visibility:hidden">Message and data</b>'],
