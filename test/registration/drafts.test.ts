@@ -82,6 +82,24 @@ describe("pages", () => {
     const plain = { ...own, ownTermsUrl: "http://acme.example/t", ownPrivacyUrl: "https://a.b/p" }
     expect(Object.keys(faultsOf(Pages, plain))).toEqual(["ownTermsUrl"])
   })
+
+  it.each([
+    ...["https://ada@acme.example/t", "https://:pw@acme.example/t", "https://acme.example:8443/t"],
+    ...["https://93.184.215.14/t", "https://0x7f.1/t", "https://[2606:2800::1]/t"],
+    ...["https://localhost/t", "https://localhost./t", "https://intranet/t", "https://a.localhost"],
+  ])("of an own site are at no place that a check never reads: %s", (url) => {
+    const at = (ownTextUrl: string) => ({
+      mode: "own_site",
+      ownTextUrl,
+      ownTermsUrl: "https://a.b/t",
+      ownPrivacyUrl: "https://a.b/p",
+    })
+    expect(faultsOf(Pages, { ...PAGES, ...at(url) })).toEqual({
+      ownTextUrl: expect.stringContaining("public host name"),
+    })
+    const usual = at("https://acme.example:443/t?a=b@c:1")
+    expect(faultsOf(Pages, { ...PAGES, ...usual })).toEqual({})
+  })
 })
 
 const AT = {
