@@ -101,7 +101,7 @@ describe("a page that a reviewer takes", () => {
     `<form><form><label><input type=checkbox>I&#32;ag&shy;ree to te&#120;ts</label></form></form>`,
   ])("has a box of another make: %s", (box) => {
     const html = formOf(`${box} Up to 4 messages a month. Message &amp; data rates may apply.
-      Reply STOP to opt out, HELP for help. <A HREF=/conditions>Terms</A> <a href=/p>Privacy</a>`)
+      You are not required to agree to buy anything. Reply STOP to opt out, HELP for help. <A HREF=/conditions>Terms</A> <a href=/p>Privacy</a>`)
     expect(problemsIn("texts", html, BRAND)).toEqual([])
   })
 })
@@ -114,6 +114,12 @@ describe("a page that a reviewer refuses", () => {
     ["wrong_brand", "texts", /Acme/g, "Other"],
     ["no_consent_text", "texts", /type="checkbox"/g, 'type="radio"'],
     ["no_consent_text", "texts", /agree|consent/gi, "like"],
+    ["no_consent_text", "texts", /Consent is not/g, "Consent is"],
+    ["no_consent_text", "texts", "Questions?", "Consent is a condition of purchase. Questions?"],
+    ["no_consent_text", "texts", /Consent is not a condition of purchase./g, ""],
+    ["no_consent_text", "texts", "</form>", "<input type=hidden name=consent value=yes></form>"],
+    ["no_consent_text", "texts", /<input type="checkbox"/g, "<input type=hidden name=consent"],
+    ["box_ticked", "texts", "</form>", "<label><input type=checkbox checked>Deals</label></form>"],
     ["box_ticked", "texts", 'value="yes"', 'value="yes" CHECKED=""'],
     ["box_required", "texts", 'value="yes"', 'value="yes" required'],
     ["no_frequency", "texts", /Up to 4 messages|Message frequency/g, "Some words"],
@@ -150,6 +156,12 @@ describe("a page that a reviewer refuses", () => {
     ["no_rates", "terms", /Message and data/g, "<template>Message and data</template>Some"],
     ["no_rates", "texts", "Message and data", '<b style="visibility:hidden">Message and data</b>'],
     ["no_stop", "texts", /STOP/g, "<span style='font-size:0'>STOP</span>"],
+    ...[
+      ...["position:absolute;left:-9999px", "text-indent: -9999px", "color:transparent"],
+      ...["height:0;overflow:hidden", "clip:rect(0 0 0 0)", "clip-path:inset(100%)"],
+    ].map((style): [PageProblem, PageName, RegExp, string] => [
+      ...(["no_stop", "terms", /STOP/g, `<span style="${style}">STOP</span>`] as const),
+    ]),
     ["no_stop", "terms", /Reply STOP/g, "Nothing can STOP us. Reply"],
     ["no_help", "terms", /Reply HELP/g, "HELP is on its way. Reply"],
     ["no_terms_link", "texts", /href="terms"/g, 'href="#terms"'],
@@ -186,6 +198,14 @@ describe("a page that a reviewer refuses", () => {
     "We don\u2019t rent numbers; however we can disclose consent to advertisers.",
     "We never sell your number but share it with partners.",
     "We reserve the right to transfer your number to third parties.",
+    "We provide your mobile number to third parties for their marketing.",
+    "We give phone numbers to our partners.",
+    "We give our partners your phone number.",
+    "Numbers may be passed on to affiliates for marketing purposes.",
+    "Your number is made available to third parties.",
+    "We share your mobile number.",
+    "We sell your data.",
+    "Your mobile number may be sold.",
   ])("says that it shares: %s", (sentence) => {
     const html = changed("privacy", "What we keep", sentence)
     expect(problemsIn("privacy", html, BRAND)).toContain("says_it_shares")
@@ -200,6 +220,13 @@ describe("a page that a reviewer refuses", () => {
     "We share your number with the carriers that deliver our texts.",
     "We may share data with third-party service providers who help us to deliver texts.",
     "Our bakery shares its kitchen with nobody.",
+    "We do not provide your mobile number to third parties.",
+    "Your number is not given, sold or made available to partners.",
+    "We share your mobile number only with the carriers and services that deliver our texts.",
+    "We do not share your mobile number.",
+    "We may share your personal data where a law requires it.",
+    "When you share your mobile number with us, we text you.",
+    "By providing your number you agree to texts.",
   ])("says nothing of the kind: %s", (sentence) => {
     const html = changed("privacy", "What we keep", sentence)
     expect(problemsIn("privacy", html, BRAND)).toEqual([])
@@ -234,6 +261,7 @@ describe("a page of a megabyte", () => {
       "<label><b>",
       "<p>no mobile",
     ],
+    ...["we give it to ", "not a condition of ", "is a condition of ", "we sell your mobile "],
     ...["<label><input type=checkbox>I agree", "<b hidden>", "<i style='/*'>"],
   ])("of %j is looked through at once", (piece) => {
     const html = piece.repeat(Math.floor(MIB / piece.length))
