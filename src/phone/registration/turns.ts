@@ -1,6 +1,6 @@
 /** Turns at what only so many may do at once in this process. */
 
-/** Turns. */
+/** Who may do it now, and who waits for that. */
 export interface Turns {
   /**
    * Does it once it is its turn: who came first is first.
