@@ -116,6 +116,7 @@ describe("every read model", () => {
     await perform(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
     await optIn(world, company, "+14155550198")
     await useForms(world, company)
+    await makePages(world, company)
     await useRecordings(world, company)
     await useCode(world, company)
     await useBoxes(world, company)

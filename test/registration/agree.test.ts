@@ -43,7 +43,7 @@ describe("a form that is filled in", () => {
   })
 
   it("takes a number as people write it, and no name", async () => {
-    const changed = { phone: " (415) 555-0199 ", firstName: " ", service: "", offers: "on" }
+    const changed = { phone: " (415) 555-0199 ", firstName: " ", service: "", offers: "yes" }
     const { service: _not, ...values } = filled(changed)
     await send(world, host, values)
     await send(world, host, filled({ phone: "+44 7911 123456", firstName: "B\0\ud800" }))
@@ -54,6 +54,25 @@ describe("a form that is filled in", () => {
       { phone: "+14155550199", firstName: null, service: false, offers: true },
       { phone: "+447911123456", firstName: "B\ufffd\ufffd", service: true, offers: false },
     ])
+  })
+
+  it("agrees to what is ticked, and to nothing else that is said of a box", async () => {
+    await send(world, host, filled({ service: "yes", offers: "no" }))
+    expect(await optInsOf(world, company)).toMatchObject([{ service: true, offers: false }])
+    for (const said of ["no", "", "false", "YES"]) {
+      const { status, body } = await send(world, host, filled({ service: said, offers: said }))
+      expect([said, status, body.includes(" checked")]).toEqual([said, 400, false])
+    }
+    expect(await optInsOf(world, company)).toHaveLength(1)
+  })
+
+  it("takes a name in one line, in the direction in which it is read", async () => {
+    await send(
+      world,
+      host,
+      filled({ firstName: "\u202eAda\u202c\r\n\u2028Anne\u001b\t\u2066Lane\u007f" }),
+    )
+    expect(await optInsOf(world, company)).toMatchObject([{ firstName: "Ada Anne Lane" }])
   })
 
   it("sends nothing", async () => {

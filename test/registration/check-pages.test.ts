@@ -14,6 +14,7 @@ import { pageOf } from "../../src/phone/registration/hosted-pages.ts"
 import { problemsApart } from "../../src/phone/registration/looking-through.ts"
 import type { PageName } from "../../src/phone/registration/pages.ts"
 import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
+import { openTurns } from "../../src/phone/registration/turns.ts"
 import { makeLive, openDomainWorld, post } from "../domains/domain-world.ts"
 import { PUBLIC, Time, openStand } from "../sites/serving.ts"
 import type { Company, World } from "../support/world.ts"
@@ -76,6 +77,30 @@ describe("pages of an own site", () => {
     expect(time.waiting).toBe(0)
   })
 
+  it("are looked at once at a time, and who waits does so within the same time", async () => {
+    const time = new Time()
+    const asked: string[] = []
+    const silent = async (url: string) => {
+      asked.push(url)
+      return new Promise<never>(() => undefined)
+    }
+    const first = checkedBy(silent, time)
+    time.pass(5_000)
+    const second = checkedBy(async (url) => {
+      asked.push(`second ${url}`)
+      return pageAt(url)
+    }, time)
+    const third = checkedBy(silent, time)
+    expect(asked).toHaveLength(3)
+    time.pass(10_000)
+    expect((await first).problems).toHaveLength(3)
+    expect((await second).problems).toEqual([])
+    expect(asked.filter((one) => one.startsWith("second"))).toHaveLength(3)
+    time.pass(5_000)
+    expect((await third).problems.map(({ code }) => code)).toEqual(Array(3).fill("too_slow"))
+    expect(time.waiting).toBe(0)
+  })
+
   it("are read over the network by their certificate", async () => {
     const stand = await openStand((request, response) => {
       response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
@@ -98,6 +123,33 @@ describe("pages of an own site", () => {
     over.abort()
     await expect(problemsApart(looked, over.signal)).rejects.toThrow("ended")
     expect(await problemsApart(looked, new AbortController().signal)).toContain("wrong_brand")
+  })
+})
+
+describe("turns", () => {
+  it("are taken by so many at once, in order, and by nobody who left", async () => {
+    const turns = openTurns(2)
+    const begun: string[] = []
+    const ends = new Map<string, () => void>()
+    const work = (name: string, signal = new AbortController().signal) =>
+      turns.take(signal, async () => {
+        begun.push(name)
+        return new Promise<string>((resolve) => void ends.set(name, () => resolve(name)))
+      })
+    const gone = new AbortController()
+    const [a, , c, d] = [work("a"), work("b"), work("c", gone.signal), work("d")]
+    const left = expect(c).rejects.toThrow("left")
+    gone.abort(new Error("left"))
+    await left
+    expect(begun).toEqual(["a", "b"])
+    ends.get("a")?.()
+    expect(await a).toBe("a")
+    await expect.poll(() => begun).toEqual(["a", "b", "d"])
+    ends.get("d")?.()
+    expect(await d).toBe("d")
+    void work("e")
+    await expect.poll(() => begun).toEqual(["a", "b", "d", "e"])
+    await expect(work("f", AbortSignal.abort(new Error("late")))).rejects.toThrow("late")
   })
 })
 

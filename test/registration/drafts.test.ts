@@ -82,6 +82,24 @@ describe("pages", () => {
     const plain = { ...own, ownTermsUrl: "http://acme.example/t", ownPrivacyUrl: "https://a.b/p" }
     expect(Object.keys(faultsOf(Pages, plain))).toEqual(["ownTermsUrl"])
   })
+
+  it.each([
+    ...["https://ada@acme.example/t", "https://:pw@acme.example/t", "https://acme.example:8443/t"],
+    ...["https://93.184.215.14/t", "https://0x7f.1/t", "https://[2606:2800::1]/t"],
+    ...["https://localhost/t", "https://localhost./t", "https://intranet/t", "https://a.localhost"],
+  ])("of an own site are at no place that a check never reads: %s", (url) => {
+    const at = (ownTextUrl: string) => ({
+      mode: "own_site",
+      ownTextUrl,
+      ownTermsUrl: "https://a.b/t",
+      ownPrivacyUrl: "https://a.b/p",
+    })
+    expect(faultsOf(Pages, { ...PAGES, ...at(url) })).toEqual({
+      ownTextUrl: expect.stringContaining("public host name"),
+    })
+    const usual = at("https://acme.example:443/t?a=b@c:1")
+    expect(faultsOf(Pages, { ...PAGES, ...usual })).toEqual({})
+  })
 })
 
 const AT = {
@@ -100,6 +118,10 @@ describe("a drafted campaign", () => {
       expect(problemsOf(campaign, business, AT, null)).toEqual([])
       expect(draft.hasLinks).toBe(offers)
       expect(draft.messageFlow).toContain(AT.texts)
+      for (const text of [draft.description, draft.messageFlow, draft.optInMessage]) {
+        expect(text).toMatch(/message frequency varies/i)
+        expect(text.includes("up to 4 messages a month")).toBe(offers)
+      }
       expect(draft.samples.every((text) => text.includes("Acme Bakery"))).toBe(true)
       expect(draft.samples.every((text) => text.includes("STOP"))).toBe(true)
     },
@@ -127,6 +149,12 @@ describe("a campaign that would be refused", () => {
       "description",
       { description: "Texts about a payday loan for each of our customers." },
     ],
+    [
+      "forbidden",
+      "description",
+      { description: "Texts about payday loans and casinos for each of our customers." },
+    ],
+    ["forbidden", "messageFlow", { messageFlow: `${right.messageFlow} It is about casinos.` }],
   ])("shows %s of %s before a fee is paid", ([code, field, changed]) => {
     const problems = problemsOf({ ...right, ...changed }, business, AT, null)
     expect(problems).toContainEqual(expect.objectContaining({ code, field }))

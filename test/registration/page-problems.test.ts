@@ -29,6 +29,21 @@ describe("the hosted pages", () => {
     expect(problemsIn(name, page(name), BRAND)).toEqual([])
   })
 
+  it("promise of offers alone how many there are, where there are any", () => {
+    const often = (name: PageName, offers: boolean) =>
+      pageOf(name, { ...content, pages: { ...pages, offers } }, "time").match(
+        /up to 4 messages a month|message frequency varies/gi,
+      )
+    const [varies, upTo] = ["Message frequency varies", "Up to 4 messages a month"]
+    expect([often("texts", true), often("texts", false)]).toEqual([[varies, upTo], [varies]])
+    expect(often("terms", true)).toEqual([varies, upTo.toLowerCase()])
+    expect(often("terms", false)).toEqual([varies])
+    for (const name of PAGE_NAMES) {
+      const html = pageOf(name, { ...content, pages: { ...pages, offers: false } }, "time")
+      expect(problemsIn(name, html, BRAND)).toEqual([])
+    }
+  })
+
   it("show what somebody wrote, and do nothing of it", () => {
     for (const name of PAGE_NAMES) expect(page(name)).not.toContain("<Bakery>")
     const typed = { phone: '"><script>', firstName: "", service: true, offers: false }
@@ -86,19 +101,28 @@ describe("a page that a reviewer takes", () => {
     `<form><form><label><input type=checkbox>I&#32;ag&shy;ree to te&#120;ts</label></form></form>`,
   ])("has a box of another make: %s", (box) => {
     const html = formOf(`${box} Up to 4 messages a month. Message &amp; data rates may apply.
-      Reply STOP to opt out, HELP for help. <A HREF=/conditions>Terms</A> <a href=/p>Privacy</a>`)
+      You are not required to agree to buy anything. Reply STOP to opt out, HELP for help. <A HREF=/conditions>Terms</A> <a href=/p>Privacy</a>`)
     expect(problemsIn("texts", html, BRAND)).toEqual([])
   })
 })
+
+/** How often somebody is texted, at both boxes. */
+const OFTEN = /Up to 4 messages a month|Message frequency varies/g
 
 describe("a page that a reviewer refuses", () => {
   it.for<[PageProblem, PageName, RegExp | string, string]>([
     ["wrong_brand", "texts", /Acme/g, "Other"],
     ["no_consent_text", "texts", /type="checkbox"/g, 'type="radio"'],
     ["no_consent_text", "texts", /agree|consent/gi, "like"],
+    ["no_consent_text", "texts", /Consent is not/g, "Consent is"],
+    ["no_consent_text", "texts", "Questions?", "Consent is a condition of purchase. Questions?"],
+    ["no_consent_text", "texts", /Consent is not a condition of purchase./g, ""],
+    ["no_consent_text", "texts", "</form>", "<input type=hidden name=consent value=yes></form>"],
+    ["no_consent_text", "texts", /<input type="checkbox"/g, "<input type=hidden name=consent"],
+    ["box_ticked", "texts", "</form>", "<label><input type=checkbox checked>Deals</label></form>"],
     ["box_ticked", "texts", 'value="yes"', 'value="yes" CHECKED=""'],
     ["box_required", "texts", 'value="yes"', 'value="yes" required'],
-    ["no_frequency", "texts", /Up to 4 messages/g, "Some words"],
+    ["no_frequency", "texts", /Up to 4 messages|Message frequency/g, "Some words"],
     ["no_rates", "texts", /Message and data/g, "Some"],
     ["no_stop", "texts", /STOP/g, "stop"],
     ["no_help", "texts", /HELP/g, "assistance"],
@@ -106,7 +130,7 @@ describe("a page that a reviewer refuses", () => {
     ["no_privacy_link", "texts", /privacy/gi, "rules"],
     ["login_needed", "texts", 'type="tel"', 'type="password"'],
     ["placeholder_text", "terms", "The program", "Lorem ipsum"],
-    ["no_frequency", "terms", /Up to 4 messages/g, "Some words"],
+    ["no_frequency", "terms", /up to 4 messages|Message frequency/g, "Some words"],
     ["no_rates", "terms", /Message and data/g, "Some"],
     ["no_contact", "terms", /help@acme\.example|\+1 ?512 ?555 ?0124/g, "somewhere"],
     ["no_sharing_sentence", "privacy", /are not sold to or shared with/g, "stay with"],
@@ -126,12 +150,18 @@ describe("a page that a reviewer refuses", () => {
     ["no_consent_text", "texts", /<label class="box">/g, '<label style="DISPLAY : /**/ none">'],
     ["no_consent_text", "texts", /<label class="box">(<input[^>]*>)/g, "$1<label>"],
     ["no_consent_text", "texts", /<span><b>I agree/g, "<span aria-hidden=true><b>I agree"],
-    ["no_frequency", "texts", /Up to 4 messages a month/g, "<!-- Up to 4 messages a month -->"],
-    ["no_frequency", "texts", /Up to 4 messages a month/g, "The price varies"],
+    ["no_frequency", "texts", OFTEN, "<!-- Up to 4 messages a month -->"],
+    ["no_frequency", "texts", OFTEN, "The price varies"],
     ["no_rates", "terms", /Message and data/g, '<img alt="Message and data rates may apply">Some'],
     ["no_rates", "terms", /Message and data/g, "<template>Message and data</template>Some"],
     ["no_rates", "texts", "Message and data", '<b style="visibility:hidden">Message and data</b>'],
     ["no_stop", "texts", /STOP/g, "<span style='font-size:0'>STOP</span>"],
+    ...[
+      ...["position:absolute;left:-9999px", "text-indent: -9999px", "color:transparent"],
+      ...["height:0;overflow:hidden", "clip:rect(0 0 0 0)", "clip-path:inset(100%)"],
+    ].map((style): [PageProblem, PageName, RegExp, string] => [
+      ...(["no_stop", "terms", /STOP/g, `<span style="${style}">STOP</span>`] as const),
+    ]),
     ["no_stop", "terms", /Reply STOP/g, "Nothing can STOP us. Reply"],
     ["no_help", "terms", /Reply HELP/g, "HELP is on its way. Reply"],
     ["no_terms_link", "texts", /href="terms"/g, 'href="#terms"'],
@@ -168,6 +198,14 @@ describe("a page that a reviewer refuses", () => {
     "We don\u2019t rent numbers; however we can disclose consent to advertisers.",
     "We never sell your number but share it with partners.",
     "We reserve the right to transfer your number to third parties.",
+    "We provide your mobile number to third parties for their marketing.",
+    "We give phone numbers to our partners.",
+    "We give our partners your phone number.",
+    "Numbers may be passed on to affiliates for marketing purposes.",
+    "Your number is made available to third parties.",
+    "We share your mobile number.",
+    "We sell your data.",
+    "Your mobile number may be sold.",
   ])("says that it shares: %s", (sentence) => {
     const html = changed("privacy", "What we keep", sentence)
     expect(problemsIn("privacy", html, BRAND)).toContain("says_it_shares")
@@ -182,6 +220,13 @@ describe("a page that a reviewer refuses", () => {
     "We share your number with the carriers that deliver our texts.",
     "We may share data with third-party service providers who help us to deliver texts.",
     "Our bakery shares its kitchen with nobody.",
+    "We do not provide your mobile number to third parties.",
+    "Your number is not given, sold or made available to partners.",
+    "We share your mobile number only with the carriers and services that deliver our texts.",
+    "We do not share your mobile number.",
+    "We may share your personal data where a law requires it.",
+    "When you share your mobile number with us, we text you.",
+    "By providing your number you agree to texts.",
   ])("says nothing of the kind: %s", (sentence) => {
     const html = changed("privacy", "What we keep", sentence)
     expect(problemsIn("privacy", html, BRAND)).toEqual([])
@@ -216,6 +261,7 @@ describe("a page of a megabyte", () => {
       "<label><b>",
       "<p>no mobile",
     ],
+    ...["we give it to ", "not a condition of ", "is a condition of ", "we sell your mobile "],
     ...["<label><input type=checkbox>I agree", "<b hidden>", "<i style='/*'>"],
   ])("of %j is looked through at once", (piece) => {
     const html = piece.repeat(Math.floor(MIB / piece.length))

@@ -93,6 +93,18 @@ describe("a company's host name", () => {
     expect((await visit(world, hostname, "/texts", { method: "DELETE" })).status).toBe(405)
   })
 
+  it("asks for https for itself alone: what is below it is the company's", async () => {
+    const { hostname } = await makeHosted(world)
+    const asked = async (host: string, url: string, method: "GET" | "POST" | "PUT" = "GET") =>
+      (await visit(world, host, url, { method })).headers["strict-transport-security"]
+    for (const url of ["/", "/texts", "/nothing"]) {
+      expect([url, await asked(hostname, url)]).toEqual([url, "max-age=31536000"])
+    }
+    expect(await asked(hostname, "/texts", "PUT")).toBe("max-age=31536000")
+    expect(await asked(hostname, "/texts", "POST")).toBe("max-age=31536000")
+    expect(await asked(OWN, "/docs")).toContain("includeSubDomains")
+  })
+
   it("says that the address is live once a certificate served it", async () => {
     const { company, hostname } = await makeHosted(world)
     const status = async () => {

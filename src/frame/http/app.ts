@@ -41,6 +41,8 @@ import { endUnreadBodies } from "./unread-bodies.ts"
 
 /** An answer in JSON loads nothing; the page of the document says what it loads itself. */
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
+/** For one host name a year, and not for those below it. */
+const HSTS_OF_ONE = "max-age=31536000"
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 
@@ -107,6 +109,8 @@ export async function buildApp(
     // Here already: the handler below would read the body first.
     const host = hostOf(request.raw)
     const isLed = ledTo(aliases, host) !== null
+    // What stands below a company's own host name is the company's: nothing is said of it here.
+    if (isLed) void reply.header("strict-transport-security", HSTS_OF_ONE)
     const refused =
       (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, stopping.signal.aborted)
     if (refused !== null) sendRefusal(reply, refused)

@@ -1,6 +1,7 @@
 /** What somebody agrees to on the form of hosted pages. */
 import { typedNumber } from "../../frame/kernel/phone-number.ts"
 import type { FormFault } from "./hosted-pages.ts"
+import { TICKED } from "./hosted-pages.ts"
 import type { Pages } from "./pages.ts"
 
 const MOST_NAME = 80
@@ -23,9 +24,11 @@ export function agreementIn(
 ): Agreement | { readonly fault: FormFault } {
   const said = (name: string) => clean(values.get(name) ?? "")
   const [phone, firstName] = [said("phone"), said("firstName")]
-  const service = values.has("service")
+  // What the boxes of the page send, and nothing else: whoever writes "no" does not agree.
+  const isTicked = (name: string) => values.get(name) === TICKED
+  const service = isTicked("service")
   // A box that is not there was not ticked.
-  const offers = pages.offers && values.has("offers")
+  const offers = pages.offers && isTicked("offers")
   const typed = { phone: cut(phone, MOST_PHONE), firstName: cut(firstName, MOST_NAME) }
   const fault = (field: FormFault["field"], message: string) => {
     return { fault: { field, message, ...typed, service, offers } }
@@ -47,7 +50,16 @@ export function agreementIn(
   return { phone: number, firstName, service, offers }
 }
 
-/** Without what no text can hold. */
-const clean = (text: string): string => text.toWellFormed().replaceAll("\0", "\ufffd").trim()
+/** What turns the direction of what stands around it. */
+const TURNS = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g
+
+/** In one line, without what no text can hold, and without what shows it as another one. */
+const clean = (text: string): string =>
+  text
+    .toWellFormed()
+    .replaceAll("\0", "\ufffd")
+    .replaceAll(TURNS, "")
+    .replaceAll(/[\p{Cc}\s]+/gu, " ")
+    .trim()
 
 const cut = (text: string, most: number): string => [...text].slice(0, most).join("")

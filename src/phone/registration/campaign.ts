@@ -40,7 +40,8 @@ export interface CampaignDraft extends Omit<Campaign, "brandType"> {
 const LINK = /https?:\/\/|\bwww\.|\b[a-z\d-]+\.(?:com|net|org|io|co|us|example)\b/i
 const PHONE = /(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]?\d{3}[ .-]?\d{4}\b/
 const SHORTENERS = /\b(?:bit\.ly|tinyurl\.com|goo\.gl|t\.co|ow\.ly|is\.gd|buff\.ly|rebrand\.ly)\b/i
-const FORBIDDEN = /\b(?:payday loan|cannabis|marijuana|cbd|casino|gambling|debt relief|crypto)\b/i
+const FORBIDDEN =
+  /\b(?:pay[- ]?day (?:loan|advance)s?|cannabis|marijuana|cbd|casinos?|gambling|debt relief|cryptos?|cryptocurrenc(?:y|ies))\b/i
 
 /** Whether texts hold links, and phone numbers. */
 export const flagsOf = (samples: readonly string[]) => ({
@@ -55,12 +56,17 @@ export interface PageAddresses {
   readonly privacy: string
 }
 
-const often = (most: number) => `up to ${most} message${most === 1 ? "" : "s"} a month`
+/** How often somebody is texted; only of offers it is known beforehand. */
+const oftenOf = ({ offers, offersPerMonth: most }: Pages): string => {
+  const of = offers ? `; offers: up to ${most} message${most === 1 ? "" : "s"} a month` : ""
+  return `message frequency varies${of}`
+}
 
 /** A draft that a reviewer would take: made from the business, its pages and what it offers. */
 export function draftOf(business: Business, pages: Pages, at: PageAddresses): CampaignDraft {
   const brand = brandNameOf(business)
-  const { services, offers, offersPerMonth, optinPhone, optinPaper } = pages
+  const { services, offers, optinPhone, optinPaper } = pages
+  const often = oftenOf(pages)
   const what = services.replace(/[.\s]+$/, "")
   const also = offers ? ", and offers" : ""
   const elsewhere = [
@@ -75,12 +81,12 @@ export function draftOf(business: Business, pages: Pages, at: PageAddresses): Ca
       : `${brand}: A reminder about ${what} tomorrow. Reply C to confirm. Reply STOP to opt out.`,
   ]
   return {
-    description: `${brand} texts customers who agreed to it about ${what}${also}: ${often(offersPerMonth)}. Each person agrees by themselves before the first text.`,
-    messageFlow: `People agree at ${at.texts}, by ticking an empty, optional box that is not required for any purchase. Beside it stand who texts (${brand}), about what, how often (${often(offersPerMonth)}), "Message and data rates may apply", "Reply STOP to opt out, HELP for help", and links to the terms (${at.terms}) and the privacy policy (${at.privacy}).${elsewhere.length > 0 ? ` They can also agree ${elsewhere.join(", or ")}.` : ""}`,
+    description: `${brand} texts customers who agreed to it about ${what}${also}. ${capital(often)}. Each person agrees by themselves before the first text.`,
+    messageFlow: `People agree at ${at.texts}, by ticking an empty, optional box that is not required for any purchase. Beside it stand who texts (${brand}), about what, how often (${often}), "Message and data rates may apply", "Reply STOP to opt out, HELP for help", and links to the terms (${at.terms}) and the privacy policy (${at.privacy}).${elsewhere.length > 0 ? ` They can also agree ${elsewhere.join(", or ")}.` : ""}`,
     samples,
     ...flagsOf(samples),
     directLending: false,
-    optInMessage: `${brand}: You are subscribed to texts about ${what}. ${capital(often(offersPerMonth))}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
+    optInMessage: `${brand}: You are subscribed to texts about ${what}. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
     helpMessage: `${brand}: For help write to ${pages.supportEmail} or call ${pages.supportPhone}. Reply STOP to opt out.`,
     privacyUrl: at.privacy,
     termsUrl: at.terms,

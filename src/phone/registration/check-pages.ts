@@ -82,6 +82,10 @@ function lookAtHosted(
   })
 }
 
+/** Those whose own sites are being looked at, by their slug, and when that has ended. */
+const going = new Map<string, Promise<unknown>>()
+
+/** Looks at an own site: at one company's once at a time. Whoever waits for it does so within its own time. */
 async function lookAtOwn(
   ports: CheckPorts,
   { business, pages }: CheckedPages,
@@ -89,18 +93,35 @@ async function lookAtOwn(
   const at = liveAddresses(pages)
   if (at === null) throw new Error("an own site was saved without its addresses")
   const brand = brandNameOf(business)
-  return Promise.all(PAGE_NAMES.map((page) => lookInTime(ports, page, at[page], brand)))
+  const { slug } = pages
+  const before = going.get(slug)
+  const looked = Promise.all(
+    PAGE_NAMES.map((page) => lookInTime(ports, { page, url: at[page], brand, before })),
+  )
+  // However it ends: whoever waits for it looks by itself.
+  const ended = Promise.allSettled([looked])
+  going.set(slug, ended)
+  try {
+    return await looked
+  } finally {
+    if (going.get(slug) === ended) going.delete(slug)
+  }
 }
 
-async function lookInTime(
-  ports: CheckPorts,
-  page: PageName,
-  url: string,
-  brand: string,
-): Promise<Looked> {
+/** What is looked at. */
+interface ToLook {
+  readonly page: PageName
+  readonly url: string
+  readonly brand: string
+  /** What has to end first; undefined where there is nothing. */
+  readonly before: Promise<unknown> | undefined
+}
+
+async function lookInTime(ports: CheckPorts, asked: ToLook): Promise<Looked> {
+  const { page } = asked
   const over = new AbortController()
   try {
-    const looked = lookAtOne(ports, { page, url, brand }, over.signal)
+    const looked = lookAtOne(ports, asked, over.signal)
     return await inTime(ports.pacer, "a page", looked, WITHIN_MS)
   } catch (error) {
     if (!isOutside(error)) throw error
@@ -112,9 +133,11 @@ async function lookInTime(
 
 async function lookAtOne(
   { sites }: CheckPorts,
-  { page, url, brand }: { readonly page: PageName; readonly url: string; readonly brand: string },
+  { page, url, brand, before }: ToLook,
   signal: AbortSignal,
 ): Promise<Looked> {
+  if (before !== undefined) await before
+  signal.throwIfAborted()
   const answer = await sites.read(url)
   if (answer.is === "problem") return { page, codes: [answer.code], sha256: null }
   const { html, sha256 } = answer

@@ -26,8 +26,14 @@ const LINKS: Readonly<Record<PageName, string>> = {
   ...{ texts: "Texts", terms: "Terms", privacy: "Privacy" },
 }
 
-/** How often somebody is texted, as a sentence has it. */
-const oftenOf = ({ offersPerMonth }: Pages): string =>
+/** What a box sends once it is ticked. */
+export const TICKED = "yes"
+
+/** How often somebody is texted about services: as often as there is something to say. */
+const SERVICE_OFTEN = "Message frequency varies"
+
+/** How often somebody is texted offers, as a sentence has it. */
+const offersOften = ({ offersPerMonth }: Pages): string =>
   `Up to ${offersPerMonth} message${offersPerMonth === 1 ? "" : "s"} a month`
 
 const aboutOf = ({ services }: Pages): string => services.replace(/[.\s]+$/, "")
@@ -106,17 +112,17 @@ function fieldsOf(fault: FormFault | null): string {
 /** The boxes, each with all that carriers want to read beside it. */
 function boxesOf(content: PageContent, fault: FormFault | null): string {
   const { pages } = content
-  const terms =
-    `${oftenOf(pages)}. Message and data rates may apply. Reply STOP to opt out, HELP for help. ` +
+  const termsOf = (often: string) =>
+    `${often}. Message and data rates may apply. Reply STOP to opt out, HELP for help. ` +
     `Consent is not a condition of purchase. See our <a href="terms">terms</a> and ` +
     `<a href="privacy">privacy policy</a>.`
-  const box = (name: "service" | "offers", what: string) =>
-    `<label class="box"><input type="checkbox" name="${name}" value="yes"` +
+  const box = (name: "service" | "offers", what: string, often: string) =>
+    `<label class="box"><input type="checkbox" name="${name}" value="${TICKED}"` +
     `${fault?.[name] === true ? " checked" : ""}${faultyAt(fault, "boxes")}><span>` +
-    `<b>I agree to get texts from ${brandOf(content)} ${what}.</b> <small>${terms}</small></span></label>`
+    `<b>I agree to get texts from ${brandOf(content)} ${what}.</b> <small>${termsOf(often)}</small></span></label>`
   return `<fieldset><legend>What you agree to <span class="hint">Each is up to you</span></legend>
-${box("service", `about ${escaped(aboutOf(pages))}`)}
-${pages.offers ? box("offers", "with offers") : ""}</fieldset>`
+${box("service", `about ${escaped(aboutOf(pages))}`, SERVICE_OFTEN)}
+${pages.offers ? box("offers", "with offers", offersOften(pages)) : ""}</fieldset>`
 }
 
 /** How to reach somebody. */
@@ -148,7 +154,7 @@ function termsPage(content: PageContent): string {
   const { pages } = content
   const body = `<div class="card text"><h2>The program</h2>
 <p>${brandOf(content)} Texts: messages about ${escaped(aboutOf(pages))}${pages.offers ? ", and offers" : ""}, to people who agreed to them.</p>
-<h2>How often</h2><p>${oftenOf(pages)}.</p>
+<h2>How often</h2><p>${SERVICE_OFTEN}.${pages.offers ? ` Offers: ${offersOften(pages).toLowerCase()}.` : ""}</p>
 <h2>What it costs</h2><p>Message and data rates may apply, as your carrier charges them. Consent is not a condition of purchase.</p>
 <h2>Opting out</h2><p>Reply STOP to any text to opt out. You get one more text that says so, and none after it. Reply START to opt in again.</p>
 <h2>Help</h2><p>Reply HELP to any text. ${supportOf(pages, "Or write to", "or call")}.</p>

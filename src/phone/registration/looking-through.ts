@@ -5,8 +5,11 @@
 import { Worker } from "node:worker_threads"
 import type { PageProblem } from "./page-problems.ts"
 import type { PageName } from "./pages.ts"
+import { openTurns } from "./turns.ts"
 
 const MOST_MEMORY_MB = 128
+/** So many threads at once: strangers' pages take no more of the machine than that. */
+const threads = openTurns(2)
 
 /** What is looked through. */
 export interface LookedThrough {
@@ -16,12 +19,18 @@ export interface LookedThrough {
 }
 
 /**
- * What is wrong with a page; one that takes more memory than any other is too large.
+ * What is wrong with a page; one that takes more memory than any other is too large. Where two are looked
+ * through already it waits for one of them.
  *
  * @param signal once it aborts nobody waits for it any more
  * @throws Error once it does
  */
-export async function problemsApart(
+export const problemsApart = (
+  looked: LookedThrough,
+  signal: AbortSignal,
+): Promise<readonly PageProblem[]> => threads.take(signal, () => inThread(looked, signal))
+
+async function inThread(
   looked: LookedThrough,
   signal: AbortSignal,
 ): Promise<readonly PageProblem[]> {

@@ -10,7 +10,8 @@ export const PAGE_PROBLEMS = {
   not_https: "The page is not served by https.",
   login_needed: "The page asks for a sign-in.",
   wrong_brand: "The page does not name the brand as it is registered.",
-  no_consent_text: "No box says that people agree to texts.",
+  no_consent_text:
+    "No box says that people agree to texts, or none that consent is not a condition of purchase.",
   box_ticked: "The box is ticked before anybody agreed.",
   box_required: "The box must be ticked to send the form; it has to be optional.",
   no_frequency: "It does not say how often people are texted.",
@@ -49,6 +50,15 @@ const CONTACT =
   /[\w.+-]{1,64}@[\w-]{1,63}\.\w|(?<!\d)(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]{0,2}\d{3}[ .-]?\d{4}(?!\d)/
 /** That somebody says yes to something, and that this is texts. */
 const AGREES = /\b(?:agree|consent|opt(?:ing)?[ -]in|authori[sz]e|subscribe|sign me up|yes)\b/i
+const ABOUT_TEXTS =
+  /\b(?:texts?|texting|sms|mms|messages?|messaging|phone|mobile|calls?|deals?|offers?|promotions?|marketing|updates|alerts)\b/i
+/** That nobody has to agree who buys something, and that somebody has to. */
+const NO_CONDITION =
+  /(?:\b(?:not|never)|n't) (?:[\w-]+ ){0,6}(?:pre)?(?:conditions?|requirements?|required|necessary|needed|need|have|prerequisite) (?:[\w-]+ ){0,6}(?:purchas|buy|order|sale|goods|service)/i
+const CONDITION =
+  /\b(?:is|are) (?:also |always )?(?:a |the )?(?:(?:pre)?condition|requirement|required) (?:of|for|to) (?:[\w-]+ ){0,4}(?:purchas|buy|order|sale)/i
+/** What says yes in a form without anybody having said it. */
+const SENT_ALONG = /consent|agree|opt[-_ ]?in|subscribe/i
 const TEXTS = /\b(?:texts?|texting|sms|mms|messages?|messaging)\b/i
 /** Where a link leads to by its words or its address. */
 const LEADS = { terms: /terms|conditions|\btos\b/i, privacy: /privacy/i } as const
@@ -117,20 +127,30 @@ function problemsOfTexts(seen: SeenPage): readonly (PageProblem | null)[] {
   // Another box, of terms perhaps, may be as it is; one that says nothing may be the one.
   const meant =
     agreed.length === 0 ? boxes : [...agreed, ...boxes.filter((one) => one.label === "")]
-  const is = (name: string, aria: string) =>
-    meant.some(
+  const is = (those: readonly Box[], name: string, aria: string) =>
+    those.some(
       ({ box }) =>
         box.attribute(name) !== undefined || box.attribute(aria)?.trim().toLowerCase() === "true",
     )
+  const ticked = [...meant, ...boxes.filter(({ label }) => ABOUT_TEXTS.test(label))]
+  const asks = agreed.length > 0 && !elements.some(isSentAlong) && isFree(seen.text)
   return [
-    agreed.length > 0 ? null : "no_consent_text",
-    is("checked", "aria-checked") ? "box_ticked" : null,
-    is("required", "aria-required") ? "box_required" : null,
+    asks ? null : "no_consent_text",
+    is(ticked, "checked", "aria-checked") ? "box_ticked" : null,
+    is(meant, "required", "aria-required") ? "box_required" : null,
     ...problemsOfCosts(seen),
     hasLink(elements, LEADS.terms) ? null : "no_terms_link",
     hasLink(elements, LEADS.privacy) ? null : "no_privacy_link",
   ]
 }
+
+const isFree = (text: string) => NO_CONDITION.test(text) && !CONDITION.test(text)
+
+/** Whether it agrees for whoever sends the form. */
+const isSentAlong = (one: SeenElement) =>
+  typeOf(one) === "hidden" &&
+  SENT_ALONG.test(one.attribute("name") ?? "") &&
+  /^(?:yes|true|1|on)$/i.test(one.attribute("value")?.trim() ?? "")
 
 function hasLink(elements: readonly SeenElement[], leads: RegExp): boolean {
   return elements.some((one) => {

@@ -1,4 +1,5 @@
 /** How a company's pages are, as callers write it and as it is kept. */
+import { isIP } from "node:net"
 import { z } from "zod"
 import { fullNumber } from "../../frame/kernel/phone-number.ts"
 import { shortText } from "../../frame/kernel/schema.ts"
@@ -8,10 +9,21 @@ const line = (least: number, most: number) =>
     .transform((text) => text.trim())
     .refine((text) => [...text].length >= least, `Must be at least ${least} characters.`)
 
+/** Whether it may be one that everybody reads: carriers go to no other, and neither does the check. */
+function isOfSite({ username, password, port, hostname }: URL): boolean {
+  if (username !== "" || password !== "" || port !== "") return false
+  const host = hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
+  return isIP(host) === 0 && host.includes(".") && !host.endsWith(".localhost")
+}
+
 const ownPage = shortText(2_000)
   .refine(
     (text) => URL.canParse(text) && new URL(text).protocol === "https:",
     "Must be an address that begins with https://.",
+  )
+  .refine(
+    (text) => !URL.canParse(text) || isOfSite(new URL(text)),
+    "Must be at a public host name, without a user, a password or a port.",
   )
   .nullish()
 

@@ -34,8 +34,17 @@ const UNREAD = new Set(
 const INLINE = new Set(
   "a abbr b bdi cite code em font i mark q s small span strong sub sup u".split(" "),
 )
-const HIDING =
-  /(?:display ?: ?none|visibility ?: ?hidden|(?:^|[; ])opacity ?: ?0(?:\.0{1,9})?(?! ?[.\d])|font-size ?: ?0(?:px|r?em|%|pt)? ?(?:;|!|$))/i
+const HIDING = [
+  /display ?: ?none|visibility ?: ?hidden|(?:^|[; ])opacity ?: ?0(?:\.0{1,9})?(?! ?[.\d])|font-size ?: ?0(?:px|r?em|%|pt)? ?(?:;|!|$)/i,
+  // Far outside of what is seen.
+  /(?:left|right|top|bottom|text-indent) ?: ?-\d{3,9}/i,
+  /(?:^|[; ])color ?: ?transparent|clip ?: ?rect|clip-path ?: ?(?:inset\( ?(?:[5-9]\d|100)%|circle\( ?0)|scale\( ?0 ?\)/i,
+]
+/** Without a height or a width, where what does not fit is cut off. */
+const FLAT = /(?:^|[; ])(?:max-)?(?:height|width) ?: ?[01](?:px|r?em|%)? ?(?:;|!|$)/i
+const CUT_OFF = /overflow(?:-[xy])? ?: ?(?:hidden|clip)/i
+const isHiding = (style: string) =>
+  HIDING.some((one) => one.test(style)) || (FLAT.test(style) && CUT_OFF.test(style))
 /** What has no width, and so parts no word. */
 const WITHOUT_WIDTH = /[\u00AD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064\uFEFF]/g
 
@@ -63,7 +72,7 @@ function hides({ tagName, attrs }: Element): boolean {
   const style = value("style")
   return (
     style !== undefined &&
-    HIDING.test(plainText(style.slice(0, MOST_STYLE).replaceAll(/\/\*.*?\*\//gs, " ")))
+    isHiding(plainText(style.slice(0, MOST_STYLE).replaceAll(/\/\*.*?\*\//gs, " ")))
   )
 }
 

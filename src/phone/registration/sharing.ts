@@ -4,6 +4,23 @@ const PASSED_ON =
   /\b(?:shar(?:e|es|ed|ing)|sold|sell(?:s|ing)?|rent(?:s|ed|ing)?|disclos(?:e|es|ed|ing)|trad(?:e|es|ed|ing)|transfer(?:s|red|ring)?)\b/i
 const TO_OTHERS =
   /\bthird[- ]part(?:y|ies)\b|\b(?:affiliate|partner|advertiser|sponsor|marketer|data broker)s?\b|\bother (?:companies|businesses|organizations)\b/i
+/** What is given away by other words, and to others: to third parties, to our partners. */
+const OTHERS =
+  "(?:third[- ]part(?:y|ies)|affiliate|partner|advertiser|sponsor|marketer|data broker)"
+const DATA = "(?:numbers?|data|information|details|consent|contacts?|lists?|it|them)"
+const HANDED = new RegExp(
+  // Something is given to them, they are given something, or it is handed over.
+  `\\b(?:provid(?:e|es|ed|ing)|giv(?:e|es|ing)|gave|pass(?:es|ing)?|hand(?:s|ing)?|releas(?:e|es|ing)|leas(?:e|es|ing)|mak(?:e|es|ing)) (?:[\\w'-]+ ){0,6}${DATA} (?:[\\w'-]+ ){0,4}to (?:[\\w'-]+ ){0,4}${OTHERS}|` +
+    `\\b(?:provid(?:e|es|ing)|giv(?:e|es|ing)) (?:[\\w'-]+ ){0,3}${OTHERS}s? (?:with )?(?:your|mobile|phone|customer|numbers?)\\b|` +
+    `\\b(?:given|provided|passed|passed on|handed over|released|leased|available) (?:[\\w'-]+ ){0,3}to (?:[\\w'-]+ ){0,4}${OTHERS}`,
+  "i",
+)
+/** That somebody's number is given away, to whomever it is: it need not be said to whom. */
+const OURS =
+  /\bwe (?:[\w'-]+ ){0,3}(?:share|sell|rent|trade)\b (?:(?:and|or) [\w'-]+ ){0,2}(?:[\w'-]+ ){0,2}(?:your|customers?'?|users?'?|mobile|phone|cell|personal|opt-in) (?:[\w'-]+ ){0,3}(?:numbers?|data|information|details|consent)\b|\b(?:your|mobile|phone|personal) (?:[\w'-]+ ){0,3}(?:numbers?|data|information|details|consent) (?:[\w'-]+ ){0,2}(?:is|are|be) (?:[\w'-]+ ){0,2}(?:shared|sold|rented|traded)\b/i
+/** To whom everybody has to give it, or nobody does. */
+const MUST_HAVE =
+  /\b(?:carriers?|operators?|providers?|processors?|vendors?|services?|laws?|legal|courts?|authorities|us|nobody|no one|your (?:consent|permission))\b/i
 /** Who delivers texts has to get them. */
 const DELIVERS =
   /\bthird[- ]party (?:service )?(?:providers?|vendors?|processors?|carriers?|platforms?)\b/gi
@@ -36,15 +53,18 @@ export function sharingIn(text: string): Sharing {
   let saysItDoes = false
   for (const whole of text.split(CLAUSES)) {
     const clause = whole.slice(0, MOST_CLAUSE).replaceAll(DELIVERS, "providers")
-    const found = PASSED_ON.exec(clause)
-    if (found === null || !TO_OTHERS.test(clause)) continue
-    const rest = clause.slice(found.index + found[0].length)
-    if (isNegated(clause, found.index)) {
-      saysItDoesNot ||= NUMBERS.test(clause)
-      saysItDoes ||= AFTER_ALL.test(rest)
-    } else {
-      saysItDoes ||= DONE.test(clause)
+    const passed = TO_OTHERS.test(clause) ? PASSED_ON.exec(clause) : null
+    for (const found of [passed, HANDED.exec(clause)]) {
+      if (found === null) continue
+      if (isNegated(clause, found.index)) {
+        const rest = clause.slice(found.index + found[0].length)
+        saysItDoesNot ||= NUMBERS.test(clause)
+        saysItDoes ||= AFTER_ALL.test(rest)
+      } else {
+        saysItDoes ||= DONE.test(clause)
+      }
     }
+    saysItDoes ||= OURS.test(clause) && !NOT.test(clause) && !MUST_HAVE.test(clause)
   }
   return { saysItDoesNot, saysItDoes }
 }
