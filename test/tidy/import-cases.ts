@@ -84,11 +84,10 @@ export const CASES: readonly Case[] = [
   vendorsOf("providers/dns", 'import "dns-packet"\nimport "tldts"'),
   vendorsOf("providers/mailer", 'import "nodemailer"'),
   vendorsOf("providers/addresses", 'import "ipaddr.js"'),
-  ...["voice", "places", "carrier", "registry", "telnyx"].map((folder) =>
+  ...["voice", "places", "carrier", "registry", "telnyx", "boxhost"].map((folder) =>
     vendorsOf(`providers/${folder}`, 'import "zod"'),
   ),
   vendorsOf("providers/preview-host", 'import "tar-stream"'),
-  vendorsOf("providers/boxhost", 'import "zod"'),
   {
     rule: "adapter-keeper-alone",
     wrong: { "adapters/providers/boxhost/bubblewrap/keeper/a.ts": 'import "zod"' },
