@@ -44,6 +44,12 @@ describe("the hosted pages", () => {
     }
   })
 
+  it("say where the company is, without what of its address was left out", () => {
+    const without = { ...content, business: { ...business, street2: null } }
+    const { street, city, region, postalCode } = business
+    expect(pageOf("privacy", without, "")).toContain([street, city, region, postalCode].join(", "))
+  })
+
   it("show what somebody wrote, and do nothing of it", () => {
     for (const name of PAGE_NAMES) expect(page(name)).not.toContain("<Bakery>")
     const typed = { phone: '"><script>', firstName: "", service: true, offers: false }

@@ -167,7 +167,9 @@ function privacyPage(content: PageContent): string {
   const { business, pages, savedAt } = content
   const brand = brandOf(content)
   const where = [business.street, business.street2, business.city, business.region]
-  const address = [...where, business.postalCode].filter((one) => one !== undefined).join(", ")
+  const address = [...where, business.postalCode]
+    .filter((one) => typeof one === "string")
+    .join(", ")
   const day = new Date(savedAt).toISOString().slice(0, 10)
   const said = new Date(savedAt).toLocaleDateString("en-US", { dateStyle: "long", timeZone: "UTC" })
   const body = `<p class="lead">Last changed <time datetime="${day}">${said}</time>.</p>
