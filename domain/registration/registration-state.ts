@@ -39,8 +39,6 @@ interface Paid {
 /** Something that was sent, and whether the carriers took it. */
 export interface Submission {
   readonly part: Part
-  /** When it was sent, UTC milliseconds. */
-  readonly at: number
   readonly live: boolean
   readonly brandType: BrandType | null
   readonly rush: boolean
@@ -61,8 +59,6 @@ export interface Registration {
   business: { readonly sealed: Sealed; readonly isSoleProprietor: boolean } | null
   pages: {
     readonly sealed: Sealed
-    readonly mode: "hosted" | "own_site"
-    readonly hostname: string | null
     readonly slug: string
     /** When they were saved last, UTC milliseconds. */
     readonly savedAt: number
@@ -70,7 +66,7 @@ export interface Registration {
   pagesPassedAt: number | null
   /** What was wrong with them when they were looked at last. */
   pageProblems: readonly { readonly page: string; readonly code: string }[]
-  campaign: { readonly sealed: Sealed; readonly brandType: BrandType } | null
+  campaign: { readonly sealed: Sealed } | null
   /** Until real carriers are sent the business. */
   testMode: boolean
   /** What was tested, until carriers have the first business that is meant: so it stands where they never do. */
@@ -117,8 +113,8 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
       state.pagesPassedAt = null
       return state
     case "PagesSaved": {
-      const { pages, mode, hostname, slug, at: savedAt } = event
-      state.pages = { sealed: pages, mode, hostname, slug, savedAt }
+      const { pages, slug, at: savedAt } = event
+      state.pages = { sealed: pages, slug, savedAt }
       state.pagesPassedAt = null
       state.pageProblems = []
       return state
@@ -128,7 +124,7 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
       state.pageProblems = event.problems
       return state
     case "CampaignSaved":
-      state.campaign = { sealed: event.campaign, brandType: event.brandType }
+      state.campaign = { sealed: event.campaign }
       return state
     case "PartSubmitted":
       return submitted(state, event)
@@ -158,7 +154,7 @@ function submitted(
   event: Extract<RegistrationEvent, { readonly type: "PartSubmitted" }>,
 ): Registration {
   if (event.live && state.testMode) goLive(state)
-  const { part, at, submissionId, attempt, chargeId, brandType, live, rush } = event
+  const { part, submissionId, attempt, chargeId, brandType, live, rush } = event
   const former = state.parts[part]
   const before = former.status === "waiting" ? former.before : former.status
   const isCorrected = before === "action_needed"
@@ -169,7 +165,7 @@ function submitted(
     ...{ status: "waiting", before, attempt, submissionId, corrects, paid },
   }
   const open = { is: "open", why: null, reasons: [] } as const
-  state.submissions.set(submissionId, { part, at, live, brandType, rush, chargeId, ...open })
+  state.submissions.set(submissionId, { part, live, brandType, rush, chargeId, ...open })
   if (brandType !== null) state.brandType = brandType
   return state
 }

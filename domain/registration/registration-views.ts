@@ -2,7 +2,7 @@
 import type { Fee, RegistrationRefusalCode, SubmitPart } from "./registration-commands.ts"
 import type { Sealed } from "../kernel/ids.ts"
 import type { SubmissionId } from "./ids.ts"
-import type { Part } from "./registration-events.ts"
+import type { BrandType, Part } from "./registration-events.ts"
 import type { PartState, PartStatus, Registration, Submission } from "./registration-state.ts"
 import { UNSENT } from "./registration-state.ts"
 
@@ -49,6 +49,11 @@ function maySend(
   return status === "approved" ? { code: "approved", missing: [] } : null
 }
 
+/** Whether a brand type is for the business that was saved: one person's is for one person alone. */
+export function isOfItsBrand({ business }: Registration, brandType: BrandType | null): boolean {
+  return (brandType === "sole_proprietor") === business?.isSoleProprietor
+}
+
 /** Why a part of this kind cannot be sent so; null where it can. A campaign has no brand. */
 export function mayBeSent(
   state: Registration,
@@ -57,8 +62,7 @@ export function mayBeSent(
   const { part, brandType } = sent
   const fault = maySend(state, part, sent.live || !state.testMode)
   if (fault !== null || part === "campaign") return fault
-  const isOfOne = brandType === "sole_proprietor"
-  return isOfOne === state.business?.isSoleProprietor ? null : { code: "brand_type", missing: [] }
+  return isOfItsBrand(state, brandType) ? null : { code: "brand_type", missing: [] }
 }
 
 /**

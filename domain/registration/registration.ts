@@ -19,7 +19,7 @@ import type {
 import type { RegistrationEvent } from "./registration-events.ts"
 import type { Registration } from "./registration-state.ts"
 import { evolve, noRegistration } from "./registration-state.ts"
-import { feeOf, mayBeSent, missingFor } from "./registration-views.ts"
+import { feeOf, isOfItsBrand, mayBeSent, missingFor } from "./registration-views.ts"
 
 /** The rules of registration. */
 export const registration: Decider<
@@ -56,6 +56,9 @@ function decide(command: RegistrationCommand, state: Registration, { at }: Stamp
       return [{ type: "PagesChecked", at, problems, read }]
     }
     case "SaveCampaign": {
+      if (state.business !== null && !isOfItsBrand(state, command.brandType)) {
+        return refused(at, "brand_type")
+      }
       if (state.parts.campaign.status === "waiting") return refused(at, "waiting")
       const missing = missingFor(state, "campaign")
       if (missing.length > 0) return refused(at, "missing", missing)

@@ -1,5 +1,7 @@
 /** Telnyx as an operator sets it: an account's key, and the key that it signs with. */
 import { z } from "zod"
+import type { Ports } from "../frame/ports.ts"
+import type { Outside } from "../frame/provider.ts"
 import { settings } from "../frame/settings.ts"
 
 const URL_FORM = "must be an address such as https://api.telnyx.com/v2"
@@ -31,3 +33,15 @@ export const telnyxSettings = settings({
     return homeless ? [...alone, "Telnyx calls back: set BASE_URL, where it reaches us."] : alone
   },
 })
+
+/** How the account is reached, and reaches us; null where none is set. */
+export function telnyxAccount(outside: Outside, ports: () => Ports) {
+  const read = outside.settings(telnyxSettings)
+  const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
+  if (key === undefined || publicKey === undefined) return null
+  return {
+    ...{ key, publicKey, url, connectionId: read.TELNYX_CONNECTION ?? null },
+    baseUrl: () => ports().baseUrl(),
+    tag: (text: string) => outside.sealing.installationTag(text),
+  }
+}

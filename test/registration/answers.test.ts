@@ -1,7 +1,5 @@
 /** What carriers say of what was sent, and which numbers can text by it. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { bought } from "../phone/numbering.ts"
 import { sendText } from "../phone/texting.ts"
 import {
@@ -13,113 +11,86 @@ import {
   sendBusiness,
   sendCampaign,
   statusOf,
-  written,
 } from "./registering.ts"
+import { BRAND, LIVE, reviewing } from "./reviewing.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openWorld({ clock: "test" })
-})
-afterEach(() => registryIs("ok"))
-afterAll(() => world.close())
-
-const registryIs = (outcome: string, times?: number) =>
-  world.operate("stand-in set", { name: "registration", outcome, times })
-const advance = async (duration: string) => {
-  await world.operate("clock advance", { duration })
-  await world.operate("wait")
-}
-
-/** A company that has written everything. */
-async function company(funds = "100"): Promise<Company> {
-  const made = await makeCompany(world, funds)
-  await written(world, made)
-  return made
-}
-
-const LIVE = { live: true }
-const BRAND = "brand_fee_low_volume 4500000"
-
-/** A company whose registration is meant, and whose business is approved. */
-async function approvedBusiness(): Promise<Company> {
-  const made = await company()
-  await sendBusiness(world, made, LIVE)
-  await answerAs(world, made, "business")
-  return made
-}
+const by = reviewing()
+const { registryIs, advance, company, approvedBusiness } = by
 
 describe("what carriers say", () => {
   it("is asked for, more and more seldom, and shown with its reasons", async () => {
     const made = await company()
-    await sendBusiness(world, made, LIVE)
+    await sendBusiness(by.world, made, LIVE)
     await advance("3d")
-    expect(await partsOf(world, made)).toMatch(/^business waiting/)
+    expect(await partsOf(by.world, made)).toMatch(/^business waiting/)
     await registryIs("reject")
     await advance("1d")
-    const { parts, overall } = await statusOf(world, made)
+    const { parts, overall } = await statusOf(by.world, made)
     expect(overall).toBe("rejected")
     expect(parts[0].reasons).toEqual(["The stand-in of the registry was told to reject it."])
   })
 
   it("costs the fee again behind a rejection, and nothing where they asked for something", async () => {
     const made = await company()
-    await sendBusiness(world, made, LIVE)
-    await answerAs(world, made, "business", "action-needed")
-    expect((await sendBusiness(world, made)).status).toBe(200)
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
-    await answerAs(world, made, "business", "rejected")
-    expect((await sendBusiness(world, made)).status).toBe(200)
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`, `${BRAND} final`])
+    await sendBusiness(by.world, made, LIVE)
+    await answerAs(by.world, made, "business", "action-needed")
+    expect((await sendBusiness(by.world, made)).status).toBe(200)
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`])
+    await answerAs(by.world, made, "business", "rejected")
+    expect((await sendBusiness(by.world, made)).status).toBe(200)
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`, `${BRAND} final`])
   })
 
   it("is no answer to what they do not have", async () => {
     const made = await company()
     for (const part of ["business", "campaign"]) {
-      await expect(answerAs(world, made, part)).rejects.toThrow("nothing of this part")
+      await expect(answerAs(by.world, made, part)).rejects.toThrow("nothing of this part")
     }
-    await expect(answerAs(world, made, "number:num_1")).rejects.toThrow("No number")
+    await expect(answerAs(by.world, made, "number:num_1")).rejects.toThrow("No number")
   })
 
   it("has the numbers of an approved campaign registered, also those that are bought later", async () => {
     const made = await approvedBusiness()
-    const { id } = await bought(world, made)
-    await sendCampaign(world, made)
-    expect((await sendText(world, made.key)).body.error).toBe("no_number")
-    await answerAs(world, made, "campaign")
-    await world.operate("wait")
-    expect(await partsOf(world, made)).toBe("business approved, campaign approved, number approved")
-    expect((await sendText(world, made.key)).status).toBe(200)
-    const later = await bought(world, made)
-    await world.operate("wait")
-    const { parts, overall } = await statusOf(world, made)
+    const { id } = await bought(by.world, made)
+    await sendCampaign(by.world, made)
+    expect((await sendText(by.world, made.key)).body.error).toBe("no_number")
+    await answerAs(by.world, made, "campaign")
+    await by.world.operate("wait")
+    expect(await partsOf(by.world, made)).toBe(
+      "business approved, campaign approved, number approved",
+    )
+    expect((await sendText(by.world, made.key)).status).toBe(200)
+    const later = await bought(by.world, made)
+    await by.world.operate("wait")
+    const { parts, overall } = await statusOf(by.world, made)
     expect(overall).toBe("approved")
     expect(parts.map(({ part }: { part: string }) => part).slice(2)).toEqual([
       ...[`number:${id}`, `number:${later.id}`],
     ])
-    expect((await sendText(world, made.key, { from: later.id })).status).toBe(200)
+    expect((await sendText(by.world, made.key, { from: later.id })).status).toBe(200)
   })
 
   it("takes texting away where an approval is taken back, and gives it again", async () => {
     const made = await approvedBusiness()
-    await bought(world, made)
-    await sendCampaign(world, made)
-    await answerAs(world, made, "campaign")
-    await world.operate("wait")
-    await answerAs(world, made, "campaign", "action-needed", "Suspended.")
-    const refused = await sendText(world, made.key)
+    await bought(by.world, made)
+    await sendCampaign(by.world, made)
+    await answerAs(by.world, made, "campaign")
+    await by.world.operate("wait")
+    await answerAs(by.world, made, "campaign", "action-needed", "Suspended.")
+    const refused = await sendText(by.world, made.key)
     expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
-    expect((await statusOf(world, made)).overall).toBe("action_needed")
-    await answerAs(world, made, "campaign")
-    expect((await sendText(world, made.key)).status).toBe(200)
+    expect((await statusOf(by.world, made)).overall).toBe("action_needed")
+    await answerAs(by.world, made, "campaign")
+    expect((await sendText(by.world, made.key)).status).toBe(200)
   })
 
   it("goes with its company: its campaign is ended, and nothing personal is left", async () => {
     const made = await approvedBusiness()
-    await sendCampaign(world, made)
-    const { name } = await world.operate("company show", { company: made.companyId })
-    await world.operate("company delete", { company: made.companyId, confirm: name })
+    await sendCampaign(by.world, made)
+    const { name } = await by.world.operate("company show", { company: made.companyId })
+    await by.world.operate("company delete", { company: made.companyId, confirm: name })
     await advance("15d")
-    const { work } = await world.operate("work list")
+    const { work } = await by.world.operate("work list")
     expect(work.filter(({ state }: { state: string }) => state === "parked")).toEqual([])
   })
 })
@@ -128,12 +99,12 @@ describe("a code of a sole proprietor", () => {
   it("is given back by an operator, and then the business is approved", async () => {
     const made = await company()
     const give = (pin: string) =>
-      world.operate("registration code", { company: made.companyId, pin })
+      by.world.operate("registration code", { company: made.companyId, pin })
     await expect(give("123456")).rejects.toThrow("nothing of this part")
     const sole = { entityType: "sole_proprietor", brandName: "Ada Lane Bakes" }
-    await asked(world, made, "PUT business", { ...BUSINESS, ...sole })
-    await sendBusiness(world, made, { live: true, brandType: "sole_proprietor" })
-    const [business] = (await statusOf(world, made)).parts
+    await asked(by.world, made, "PUT business", { ...BUSINESS, ...sole })
+    await sendBusiness(by.world, made, { live: true, brandType: "sole_proprietor" })
+    const [business] = (await statusOf(by.world, made)).parts
     expect(business).toMatchObject({ status: "action_needed" })
     await expect(give("1234")).rejects.toThrow("does not take")
     expect((await give("123456")).status).toBe("approved")
@@ -143,13 +114,13 @@ describe("a code of a sole proprietor", () => {
 describe("what an operator says for carriers", () => {
   it("stands nowhere in clear", async () => {
     const made = await company()
-    await sendBusiness(world, made, LIVE)
-    await answerAs(world, made, "business", "rejected", "Ada Lane is somebody else.")
-    const { events } = await world.operate("audit show", {
+    await sendBusiness(by.world, made, LIVE)
+    await answerAs(by.world, made, "business", "rejected", "Ada Lane is somebody else.")
+    const { events } = await by.world.operate("audit show", {
       stream: `registration-${made.companyId}`,
     })
     expect(JSON.stringify(events)).not.toContain("Ada Lane")
-    const [business] = (await statusOf(world, made)).parts
+    const [business] = (await statusOf(by.world, made)).parts
     expect(business.reasons).toEqual(["Ada Lane is somebody else."])
   })
 })

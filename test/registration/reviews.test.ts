@@ -1,7 +1,5 @@
 /** Sending for review: what it costs, what comes back, what carriers say, and which numbers can text by it. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { fundsOf, makeKey, sendText } from "../phone/texting.ts"
 import {
   answerAs,
@@ -11,47 +9,19 @@ import {
   sendBusiness,
   sendCampaign,
   statusOf,
-  written,
 } from "./registering.ts"
+import { BRAND, LIVE, reviewing } from "./reviewing.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openWorld({ clock: "test" })
-})
-afterEach(() => registryIs("ok"))
-afterAll(() => world.close())
+const by = reviewing()
+const { registryIs, advance, company, approvedBusiness } = by
 
-const registryIs = (outcome: string, times?: number) =>
-  world.operate("stand-in set", { name: "registration", outcome, times })
-const advance = async (duration: string) => {
-  await world.operate("clock advance", { duration })
-  await world.operate("wait")
-}
-
-/** A company that has written everything. */
-async function company(funds = "100"): Promise<Company> {
-  const made = await makeCompany(world, funds)
-  await written(world, made)
-  return made
-}
-
-const LIVE = { live: true }
-const BRAND = "brand_fee_low_volume 4500000"
 const CAMPAIGN = "campaign_fee 15000000"
-
-/** A company whose registration is meant, and whose business is approved. */
-async function approvedBusiness(): Promise<Company> {
-  const made = await company()
-  await sendBusiness(world, made, LIVE)
-  await answerAs(world, made, "business")
-  return made
-}
 
 describe("test mode", () => {
   it("goes from nothing to approved for nothing", async () => {
     const made = await company()
-    const before = await fundsOf(world, made)
-    expect(await statusOf(world, made)).toEqual({
+    const before = await fundsOf(by.world, made)
+    expect(await statusOf(by.world, made)).toEqual({
       ...{ testMode: true, mock: true, overall: "not_sent", calling: "approved" },
       parts: [
         { part: "business", status: "not_sent", reasons: [] },
@@ -60,43 +30,43 @@ describe("test mode", () => {
       ],
       paysByCard: false,
     })
-    const business = await sendBusiness(world, made)
+    const business = await sendBusiness(by.world, made)
     // The campaign could be sent by now, and was not.
     expect([business.status, business.body.overall]).toEqual([200, "not_sent"])
-    const campaign = await sendCampaign(world, made)
+    const campaign = await sendCampaign(by.world, made)
     expect([campaign.status, campaign.body.overall]).toEqual([200, "waiting"])
-    const confirmed = await asked(world, made, "POST registration/confirm")
+    const confirmed = await asked(by.world, made, "POST registration/confirm")
     expect([confirmed.status, confirmed.body.overall]).toEqual([200, "approved"])
-    expect(await feesOf(world, made)).toEqual([])
-    expect(before - (await fundsOf(world, made))).toBeLessThan(10_000)
-    const again = await asked(world, made, "POST registration/confirm")
+    expect(await feesOf(by.world, made)).toEqual([])
+    expect(before - (await fundsOf(by.world, made))).toBeLessThan(10_000)
+    const again = await asked(by.world, made, "POST registration/confirm")
     expect([again.status, again.body.error]).toEqual([409, "conflict"])
   })
 
   it("answers the same request again with the same, though nothing was charged", async () => {
     const made = await company()
     const key = { "idempotency-key": "free" }
-    const first = await sendBusiness(world, made, {}, key)
-    const again = await sendBusiness(world, made, {}, key)
+    const first = await sendBusiness(by.world, made, {}, key)
+    const again = await sendBusiness(by.world, made, {}, key)
     expect(again.body).toEqual(first.body)
     expect(again.status).toBe(200)
-    const other = await sendBusiness(world, made)
+    const other = await sendBusiness(by.world, made)
     expect([other.status, other.body.error]).toEqual([409, "conflict"])
   })
 
   it("lets every number text, and ends once it is meant: then only approved ones do", async () => {
     const made = await company()
-    expect((await sendText(world, made.key)).status).toBe(200)
-    await sendBusiness(world, made)
-    await sendCampaign(world, made)
-    await asked(world, made, "POST registration/confirm")
-    const meant = await sendBusiness(world, made, LIVE)
+    expect((await sendText(by.world, made.key)).status).toBe(200)
+    await sendBusiness(by.world, made)
+    await sendCampaign(by.world, made)
+    await asked(by.world, made, "POST registration/confirm")
+    const meant = await sendBusiness(by.world, made, LIVE)
     expect(meant.body).toMatchObject({ testMode: false, overall: "waiting" })
-    expect(await partsOf(world, made)).toBe("business waiting, campaign not_sent")
-    const text = await sendText(world, made.key)
+    expect(await partsOf(by.world, made)).toBe("business waiting, campaign not_sent")
+    const text = await sendText(by.world, made.key)
     expect([text.status, text.body.error]).toEqual([409, "no_number"])
     expect(text.body.message).toContain("/api/v1/phone/registration")
-    const confirmed = await asked(world, made, "POST registration/confirm")
+    const confirmed = await asked(by.world, made, "POST registration/confirm")
     expect([confirmed.status, confirmed.body.error]).toEqual([409, "conflict"])
   })
 })
@@ -104,58 +74,58 @@ describe("test mode", () => {
 describe("a review that is meant", () => {
   it("is charged when it is sent, and the fee is kept once carriers have it", async () => {
     const made = await company()
-    await sendBusiness(world, made, LIVE)
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
-    await answerAs(world, made, "business")
-    await sendCampaign(world, made)
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`, `${CAMPAIGN} final`])
-    expect(await partsOf(world, made)).toBe("business approved, campaign waiting")
+    await sendBusiness(by.world, made, LIVE)
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`])
+    await answerAs(by.world, made, "business")
+    await sendCampaign(by.world, made)
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`, `${CAMPAIGN} final`])
+    expect(await partsOf(by.world, made)).toBe("business approved, campaign waiting")
   })
 
   it("is one charge with rush", async () => {
     const made = await approvedBusiness()
-    await sendCampaign(world, made, { rush: true })
-    expect((await feesOf(world, made)).slice(1)).toEqual(["campaign_fee_rush 44000000 final"])
+    await sendCampaign(by.world, made, { rush: true })
+    expect((await feesOf(by.world, made)).slice(1)).toEqual(["campaign_fee_rush 44000000 final"])
   })
 
   it("is refused where it does not fit the funds, and nothing is sent", async () => {
     const made = await company("4")
-    const { status, body } = await sendBusiness(world, made, LIVE)
+    const { status, body } = await sendBusiness(by.world, made, LIVE)
     expect([status, body.error]).toEqual([402, "payment_required"])
-    expect(await partsOf(world, made)).toMatch(/^business not_sent/)
-    expect((await statusOf(world, made)).testMode).toBe(true)
+    expect(await partsOf(by.world, made)).toMatch(/^business not_sent/)
+    expect((await statusOf(by.world, made)).testMode).toBe(true)
   })
 
   it("is for owners and admins alone", async () => {
     const made = await company()
     for (const role of ["developer", "manager", "user"] as const) {
-      const { key } = await makeKey(world, made, { role })
+      const { key } = await makeKey(by.world, made, { role })
       const answers = await Promise.all([
-        ...[sendBusiness(world, { key }, LIVE), sendCampaign(world, { key })],
-        asked(world, { key }, "POST registration/confirm"),
+        ...[sendBusiness(by.world, { key }, LIVE), sendCampaign(by.world, { key })],
+        asked(by.world, { key }, "POST registration/confirm"),
       ])
       expect(answers.map(({ status, body }) => [status, body.error])).toEqual(
         answers.map(() => [403, "role"]),
       )
     }
-    const { key } = await makeKey(world, made, { role: "admin" })
-    expect((await sendBusiness(world, { key }, LIVE)).status).toBe(200)
+    const { key } = await makeKey(by.world, made, { role: "admin" })
+    expect((await sendBusiness(by.world, { key }, LIVE)).status).toBe(200)
   })
 
   it("is of a sole proprietor or of nobody who is one", async () => {
     const made = await company()
-    const { status, body } = await sendBusiness(world, made, { brandType: "sole_proprietor" })
+    const { status, body } = await sendBusiness(by.world, made, { brandType: "sole_proprietor" })
     expect([status, Object.keys(body.fields)]).toEqual([400, ["brandType"]])
   })
 
   it("is sent once of two at once, and paid once", async () => {
     const made = await company()
     const answers = await Promise.all(
-      Array.from({ length: 5 }, () => sendBusiness(world, made, LIVE)),
+      Array.from({ length: 5 }, () => sendBusiness(by.world, made, LIVE)),
     )
     const statuses = answers.map(({ status }) => status).toSorted()
     expect(statuses).toEqual([200, 409, 409, 409, 409])
-    const fees = await feesOf(world, made)
+    const fees = await feesOf(by.world, made)
     expect(fees.filter((one) => one === `${BRAND} final`)).toHaveLength(1)
     expect(fees.filter((one) => one !== `${BRAND} given_back`)).toHaveLength(1)
   })
@@ -163,10 +133,10 @@ describe("a review that is meant", () => {
   it("is one for the same request again", async () => {
     const made = await company()
     const key = { "idempotency-key": "meant" }
-    const first = await sendBusiness(world, made, LIVE, key)
-    const again = await sendBusiness(world, made, LIVE, key)
+    const first = await sendBusiness(by.world, made, LIVE, key)
+    const again = await sendBusiness(by.world, made, LIVE, key)
     expect([again.status, again.body]).toEqual([200, first.body])
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`])
   })
 })
 
@@ -175,61 +145,61 @@ describe("carriers that cannot be reached", () => {
     const made = await company()
     await registryIs("unavailable", 1)
     const key = { "idempotency-key": "away" }
-    const { status, body } = await sendBusiness(world, made, LIVE, key)
+    const { status, body } = await sendBusiness(by.world, made, LIVE, key)
     expect([status, body.error]).toEqual([503, "unavailable"])
-    expect(await feesOf(world, made)).toEqual([`${BRAND} given_back`])
-    expect(await partsOf(world, made)).toMatch(/^business not_sent/)
-    expect((await sendBusiness(world, made, LIVE, key)).status).toBe(200)
-    expect(await feesOf(world, made)).toEqual([`${BRAND} given_back`, `${BRAND} final`])
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} given_back`])
+    expect(await partsOf(by.world, made)).toMatch(/^business not_sent/)
+    expect((await sendBusiness(by.world, made, LIVE, key)).status).toBe(200)
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} given_back`, `${BRAND} final`])
   })
 
   it("are asked what became of it where they are silent: it waits meanwhile, and is paid once", async () => {
     const made = await company()
     await registryIs("silent", 1)
-    const { status, body } = await sendBusiness(world, made, LIVE)
+    const { status, body } = await sendBusiness(by.world, made, LIVE)
     expect([status, body.overall]).toEqual([200, "waiting"])
-    expect(await feesOf(world, made)).toEqual([`${BRAND} open`])
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} open`])
     await advance("2m")
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
-    await answerAs(world, made, "business")
-    expect(await partsOf(world, made)).toBe("business approved, campaign not_sent")
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`])
+    await answerAs(by.world, made, "business")
+    expect(await partsOf(by.world, made)).toBe("business approved, campaign not_sent")
   })
 })
 
 describe("what a live business that nobody got leaves behind", () => {
   it("is test mode as it was: everything approved, and texts go out", async () => {
     const made = await company()
-    await sendBusiness(world, made)
-    await sendCampaign(world, made)
-    await asked(world, made, "POST registration/confirm")
+    await sendBusiness(by.world, made)
+    await sendCampaign(by.world, made)
+    await asked(by.world, made, "POST registration/confirm")
     await registryIs("unavailable", 1)
-    const { status } = await sendBusiness(world, made, LIVE)
+    const { status } = await sendBusiness(by.world, made, LIVE)
     expect(status).toBe(503)
-    expect(await statusOf(world, made)).toMatchObject({ testMode: true, overall: "approved" })
-    expect((await sendText(world, made.key)).status).toBe(200)
-    expect(await feesOf(world, made)).toEqual([`${BRAND} given_back`])
+    expect(await statusOf(by.world, made)).toMatchObject({ testMode: true, overall: "approved" })
+    expect((await sendText(by.world, made.key)).status).toBe(200)
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} given_back`])
   })
 })
 
 describe("a campaign that a reviewer would refuse", () => {
   it("is not sent, and its fee is not paid", async () => {
     const made = await approvedBusiness()
-    const draft = await asked(world, made, "POST campaign/draft")
+    const draft = await asked(by.world, made, "POST campaign/draft")
     const samples = ["Your order is ready: bit.ly/1 or so.", "And another one of these texts."]
-    await asked(world, made, "PUT campaign", { ...draft.body, brandType: "standard", samples })
-    const { status, body } = await sendCampaign(world, made)
+    await asked(by.world, made, "PUT campaign", { ...draft.body, brandType: "standard", samples })
+    const { status, body } = await sendCampaign(by.world, made)
     expect([status, body.error, body.reasons.length]).toEqual([409, "conflict", 5])
     expect(body.reasons[0]).toContain("sent as low_volume")
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
+    expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`])
   })
 
   it("is charged rush alone where it is put right with rush", async () => {
     const made = await approvedBusiness()
-    await sendCampaign(world, made)
-    await answerAs(world, made, "campaign", "action-needed")
-    const { status } = await sendCampaign(world, made, { rush: true })
+    await sendCampaign(by.world, made)
+    await answerAs(by.world, made, "campaign", "action-needed")
+    const { status } = await sendCampaign(by.world, made, { rush: true })
     expect(status).toBe(200)
-    expect((await feesOf(world, made)).slice(1)).toEqual([
+    expect((await feesOf(by.world, made)).slice(1)).toEqual([
       ...[`${CAMPAIGN} final`, "campaign_rush 29000000 final"],
     ])
   })

@@ -75,7 +75,7 @@ export function newCampaign(
   const { submissionId, companyId, isTest, brandName, brandType } = newBusiness()
   return {
     ...{ submissionId, companyId, isTest, brandName, brandType, part: "campaign", ref: null },
-    ...{ corrects: null, businessRef, business: BUSINESS, campaign: CAMPAIGN, rush: false },
+    ...{ corrects: null, businessRef, business: BUSINESS, campaign: CAMPAIGN },
     ...changed,
   }
 }

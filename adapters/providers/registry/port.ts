@@ -91,7 +91,6 @@ export interface CampaignSubmission extends AskedSubmission {
   readonly brandType: BrandType
   readonly business: ReviewedBusiness
   readonly campaign: ReviewedCampaign
-  readonly rush: boolean
 }
 
 /** How something stands that is reviewed. Reasons are sentences for the company's people. */

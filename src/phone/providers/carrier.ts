@@ -12,7 +12,7 @@ import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
-import { telnyxSettings } from "../telnyx-settings.ts"
+import { telnyxAccount } from "../telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -46,17 +46,14 @@ async function besideReal(
   ports: () => Ports,
   builtIn: Carrier,
 ): Promise<Carrier> {
-  const read = outside.settings(telnyxSettings)
-  const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
-  if (key === undefined || publicKey === undefined) return builtIn
+  const account = telnyxAccount(outside, ports)
+  if (account === null) return builtIn
   const [{ openTelnyxCarrier }, { byNumber }] = await Promise.all([
     import("../../../adapters/providers/carrier/telnyx.ts"),
     import("../../../adapters/providers/carrier/by-number.ts"),
   ])
   const real = openTelnyxCarrier({
-    ...{ key, publicKey, url, connectionId: read.TELNYX_CONNECTION ?? null },
-    baseUrl: () => ports().baseUrl(),
-    tag: (text) => outside.sealing.installationTag(text),
+    ...account,
     warn: (message, error) => ports().log.warn(message, error),
   })
   return byNumber(builtIn, real)

@@ -7,7 +7,7 @@ import type { Registry } from "../../../adapters/providers/registry/port.ts"
 import { REGISTRATION } from "../../../adapters/providers/registry/simulator.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
-import { telnyxSettings } from "../telnyx-settings.ts"
+import { telnyxAccount } from "../telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -33,16 +33,11 @@ async function besideReal(
   ports: () => Ports,
   builtIn: Registry,
 ): Promise<Registry> {
-  const read = outside.settings(telnyxSettings)
-  const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
-  if (key === undefined || publicKey === undefined) return builtIn
+  const account = telnyxAccount(outside, ports)
+  if (account === null) return builtIn
   const [{ openTelnyxRegistry }, { byMode }] = await Promise.all([
     import("../../../adapters/providers/registry/telnyx.ts"),
     import("../../../adapters/providers/registry/by-mode.ts"),
   ])
-  const real = openTelnyxRegistry({
-    ...{ key, publicKey, url, baseUrl: () => ports().baseUrl() },
-    tag: (text) => outside.sealing.installationTag(text),
-  })
-  return byMode(builtIn, real)
+  return byMode(builtIn, openTelnyxRegistry(account))
 }

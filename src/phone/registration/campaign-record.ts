@@ -3,18 +3,13 @@ import { z } from "zod"
 import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
 import type { Registration } from "../../../domain/registration/registration-state.ts"
-import {
-  feeOf,
-  missingFor,
-  partState,
-  writtenOf,
-} from "../../../domain/registration/registration-views.ts"
+import { feeOf, partState, writtenOf } from "../../../domain/registration/registration-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { micros } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { CampaignProblem } from "./campaign.ts"
 import { flagsOf, problemsOf, problemsOfReplies } from "./campaign.ts"
-import { readyOf, repliesOf } from "./drafts.ts"
+import { missingIn, readyOf, repliesOf } from "./drafts.ts"
 import { businessFee, campaignFee } from "./fees.ts"
 import { PAGE_PROBLEMS } from "./page-problems.ts"
 import type { PageProblem } from "./page-problems.ts"
@@ -74,13 +69,10 @@ export async function campaignAnswer(
   ports: Ports,
   companyId: CompanyId,
 ): Promise<z.infer<typeof CampaignAnswer>> {
-  const { written, missing, isPaid, isFree } = await ports.runner.read(
-    registrationOf(companyId),
-    viewOf,
-  )
+  const { written, isPaid, isFree } = await ports.runner.read(registrationOf(companyId), viewOf)
   const saved = await openedOf(ports, companyId, written)
   const ready = readyOf(ports, saved)
-  if (ready === null) return { ready: false, missing: [...missing] }
+  if (ready === null) return { ready: false, missing: missingIn(saved) }
   const { campaign, brandType } = saved
   const chosen = campaign?.brandType ?? null
   const [brand, fee, rush, replies] = await Promise.all([
@@ -119,7 +111,7 @@ function viewOf(state: Registration) {
   const isFree = status === "waiting" || status === "approved" || feeOf(state, unrushed) === "none"
   const isSent = status === "waiting" || status === "approved" || status === "action_needed"
   return {
-    ...{ written: writtenOf(state), missing: missingFor(state, "campaign"), isFree },
+    ...{ written: writtenOf(state), isFree },
     isPaid: isSent && !state.testMode,
   }
 }

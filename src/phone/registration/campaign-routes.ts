@@ -3,14 +3,11 @@ import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
-import { missingFor } from "../../../domain/registration/registration-views.ts"
 import { causeOf } from "../../frame/calls/caller-cause.ts"
 import { route } from "../../frame/calls/route.ts"
-import { invalid } from "../../frame/calls/validate.ts"
-import { isOfOne } from "./business.ts"
 import { CampaignAnswer, campaignAnswer } from "./campaign-record.ts"
 import { Campaign } from "./campaign.ts"
-import { readyOf } from "./drafts.ts"
+import { missingIn, readyOf } from "./drafts.ts"
 import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
 import { savedOf } from "./saved.ts"
 
@@ -62,12 +59,6 @@ export const saveCampaign = route({
   specGap: "The specification does not show the verb: PUT, because all of it is sent.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
-    const { business } = await savedOf(ports, companyId)
-    const isSole = body.brandType === "sole_proprietor"
-    if (business !== null && isSole !== isOfOne(business)) {
-      const brandType = "Must be sole_proprietor for a sole proprietor, and for nobody else."
-      return { ok: false, refusal: invalid({ brandType }) }
-    }
     const { keyId, personId } = caller.spender
     const campaign = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(body))
     const saved = await ports.runner.execute(
@@ -112,12 +103,9 @@ export const draftCampaign = route({
   specGap: "The specification does not show the verb: POST, because it makes a draft.",
   looks: [registrationOf],
   handle: async (ports, { companyId }) => {
-    const ready = readyOf(ports, await savedOf(ports, companyId))
-    if (ready !== null)
-      return { ok: true, body: { ...ready.draft, samples: [...ready.draft.samples] } }
-    const missing = await ports.runner.read(registrationOf(companyId), (state) =>
-      missingFor(state, "campaign"),
-    )
-    return { ok: false, refusal: missingFirst(missing) }
+    const saved = await savedOf(ports, companyId)
+    const ready = readyOf(ports, saved)
+    if (ready === null) return { ok: false, refusal: missingFirst(missingIn(saved)) }
+    return { ok: true, body: { ...ready.draft, samples: [...ready.draft.samples] } }
   },
 })

@@ -1,23 +1,18 @@
 /** A campaign, as callers write it, as it is kept, and as it is drafted. */
 import { z } from "zod"
 import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts"
-import { shortText } from "../../frame/kernel/schema.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
 import type { Pages } from "./pages.ts"
-
-const between = (least: number, most: number) =>
-  shortText(most)
-    .transform((text) => text.trim())
-    .refine((text) => [...text].length >= least, `Must be at least ${least} characters.`)
+import { textBetween } from "./text-between.ts"
 
 /** A campaign. */
 export const Campaign = z.object({
   brandType: z.enum(BRAND_TYPES).describe("How much is texted, or by whom"),
-  description: between(40, 4_096).describe("What is texted, and to whom"),
-  messageFlow: between(40, 2_048).describe("How people agree to it"),
+  description: textBetween(40, 4_096).describe("What is texted, and to whom"),
+  messageFlow: textBetween(40, 2_048).describe("How people agree to it"),
   samples: z
-    .array(between(20, 1_024))
+    .array(textBetween(20, 1_024))
     .min(2, "Must be at least 2.")
     .max(5, "Must be at most 5.")
     .describe("2 to 5 texts as they are sent"),

@@ -7,6 +7,7 @@ import { causeOf } from "../../frame/calls/caller-cause.ts"
 import { route } from "../../frame/calls/route.ts"
 import { checkPages } from "./check-pages.ts"
 import { domainOfPages } from "./page-domain.ts"
+import { missingIn } from "./drafts.ts"
 import type { PageProblem } from "./page-problems.ts"
 import { PAGE_PROBLEMS } from "./page-problems.ts"
 import { PAGE_NAMES } from "./pages.ts"
@@ -58,11 +59,7 @@ export const checkPagesRoute = route({
     const written = await ports.runner.read(stream, writtenOf)
     const { business, pages } = await openedOf(ports, companyId, written)
     if (business === null || pages === null || written.pages === null) {
-      const missing = [
-        ...(business === null ? ["business"] : []),
-        ...(pages === null ? ["pages"] : []),
-      ]
-      return { ok: false, refusal: missingFirst(missing) }
+      return { ok: false, refusal: missingFirst(missingIn({ business, pages })) }
     }
     const domain = await domainOfPages(ports, companyId, pages)
     const isLive = domain?.status === "live"

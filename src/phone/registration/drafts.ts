@@ -21,6 +21,12 @@ export interface ReadyToDraft {
   readonly draft: CampaignDraft
 }
 
+/** What comes before a draft and before the pages are looked at, in its order. */
+export const missingIn = ({ business, pages }: Pick<Saved, "business" | "pages">): string[] => [
+  ...(business === null ? ["business"] : []),
+  ...(pages === null ? ["pages"] : []),
+]
+
 /** What a draft is made of; null where something comes first. */
 export function readyOf(
   { baseUrl }: Pick<Ports, "baseUrl">,

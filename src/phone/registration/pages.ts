@@ -3,11 +3,7 @@ import { isIP } from "node:net"
 import { z } from "zod"
 import { fullNumber } from "../../frame/kernel/phone-number.ts"
 import { shortText } from "../../frame/kernel/schema.ts"
-
-const line = (least: number, most: number) =>
-  shortText(most)
-    .transform((text) => text.trim())
-    .refine((text) => [...text].length >= least, `Must be at least ${least} characters.`)
+import { textBetween } from "./text-between.ts"
 
 /** Whether it may be one that everybody reads: carriers go to no other, and neither does the check. */
 function isOfSite({ username, password, port, hostname }: URL): boolean {
@@ -37,7 +33,7 @@ export const Pages = z
       .regex(/^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z]{2,}$/, "Must be a host name.")
       .nullish()
       .meta({ description: "Where hosted pages are served, under a connected domain" }),
-    services: line(10, 200).describe("What people are texted about"),
+    services: textBetween(10, 200).describe("What people are texted about"),
     offers: z.boolean().describe("Whether they are texted offers, too"),
     offersPerMonth: z.int().min(1).max(30).describe("At most so many texts a month"),
     optinPhone: z.boolean().describe("Whether people agree on the phone as well"),

@@ -14,7 +14,7 @@ import { connectedDomains, domainAbove } from "./page-domain.ts"
 import { PAGES_URL, PagesReply, pagesAnswer } from "./pages-record.ts"
 import { Pages } from "./pages.ts"
 import { COMES_FIRST, registrationRefusal } from "./refused.ts"
-import { openedOf, savedOf } from "./saved.ts"
+import { savedOf } from "./saved.ts"
 
 /** The preview is there at once for who saved it, unless the read models are far behind. */
 const OWN_WRITE_WAIT_MS = 2_000
@@ -64,8 +64,9 @@ export const savePages = route({
     if (position !== null) {
       await ports.projector.waitFor(position, OWN_WRITE_WAIT_MS, ["page-sites"])
     }
-    const { pages } = await openedOf(ports, companyId, done.view)
-    return { ok: true, body: await pagesAnswer(ports, companyId, pages), position }
+    const { pages: beside } = done.view
+    const saved = beside === null ? null : { ...beside, pages: body }
+    return { ok: true, body: await pagesAnswer(ports, companyId, saved), position }
   },
 })
 

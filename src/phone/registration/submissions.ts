@@ -92,8 +92,7 @@ export async function submissionAsSent(
   const businessRef = view.business.carrierRef
   if (ready === null || businessRef === null) return null
   const campaign = await reviewedCampaign(ports, companyId, ready, saved)
-  const { rush } = found
-  const of = { corrects, businessRef, brandType, business: reviewed, campaign, rush }
+  const of = { corrects, businessRef, brandType, business: reviewed, campaign }
   return { ...asked, part: "campaign", ...of }
 }
 
@@ -104,11 +103,11 @@ async function foundSubmission(ports: Ports, companyId: CompanyId, submissionId:
   const saved = await openedOf(ports, companyId, view.written)
   const { submission } = view
   if (submission === null || submission.last === null || saved.business === null) return null
-  const { part, live, rush, last } = submission
+  const { part, live, last } = submission
   const { business } = saved
   const asked: AskedSubmission = {
     ...{ submissionId, companyId, part, isTest: !live, ref: last.carrierRef },
     brandName: brandNameOf(business),
   }
-  return { asked, last, rush, saved, business, view }
+  return { asked, last, saved, business, view }
 }

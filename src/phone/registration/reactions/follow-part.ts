@@ -44,7 +44,13 @@ export const followPart = reaction({
       const answer = await inTime(ports.pacer, "the registry", ports.registry.ask(asked))
       if (answer.answer === "taken") {
         const cause = causedBy(`follow-part ${submissionId}`)
-        await recordReview(ports, companyId, submissionId, answer.review, cause)
+        await recordReview(
+          ports,
+          companyId,
+          { type: "AnswerPart", submissionId },
+          answer.review,
+          cause,
+        )
       }
     } catch (error) {
       if (!isOutside(error)) throw error
@@ -75,5 +81,12 @@ export async function askAboutPart(
   if (id === null || asked === null) return
   const answer = ports.registry.ask(asked)
   const known = await knownInTime(ports.pacer, "the registry", answer, NEWS_WITHIN_MS)
-  if (known?.answer === "taken") await recordReview(ports, companyId, id, known.review, cause)
+  if (known?.answer !== "taken") return
+  await recordReview(
+    ports,
+    companyId,
+    { type: "AnswerPart", submissionId: id },
+    known.review,
+    cause,
+  )
 }

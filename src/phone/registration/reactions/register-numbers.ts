@@ -3,7 +3,7 @@
  * verified on their own, from when it was sent. They can text once it is approved and they are.
  */
 import { z } from "zod"
-import type { NumberRegistration, Review } from "../../../../adapters/providers/registry/port.ts"
+import type { NumberRegistration } from "../../../../adapters/providers/registry/port.ts"
 import { inTime, isOutside, knownInTime } from "../../../../adapters/providers/outside.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import { phoneOf } from "../../../../domain/phone/aggregates.ts"
@@ -23,11 +23,11 @@ import { causedBy } from "../../../frame/kernel/envelope.ts"
 import { idSchema } from "../../../frame/kernel/id-schemas.ts"
 import type { Ports } from "../../../frame/ports.ts"
 import { readyOf } from "../drafts.ts"
-import { sealedReasons } from "../reasons.ts"
 import { openedOf } from "../saved.ts"
 import { registeredNumbers } from "../status.ts"
 import { reviewedBusiness, reviewedCampaign } from "../submissions.ts"
 import { askAgainAt } from "./ask-again-at.ts"
+import { recordReview } from "./record-review.ts"
 
 /** Whoever tells that something is new waits for two seconds. */
 const NEWS_WITHIN_MS = 1_500
@@ -59,7 +59,7 @@ export const registerNumbers = reaction({
       for (const number of await unregistered(ports, companyId, payload.numberId)) {
         const asked = ports.registry.register(number)
         const review = await inTime(ports.pacer, "the registry", asked)
-        await recordNumber(ports, companyId, number.numberId, review, cause)
+        await recordReview(ports, companyId, answerOf(number), review, cause)
         if (review.answer !== "approved") isOver = false
       }
     } catch (error) {
@@ -74,6 +74,9 @@ export const registerNumbers = reaction({
 const all = (name: string, at: number) => ({
   ...{ name, payload: { numberId: null, begunAt: at }, dueAt: at },
 })
+
+const answerOf = ({ numberId }: { readonly numberId: NumberId }) =>
+  ({ type: "AnswerNumber", numberId }) as const
 
 /** The numbers that are to be registered by now, and are not approved. */
 async function unregistered(
@@ -110,19 +113,6 @@ async function unregistered(
   return (await Promise.all(made)).filter((one) => one !== null)
 }
 
-async function recordNumber(
-  ports: Ports,
-  companyId: CompanyId,
-  numberId: NumberId,
-  review: Review,
-  cause: Cause,
-): Promise<void> {
-  if (review.answer === "waiting") return
-  const reasons = await sealedReasons(ports, companyId, review.reasons)
-  const answer = { type: "AnswerNumber" as const, numberId, verdict: review.answer, reasons }
-  await ports.runner.execute(registrationOf(companyId), answer, cause)
-}
-
 /** Asks now how a company's numbers stand, because the registry says that something is new of them. */
 export async function askAboutNumbers(
   ports: Ports,
@@ -132,6 +122,6 @@ export async function askAboutNumbers(
   for (const number of await unregistered(ports, companyId, null)) {
     const asked = ports.registry.register(number)
     const review = await knownInTime(ports.pacer, "the registry", asked, NEWS_WITHIN_MS)
-    if (review !== null) await recordNumber(ports, companyId, number.numberId, review, cause)
+    if (review !== null) await recordReview(ports, companyId, answerOf(number), review, cause)
   }
 }

@@ -6,6 +6,7 @@ import { registrationOf } from "../../../../domain/registration/aggregates.ts"
 import type { SubmissionId } from "../../../../domain/registration/ids.ts"
 import { parseSubmissionId } from "../../../../domain/registration/ids.ts"
 import type { Unreached } from "../../../../domain/registration/registration-events.ts"
+import type { Registration } from "../../../../domain/registration/registration-state.ts"
 import { submissionOf } from "../../../../domain/registration/registration-views.ts"
 import { endCharge } from "../../../frame/effects/charge-ends.ts"
 import { effect } from "../../../frame/effects/effect.ts"
@@ -78,10 +79,12 @@ async function recordAnswer(
   const stream = registrationOf(companyId)
   if (answer.answer === "taken") {
     const reach = { type: "ReachPart" as const, submissionId, carrierRef: answer.ref }
-    await ports.runner.execute(stream, reach, cause)
-    await recordReview(ports, companyId, submissionId, answer.review, cause)
-    await tellOfRush(ports, companyId, submissionId)
-    return
+    const view = (state: Registration) => submissionOf(state, submissionId)
+    const done = await ports.runner.execute(stream, reach, cause, view)
+    if (done.accepted && done.facts.length > 0)
+      tellOfRush(ports, companyId, submissionId, done.view)
+    const reviewed = { type: "AnswerPart" as const, submissionId }
+    return recordReview(ports, companyId, reviewed, answer.review, cause)
   }
   const isRefused = answer.answer === "not_taken"
   const why = isRefused ? "not_taken" : answer.why
@@ -91,15 +94,13 @@ async function recordAnswer(
 }
 
 /** No registry takes rush by itself: whoever runs the installation asks for it. */
-async function tellOfRush(
-  { runner, log }: Ports,
+function tellOfRush(
+  { log }: Pick<Ports, "log">,
   companyId: CompanyId,
   submissionId: SubmissionId,
-): Promise<void> {
-  const known = await runner.read(registrationOf(companyId), (state) =>
-    submissionOf(state, submissionId),
-  )
-  if (known?.rush !== true || !known.live) return
+  sent: ReturnType<typeof submissionOf>,
+): void {
+  if (sent?.rush !== true || !sent.live) return
   log.info("a company pays for its campaign to be reviewed sooner: ask the registry for that", {
     companyId,
     submissionId,
