@@ -94,7 +94,8 @@ describe("a publish", () => {
     const shown = await world.operate("publish log", { publishId: id })
     expect(shown).toMatchObject({ status: "failed", error: seen.error })
     const tried = await world.operate("publish retry", { publishId: id }, "the test")
-    expect(tried.status).toBe("queued")
+    // Its work may have begun before the answer was read: it is only no longer a failed one.
+    expect(["queued", "building", "live"]).toContain(tried.status)
     await world.operate("wait")
     expect(await see(world, company, id)).toMatchObject({ status: "live", error: null })
     // It was given back, and is tried again for nothing.
