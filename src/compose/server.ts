@@ -154,7 +154,7 @@ async function serve(
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
     ...{ doors: PROGRAM.doors(stores.ports), aliases: PROGRAM.aliases(stores.ports) },
     shown: SHOWN,
-    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages },
+    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
     ...{ probes: PROGRAM.probes, measures: PROGRAM.measures },
     ...{ simulated: config.simulated, logRequests: config.logRequests },
   })
