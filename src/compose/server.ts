@@ -182,6 +182,7 @@ async function serve(
   log.info("listening", { url, pid: process.pid })
   say(`company-ledger listens on ${url}`)
   say(`  docs         ${url}${DOCS_URL}`)
+  say(`  console      ${url}/console`)
   say(`  data folder  ${stores.folder.path}`)
   for (const { name, address: at } of listening) say(`  ${name.padEnd(13)}${at}`)
   if (config.simulated.names.length > 0) {

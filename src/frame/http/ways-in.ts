@@ -6,17 +6,12 @@ import type { Route } from "../calls/route.ts"
 import type { WayIn } from "../calls/way-in.ts"
 import type { Ports } from "../ports.ts"
 
-/** What leads to the same routes: a route that anybody may ask needs no other way. */
+/** What a way leads to: the API's own routes. One that anybody may ask needs no other way. */
 export function reachedBy(entries: readonly (Route | OneOf)[]): readonly (Route | OneOf)[] {
   const isOpen = (entry: Route | OneOf) => !isOneOf(entry) && entry.auth === false
-  return entries.filter((entry) => {
-    return (
-      !isOpen(entry) &&
-      routesIn([entry]).every(({ client, url }) => {
-        return client === undefined && url.startsWith("/api/")
-      })
-    )
-  })
+  const isOfApi = ({ client, errorForm, url }: Route) =>
+    client === undefined && errorForm === undefined && url.startsWith("/api/")
+  return entries.filter((entry) => !isOpen(entry) && routesIn([entry]).every(isOfApi))
 }
 
 /** A call that came by a way, as its route sees it: without what the way's own path says. */

@@ -7,6 +7,7 @@ import { exactTime, company, findCompany, findLivingCompany } from "../../frame/
 import { accepted, showWrites, words } from "../../frame/operator/inputs.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import { listLimit } from "../../frame/operator/lists.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { HONEYPOT, PAGE_TIME, contentOf } from "../content.ts"
@@ -110,6 +111,7 @@ const erase = operation({
   input: z.object({
     leadId: z.string().meta({ description: "the lead, by id", argument: "LEAD_ID" }),
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { leadId: named }) => {
     await showWrites(ports)
     const leadId = parseLeadId(named)
