@@ -1,4 +1,5 @@
-type Case = { readonly rule: string } & Readonly<
+/** Imports that break a rule, and others like them that are right. */
+export type Case = { readonly rule: string } & Readonly<
   Record<"wrong" | "right", Readonly<Record<string, string>>>
 >
 
