@@ -146,6 +146,17 @@ const srcRules = [
     { path: "^projections/", pathNot: "^projections/($1|access|charging|kernel)/" },
   ),
   rule(
+    "src-console-decides-nothing",
+    "The console decides nothing and reads no rows: it asks the frame, by the API's routes and the " +
+      "operations, and knows of the domain how ids are read.",
+    { path: "^src/console/" },
+    {
+      path: ["^(domain|projections)/", packages(POSTGRES_CLIENTS)],
+      pathNot: "^domain/kernel/ids\\.ts$",
+      dependencyTypesNot: ["type-only"],
+    },
+  ),
+  rule(
     "src-above-frame",
     "What stands above the frame imports it, one another and itself, and no slice.",
     { path: `^src/(${ABOVE_FRAME})/` },

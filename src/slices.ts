@@ -9,6 +9,7 @@ import { connection } from "./connection/slice.ts"
 import { credits } from "./credits/slice.ts"
 import { domains } from "./domains/slice.ts"
 import { email } from "./email/slice.ts"
+import { consoleSlice } from "./console/slice.ts"
 import { boxes } from "./boxes/slice.ts"
 import { billing } from "./exports/slice.ts"
 import { own } from "./frame/operator/own/slice.ts"
@@ -31,7 +32,7 @@ export const SLICES: readonly Slice[] = [
   ...[email, domains, places, leads, credits, affiliate],
   ...[company, code],
   ...[boxes, mcp, publishing, connection],
-  ...[charging, billing, audit, moving],
+  ...[charging, billing, audit, moving, consoleSlice],
 ]
 
 /** The program that they make. */

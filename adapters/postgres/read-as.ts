@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely"
 import type { Pool } from "pg"
+import { kyselyOf } from "./database.ts"
 import { kyselyOn } from "./kysely-on.ts"
 import { onConnection } from "./on-connection.ts"
 import { COMPANY_SETTING } from "./roles.ts"
@@ -17,4 +18,21 @@ export function readAsCompany(pool: Pool) {
       await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
       return query(kyselyOn(client) as unknown as Kysely<never>)
     })
+}
+
+/** The same for whoever reads on and off: each query with a connection of its own. */
+export function readerAsCompany(pool: Pool) {
+  return (companyId: CompanyId): Kysely<unknown> => {
+    const connect = async () => {
+      const client = await pool.connect()
+      try {
+        await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
+        return client
+      } catch (error) {
+        client.release(true)
+        throw error
+      }
+    }
+    return kyselyOf<unknown>({ connect, end: async () => undefined } as unknown as Pool)
+  }
 }

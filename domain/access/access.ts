@@ -186,6 +186,7 @@ function decide(
     case "ChangeAppAccess":
     case "RemovePerson":
     case "InvitePerson":
+    case "AcceptInvitation":
       return changeTeam(command, state, at)
     case "CreateKey":
       return createKey(command, state, at)

@@ -56,24 +56,45 @@ export interface InvitePerson {
   readonly expiresAt: number
 }
 
+/** Makes a person of whoever was invited by an email. Again: nothing new. */
+export interface AcceptInvitation {
+  readonly type: "AcceptInvitation"
+  readonly inviteId: string
+  readonly personId: PersonId
+  readonly name: Sealed
+  readonly email: Sealed
+  readonly emailTag: string
+}
+
 /** Everything that can be asked about people. */
-export type TeamCommand = AddPerson | ChangePerson | ChangeAppAccess | RemovePerson | InvitePerson
+export type TeamCommand =
+  AddPerson | ChangePerson | ChangeAppAccess | RemovePerson | InvitePerson | AcceptInvitation
 
 /** Why something about people was refused. */
 export interface TeamFault {
-  readonly code: "email_taken" | "no_such_person" | "last_owner" | "nothing_to_grant"
+  readonly code:
+    "email_taken" | "no_such_person" | "last_owner" | "nothing_to_grant" | "not_invited"
   readonly message: string
 }
 
-/** The people of a company, and what must be unique among them. */
+/** What somebody was invited to. */
+interface Invitation {
+  readonly inviteId: string
+  readonly role: Role
+  readonly expiresAt: number
+}
+
+/** The people of a company, what must be unique among them, and who may become one. */
 export interface Team {
   readonly people: Map<PersonId, Person>
   readonly byEmailTag: Map<string, PersonId>
+  /** By the email's tag: whoever is invited anew is invited once. */
+  readonly invited: Map<string, Invitation>
 }
 
 /** Nobody yet. */
 export function emptyTeam(): Team {
-  return { people: new Map(), byEmailTag: new Map() }
+  return { people: new Map(), byEmailTag: new Map(), invited: new Map() }
 }
 
 const EMAIL_TAKEN: TeamFault = {
@@ -83,6 +104,10 @@ const EMAIL_TAKEN: TeamFault = {
 const NO_SUCH_PERSON: TeamFault = {
   code: "no_such_person",
   message: "There is no such person in this company.",
+}
+const NOT_INVITED: TeamFault = {
+  code: "not_invited",
+  message: "This invitation is over, or there is another one by now: ask to be invited again.",
 }
 const LAST_OWNER: TeamFault = {
   code: "last_owner",
@@ -120,9 +145,24 @@ export function decideTeam(
     case "InvitePerson":
       if (state.byEmailTag.has(command.emailTag)) return EMAIL_TAKEN
       return [{ ...command, type: "PersonInvited", at }]
+    case "AcceptInvitation":
+      return acceptInvitation(command, state, at)
     default:
       return unreachable(command)
   }
+}
+
+function acceptInvitation(
+  { inviteId, personId, name, email, emailTag }: AcceptInvitation,
+  state: Team,
+  at: number,
+): readonly TeamEvent[] | TeamFault {
+  if (state.people.has(personId)) return []
+  if (state.byEmailTag.has(emailTag)) return EMAIL_TAKEN
+  const invited = state.invited.get(emailTag)
+  if (invited?.inviteId !== inviteId || invited.expiresAt <= at) return NOT_INVITED
+  const { role } = invited
+  return [{ type: "PersonAdded", at, personId, name, email, emailTag, role, permissions: [] }]
 }
 
 function changePerson(
@@ -158,12 +198,13 @@ function isLastOwner({ people }: Team, { role }: Person): boolean {
 
 /** Folds a fact about people. */
 export function evolveTeam(state: Team, event: TeamEvent): void {
-  const { people, byEmailTag } = state
+  const { people, byEmailTag, invited } = state
   switch (event.type) {
     case "PersonAdded": {
       const { personId, role, permissions: grant } = event
       people.set(personId, personOf(personId, role, { grant, deny: [] }))
       byEmailTag.set(event.emailTag, personId)
+      invited.delete(event.emailTag)
       return
     }
     case "PersonChanged": {
@@ -174,6 +215,7 @@ export function evolveTeam(state: Team, event: TeamEvent): void {
       if (emailTag === null) return
       forgetEmail(state, personId)
       byEmailTag.set(emailTag, personId)
+      invited.delete(emailTag)
       return
     }
     case "AppAccessSet": {
@@ -188,9 +230,11 @@ export function evolveTeam(state: Team, event: TeamEvent): void {
       people.delete(event.personId)
       forgetEmail(state, event.personId)
       return
-    case "PersonInvited":
-      // Nothing is decided by it: who is invited is shown until a person has the email.
+    case "PersonInvited": {
+      const { emailTag, inviteId, role, expiresAt } = event
+      invited.set(emailTag, { inviteId, role, expiresAt })
       return
+    }
     default:
       return unreachable(event)
   }

@@ -18,6 +18,7 @@ const INVITATIONS = table(
     expires_at: instant(),
   },
   ["company_id", "email_tag"],
+  "(lower(email))",
 )
 
 /** An invitation; `email` is null once it was erased. */
@@ -28,7 +29,7 @@ type Tables = RowsOf<typeof INVITATIONS>
 /** The read model. */
 export const invitations: Projection = {
   name: "invitations",
-  version: 2,
+  version: 3,
   categories: ["access", "companies"],
   ...madeOf(INVITATIONS),
   personal: ["invitations"],
@@ -68,4 +69,34 @@ export async function listInvitations(
     .orderBy("expires_at")
     .orderBy("invite_id")
     .execute()
+}
+
+/** The invitations to an email that stand at a time, by company. */
+export async function invitationsTo(
+  db: Kysely<Tables>,
+  email: string,
+  at: number,
+): Promise<readonly InvitationRow[]> {
+  return db
+    .selectFrom("invitations")
+    .selectAll()
+    .where((where) => where(where.fn<string>("lower", ["email"]), "=", email.toLowerCase()))
+    .where("expires_at", ">", new Date(at))
+    .orderBy("company_id")
+    .execute()
+}
+
+/** Whom an invitation invited; null where it stands no more. Runs as the API. */
+export async function invitedEmail(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  inviteId: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom("invitations")
+    .select("email")
+    .where("company_id", "=", companyId)
+    .where("invite_id", "=", inviteId)
+    .executeTakeFirst()
+  return row?.email ?? null
 }

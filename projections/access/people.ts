@@ -23,6 +23,7 @@ const PEOPLE = table(
     added_at: instant(),
   },
   ["company_id", "person_id"],
+  "(lower(email))",
 )
 
 /** A person; name and email are null once erased. */
@@ -33,7 +34,7 @@ type Tables = RowsOf<typeof PEOPLE>
 /** The read model. */
 export const people: Projection = {
   name: "people",
-  version: 3,
+  version: 4,
   categories: ["access", "companies"],
   ...madeOf(PEOPLE),
   personal: ["people"],
@@ -146,4 +147,17 @@ export async function companyOfPerson(
     .where("person_id", "=", personId)
     .executeTakeFirst()
   return row?.company_id ?? null
+}
+
+/** The companies that have somebody with an email, and how it is written there, by company. */
+export async function peopleWithEmail(
+  db: Kysely<Tables>,
+  email: string,
+): Promise<readonly Pick<PersonRow, "company_id" | "person_id" | "email">[]> {
+  return db
+    .selectFrom("people")
+    .select(["company_id", "person_id", "email"])
+    .where((where) => where(where.fn<string>("lower", ["email"]), "=", email.toLowerCase()))
+    .orderBy("company_id")
+    .execute()
 }

@@ -7,6 +7,7 @@ import { invitations } from "../../projections/access/invitations.ts"
 import { keys } from "../../projections/access/keys.ts"
 import { people } from "../../projections/access/people.ts"
 import type { Slice } from "../frame/slice.ts"
+import { mailInvitation } from "./reactions/mail-invitation.ts"
 import { mailLeakedKey } from "./reactions/mail-leaked-key.ts"
 import { peopleList } from "./list-people.ts"
 
@@ -16,11 +17,11 @@ export const access: Slice = {
   streams: { ofCompanies: [ACCESS] },
   groups: {
     people: `Who belongs to the company, what each of them may do, and who is online just now. Keys, people and
-invitations are made and changed by the operator: no key can.`,
+invitations are made and changed in the console or by the operator: no key can.`,
   },
   routes: [peopleList],
   readModels: [people, invitations, keys],
-  reactions: [mailLeakedKey],
+  reactions: [mailLeakedKey, mailInvitation],
   operations: [...peopleOperations, ...keyOperations, ...operationCommands],
   topics: { person: "people of a company", key: "API keys", operation: "operations of the API" },
 }

@@ -50,7 +50,10 @@ export async function makeDemo(
     dollars: "20",
   })
   await run(ports, "limit set", { company, key: keyId, period: "day", dollars: "5" })
+  const { url: link } = await run<{ url: string }>(ports, "console link", { person: ownerId })
   return [
+    `  console      ${link}`,
+    `               (signs its owner in once, for ten minutes)`,
     `  company      ${NAME}: $50 of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
     `  key          ${key}`,
     `               (shown this once; others: ${keyCommand(program, ownerId)})`,

@@ -16,6 +16,8 @@ import type { Program } from "../frame/slice.ts"
 import { settingsIn } from "../frame/settings.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
+import { openInConsole } from "../frame/operator/in-console.ts"
+import { openAccounts } from "../frame/sign-in/accounts.ts"
 import { openRunner } from "../frame/writer/run.ts"
 import { startConfirming } from "../frame/writer/runner/confirming.ts"
 import { watchSuppressing } from "./log-suppression.ts"
@@ -105,6 +107,7 @@ async function openParts(
   const storeGeneration = await outside.rememberStore()
 
   let workers: Workers | null = null
+  let operators: AdminPorts | null = null
   const { streams, streamOfIntent } = program
   const decode = streams.recorded
   const updating = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
@@ -139,24 +142,22 @@ async function openParts(
     eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),
     doNow: async (work, stopping) => (await workers?.now(work, stopping)) === true,
     giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
+    inConsole: openInConsole(program.operations, () => operators as AdminPorts),
+    accounts: openAccounts(base),
   }
   workers = startWorkers(all, program.reactions)
   closers.push({ what: "work in hand", close: workers.stop })
   const sweeps = [...program.sweeps, finishingRestores(program, locks)]
   const housekeeping = startHousekeeping(all, sweeps, (signal) => signDay(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
-  return {
-    ...base,
-    ...all,
-    streamOfIntent,
+  operators = {
+    ...{ ...base, ...all, streamOfIntent, workers, housekeep: housekeeping.run },
     // What an operator asks for may be long.
     readAll: outside.readPatiently,
-    workers,
-    housekeep: housekeeping.run,
     outsideInBackups: outsideOf(program, all, locks),
-    silentSince: reached.watch.silentSince,
-    checkpointOf: checkpoints.stored,
+    ...{ silentSince: reached.watch.silentSince, checkpointOf: checkpoints.stored },
   }
+  return operators
 }
 
 async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: CompanyId) {

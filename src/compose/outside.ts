@@ -21,7 +21,7 @@ import {
   patiently,
 } from "../../adapters/postgres/database.ts"
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
-import { readAsCompany } from "../../adapters/postgres/read-as.ts"
+import { readAsCompany, readerAsCompany } from "../../adapters/postgres/read-as.ts"
 import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
@@ -115,7 +115,7 @@ export async function openOutside(
       tables: program.tables.flatMap(({ table, erased }) => (erased === true ? table : [])),
       work: program.workOfCompany,
     }),
-    readAs: readAsCompany(apiPool),
+    ...{ readAs: readAsCompany(apiPool), readerOf: readerAsCompany(apiPool) },
     readAll: kyselyOf<unknown>(pool),
     readPatiently: kyselyOf<unknown>(patiently(pool)),
     backupSet: openBackupSet(patiently(pool), HINTS, program.tables),

@@ -154,7 +154,7 @@ async function serve(
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
     ...{ doors: PROGRAM.doors(stores.ports), aliases: PROGRAM.aliases(stores.ports) },
     shown: SHOWN,
-    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages },
+    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
     ...{ probes: PROGRAM.probes, measures: PROGRAM.measures },
     ...{ simulated: config.simulated, logRequests: config.logRequests },
   })
@@ -182,6 +182,7 @@ async function serve(
   log.info("listening", { url, pid: process.pid })
   say(`company-ledger listens on ${url}`)
   say(`  docs         ${url}${DOCS_URL}`)
+  say(`  console      ${url}/console`)
   say(`  data folder  ${stores.folder.path}`)
   for (const { name, address: at } of listening) say(`  ${name.padEnd(13)}${at}`)
   if (config.simulated.names.length > 0) {

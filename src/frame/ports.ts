@@ -16,7 +16,9 @@ import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Counts } from "./counts.ts"
 import type { Cause } from "./kernel/envelope.ts"
+import type { InConsole } from "./operator/console-port.ts"
 import type { ReadSettings } from "./settings.ts"
+import type { Accounts } from "./sign-in/accounts-port.ts"
 import type { Runner } from "./writer/run.ts"
 import type { Streams } from "./writer/streams.ts"
 
@@ -100,6 +102,10 @@ export interface Ports extends ProvidedPorts {
   readonly connections: () => readonly Connections[]
   /** Keeps the evidence of a refusal, without anybody waiting for it. */
   readonly keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => void
+  /** Who signs in with an email alone, at all companies where it is somebody's. */
+  readonly accounts: Accounts
+  /** What of the operator's commands people do themselves, in their company's console. */
+  readonly inConsole: InConsole
   /** The public address of this service, without a slash at the end. */
   readonly baseUrl: () => string
   readonly log: Log

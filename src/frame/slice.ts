@@ -7,6 +7,7 @@ import type { Projection } from "../../projections/kernel/projection.ts"
 import { followUps } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Route } from "./calls/route.ts"
+import type { WayIn } from "./calls/way-in.ts"
 import type { ByQuery, OneOf } from "./calls/one-of.ts"
 import { isOneOf, routesIn } from "./calls/one-of.ts"
 import type { Reaction } from "./effects/reaction.ts"
@@ -67,6 +68,8 @@ export interface Slice {
   readonly webhooks?: readonly Route[]
   /** What browsers and other clients open and send beside the API: in no document of it. */
   readonly pages?: readonly Page[]
+  /** Other ways to the API than by a key. */
+  readonly waysIn?: readonly WayIn[]
   /** What it serves at host names of its own instead of the API. */
   readonly doors?: (ports: Ports) => readonly Door[]
   /** Host names of its own that lead to a path of the API. */
@@ -122,6 +125,7 @@ export interface Program {
   readonly providers: readonly Provider[]
   readonly webhooks: readonly Route[]
   readonly pages: readonly Page[]
+  readonly waysIn: readonly WayIn[]
   readonly doors: (ports: Ports) => readonly Door[]
   readonly aliases: (ports: Ports) => readonly Alias[]
   readonly daemons: readonly Daemon[]
@@ -224,6 +228,7 @@ function beside(slices: readonly Slice[]) {
   return {
     webhooks: slices.flatMap((one) => one.webhooks ?? []),
     pages: slices.flatMap((one) => one.pages ?? []),
+    waysIn: slices.flatMap((one) => one.waysIn ?? []),
     doors: (ports: Ports) => slices.flatMap((one) => one.doors?.(ports) ?? []),
     aliases: (ports: Ports) => slices.flatMap((one) => one.aliases?.(ports) ?? []),
     daemons: slices.flatMap((one) => one.daemons ?? []),

@@ -30,7 +30,8 @@ describe("a call that no web server brought", () => {
       ...{ route: entry, requestId: "req_1", params: {}, query: {}, target: entry.url },
       headers: { "content-type": ["application/json"] },
       body: bodyAtHand(body === null ? null : Buffer.from(JSON.stringify(body))),
-      ...{ address: "127.0.0.1", gone: signal, stopping: signal, who },
+      ...{ address: "127.0.0.1", gone: signal, stopping: signal },
+      who: who === null ? null : async () => who,
     }
     const { ports } = world
     const calls = { ports, rates: openRateLimits(ports), lastWrites: openLastWrites() }

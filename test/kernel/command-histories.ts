@@ -92,6 +92,13 @@ const access = fc.oneof(
     role,
     expiresAt: fc.constant(NOW + DAY_MS),
   }),
+  commandOf<AccessCommand, "AcceptInvitation">("AcceptInvitation", {
+    inviteId: fc.constantFrom("inv_1", "inv_2"),
+    personId,
+    name: sealed,
+    email: sealed,
+    emailTag: tag,
+  }),
   commandOf<AccessCommand, "CreateKey">("CreateKey", {
     keyId,
     personId: orNull(personId),

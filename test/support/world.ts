@@ -129,7 +129,7 @@ async function worldOf(
     ...{ rateLimits: options.rateLimits ?? "on", trustProxy: options.trustProxy ?? [] },
     ...{ doors: program.doors(ports), aliases: program.aliases(ports) },
     shown: { ...SHOWN, groups: program.groups },
-    ...{ webhooks: program.webhooks, pages: program.pages },
+    ...{ webhooks: program.webhooks, pages: program.pages, waysIn: program.waysIn },
     ...{ probes: program.probes, measures: program.measures },
   })
   await app.ready()

@@ -1,4 +1,4 @@
-type Case = { readonly rule: string } & Readonly<
+export type Case = { readonly rule: string } & Readonly<
   Record<"wrong" | "right", Readonly<Record<string, string>>>
 >
 

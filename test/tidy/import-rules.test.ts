@@ -3,9 +3,12 @@ import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { CASES } from "./import-cases.ts"
+import { CONSOLE_CASES } from "./console-import-cases.ts"
+import { CASES as OTHERS } from "./import-cases.ts"
 import { checkImports } from "./import-rules.ts"
 import { ROOT, readTree } from "./tree.ts"
+
+const CASES = [...OTHERS, ...CONSOLE_CASES]
 
 /** The rooms of the house, as far as they are built. */
 const ROOMS = ["domain", "projections", "adapters", "src", "test", "bench", "bin"]

@@ -18,6 +18,9 @@ import {
   showWrites,
   together,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
+import { isOwnKey } from "../../frame/operator/console-own.ts"
+import { beyond } from "./console-team.ts"
 import type { AdminContext, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { operationNames } from "./operation-names.ts"
@@ -82,6 +85,15 @@ export const changeKey = operation({
   example: "key change key_4Zb0x7 --operation phone.messages.send phone.messages.read",
   changes: true,
   input: together(KeyChange, changeFault),
+  console: {
+    roles: OWNER_OR_ADMIN,
+    own: async (asking) => {
+      const { input, me } = asking
+      if (isOfPurchases(input) || !(await isOwnKey(asking, input.keyId))) return null
+      const asked = input.allOperations ? ALL_OPERATIONS : (input.operations ?? [])
+      return beyond(me, asked) === undefined ? input : null
+    },
+  },
   run: async (context, input) => {
     const { ports } = context
     const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)

@@ -16,6 +16,9 @@ import {
   together,
   words,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
+import { isOwnKey } from "../../frame/operator/console-own.ts"
+import { beyond } from "./console-team.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
@@ -64,6 +67,15 @@ const create = operation({
   example: "key create --company acme --app --operation phone.messages.send phone.messages.read",
   changes: true,
   input: together(NewKey, newKeyFault),
+  console: {
+    roles: OWNER_OR_ADMIN,
+    own: ({ input, me }) => {
+      const { person, addFundsPerPurchase, allOperations, operations } = input
+      const isOwn = person === me.personId && addFundsPerPurchase === undefined
+      const asked = allOperations ? ALL_OPERATIONS : operations
+      return isOwn && beyond(me, asked) === undefined ? input : null
+    },
+  },
   run: async ({ ports, cause }, input) => {
     const { sealing, runner } = ports
     const operations = input.allOperations ? ALL_OPERATIONS : input.operations
@@ -131,6 +143,10 @@ const change = (
     changes: true,
     ...lasting,
     input: z.object({ keyId: keyIdNamed }),
+    console: {
+      roles: OWNER_OR_ADMIN,
+      own: async (asking) => ((await isOwnKey(asking, asking.input.keyId)) ? asking.input : null),
+    },
     run: async ({ ports, cause }, input) => {
       const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
       const stream = accessOf(companyId)
@@ -145,11 +161,22 @@ const list = operation({
   name: "key list",
   summary: "list a company's keys",
   example: "key list --company acme",
-  input: z.object({ company }),
-  run: async ({ ports }, input) => {
-    const companyId = await findCompany(ports, input.company)
+  input: z.object({
+    company,
+    person: z.string().optional().meta({ description: "only of this person, by id" }),
+  }),
+  console: {
+    roles: OWNER_OR_ADMIN,
+    own: ({ input, me }) => {
+      const { person = me.personId } = input
+      return person === me.personId ? { ...input, person } : null
+    },
+  },
+  run: async ({ ports }, { company: named, person }) => {
+    const companyId = await findCompany(ports, named)
     await showWrites(ports)
-    const rows = await listKeys(ports.readAll, companyId)
+    const all = await listKeys(ports.readAll, companyId)
+    const rows = person === undefined ? all : all.filter((row) => row.person_id === person)
     return {
       keys: rows.map((row) => ({
         keyId: row.key_id,

@@ -21,6 +21,7 @@ import {
   together,
   words,
 } from "../../frame/operator/inputs.ts"
+import { teamBar } from "./console-team.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -121,6 +122,15 @@ const change = operation({
   example: "person change per_4Zb0x7 --role developer",
   changes: true,
   input: together(Change, changeFault),
+  console: {
+    permission: "Team",
+    own: ({ input, me }) => {
+      const { personId, name: _own, withoutPermissions: _default, ...others } = input
+      const isName = Object.values(others).every((word) => word === undefined)
+      return personId === me.personId && isName && !_default ? input : null
+    },
+    bars: teamBar,
+  },
   run: async (context, input) => {
     const { name, email: address, withoutPermissions } = input
     const { sealing } = context.ports
@@ -155,6 +165,7 @@ const app = operation({
     deny: grantables.meta({ description: "they may not" }),
     clear: grantables.meta({ description: "as their role says again" }),
   }),
+  console: { permission: "Team", bars: teamBar },
   run: async (context, { personId: named, grant, deny, clear }) => {
     const { companyId, personId } = await findCompanyOfPerson(context.ports, named)
     if ([...grant, ...deny, ...clear].length > 0) {
@@ -183,6 +194,7 @@ const remove = operation({
   example: 'person remove per_4Zb0x7 --reason "left the company"',
   changes: true,
   input: z.object({ personId: personNamed }),
+  console: { permission: "Team", bars: teamBar },
   run: async (context, input) => {
     const { companyId, personId } = await findCompanyOfPerson(context.ports, input.personId)
     await ask(context, companyId, { type: "RemovePerson", personId })
@@ -197,6 +209,7 @@ const invite = operation({
   example: "person invite --company acme --email ada@example.com --role developer",
   changes: true,
   input: z.object({ company, email: theirEmail, role }),
+  console: { permission: "Team", bars: teamBar, mailsTo: ({ email: to }) => to },
   run: async (context, { company: named, email: address, role: invitedAs }) => {
     const { sealing, clock } = context.ports
     const companyId = await findCompany(context.ports, named)
@@ -237,6 +250,7 @@ const list = operation({
   summary: "list a company's people and who is invited",
   example: "person list --company acme",
   input: z.object({ company }),
+  console: { permission: "Team" },
   run: async ({ ports }, input) => {
     const companyId = await findCompany(ports, input.company)
     await showWrites(ports)

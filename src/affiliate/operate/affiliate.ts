@@ -4,6 +4,7 @@ import { z } from "zod"
 import { companyStanding } from "../../../domain/access/access.ts"
 import { randomTag } from "../../frame/kernel/ids.ts"
 import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 
@@ -15,6 +16,7 @@ const join = operation({
   example: "affiliate join --company acme",
   changes: true,
   input: z.object({ company }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, input) => {
     const companyId = await findLivingCompany(ports, input.company)
     const stream = accessOf(companyId)

@@ -17,6 +17,7 @@ import type { SignedHead } from "../../../adapters/tree-heads/port.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import { findCompany, showWrites, someId } from "../../frame/operator/inputs.ts"
+import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -58,6 +59,7 @@ const exportHistory = operation({
       .optional()
       .meta({ description: "the last place; default all", takes: "position", form: "text" }),
   }),
+  console: { permission: "See billing", rate: FILES_WRITTEN },
   run: async ({ ports, send, progress, signal }, { company, to: named }) => {
     const companyId = await scopeOf(ports, company)
     // What is gathered is no event yet: it is recorded, so that the export has it.
@@ -95,6 +97,7 @@ const head = operation({
   example: "audit head --company acme",
   isPatient: true,
   input: Scope,
+  console: { permission: "See billing" },
   run: async ({ ports, signal }, { company }) => {
     const companyId = await scopeOf(ports, company)
     await ports.settle()
@@ -123,6 +126,7 @@ const proof = operation({
   input: Scope.extend({
     chargeId: someId.meta({ description: "the charge", argument: "CHARGE_ID", form: "text" }),
   }),
+  console: { permission: "See billing" },
   run: async (context, { company, chargeId }) => {
     const { ports, send, progress, signal } = context
     await ports.settle()

@@ -1,6 +1,7 @@
 /** Reading the streams as people do: which there are, and what stands in one. */
 import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
+import { isAdminRole } from "../../../domain/access/permissions.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
 import { reaches } from "../missing-streams.ts"
 import { paceTo, paced } from "../pace.ts"
@@ -56,6 +57,13 @@ const show = operation({
       .default(false)
       .meta({ description: "show personal fields, as far as their keys are there" }),
   }),
+  console: {
+    permission: "See billing",
+    bars: ({ input, me }) =>
+      input.unseal && !isAdminRole(me.role)
+        ? "Only an owner or admin sees names, numbers and texts in the clear."
+        : null,
+  },
   run: async ({ ports, signal }, input) => {
     const { stream, from = 0, limit, unseal } = input
     const events: ShownEvent[] = []
@@ -96,6 +104,7 @@ const streams = operation({
       .meta({ description: "only those behind this name", takes: "stream", form: "text" }),
     limit: atMost.default(STREAMS_SHOWN),
   }),
+  console: { permission: "See billing" },
   run: async ({ ports, progress, signal }, input) => {
     const { company: named, after, limit } = input
     const companyId = named === undefined ? null : await findCompany(ports, named)

@@ -3,6 +3,7 @@ import { z } from "zod"
 import type { SentMail } from "../../../adapters/providers/mailer/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { companyNamed, findCompany } from "../../frame/operator/inputs.ts"
+import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { eventsUpTo } from "../history-file.ts"
@@ -24,6 +25,7 @@ const exportCompany = operation({
   isPrivate: true,
   isPatient: true,
   input: z.object({ company: companyNamed }),
+  console: { roles: ["owner"], rate: FILES_WRITTEN },
   run: async ({ ports, send, progress, signal }, input) => {
     const companyId = await findCompany(ports, input.company)
     // What is gathered is no event yet: it is recorded, so that the file has it.

@@ -13,6 +13,7 @@ import { shownRefusal } from "../refusal-shown.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
 import { company, findCompany, keyNamed, noKey, showWrites } from "../../frame/operator/inputs.ts"
 import { listLimit, renderList } from "../../frame/operator/lists.ts"
+import { ofOwnKey } from "../../frame/operator/console-own.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -31,6 +32,7 @@ const list = operation({
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
     limit: listLimit,
   }),
+  console: { permission: "See billing", own: ofOwnKey },
   run: async ({ ports }, { company: named, key, before, limit }) => {
     const companyId = await findCompany(ports, named)
     await ports.settle()
@@ -73,6 +75,7 @@ const whatIf = operation({
     quantity: z.int().positive().meta({ description: "how many of it" }),
     at: text.optional().meta({ description: "a former place; default now", takes: "position" }),
   }),
+  console: { permission: "See billing", own: ofOwnKey },
   run: async ({ ports }, { key, quantity, at = null, ...input }) => {
     const companyId = await findCompany(ports, input.company)
     const item = itemNamed(input.item)

@@ -17,6 +17,7 @@ const list = operation({
       .optional()
       .meta({ description: "of this UTC day only, YYYY-MM-DD", form: "day" }),
   }),
+  console: { permission: "See billing" },
   run: async ({ ports }, { company: named, day }) => {
     const companyId = await findCompany(ports, named)
     // What is counted and only gathered is recorded first: the list has every call served so far.

@@ -26,6 +26,7 @@ import {
   someId,
 } from "../../frame/operator/inputs.ts"
 import { listLimit, renderList } from "../../frame/operator/lists.ts"
+import type { Asking } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -57,6 +58,13 @@ const list = operation({
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
     limit: listLimit,
   }),
+  console: {
+    permission: "See billing",
+    own: ({ input, me }) => {
+      const { person = me.personId } = input
+      return person === me.personId ? { ...input, person } : null
+    },
+  },
   run: async ({ ports }, { key, person, item, before = null, limit, ...input }) => {
     const companyId = await findCompany(ports, input.company)
     await showWrites(ports)
@@ -81,6 +89,8 @@ const list = operation({
     return renderList(rows, next, page, "charges")
   },
 })
+
+const OWN_WAIT_MS = 5_000
 
 /** So many of a company's own items are looked through for what was meant. */
 const MOST_ITEMS = 1_000
@@ -130,6 +140,18 @@ function shownCharge(row: ChargeRow) {
   }
 }
 
+/** The input, where the charge that it names is of somebody's own spending. */
+async function ofOwnCharge<I extends { readonly chargeId: string }>({
+  input,
+  me,
+  companyId,
+  ports,
+}: Asking<I>): Promise<I | null> {
+  await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, ["charges"])
+  const row = await findCharge(ports.readAll, companyId, input.chargeId)
+  return row?.person_id === me.personId ? input : null
+}
+
 const show = operation({
   name: "charge show",
   summary: "show all that is recorded of a charge, and what was given back of it",
@@ -140,6 +162,7 @@ const show = operation({
   ],
   example: "charge show chg_5cW1",
   input: z.object({ chargeId: chargeNamed, company: whoseCharge }),
+  console: { permission: "See billing", own: ofOwnCharge },
   run: async ({ ports }, { chargeId, company: named }) => {
     await showWrites(ports)
     const companyId =

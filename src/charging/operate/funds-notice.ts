@@ -10,6 +10,7 @@ import {
   findCompany,
   together,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import { operation } from "../../frame/operator/operation.ts"
 
 const NoticeTerms = z.object({
@@ -33,6 +34,7 @@ export const noticeFunds = operation({
     if (off && below !== undefined) return "--below and --off exclude one another: give one of them"
     return off || below !== undefined ? null : "say the sum with --below, or --off"
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const stream = ledgerOf(companyId)

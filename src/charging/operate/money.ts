@@ -20,6 +20,7 @@ import {
   showWrites,
   together,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { fundsOperations } from "./funds.ts"
@@ -110,6 +111,7 @@ const setLimit = operation({
   example: "limit set --company acme --class general --period month --dollars 200 --remind 150 190",
   changes: true,
   input: together(NewLimit, limitFault),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const name = await nameOf(ports, companyId, input)
@@ -146,6 +148,7 @@ const removeLimit = operation({
   example: "limit remove --company acme --class ai",
   changes: true,
   input: together(Holder, holderFault),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const name = await nameOf(ports, companyId, input)
@@ -164,6 +167,7 @@ const listLimits = operation({
   notes: ["Amounts are US dollars; with --json micros, millionths of a dollar. Times are UTC."],
   example: "limit list --company acme --json",
   input: z.object({ company }),
+  console: { permission: "See billing" },
   run: async ({ ports }, input) => {
     const companyId = await findCompany(ports, input.company)
     // Calls that are only gathered weigh already: they are recorded, so that the list shows them.

@@ -1,4 +1,5 @@
 /** The price book, as an operator reads and changes it. */
+import { ROLES } from "../../../domain/access/permissions.ts"
 import { PRICES } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import type { PriceBook, PricedItem } from "../../../domain/charging/price-book.ts"
@@ -12,6 +13,7 @@ const list = operation({
   summary: "list what things cost, and the version of the price book",
   example: "price list --json",
   input: z.object({}),
+  console: { roles: ROLES },
   run: async ({ ports }) =>
     ports.runner.read(PRICES, (book) => ({
       version: priceOf(book, "api_call").priceVersion,

@@ -24,6 +24,7 @@ import {
   showWrites,
   words,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { chargeNamed, companyOfCharge, noCharge, whoseCharge } from "./charges.ts"
@@ -198,6 +199,7 @@ const giveBack = operation({
     dollars: dollars.optional().meta({ description: "only so much of it" }),
     company: whoseCharge,
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async (context, { chargeId, company: named, dollars: part }) => {
     const { ports, cause } = context
     const { reason } = cause
@@ -249,6 +251,7 @@ const open = operation({
   summary: "list charges whose work is not known to have ended, oldest first",
   example: "charges open --company acme",
   input: z.object({ company: company.optional() }),
+  console: { permission: "See billing" },
   run: async ({ ports }, { company: named }) => {
     const companyId = named === undefined ? null : await findCompany(ports, named)
     await showWrites(ports)

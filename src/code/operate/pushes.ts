@@ -10,6 +10,7 @@ import {
   showWrites,
 } from "../../frame/operator/inputs.ts"
 import { listLimit, renderList } from "../../frame/operator/lists.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { inOneLine } from "../refused-push.ts"
@@ -27,6 +28,7 @@ const list = operation({
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
     limit: listLimit,
   }),
+  console: { permission: "Download and pull the code" },
   run: async ({ ports }, { company: named, before, limit }) => {
     const companyId = await findCompany(ports, named)
     await showWrites(ports)
@@ -69,6 +71,7 @@ const allow = operation({
       .meta({ description: "the fingerprint that the refusal showed", argument: "FINGERPRINT" }),
     company,
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { fingerprint, company: named }) => {
     const companyId = await findLivingCompany(ports, named)
     const command = { type: "AllowSecret" as const, fingerprint }

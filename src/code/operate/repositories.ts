@@ -11,6 +11,7 @@ import { DEFAULT_BRANCH } from "../../../domain/code/ref-rules.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { company, findCompany, findLivingCompany } from "../../frame/operator/inputs.ts"
 import { words } from "../../frame/operator/inputs.ts"
+import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { inOneLine } from "../refused-push.ts"
@@ -39,6 +40,11 @@ const create = operation({
       .default(false)
       .meta({ description: "also where the facts know one that is lost" }),
   }),
+  console: {
+    permission: "Push and upload code",
+    bars: ({ input }) =>
+      input.anew ? "A repository that is lost is for whoever runs this service to look for." : null,
+  },
   run: async (context, { company: named, anew }) => {
     const companyId = await findOpenCompany(context.ports, named)
     await make(context, companyId, anew)
@@ -60,6 +66,7 @@ const importFile = operation({
     file: z.string().meta({ description: "the bundle", argument: "FILE", form: "file" }),
     company,
   }),
+  console: { permission: "Push and upload code", rate: FILES_WRITTEN },
   run: async (context, { file, company: named }) => {
     const companyId = await findOpenCompany(context.ports, named)
     const { ports, cause } = context
@@ -94,6 +101,7 @@ const exportFile = operation({
       .default("bundle")
       .meta({ description: "the form of the file" }),
   }),
+  console: { permission: "Download and pull the code", rate: FILES_WRITTEN },
   run: async ({ ports, send }, { company: named, format }) => {
     const companyId = await findCompany(ports, named)
     return used(ports, companyId, async () => {
@@ -131,6 +139,7 @@ const upload = operation({
     company,
     message: words.optional().meta({ description: "what the commit says", takes: "text" }),
   }),
+  console: { permission: "Push and upload code", rate: FILES_WRITTEN },
   run: async (context, { file, company: named, message }) => {
     const { ports, cause } = context
     const companyId = await findOpenCompany(ports, named)

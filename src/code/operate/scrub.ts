@@ -29,6 +29,7 @@ export const scrubOperation: AdminOperation = operation({
       .meta({ description: "the id of the content, commit, folder or tag", argument: "BLOB" }),
     company,
   }),
+  console: { roles: ["owner"] },
   run: async ({ ports, cause }, { blob, company: named }) => {
     const companyId = await findLivingCompany(ports, named)
     accepted(await ports.runner.execute(codeOf(companyId), { type: "BeginScrub", blob }, cause))

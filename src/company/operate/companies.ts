@@ -29,6 +29,7 @@ import {
   together,
   words,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -118,6 +119,7 @@ const show = operation({
   notes: ["The balance is US dollars; with --json it is micros, millionths of a dollar."],
   example: "company show acme",
   input: z.object({ company: companyNamed }),
+  console: { permission: "See billing" },
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
     const standing = await ports.runner.readLatest(accessOf(companyId), companyStanding)
@@ -187,6 +189,13 @@ const change = operation({
       ? "say what to change: --plan, --pays, --prepaid-only, --credit-line or --channel"
       : null,
   ),
+  console: {
+    roles: OWNER_OR_ADMIN,
+    bars: ({ input: { creditLine, prepaidOnly } }) =>
+      creditLine === undefined && prepaidOnly === undefined
+        ? null
+        : "What a company may spend beyond its funds is said by whoever runs this service.",
+  },
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
     const companyId = await findCompany(ports, input.company)

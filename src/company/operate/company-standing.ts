@@ -50,6 +50,7 @@ const remove = operation({
       'until then "company restore" undoes it',
   },
   input: z.object({ company: companyNamed }),
+  console: { roles: ["owner"] },
   run: async ({ ports, cause }, { company }) => {
     const companyId = await findCompany(ports, company)
     const { erasedFrom, keysSwitchedOff } = await deleteCompany(ports, companyId, cause)
@@ -64,6 +65,7 @@ const restore = operation({
   example: "company restore acme",
   changes: true,
   input: z.object({ company: companyNamed }),
+  console: { roles: ["owner"], whileDeleted: true },
   run: async ({ ports, cause }, { company }) => {
     const companyId = await findCompany(ports, company)
     const refused = await restoreCompany(ports, companyId, cause)

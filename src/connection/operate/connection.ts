@@ -20,6 +20,7 @@ import {
   findPersonOf,
   showWrites,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -37,6 +38,11 @@ const approve = operation({
     company,
     person: z.string().meta({ description: "the owner, by id" }),
   }),
+  console: {
+    roles: ["owner"],
+    bars: ({ input, me }) =>
+      input.person === me.personId ? null : "An owner approves an app for themselves.",
+  },
   run: async ({ ports, cause }, input) => {
     const code = connectCodeOf(input.code)
     const companyId = await findCompany(ports, input.company)
@@ -93,6 +99,7 @@ const list = operation({
   summary: "list a company's installed apps and how their updates stand",
   example: "app list --company acme",
   input: z.object({ company }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports }, input) => {
     const companyId = await findCompany(ports, input.company)
     await showWrites(ports)

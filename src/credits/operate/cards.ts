@@ -7,6 +7,7 @@ import { companyStanding } from "../../../domain/access/access.ts"
 import type { RemoveCard, SetCard } from "../../../domain/access/card.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { verifyCard } from "./verify-card.ts"
@@ -29,6 +30,11 @@ const setCard = operation({
       .optional()
       .meta({ description: "what payments from it come to" }),
   }),
+  console: {
+    roles: OWNER_OR_ADMIN,
+    bars: ({ ports }) =>
+      ports.testCards === null ? "Cards are put on file at the payment processor." : null,
+  },
   run: async (context, { company: named, verified, failing, outcome }) => {
     const { testCards } = context.ports
     if (outcome !== undefined && testCards === null) {
@@ -51,6 +57,7 @@ const removeCard = operation({
   example: "card remove --company acme",
   changes: true,
   input: z.object({ company }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async (context, input) => {
     const companyId = await findLivingCompany(context.ports, input.company)
     const card = await record(context, companyId, { type: "RemoveCard" })

@@ -8,6 +8,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -44,6 +45,7 @@ export const verifyCard: AdminOperation = operation({
   example: "card verify --company acme",
   changes: true,
   input: z.object({ company }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause, signal }, { company: named }) => {
     const companyId = await findLivingCompany(ports, named)
     const command = {

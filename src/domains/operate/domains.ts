@@ -4,6 +4,7 @@ import { CLAIMS } from "../../../domain/domains/aggregates.ts"
 import { claimOver } from "../../../domain/domains/domains.ts"
 import { listDomains } from "../../../projections/domains/domains.ts"
 import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { hostNameOf } from "../domain-names.ts"
@@ -17,6 +18,7 @@ const list = operation({
   ],
   example: "domain list --company acme",
   input: z.object({ company }),
+  console: { permission: "Manage domains" },
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
     await showWrites(ports)
@@ -44,6 +46,7 @@ const remove = operation({
     company,
     domain: z.string().min(1).meta({ description: "the domain, by its name" }),
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, domain }) => {
     const companyId = await findCompany(ports, named)
     const name = hostNameOf(domain) ?? domain.toLowerCase()

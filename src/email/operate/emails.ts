@@ -21,6 +21,7 @@ const list = operation({
   ],
   example: "email list --company acme",
   input: z.object({ company, limit: listLimit }),
+  console: { permission: "Send email" },
   run: async ({ ports }, { company: named, limit }) => {
     const companyId = await findCompany(ports, named)
     await showWrites(ports)
@@ -49,6 +50,7 @@ const test = operation({
     company,
     to: mailbox.meta({ description: "whom it goes to", takes: "email" }),
   }),
+  console: { permission: "Send email" },
   run: async ({ ports }, { company: named, to }) => {
     const companyId = await findLivingCompany(ports, named)
     const sender = await firstVerified(ports, companyId)

@@ -6,6 +6,7 @@ import { listSuppressions } from "../../../projections/email/suppressions.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import { accepted, company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import { listLimit } from "../../frame/operator/lists.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { mailbox } from "../mailboxes.ts"
@@ -19,6 +20,7 @@ const list = operation({
   ],
   example: "suppression list --company acme",
   input: z.object({ company, limit: listLimit }),
+  console: { permission: "Send email" },
   run: async ({ ports }, { company: named, limit }) => {
     const companyId = await findCompany(ports, named)
     await showWrites(ports)
@@ -46,6 +48,7 @@ const lift = operation({
     company,
     email: mailbox.meta({ description: "whom, by address", takes: "email" }),
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, email }) => {
     const companyId = await findCompany(ports, named)
     const tag = await ports.sealing.tag(companyId, addressKey(email))
@@ -72,6 +75,7 @@ const turn = operation({
     domain: z.string().meta({ description: "a verified sending domain", takes: "domain" }),
     turn: z.enum(["on", "off"]).meta({ description: "whether it is offered" }),
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, domain, turn: to }) => {
     const companyId = await findCompany(ports, named)
     const sendingDomainId = await verifiedSender(ports, companyId, domain.toLowerCase())

@@ -4,6 +4,7 @@ import { BillRefused } from "../bill.ts"
 import { BILL_FORMATS } from "../formats.ts"
 import { writeBill } from "../write-bill.ts"
 import { company, findCompany, month } from "../../frame/operator/inputs.ts"
+import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -25,6 +26,7 @@ const exportBilling = operation({
   hasFile: true,
   isPatient: true,
   input: Input,
+  console: { permission: "See billing", rate: FILES_WRITTEN },
   run: async ({ ports, send, progress, signal }, input) => {
     const { month: of, format } = input
     const companyId = await findCompany(ports, input.company)

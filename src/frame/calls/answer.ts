@@ -77,9 +77,10 @@ export function answerOf(kept: KeptAnswer, error: string | null, isReplay = fals
 /** What a handler said, as it is sent: a file, a way elsewhere and a page stand in place of its JSON. */
 export function answerTo(ports: Ports, route: Route, result: AnyReply): Answer {
   const kept = keptOf(ports, route, result)
-  const answer = answerOf(kept, result.ok ? null : result.refusal.error)
-  if (!result.ok) return answer
-  const { page } = result
+  const bare = answerOf(kept, result.ok ? null : result.refusal.error)
+  if (!result.ok) return bare
+  const { page, cookie } = result
+  const answer = cookie === undefined ? bare : withCookie(bare, cookie)
   if (page !== undefined) {
     return { ...answer, headers: { ...answer.headers, ...PAGE_HEADERS }, body: page }
   }
@@ -89,6 +90,10 @@ export function answerTo(ports: Ports, route: Route, result: AnyReply): Answer {
   }
   if (result.sends === undefined) return answer
   return { ...answer, headers: { "content-type": result.sends.mediaType }, body: result.sends }
+}
+
+const withCookie = (answer: Answer, cookie: string): Answer => {
+  return { ...answer, headers: { ...answer.headers, "set-cookie": cookie } }
 }
 
 /**

@@ -6,6 +6,7 @@ import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import type { AsSent } from "./as-sent.ts"
 import type { Route } from "./route.ts"
 import type { OneOf } from "./one-of.ts"
+import type { Refusal } from "./refusal.ts"
 
 /** A body that is still on its way. */
 export interface SentBody {
@@ -38,8 +39,8 @@ export interface Call extends AsSent {
   readonly gone: AbortSignal
   /** Aborted when this process is about to stop. */
   readonly stopping: AbortSignal
-  /** Null: the call says it itself, by a key. */
-  readonly who: Who | null
+  /** Who calls, where it came by another way than with a key; null: the call says it itself. */
+  readonly who: (() => Promise<Who | Refusal>) | null
   /** What whoever brings it found wrong with what it was given, by the field; default nothing. */
   readonly faults?: Readonly<Record<string, string>>
 }

@@ -36,7 +36,10 @@ export async function checkCaller(
   signed: Signed,
 ): Promise<Known | Refusal> {
   const { requestId, who } = call
-  if (who !== null) return (await personCalling(ports, requestId, who)) ?? gone()
+  if (who !== null) {
+    const found = await who()
+    return "error" in found ? found : ((await personCalling(ports, requestId, found)) ?? gone())
+  }
   const client = clientOf(call.route)
   const basic = client === undefined ? null : basicOf(call)
   const text = client === undefined ? bearerOf(call) : (basic?.password ?? "")

@@ -37,19 +37,21 @@ export function personRefusal({ key, person }: Pick<Caller, "key" | "person">, r
     return refusal(roleRefusal, `Only an ${roles.join(" or ")} of the company may do this.`)
   }
   // A key whose person is gone: nobody has anything any more.
-  if (person === null) return key === null || key.personId !== null ? lacksPermission(null) : null
+  const whose = key === null ? "You do" : "The key's person does"
+  if (person === null)
+    return key === null || key.personId !== null ? lacksPermission(null, whose) : null
   if (operation !== null && !mayPerson(person, operation)) {
-    return lacksPermission(OPERATIONS[operation])
+    return lacksPermission(OPERATIONS[operation], whose)
   }
   // What stands for the operation was asked with it: it may be granted by the operation's name.
   const own = operation === null ? null : OPERATIONS[operation]
   const others = (route.permissions ?? []).filter((permission) => permission !== own)
   const lacking = others.find((one) => !person.permissions.includes(one))
-  return lacking === undefined ? null : lacksPermission(lacking)
+  return lacking === undefined ? null : lacksPermission(lacking, whose)
 }
 
-function lacksPermission(needs: PersonNeeds | null): Refusal {
+function lacksPermission(needs: PersonNeeds | null, whose: string): Refusal {
   if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
   const which = needs === null || needs === "any person" ? "for this" : `"${needs}"`
-  return refusal("not_allowed", `The key's person does not have the permission ${which}.`)
+  return refusal("not_allowed", `${whose} not have the permission ${which}.`)
 }

@@ -31,6 +31,8 @@ export interface SentBytes {
 export interface ForPeople {
   /** Where the answer leads (303): a path of this server, sent as `Location` and without a body. */
   readonly location?: string
+  /** What their browser keeps, as `Set-Cookie` says it. */
+  readonly cookie?: string
   /** A page: see `htmlPage` in `page.ts`. */
   readonly page?: string
 }

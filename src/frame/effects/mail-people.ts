@@ -35,7 +35,7 @@ export async function whilePeopleAreBehind(ports: Ports, work: Told): Promise<Wo
 export async function mailTo(
   ports: Ports,
   work: Told,
-  people: readonly PersonRow[],
+  people: readonly Pick<PersonRow, "person_id" | "email">[],
   mail: {
     readonly subject: string
     readonly text: string

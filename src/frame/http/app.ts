@@ -13,6 +13,7 @@ import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { CallPorts } from "../calls/carry-out.ts"
 import { askedBy } from "../calls/asked-by.ts"
 import { carryOut } from "../calls/carry-out.ts"
+import type { WayIn } from "../calls/way-in.ts"
 import type { Asked } from "../calls/faults.ts"
 import { faultRefusal, overloadedRefusal, stoppingRefusal } from "../calls/faults.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "../calls/rate-limits.ts"
@@ -38,6 +39,7 @@ import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
 import { answeredVerbs, otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
+import { enteringBy, reachedBy } from "./ways-in.ts"
 
 /** An answer in JSON loads nothing; the page of the document says what it loads itself. */
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
@@ -46,8 +48,8 @@ const HSTS_OF_ONE = "max-age=31536000"
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 
-/** What every path of the API begins with. */
-const API_PATH = "/api/"
+/** Paths of what a company's people may see, and nobody on the way. */
+const PRIVATE_PATHS = ["/api/", "/console"]
 
 /** What supervisors ask, open to everybody. */
 const WATCHED_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
@@ -68,6 +70,8 @@ export interface AppSettings {
   readonly webhooks?: readonly Route[]
   /** What browsers and other clients open and send beside the API; none of it is in the document. */
   readonly pages?: readonly Page[]
+  /** Other ways to the API than by a key; none of them is in the document. */
+  readonly waysIn?: readonly WayIn[]
   /** What the document shows beside what the routes say of themselves. */
   readonly shown?: Shown
   /** What `/readyz` looks at beside what every program stands on. */
@@ -104,7 +108,7 @@ export async function buildApp(
     void reply.header("x-request-id", request.id)
     // What a company's key may see is kept by nobody on the way.
     const { client } = request.routeOptions.config as EntryConfig
-    if (client !== undefined || request.url.startsWith(API_PATH))
+    if (client !== undefined || PRIVATE_PATHS.some((path) => request.url.startsWith(path)))
       void reply.header("cache-control", "no-store")
     // Here already: the handler below would read the body first.
     const host = hostOf(request.raw)
@@ -131,7 +135,11 @@ export async function buildApp(
   addHealth(app, ports, settings)
   const served = [...entries, ...webhooks, ...pages]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
-  for (const [url, own] of Map.groupBy(served, (entry) => entry.url)) {
+  const { waysIn = [] } = settings
+  const reached = waysIn.flatMap((way) => reachedBy(entries).map((entry) => ({ way, entry })))
+  for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping.signal, way)
+  const beside = reached.map(({ way, entry }) => ({ ...entry, url: `${way.at}${entry.url}` }))
+  for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
     const verbs = own.flatMap(({ method }) => answeredVerbs(method))
     refuseOtherVerbs(app, url, verbs)
   }
@@ -217,8 +225,10 @@ function addEntry(
   admission: Admission,
   entry: Served,
   stopping: AbortSignal,
+  way: WayIn | null = null,
 ): void {
-  const { method, url } = entry
+  const { method } = entry
+  const url = `${way?.at ?? ""}${entry.url}`
   const config = configOf(entry)
   app.route({
     ...{ method: answeredVerbs(method), url, config },
@@ -238,7 +248,9 @@ function addEntry(
       await place.work(async () => {
         // What means none was refused before.
         const route = routeOf(entry, request) as Route | OneOf
-        const answer = await carryOut(calls, callOf(route, request, reply, stopping))
+        const came = callOf(route, request, reply, stopping)
+        const call = way === null ? came : enteringBy(way, calls.ports, came)
+        const answer = await carryOut(calls, call)
         await sendAnswer(reply, answer, calls.ports.log)
       })
       return reply

@@ -2,6 +2,7 @@
  * What an operator can do, as data: the command line parses words into the input of an operation
  * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
  */
+import type { Kysely } from "kysely"
 import type { ZodType } from "zod"
 import type { BackupSet } from "../../../adapters/installation/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
@@ -15,6 +16,7 @@ import type { Ports } from "../ports.ts"
 import type { Workers } from "../effects/workers.ts"
 import type { Irreversible } from "./cli/command.ts"
 import type { Page } from "./cli/render.ts"
+import type { ConsoleWord } from "./console-word.ts"
 
 /** Everything an operation can work with. */
 export interface AdminPorts extends Ports {
@@ -40,6 +42,10 @@ export interface AdminPorts extends Ports {
   readonly treeHeads: TreeHeads
   /** Reads all streams of the event store, those of other programs too. */
   readonly readEverything: EventStore["readAll"]
+  /** Reads the read models as a company sees them, query by query. */
+  // Each query names the tables it needs.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly readerOf: (companyId: CompanyId) => Kysely<any>
   /** Every checkpoint that is kept, for the audit. */
   readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
 }
@@ -75,6 +81,8 @@ export interface AdminContext {
   readonly ports: AdminPorts
   /** Who does it, and why: goes into the metadata of every fact. */
   readonly cause: Cause
+  /** The company in whose console it is done, of which alone anything is seen; absent for an operator. */
+  readonly within?: CompanyId
   /** Tells how far long work has come. */
   readonly progress: (message: string) => void
   /** Sends a piece of a file, text or bytes; resolves when there is room for the next. */
@@ -118,6 +126,8 @@ export interface AdminOperation<I = unknown, O = unknown> {
   readonly hasSecretFile?: true
   /** Whether it may take an hour: it then outlasts a database that falls silent on the way. */
   readonly isPatient?: true
+  /** Who may do it in their company's console, beside the operator; absent: the operator alone. */
+  readonly console?: ConsoleWord<I>
   /** Whether `ok` of its answer says that all is well; exit code 1 where it does not. */
   readonly isVerdict?: true
   readonly run: (context: AdminContext, input: I) => Promise<O>

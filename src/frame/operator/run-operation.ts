@@ -49,13 +49,25 @@ export async function runOperation(
   const unsure = unconfirmed(found, request)
   if (unsure !== null) return { error: unsure }
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
+  const done = await performed(found, { ports, cause }, input.data, talk)
+  return "error" in done ? done : shownAs(found, done.result, request.page)
+}
+
+/** Does an operation whose input was checked, and tells what came of it. @throws as `runOperation` does */
+export async function performed<I>(
+  { run, isPatient }: Pick<AdminOperation<I>, "run" | "isPatient">,
+  given: Pick<AdminContext, "ports" | "cause" | "within">,
+  input: I,
+  talk: Talk,
+): Promise<{ readonly result: unknown } | { readonly error: ErrorBody }> {
+  const { ports } = given
   const answered = new AbortController()
-  const context = { cause, ...talkUntil(talk, answered.signal) }
-  const run = async () =>
-    heardByAll(ports, async (heard) => found.run({ ...context, ports: heard }, input.data))
+  const context = { ...given, ...talkUntil(talk, answered.signal) }
+  const asked = async () =>
+    heardByAll(ports, async (heard) => run({ ...context, ports: heard }, input))
   try {
-    const result = await unlessSilent(ports, found.isPatient === true, run())
-    return shownAs(found, result === undefined ? null : result, request.page)
+    const result = await unlessSilent(ports, isPatient === true, asked())
+    return { result: result === undefined ? null : result }
   } catch (error) {
     const body = errorBodyOf(silenceBehind(error, ports.silentSince()))
     if (body === null) throw error

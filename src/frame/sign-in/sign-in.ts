@@ -16,8 +16,10 @@ import { companyName } from "../effects/mail-people.ts"
 import { oneLine } from "../effects/mail-words.ts"
 import { newId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
+import type { AskedCode } from "./accounts-port.ts"
 import { openCodes } from "./codes.ts"
-import { newToken, openSessions } from "./sessions.ts"
+import { openSessions } from "./sessions.ts"
+import { newToken } from "./tokens.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
@@ -27,14 +29,6 @@ export interface SignInTo {
   readonly purpose: string
   /** What it is called in the mail: `the preview`. */
   readonly called: string
-}
-
-/** Somebody asked for a code. */
-export interface AskedCode {
-  /** What the browser that asked keeps to itself. */
-  readonly browser: string
-  /** Resolves once the mail is out, or could not be sent. Whoever answers the browser does not wait. */
-  readonly sent: Promise<void>
 }
 
 /** Signing in. A company is null where it is not known, which nobody is told either. */
@@ -60,7 +54,7 @@ export interface SignIn {
 export function openSignIn(ports: Ports, { purpose, called }: SignInTo): SignIn {
   const isCounted = ports.settings(rateSettings).RATE_LIMITS === "on"
   const rates = isCounted ? openRateLimits(ports) : NO_RATE_LIMITS
-  const codes = openCodes(ports, purpose)
+  const codes = openCodes<PersonId>(ports, purpose)
   const sessions = openSessions(ports, purpose)
   const send = async (companyId: CompanyId | null, email: string, browser: string) => {
     try {

@@ -17,6 +17,7 @@ import {
   showWrites,
   words,
 } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { formPath, snippetOf } from "../form-page.ts"
@@ -50,6 +51,7 @@ const add = operation({
       .meta({ description: "host names of the company's pages", flag: "hostname" }),
     refuseLinks: z.boolean().default(false).meta({ description: "take many links for a robot's" }),
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named, name, hostnames, refuseLinks }) => {
     const companyId = await findLivingCompany(ports, named)
     const seal = (text: string) => ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
@@ -74,6 +76,7 @@ const list = operation({
   summary: "list a company's forms",
   example: "form list --company acme",
   input: z.object({ company }),
+  console: { permission: "Read leads" },
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
     await showWrites(ports)
@@ -102,6 +105,7 @@ const close = operation({
   input: z.object({
     formId: z.string().meta({ description: "the form, by id", argument: "FORM_ID" }),
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { formId: named }) => {
     const { companyId, formId } = await findFormNamed(ports, named)
     accepted(await ports.runner.execute(leadsOf(companyId), { type: "CloseForm", formId }, cause))

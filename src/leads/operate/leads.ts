@@ -8,6 +8,7 @@ import { accepted, showWrites, words } from "../../frame/operator/inputs.ts"
 import { HONEYPOT, PAGE_TIME } from "../../frame/calls/form-sender.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import { listLimit } from "../../frame/operator/lists.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { contentOf } from "../content.ts"
@@ -111,6 +112,7 @@ const erase = operation({
   input: z.object({
     leadId: z.string().meta({ description: "the lead, by id", argument: "LEAD_ID" }),
   }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { leadId: named }) => {
     await showWrites(ports)
     const leadId = parseLeadId(named)

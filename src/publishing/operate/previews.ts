@@ -3,6 +3,7 @@ import { z } from "zod"
 import { publishesOf } from "../../../domain/publishing/aggregates.ts"
 import { liveOf } from "../../../domain/publishing/publishing.ts"
 import { accepted, company, findCompany } from "../../frame/operator/inputs.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { addressOf } from "../address.ts"
@@ -13,6 +14,7 @@ const show = operation({
   notes: ["An app sleeps after 15 minutes without a visit, and starts with the next one."],
   example: "preview show --company acme",
   input: z.object({ company }),
+  console: { permission: "Create test environments" },
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
     const { url } = await addressOf(ports, companyId)
@@ -31,6 +33,7 @@ const reset = operation({
   changes: true,
   irreversible: { field: "company", says: "the preview's database and storage are gone" },
   input: z.object({ company }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause }, { company: named }) => {
     const companyId = await findCompany(ports, named)
     // The fact first: whoever dies in between has it emptied by the next try.

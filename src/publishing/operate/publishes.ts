@@ -64,6 +64,7 @@ const log = operation({
   ],
   example: "publish log pub_4Zb0x7",
   input: z.object({ publishId }),
+  console: { permission: "Create test environments" },
   run: async ({ ports }, { publishId: named }) => {
     const row = await findNamed(ports, named)
     const { company_id: companyId, publish_id: id, status } = row

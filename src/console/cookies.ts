@@ -1,0 +1,37 @@
+/**
+ * The cookies of the console: who is signed in, and which browser asked for a code. Over TLS they are of this
+ * very host and of no other of its domain (`__Host-`); on this machine alone browsers have no TLS.
+ */
+import type { AsSent } from "../frame/calls/as-sent.ts"
+import { fieldOf } from "../frame/calls/as-sent.ts"
+import { cookieIn } from "../frame/http/passing/cookies.ts"
+
+/** What a browser keeps: the session, or that it asked for a code. */
+export type Kept = "session" | "sign-in"
+
+/** What the browser of a call keeps; null for nothing. */
+export function tokenIn(sent: Pick<AsSent, "headers">, kept: Kept): string | null {
+  const token = cookieIn(sent.headers["cookie"]?.join("; "), nameOf(sent, kept))
+  return token !== null && /^[\w-]{43}$/.test(token) ? token : null
+}
+
+/** Has a browser keep something for a time; 0 ends it. */
+export function keeping(
+  sent: Pick<AsSent, "headers">,
+  kept: Kept,
+  token: string,
+  lastsMs: number,
+): string {
+  const secure = isThisMachine(sent) ? "" : "; Secure"
+  const lasts = `Max-Age=${Math.floor(lastsMs / 1_000)}`
+  return `${nameOf(sent, kept)}=${token}; ${lasts}; Path=/; HttpOnly; SameSite=Lax${secure}`
+}
+
+const nameOf = (sent: Pick<AsSent, "headers">, kept: Kept): string =>
+  isThisMachine(sent) ? kept : `__Host-${kept}`
+
+/** Whether a browser asks its own machine, by its host name. */
+function isThisMachine(sent: Pick<AsSent, "headers">): boolean {
+  const host = (fieldOf(sent as AsSent, "host") ?? "").replace(/:\d+$/, "").toLowerCase()
+  return host === "localhost" || host === "127.0.0.1" || host === "[::1]"
+}

@@ -1,0 +1,135 @@
+/**
+ * The console's own files, as its build wrote them into `console/dist/`: `index.html` at every page's address,
+ * and what it loads, under names that change with what is in them.
+ */
+import { randomBytes } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { extname } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { brotliCompress, constants } from "node:zlib"
+import { contentType } from "mime-types"
+import { z } from "zod"
+import type { AsSent } from "../frame/calls/as-sent.ts"
+import { fieldOf } from "../frame/calls/as-sent.ts"
+import { htmlPage } from "../frame/calls/page.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Reply } from "../frame/calls/route.ts"
+import { openRoute } from "../frame/calls/route.ts"
+import { ANY_QUERY } from "../frame/calls/unknown-query.ts"
+
+const BUILT = fileURLToPath(new URL("../../console/dist/", import.meta.url))
+/** Stands in the built page wherever a nonce belongs. */
+const NONCE = "__CSP_NONCE__"
+const YEAR_S = 31_536_000
+const COMPRESSED = /^\.(js|mjs|css|svg|json|map|wasm|html|txt)$/
+
+const compress = promisify(brotliCompress)
+const compressed = new Map<string, Promise<Buffer>>()
+
+const base = { group: "console", method: "GET", query: ANY_QUERY, reply: z.unknown() } as const
+
+/** A file that the page loads. */
+export const asset = openRoute({
+  ...base,
+  name: "consoleAsset",
+  url: "/console/assets/:file",
+  summary: "A file of the console",
+  params: z.object({ file: z.string() }),
+  refuses: ["not_found"],
+  handle: async (_ports, { params: { file }, sent }) => {
+    const found = /^[\w-][\w.-]*$/.test(file) ? await read(`assets/${file}`) : null
+    if (found === null)
+      return { ok: false, refusal: refusal("not_found", "There is no such file.") }
+    const isSmaller = COMPRESSED.test(extname(file)) && takesBrotli(sent)
+    const bytes = isSmaller ? await smaller(file, found) : found
+    return bytesOf(bytes, contentType(extname(file)) || "application/octet-stream", {
+      "cache-control": `public, max-age=${YEAR_S}, immutable`,
+      vary: "accept-encoding",
+      "x-content-type-options": "nosniff",
+      ...(isSmaller ? { "content-encoding": "br" } : {}),
+    })
+  },
+})
+
+/** The page, at every address that its own router knows. */
+export const shells = (
+  [
+    ["consoleHome", "/console"],
+    ["consolePage", "/console/*"],
+  ] as const
+).map(([name, url]) =>
+  openRoute({
+    ...base,
+    ...{ name, url, summary: "The console" },
+    params: z.looseObject({}),
+    refuses: ["not_found"],
+    handle: async () => {
+      const built = await read("index.html")
+      if (built === null) return { ok: true, body: {}, page: notBuilt() }
+      const nonce = randomBytes(16).toString("base64")
+      const page = built.toString("utf8").replaceAll(NONCE, nonce)
+      return bytesOf(Buffer.from(page), "text/html; charset=utf-8", {
+        "cache-control": "no-store",
+        "content-security-policy": policyWith(nonce),
+        "referrer-policy": "same-origin",
+      })
+    },
+  }),
+)
+
+/** Everything from here alone; styles that are written at run time by the nonce of the page. */
+function policyWith(nonce: string): string {
+  return [
+    "default-src 'self'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; ")
+}
+
+function notBuilt(): string {
+  const says =
+    "<p>Its pages are made by <code>npm run build:console</code>, once, in the folder of the program. " +
+    'Until then the <a href="/docs">API</a> and the command line do all that it would.</p>'
+  return htmlPage("The console is not built yet", says)
+}
+
+/** A built file; null where there is none. */
+async function read(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(`${BUILT}${path}`)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null
+    throw error
+  }
+}
+
+/** A file made smaller, once: its name changes with what is in it. */
+function smaller(file: string, bytes: Buffer): Promise<Buffer> {
+  const known = compressed.get(file)
+  if (known !== undefined) return known
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
+  const made = compress(bytes, { params })
+  compressed.set(file, made)
+  return made
+}
+
+const takesBrotli = (sent: AsSent): boolean =>
+  /(^|[\s,])br($|[\s,;])/.test(fieldOf(sent, "accept-encoding") ?? "")
+
+function bytesOf(
+  bytes: Buffer,
+  mediaType: string,
+  headers: Readonly<Record<string, string>>,
+): Reply<unknown> {
+  const part = async function* (from: number, to: number) {
+    yield bytes.subarray(from, to)
+  }
+  return { ok: true, body: {}, sends: { mediaType, size: bytes.length, headers, read: part } }
+}

@@ -1,0 +1,88 @@
+/** What of the operator's commands somebody does themselves: the list, and doing one. */
+import { z } from "zod"
+import { PIECES, openRoute } from "../frame/calls/route.ts"
+import type { AsSent } from "../frame/calls/as-sent.ts"
+import type { ConsoleRequest } from "../frame/operator/console-port.ts"
+import { ANY_QUERY } from "../frame/calls/unknown-query.ts"
+import { answered } from "./sending.ts"
+import { OTHER_SITE, SIGNED_OUT, whoAsks } from "./session.ts"
+import { AT_COMPANY } from "./way.ts"
+
+const Company = z.object({ company: z.string() })
+const Named = Company.extend({ operation: z.string() })
+const base = { group: "console", method: "POST" } as const
+const MOST_REASON = 2_000
+const UPLOAD_WITHIN_MS = 10 * 60_000
+
+/** The operations there are, and which of them this person may do. */
+export const listOperations = openRoute({
+  ...base,
+  name: "listOperations",
+  method: "GET",
+  url: `${AT_COMPANY}/operations`,
+  summary: "List the operations",
+  params: Company,
+  reply: z.object({ operations: z.array(z.unknown()) }),
+  refuses: [SIGNED_OUT],
+  handle: async (ports, { params, sent }) => {
+    const who = await whoAsks(ports, { ...sent, method: "GET", params })
+    if ("error" in who) return { ok: false, refusal: who }
+    return { ok: true, body: { operations: [...(await ports.inConsole.offered(who))] } }
+  },
+})
+
+/** Does one. */
+export const doOperation = openRoute({
+  ...base,
+  name: "doOperation",
+  url: `${AT_COMPANY}/operations/:operation`,
+  summary: "Do an operation",
+  params: Named,
+  body: z.object({
+    input: z.record(z.string(), z.unknown()).default({}),
+    reason: z.string().max(MOST_REASON).nullable().default(null),
+    confirm: z.string().nullable().default(null),
+  }),
+  reply: z.unknown(),
+  refuses: [SIGNED_OUT, OTHER_SITE, "not_allowed", "not_found", "conflict", "gone"],
+  handle: async (ports, { params, sent, body, gone }) => {
+    const who = await whoAsks(ports, { ...sent, method: "POST", params })
+    if ("error" in who) return { ok: false, refusal: who }
+    const { input, reason, confirm: confirmed } = body
+    return answered(
+      ports,
+      { ...asked(who, sent, params), input, reason, confirmed, file: null },
+      gone,
+    )
+  },
+})
+
+/** Does one that reads a file, which is the body; its other fields stand in the query. */
+export const sendFileTo = openRoute({
+  ...base,
+  name: "sendFileTo",
+  url: `${AT_COMPANY}/files/:operation`,
+  summary: "Do an operation with a file",
+  params: Named,
+  query: ANY_QUERY,
+  body: PIECES,
+  bodyWithinMs: UPLOAD_WITHIN_MS,
+  reply: z.unknown(),
+  refuses: [SIGNED_OUT, OTHER_SITE, "not_allowed", "not_found", "conflict", "gone", "too_large"],
+  handle: async (ports, { params, sent, body, query, gone }) => {
+    const who = await whoAsks(ports, { ...sent, method: "POST", params })
+    if ("error" in who) return { ok: false, refusal: who }
+    const input = query as Readonly<Record<string, unknown>>
+    const request = { ...asked(who, sent, params), input, reason: null, confirmed: null }
+    return answered(ports, { ...request, file: body }, gone)
+  },
+})
+
+function asked(
+  who: Pick<ConsoleRequest, "companyId" | "personId">,
+  { requestId, address }: AsSent,
+  { operation }: z.infer<typeof Named>,
+): Pick<ConsoleRequest, "companyId" | "personId" | "requestId" | "address" | "operation"> {
+  const { companyId, personId } = who
+  return { companyId, personId, requestId, address, operation }
+}

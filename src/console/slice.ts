@@ -1,0 +1,21 @@
+/** The console: the page on which a company's people do what the API has no route for, and look at the rest. */
+import type { Slice } from "../frame/slice.ts"
+import { asset, shells } from "./files.ts"
+import { consoleLink } from "./operate/link.ts"
+import { doOperation, listOperations, sendFileTo } from "./operations.ts"
+import { beat } from "./presence.ts"
+import { askCode, followLink, readSession, signIn, signOut } from "./sign-in.ts"
+import { bySession } from "./way.ts"
+
+/** What is served to browsers, and who is signed in there. */
+export const consoleSlice: Slice = {
+  name: "console",
+  pages: [
+    ...[askCode, signIn, readSession, signOut, followLink],
+    ...[listOperations, doOperation, sendFileTo, beat],
+    ...[asset, ...shells],
+  ],
+  waysIn: [bySession],
+  operations: [consoleLink],
+  topics: { console: "the console" },
+}

@@ -1,0 +1,39 @@
+/** What an operation says of itself for companies' consoles: who of a company may do it, beside the operator. */
+import type { Person } from "../../../domain/access/grants.ts"
+import type { Permission, Role } from "../../../domain/access/permissions.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { RateLimit } from "../calls/rate-limits.ts"
+import type { Ports } from "../ports.ts"
+
+/** Somebody of a company asks for something. */
+export interface Asking<I> {
+  readonly input: I
+  readonly me: Person
+  readonly companyId: CompanyId
+  readonly ports: Ports
+}
+
+/** Those who may, whomever of the company it is about. Owners and admins hold every permission. */
+type May =
+  | { readonly permission: Permission; readonly roles?: undefined }
+  | { readonly roles: readonly Role[]; readonly permission?: undefined }
+
+/** Who may do an operation in a console. What it is about is always the console's company alone. */
+export type ConsoleWord<I> = May & {
+  /**
+   * Whoever else may as far as it is about themselves: the input as it is about them alone; null where it is
+   * not about them.
+   */
+  readonly own?: (asking: Asking<I>) => I | null | Promise<I | null>
+  /** Why not even those may who may otherwise; null where nothing stands against it. */
+  readonly bars?: (asking: Asking<I>) => string | null | Promise<string | null>
+  /** How often, per person. */
+  readonly rate?: RateLimit
+  /** The email that it has mailed to, which is counted as codes are. */
+  readonly mailsTo?: (input: I) => string
+  /** Whether it can be done while the company is deleted and not erased yet. */
+  readonly whileDeleted?: true
+}
+
+/** Everybody who may change what the company is: its limits, cards, plan, keys of others. */
+export const OWNER_OR_ADMIN: readonly Role[] = ["owner", "admin"]

@@ -1,0 +1,221 @@
+/**
+ * Operations in companies' consoles. Each is scoped to the company before anything is looked at: its input
+ * names no other, its readers see the rows of that one, and its streams are that one's; so what is another
+ * company's answers like what is not there.
+ */
+import { z } from "zod"
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { findPerson } from "../../../domain/access/access.ts"
+import type { Person } from "../../../domain/access/grants.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { deletionOf } from "../../../domain/charging/deletion.ts"
+import { inWords } from "../calls/schema-words.ts"
+import { NO_RATE_LIMITS, RATE_LIMITS, openRateLimits, rateSettings } from "../calls/rate-limits.ts"
+import type { RateLimits } from "../calls/rate-limits.ts"
+import type { Refusal } from "../calls/refusal.ts"
+import { STATUS_OF, refusal } from "../calls/refusal.ts"
+import type { ConsoleAnswer, ConsoleRequest, ConsoleTalk, InConsole } from "./console-port.ts"
+import type { ConsoleWord } from "./console-word.ts"
+import { fileField, isLet, offeredTo, pathOf } from "./console-offers.ts"
+import { withSpooled } from "./console-files.ts"
+import { findCompany } from "./inputs.ts"
+import type { AdminOperation, AdminPorts } from "./operation.ts"
+import { OperatorRefused } from "./operation.ts"
+import type { ErrorBody } from "./protocol.ts"
+import { performed, usageFault } from "./run-operation.ts"
+import { scopedTo } from "./scoped.ts"
+
+/** An operation that consoles offer. */
+type Offered = AdminOperation & { readonly console: ConsoleWord<unknown> }
+
+/**
+ * Opens them.
+ *
+ * @throws RangeError where two have the same name in paths
+ */
+export function openInConsole(
+  operations: readonly AdminOperation[],
+  ports: () => AdminPorts,
+): InConsole {
+  const offered = operations.filter((one): one is Offered => one.console !== undefined)
+  const byPath = new Map(offered.map((one) => [pathOf(one.name), one]))
+  if (byPath.size !== offered.length)
+    throw new RangeError("two operations of consoles share a path")
+  let rates: RateLimits | null = null
+  return {
+    offered: async (who) => {
+      const me = await personOf(ports(), who)
+      return me === null ? [] : offered.map((one) => offeredTo(one, me))
+    },
+    run: async (request, talk) => {
+      const found = byPath.get(request.operation)
+      if (found === undefined) {
+        return { refusal: refusal("not_found", `There is no operation ${request.operation} here.`) }
+      }
+      rates ??= ratesOf(ports())
+      const asked = { ports: scopedTo(ports(), request.companyId), rates, found, request }
+      const me = await enter(asked)
+      if ("error" in me) return { refusal: me }
+      const { file } = request
+      const field = fileField(found)
+      if (field === null || file === null) return doIt(asked, me, talk, {})
+      return withSpooled(file, (path) => doIt(asked, me, talk, { [field]: path }))
+    },
+  }
+}
+
+/** An operation that was asked for, and what it is done with. */
+interface Asked {
+  /** As the company sees them. */
+  readonly ports: AdminPorts
+  readonly rates: RateLimits
+  readonly found: Offered
+  readonly request: ConsoleRequest
+}
+
+function ratesOf(ports: AdminPorts): RateLimits {
+  return ports.settings(rateSettings).RATE_LIMITS === "on" ? openRateLimits(ports) : NO_RATE_LIMITS
+}
+
+function personOf(
+  { runner }: AdminPorts,
+  { companyId, personId }: Pick<ConsoleRequest, "companyId" | "personId">,
+): Promise<Person | null> {
+  return runner.readLatest(accessOf(companyId), (state) => findPerson(state, personId))
+}
+
+/** Who asks, where they may ask at all: before the input is looked at. */
+async function enter({ ports, rates, found, request }: Asked): Promise<Person | Refusal> {
+  const { console: word, needsReason, name } = found
+  const { companyId, personId, reason, file } = request
+  const me = await personOf(ports, { companyId, personId })
+  if (me === null) return refusal("invalid_key", "This person is nobody of the company any more.")
+  const deletion = await ports.runner.readLatest(ledgerOf(companyId), deletionOf)
+  if (deletion !== null && (word.whileDeleted !== true || deletion.erasing)) {
+    return refusal("gone", "This company was deleted.")
+  }
+  const often = word.rate === undefined ? null : rates.refuse(word.rate, personId)
+  if (often !== null) return often
+  if (word.own === undefined && !isLet(word, me)) return refusal("not_allowed", lackText(word))
+  if (needsReason === true && (reason ?? "").trim() === "") {
+    return invalidFields({ reason: "Say why: it becomes part of the record." })
+  }
+  const takesFile = fileField(found) !== null
+  if (takesFile === (file !== null)) return me
+  const message = takesFile ? `Send the file as the body: ${name} takes one.` : "It takes no file."
+  return invalidFields({ file: message })
+}
+
+const invalidFields = (fields: Readonly<Record<string, string>>): Refusal =>
+  refusal("validation", "This is not valid: see fields.", { fields })
+
+async function doIt(
+  asked: Asked,
+  me: Person,
+  talk: ConsoleTalk,
+  spooled: Readonly<Record<string, string>>,
+): Promise<ConsoleAnswer> {
+  const { ports, found, request } = asked
+  const { companyId, personId, reason, requestId, confirmed } = request
+  const input = inputOf(asked, spooled)
+  const other = hasCompany(found) ? await otherCompany(ports, companyId, input["company"]) : null
+  if (other !== null) return { refusal: other }
+  const parsed = await found.input.safeParseAsync(input, { error: inWords })
+  if (!parsed.success) return { refusal: await invalid(found, input, parsed.error) }
+  const may = await mayBe(found.console, { input: parsed.data, me, companyId, ports })
+  if ("refusal" in may) return may
+  const why = unconfirmed(found, input, confirmed) ?? mailsTooOften(asked, may.input)
+  if (why !== null) return { refusal: why }
+  const cause = { command: requestId, actor: personId, keyId: null, personId, reason }
+  const given = { ports, cause, within: companyId }
+  const done = await performed(found, given, may.input, { progress: () => undefined, ...talk })
+  return "error" in done ? { refusal: refusedWith(done.error) } : done
+}
+
+/** What was sent, at the console's company. A path of the server's own is nobody's to name. */
+function inputOf(
+  { found, request }: Asked,
+  spooled: Readonly<Record<string, string>>,
+): Readonly<Record<string, unknown>> {
+  const field = fileField(found)
+  const given = Object.entries(request.input).filter(([name]) => name !== field)
+  const own = hasCompany(found) ? { company: request.companyId } : {}
+  return { ...own, ...Object.fromEntries(given), ...spooled }
+}
+
+/** Invitations are counted as codes are. */
+function mailsTooOften({ ports, rates, found, request }: Asked, input: unknown): Refusal | null {
+  const { mailsTo } = found.console
+  if (mailsTo === undefined) return null
+  const tag = ports.sealing.installationTag(mailsTo(input).toLowerCase())
+  return (
+    rates.refuse(RATE_LIMITS.codesFrom, request.address) ?? rates.refuse(RATE_LIMITS.codesTo, tag)
+  )
+}
+
+/** Whether its input names a company. */
+function hasCompany({ input }: AdminOperation): boolean {
+  return input instanceof z.ZodObject && "company" in input.shape
+}
+
+/** The refusal of a company that is not the console's own, in the words of one that is not there. */
+async function otherCompany(
+  ports: AdminPorts,
+  companyId: string,
+  named: unknown,
+): Promise<Refusal | null> {
+  // The schema says what is wrong with it.
+  if (typeof named !== "string") return null
+  try {
+    if ((await findCompany(ports, named)) === companyId) return null
+  } catch (error) {
+    if (!(error instanceof OperatorRefused)) throw error
+  }
+  return refusal("not_found", `There is no company ${named}.`)
+}
+
+/** What they may do, as far as they may; else the refusal. */
+async function mayBe(
+  word: ConsoleWord<unknown>,
+  asking: Parameters<NonNullable<ConsoleWord<unknown>["bars"]>>[0],
+): Promise<{ readonly input: unknown } | { readonly refusal: Refusal }> {
+  const { me, input } = asking
+  const mine = isLet(word, me) ? input : ((await word.own?.(asking)) ?? null)
+  if (mine === null) return { refusal: refusal("not_allowed", lackText(word)) }
+  const bar = (await word.bars?.({ ...asking, input: mine })) ?? null
+  return bar === null ? { input: mine } : { refusal: refusal("not_allowed", bar) }
+}
+
+function lackText({ permission, roles, own }: ConsoleWord<unknown>): string {
+  const rest = own === undefined ? "" : ", for others than yourself"
+  if (permission !== undefined) return `You do not have the permission "${permission}"${rest}.`
+  return `Only an ${(roles ?? []).join(" or ")} of the company may do this${rest}.`
+}
+
+/** What is lost must be confirmed by its name, as it was given. */
+function unconfirmed(
+  { irreversible }: AdminOperation,
+  input: Readonly<Record<string, unknown>>,
+  confirmed: string | null,
+): Refusal | null {
+  if (irreversible === undefined) return null
+  const named = input[irreversible.field]
+  if (confirmed !== null && confirmed === named) return null
+  const message = `Confirm it by the ${irreversible.field}: ${irreversible.says}.`
+  return refusal("validation", message, { fields: { confirm: message } })
+}
+
+async function invalid(found: Offered, input: object, error: z.ZodError): Promise<Refusal> {
+  const usage = await usageFault(found.input, input)
+  if (usage !== null) return refusal("validation", usage, { fields: { input: usage } })
+  const fields: Record<string, string> = {}
+  for (const issue of error.issues) fields[issue.path.join(".") || "input"] ??= issue.message
+  return invalidFields(fields)
+}
+
+/** Why an operator would be refused, with the status of its code. */
+function refusedWith({ error, message, ...details }: ErrorBody): Refusal {
+  const known: Readonly<Record<string, number>> = STATUS_OF
+  const status = known[error] ?? (error.startsWith("no_such_") ? 404 : 409)
+  return { error, status, message, details }
+}

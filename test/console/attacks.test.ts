@@ -1,0 +1,160 @@
+/** What another site's page, or somebody with a piece of a sign-in, may try at the console. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { Browser } from "./browser.ts"
+import { browserOf } from "./comers.ts"
+
+let world: World
+let company: Company
+let owner: Browser
+beforeAll(async () => {
+  world = await openWorld({ settings: { RATE_LIMITS: "off" }, rateLimits: "off" })
+  company = await makeCompany(world)
+  owner = await browserOf(world, company.ownerId)
+})
+afterAll(() => world.close())
+
+const at = (rest: string) => `/console/${company.companyId}${rest}`
+
+/** Changes of each kind: of the session, by an operation, by the API, with a file. */
+const CHANGES: readonly (readonly [method: string, path: () => string, body: object])[] = [
+  ["POST", () => "/console/api/code", { email: "owner@example.com" }],
+  ["POST", () => "/console/api/session", { code: "000000" }],
+  ["DELETE", () => "/console/api/session", {}],
+  ["POST", () => at("/operations/affiliate-join"), { input: {} }],
+  ["POST", () => at("/files/repository-import"), {}],
+  ["POST", () => at("/presence"), {}],
+  ["POST", () => at("/api/v1/phone/messages"), { to: "+14155550123", body: "Hello" }],
+  ["POST", () => at("/api/v1/company/delete"), { confirm: "x" }],
+]
+
+/** What other sites' pages send, or cannot send. */
+const STRANGERS: Readonly<Record<string, Readonly<Record<string, string | undefined>>>> = {
+  "a form of another site": { origin: "https://evil.example", "x-console": undefined },
+  "a fetch of another site": { origin: "https://evil.example" },
+  "a page that says no origin": { origin: undefined },
+  "a page in a sandbox": { origin: "null" },
+  "a page of a host that begins alike": { origin: "http://localhost.evil.example:3000" },
+  "a page of another port": { origin: "http://localhost:3001" },
+  "an own page's plain form": { "x-console": undefined },
+  "another value of the header": { "x-console": "true" },
+}
+
+describe.for(Object.entries(STRANGERS))("%s", ([, headers]) => {
+  it("changes nothing", async () => {
+    for (const [method, path, body] of CHANGES) {
+      const { status, body: answer } = await owner.send(method, path(), body, { headers })
+      expect([path(), status, answer.error]).toEqual([path(), 403, "other_site"])
+    }
+    expect((await owner.get("/console/api/session")).status).toBe(200)
+    const { affiliate } = await world.operate("company show", { company: company.companyId })
+    expect(affiliate).toBe(false)
+  })
+})
+
+describe("the public address", () => {
+  it("takes no page of the same host without TLS", async () => {
+    const { baseUrl } = world.ports
+    const host = new URL(baseUrl()).host
+    const browser = await browserOf(world, company.ownerId, host)
+    const beat = (origin: string) =>
+      browser.send("POST", at("/presence"), {}, { headers: { origin } })
+    expect((await beat(new URL(baseUrl()).origin)).status).toBe(200)
+    expect((await beat(`https://${host}`)).status).toBe(403)
+  })
+})
+
+describe("a session", () => {
+  it("is no key, and a key is no session", async () => {
+    const token = owner.cookies.get("session") ?? ""
+    const { status } = await world.call(token, "GET", "/api/v1/people")
+    expect(status).toBe(401)
+    const stranger = new Browser(world)
+    const headers = { authorization: `Bearer ${company.key}` }
+    expect((await stranger.get(at("/api/v1/people"), { headers })).status).toBe(401)
+  })
+
+  it("gives no browser of another origin leave to read", async () => {
+    const headers = { origin: "https://evil.example" }
+    const answer = await owner.get(at("/api/v1/people"), { headers })
+    const names = Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))
+    expect(names).toEqual([])
+    expect(answer.headers["cache-control"]).toBe("no-store")
+  })
+
+  it("may no more than its role from the moment that is lowered", async () => {
+    const { personId } = await world.operate("person add", {
+      ...{ company: company.companyId, name: "Eve", email: "eve@example.com", role: "admin" },
+    })
+    const eve = await browserOf(world, personId)
+    const list = () => eve.send("POST", at("/operations/key-list"), { input: {} })
+    expect((await list()).status).toBe(200)
+    await world.operate("person change", { personId, role: "user" })
+    expect((await list()).status).toBe(401)
+  })
+})
+
+describe("whoever may change the team", () => {
+  let managers = 0
+  const asManager = async () => {
+    const { personId } = await world.operate("person add", {
+      ...{ company: company.companyId, name: "Max", role: "manager" },
+      email: `max${(managers += 1)}@example.com`,
+    })
+    const browser = await browserOf(world, personId)
+    const act = async (operation: string, input: object) => {
+      const answer = await browser.send("POST", at(`/operations/${operation}`), { input })
+      return [answer.status, answer.body.error]
+    }
+    return { personId, act }
+  }
+
+  it("gives nobody more than they have, themselves least of all", async () => {
+    const { personId, act } = await asManager()
+    const { personId: user } = await world.operate("person add", {
+      ...{ company: company.companyId, name: "Ivy", email: "ivy@example.com", role: "user" },
+    })
+    const no = [403, "not_allowed"]
+    expect(await act("person-change", { personId, role: "admin" })).toEqual(no)
+    expect(await act("person-change", { personId: user, role: "admin" })).toEqual(no)
+    expect(await act("person-invite", { email: "x@example.com", role: "owner" })).toEqual(no)
+    expect(await act("person-app", { personId, grant: ["Push and upload code"] })).toEqual(no)
+    expect(await act("person-app", { personId: user, grant: ["Push and upload code"] })).toEqual(no)
+    expect(await act("person-change", { personId: company.ownerId, email: "m@x.example" })).toEqual(
+      no,
+    )
+    expect(await act("person-remove", { personId: company.ownerId })).toEqual(no)
+    expect(await act("person-app", { personId: user, grant: ["Use phone"] })).toEqual([
+      200,
+      undefined,
+    ])
+    expect(await act("person-change", { personId, name: "Maxine" })).toEqual([200, undefined])
+  })
+
+  it("makes keys of their own, for what they may do and without funds to buy", async () => {
+    const { personId, act } = await asManager()
+    const own = { person: personId, operations: ["phone.messages.send"] }
+    const no = [403, "not_allowed"]
+    expect(await act("key-create", own)).toEqual([200, undefined])
+    expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(no)
+    expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(no)
+    expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(no)
+    const buying = { ...own, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
+    expect(await act("key-create", buying)).toEqual(no)
+  })
+})
+
+describe("a file of the server's", () => {
+  it("is read by nobody's word: a path is no file that was sent", async () => {
+    const input = { file: "/etc/passwd" }
+    const asked = await owner.send("POST", at("/operations/repository-import"), { input })
+    expect([asked.status, asked.body.error]).toEqual([400, "validation"])
+    const sent = await owner.send(
+      ...(["POST", at("/files/repository-import?file=/etc/passwd"), undefined] as const),
+      { bytes: Buffer.from("no bundle"), headers: { "content-type": "application/octet-stream" } },
+    )
+    expect(JSON.stringify(sent.body)).not.toContain("/etc/passwd")
+    expect(sent.status).toBe(409)
+  })
+})

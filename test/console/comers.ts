@@ -1,0 +1,108 @@
+/** Who may come to a company's console: somebody of each role, with each permission, and strangers. */
+import type { Permission, Role } from "../../domain/access/permissions.ts"
+import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import { Browser } from "./browser.ts"
+import type { Ids } from "./who-may.ts"
+
+/** What the roles below admin bring (decisions.md §2). */
+const HELD: Readonly<Record<Role, readonly Permission[]>> = {
+  owner: PERMISSIONS,
+  admin: PERMISSIONS,
+  developer: [
+    ...(["Download and pull the code", "Push and upload code"] as const),
+    ...(["Create test environments", "Spend on environments", "Look up addresses"] as const),
+  ],
+  manager: [
+    ...(["Team", "Use phone", "Manage phone", "Send email", "Manage domains"] as const),
+    ...(["Look up addresses", "Read leads", "See billing"] as const),
+  ],
+  user: [],
+}
+
+/** Somebody who comes, and who they are at the company. */
+export interface Comer {
+  readonly name: string
+  readonly me: string
+  readonly browser: Browser
+  /** Null: nobody of the company is signed in. */
+  readonly as: { readonly role: Role; readonly held: readonly Permission[] } | null
+}
+
+/** A browser in which somebody is signed in. */
+export async function browserOf(
+  world: World,
+  personId: string,
+  host = "localhost:3000",
+): Promise<Browser> {
+  const { url } = await world.operate("console link", { person: personId })
+  const browser = new Browser(world, host)
+  await browser.get(new URL(url).pathname)
+  return browser
+}
+
+let people = 0
+
+/** Somebody of a company. */
+export async function personAs(
+  world: World,
+  { companyId }: Company,
+  role: Role,
+  permissions: readonly Permission[] = [],
+): Promise<string> {
+  people += 1
+  const { personId } = await world.operate("person add", {
+    ...{ company: companyId, name: "Ada", email: `p${people}@example.com` },
+    ...{ role, permissions },
+  })
+  return personId
+}
+
+/** Makes something of each kind at a company, and names it. */
+export async function idsOf(world: World, of: Company): Promise<Ids> {
+  const { formId } = await world.operate("form add", { company: of.companyId, name: "Contact" })
+  const { leadId } = await world.operate("lead add", {
+    ...{ company: of.companyId, form: formId, email: "lead@example.com" },
+  })
+  const spent = { company: of.companyId, class: "ai", dollars: "0.01", item: "chat" }
+  const { chargeId } = await world.operate("charge", { ...spent, person: of.ownerId })
+  const { personId: person } = await world.operate("person add", {
+    ...{ company: of.companyId, name: "Bob", email: "bob@example.com", role: "user" },
+  })
+  return {
+    ...{ company: of.companyId, me: of.ownerId, person, key: of.keyId, charge: chargeId },
+    ...{ form: formId, lead: leadId, publish: "pub_0000000000000000000000" },
+  }
+}
+
+/** Everybody. */
+export async function comersOf(world: World, company: Company): Promise<readonly Comer[]> {
+  const elsewhere = await makeCompany(world)
+  const ended = await browserOf(world, company.ownerId)
+  const former = ended.copy()
+  await ended.send("DELETE", "/console/api/session")
+  const planted = new Browser(world)
+  planted.cookies.set("session", "A".repeat(43))
+  const stranger = { me: company.ownerId, as: null }
+  const comers: Comer[] = [
+    { ...stranger, name: "nobody", browser: new Browser(world) },
+    { ...stranger, name: "a cookie that nobody gave", browser: planted },
+    { ...stranger, name: "a session that has ended", browser: former },
+    {
+      ...{ ...stranger, name: "another company's owner" },
+      browser: await browserOf(world, elsewhere.ownerId),
+    },
+  ]
+  for (const role of ROLES) {
+    const me = role === "owner" ? company.ownerId : await personAs(world, company, role)
+    const as = { role, held: HELD[role] }
+    comers.push({ name: `role ${role}`, me, browser: await browserOf(world, me), as })
+  }
+  for (const permission of PERMISSIONS) {
+    const me = await personAs(world, company, "user", [permission])
+    const as = { role: "user" as const, held: [permission] }
+    comers.push({ name: `permission ${permission}`, me, browser: await browserOf(world, me), as })
+  }
+  return comers
+}
