@@ -1,0 +1,6 @@
+import { Page } from "../parts/page.tsx"
+
+/** Not written yet. */
+export default function NotYet() {
+  return <Page title="overview">…</Page>
+}
