@@ -30,7 +30,7 @@ export interface InputField {
   readonly type?: string
   readonly enum?: readonly string[]
   readonly description?: string
-  readonly items?: { readonly enum?: readonly string[] }
+  readonly items?: { readonly enum?: readonly string[]; readonly suggests?: readonly string[] }
   /** What the command line calls it, where that differs. */
   readonly flag?: string
   /** The word behind the command that it is. */

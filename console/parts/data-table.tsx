@@ -1,8 +1,9 @@
-import { Button, Group, Stack, Table, Text, UnstyledButton } from "@mantine/core"
+import { Stack, Table, UnstyledButton } from "@mantine/core"
 import type { KeyboardEvent, ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 import { RowLink } from "./link.tsx"
 import type { Place } from "./link.tsx"
+import { Pager } from "./pager.tsx"
 import styles from "./parts.module.css"
 
 /** A column of a table. */
@@ -78,31 +79,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {isWhole || (isFirst && next === null) ? null : (
-        <Group justify="space-between">
-          <Text size="sm" c="dimmed">
-            {isFirst ? "The newest" : "Earlier ones"}: {rows.length}
-          </Text>
-          <Group gap="xs">
-            <Button
-              variant="default"
-              size="xs"
-              disabled={isFirst}
-              onClick={() => setFilters({ before: undefined })}
-            >
-              Newest
-            </Button>
-            <Button
-              variant="default"
-              size="xs"
-              disabled={next === null}
-              onClick={() => setFilters({ before: String(next) })}
-            >
-              Earlier
-            </Button>
-          </Group>
-        </Group>
-      )}
+      {isWhole ? null : <Pager count={rows.length} next={next} />}
     </Stack>
   )
 }
