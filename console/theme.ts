@@ -16,7 +16,7 @@ export const theme = createTheme({
     sizes: { h1: { fontSize: "1.375rem" }, h2: { fontSize: "1rem" } },
   },
   components: {
-    Button: { defaultProps: { size: "sm" } },
+    Button: { defaultProps: { size: "sm", fw: 500 } },
     TextInput: { defaultProps: { size: "sm" } },
     Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 } } },
     Tooltip: { defaultProps: { withArrow: true, openDelay: 300 } },

@@ -30,7 +30,8 @@ export default function SpendingChart({ charges }: { readonly charges: readonly 
           withLegend
           legendProps={{ verticalAlign: "bottom" }}
           tickLine="none"
-          gridAxis="y"
+          gridAxis="x"
+          strokeDasharray="0"
           maxBarWidth={28}
           barProps={{ isAnimationActive: false }}
           series={items.map((name, at) => ({ name, color: COLOURS[at] ?? "gray.5" }))}

@@ -40,9 +40,20 @@ export default function Limits() {
 function List({ limits }: LimitList) {
   const { holder } = useNames()
   const columns: readonly Column<Limit>[] = [
-    { title: "Whose", cell: (limit) => holder(limit), sortBy: (limit) => holder(limit) },
     {
-      title: "Of what",
+      title: "Whose",
+      cell: (limit) => (
+        <>
+          {holder(limit)}
+          <Text size="xs" c="dimmed" hiddenFrom="sm">
+            {limitWords(limit)}
+          </Text>
+        </>
+      ),
+      sortBy: (limit) => holder(limit),
+    },
+    {
+      ...{ title: "Of what", isWide: true },
       cell: (limit) => (
         <>
           {limitWords(limit)}
@@ -74,7 +85,7 @@ function List({ limits }: LimitList) {
       sortBy: ({ remainingMicros }) => remainingMicros,
     },
     {
-      ...{ title: "Limit", isNumber: true },
+      ...{ title: "Limit", isNumber: true, isWide: true },
       cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={2} />,
       sortBy: ({ amountMicros }) => amountMicros,
     },

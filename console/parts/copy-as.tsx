@@ -15,6 +15,7 @@ export function CopyAs({ command, what = "command" }: CopyAsProps) {
         <Button
           variant="subtle"
           color="gray"
+          fw={400}
           size="compact-sm"
           leftSection={<CommandIcon />}
           onClick={copy}

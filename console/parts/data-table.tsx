@@ -85,7 +85,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 }
 
 function shape({ isNumber, isWide }: Pick<Column<never>, "isNumber" | "isWide">) {
-  const right = isNumber === true ? { className: styles.right } : {}
+  const right = isNumber === true ? { ta: "right" as const } : {}
   return isWide === true ? { ...right, visibleFrom: "sm" as const } : right
 }
 
