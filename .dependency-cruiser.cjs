@@ -204,6 +204,18 @@ module.exports = {
     ...adapterRules,
     ...srcRules,
     rule(
+      "console-apart",
+      "The console is what browsers run: it knows the house by the API's document alone.",
+      { path: "^console/" },
+      { pathNot: ["^console/", "(^|/)node_modules/"] },
+    ),
+    rule(
+      "not-to-console",
+      "The house knows nothing of what browsers run; it sends the built files.",
+      { pathNot: "^console/" },
+      { path: "^console/" },
+    ),
+    rule(
       "bin-needs-nothing",
       "The scripts run before anything is installed.",
       { path: "^bin/" },

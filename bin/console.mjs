@@ -25,7 +25,7 @@ function sources() {
 }
 
 /** Whether the pages are missing, or older than their sources. @returns {boolean} */
-export function isBuildNeeded() {
+function isBuildNeeded() {
   // An installed package holds them built, and none of their sources.
   if (!existsSync(join(FOLDER, "package-lock.json"))) return false
   return !existsSync(STAMP) || readFileSync(STAMP, "utf8") !== sources()

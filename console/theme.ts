@@ -4,7 +4,7 @@ import { createTheme } from "@mantine/core"
 /** How everything looks: one accent, the reader's own typeface, small corners. */
 export const theme = createTheme({
   primaryColor: "indigo",
-  primaryShade: { light: 7, dark: 5 },
+  primaryShade: { light: 7, dark: 8 },
   autoContrast: true,
   fontFamily:
     'Inter, ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',

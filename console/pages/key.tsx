@@ -1,4 +1,4 @@
-import { Code, Stack, Text } from "@mantine/core"
+import { Code, Group, Stack, Text } from "@mantine/core"
 import { useNavigate, useParams } from "@tanstack/react-router"
 import type { Key, KeyList, LimitList } from "../api/answers.ts"
 import { groupsOf } from "../api/key-operations.ts"
@@ -69,14 +69,14 @@ function Shown({ found }: { readonly found: Key }) {
       <Section title={`Operations: ${operations.length}`}>
         <Stack gap="xs">
           {groupsOf(operations).map(({ title, operations: names }) => (
-            <Text key={title} size="sm" component="div">
-              {title}:{" "}
+            <Group key={title} gap={4}>
+              <Text size="sm" w={150}>
+                {title}
+              </Text>
               {names.map((name) => (
-                <Code key={name} mr={4}>
-                  {name}
-                </Code>
+                <Code key={name}>{name}</Code>
               ))}
-            </Text>
+            </Group>
           ))}
         </Stack>
       </Section>
