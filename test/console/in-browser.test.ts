@@ -96,7 +96,7 @@ describe("the console", () => {
       await form.getByLabel("Dollars").fill("0.01")
       await form.getByRole("button", { name: "Save" }).click()
       await expect.poll(() => page.getByRole("cell", { name: "Key shop" }).count()).toBe(1)
-      expect(await sendText(key)).toBe(402)
+      expect(await sendText(key)).toBe(429)
       await page.getByRole("link", { name: "Refusals" }).click()
       const refused = page.getByRole("group", { name: "A refused charge" }).first()
       await expect.poll(() => refused.innerText()).toMatch(/Key shop: all spending a month/)
