@@ -15,7 +15,9 @@ export interface PageEntry {
 }
 
 const everybody = (): boolean => true
-const by = (permission: string) => (me: Profile) => me.permissions.includes(permission)
+/** Pages that those alone see who hold a permission. */
+export const withPermission = (permission: string) => (me: Profile) =>
+  me.permissions.includes(permission)
 
 /** All pages, in the order of the navigation. */
 export const PAGES: readonly PageEntry[] = [
@@ -53,6 +55,3 @@ export const PAGES: readonly PageEntry[] = [
 export function pagesOf(me: Profile): readonly PageEntry[] {
   return PAGES.filter(({ group, shows }) => group !== null && (isAdmin(me) || shows(me)))
 }
-
-/** Pages that those alone see who hold a permission. */
-export const withPermission = by

@@ -140,20 +140,27 @@ export async function sendFile<T>(
   return answered
 }
 
-/** The command that does the same, for people who write programs. */
-export function commandOf(operation: Operation, input: Input, { reason }: Said = {}): string {
-  const { properties = {} } = operation.input
-  const words = ["company-ledger", ...operation.command.split(" ")]
-  for (const [name, value] of Object.entries(given(input))) {
-    const field = properties[name] ?? {}
-    const flag = `--${field.flag ?? name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-    if (value === false || (Array.isArray(value) && value.length === 0)) continue
-    if (value === true) words.push(flag)
-    else if (field.argument !== undefined) words.push(quoted(value))
-    else words.push(flag, ...(Array.isArray(value) ? value.map(quoted) : [quoted(value)]))
+/** Makes the command that does the same, for people who write programs. */
+export function useCommand(): (operation: Operation, input: Input, said?: Said) => string {
+  const { company, companyId } = useMe()
+  return (operation, input, { reason } = {}) => {
+    const { properties = {}, required = [] } = operation.input
+    // The command line serves many companies: there it has to be said which.
+    const whose = required.includes("company") ? { company: company ?? companyId } : {}
+    const words = Object.entries({ ...whose, ...given(input) }).flatMap(([name, value]) =>
+      wordsOf(name, value, properties[name] ?? {}),
+    )
+    const why = reason === undefined ? [] : ["--reason", quoted(reason)]
+    return ["company-ledger", operation.command, ...words, ...why].join(" ")
   }
-  if (reason !== undefined) words.push("--reason", quoted(reason))
-  return words.join(" ")
+}
+
+function wordsOf(name: string, value: unknown, { flag, argument }: InputField): readonly string[] {
+  if (value === false || (Array.isArray(value) && value.length === 0)) return []
+  if (argument !== undefined) return [quoted(value)]
+  const dashed = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  const values = value === true ? [] : Array.isArray(value) ? value : [value]
+  return [`--${flag ?? dashed}`, ...values.map(quoted)]
 }
 
 function quoted(value: unknown): string {

@@ -1,14 +1,14 @@
-import { Code, Group, Stack, Text } from "@mantine/core"
+import { Code, Group, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core"
 import { useNavigate, useParams } from "@tanstack/react-router"
 import type { Key, KeyList, LimitList } from "../api/answers.ts"
 import { groupsOf } from "../api/key-operations.ts"
 import { useNames } from "../api/names.ts"
 import { useAnswer, useMay } from "../api/operations.ts"
-import { useMe } from "../api/session.ts"
+import { isAdmin, useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { Facts } from "../parts/facts.tsx"
-import { FormDialog } from "../parts/form-dialog.tsx"
+import { FormDialog, dollarsFault } from "../parts/form-dialog.tsx"
 import { Id } from "../parts/id.tsx"
 import { KeyStatus } from "../parts/key-status.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
@@ -69,13 +69,15 @@ function Shown({ found }: { readonly found: Key }) {
       <Section title={`Operations: ${operations.length}`}>
         <Stack gap="xs">
           {groupsOf(operations).map(({ title, operations: names }) => (
-            <Group key={title} gap={4}>
-              <Text size="sm" w={150}>
+            <Group key={title} gap={4} align="flex-start">
+              <Text size="sm" w={{ base: "100%", sm: 150 }}>
                 {title}
               </Text>
-              {names.map((name) => (
-                <Code key={name}>{name}</Code>
-              ))}
+              <Group gap={4} flex="1 1 200px">
+                {names.map((name) => (
+                  <Code key={name}>{name}</Code>
+                ))}
+              </Group>
             </Group>
           ))}
         </Stack>
@@ -132,6 +134,7 @@ function Actions({
         does="Change"
         done="The key was changed."
       />
+      {isAdmin(me) ? <AddFunds keyId={keyId} /> : null}
       {status === "paused" ? (
         <Action
           operation="key-resume"
@@ -160,5 +163,48 @@ function Actions({
         onDone={() => void navigate({ to: placeOf("keys") })}
       />
     </>
+  )
+}
+
+type Terms = { readonly purchases: string; readonly perPurchase: string; readonly perMonth: string }
+
+const emptyOrDollars = (text: string): string | null =>
+  text.trim() === "" ? null : dollarsFault(text)
+
+/** Lets a key add funds, so much at a time and a month. */
+function AddFunds({ keyId }: { readonly keyId: string }) {
+  return (
+    <FormDialog<Terms, unknown>
+      operation="key-change"
+      label="Add funds"
+      title="Whether it may add funds"
+      says="What is left empty stays as it is. Purchases are paid from the company's card."
+      initial={{ purchases: "on", perPurchase: "", perMonth: "" }}
+      check={{ perPurchase: emptyOrDollars, perMonth: emptyOrDollars }}
+      inputOf={({ purchases, perPurchase, perMonth }) => ({
+        ...{ keyId, purchases },
+        ...{ addFundsPerPurchase: perPurchase.trim(), addFundsPerMonth: perMonth.trim() },
+      })}
+      fields={(form) => (
+        <>
+          <Select
+            label="It may add funds"
+            allowDeselect={false}
+            data={[
+              { value: "on", label: "Yes" },
+              { value: "review", label: "Each time an owner agrees" },
+              { value: "off", label: "No" },
+            ]}
+            {...form.getInputProps("purchases")}
+          />
+          <SimpleGrid cols={{ base: 1, xs: 2 }}>
+            <TextInput label="Dollars at a time" {...form.getInputProps("perPurchase")} />
+            <TextInput label="Dollars a month" {...form.getInputProps("perMonth")} />
+          </SimpleGrid>
+        </>
+      )}
+      does="Save"
+      done="It holds from the key's next purchase on."
+    />
   )
 }

@@ -1,25 +1,63 @@
-import { Checkbox, Select, SimpleGrid, Stack, TagsInput, Text, TextInput } from "@mantine/core"
-import type { UseFormReturnType } from "@mantine/form"
+import { SimpleGrid, Stack, Text } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
 import type { Limit, LimitList } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer } from "../api/operations.ts"
+import { useAnswer, useMay } from "../api/operations.ts"
+import { answerOf, useApi } from "../api/company.ts"
+import { useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
 import { CopyAs, curlOf } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
-import { FormDialog, dollarsFault } from "../parts/form-dialog.tsx"
-import { Bar, limitWords } from "../parts/limit-bar.tsx"
+import { Bar, LimitBar, limitWords } from "../parts/limit-bar.tsx"
+import type { Place } from "../parts/link.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money, dollarsText } from "../parts/money.tsx"
 import { paceText } from "../parts/pace.ts"
 import { Page } from "../parts/page.tsx"
+import { SetLimit } from "../parts/set-limit.tsx"
 import { Until } from "../parts/time.tsx"
 
-const MICROS = 1_000_000
-
-/** All limits: of the company, its people and its keys. */
+/** All limits; those of the reader's own spending, where they may not see the company's. */
 export default function Limits() {
+  return useMay("limit-list") ? <AllLimits /> : <OwnLimits />
+}
+
+/** The limits that the reader's own spending is held against, by the API. */
+function OwnLimits() {
+  const { companyId } = useMe()
+  const { holder } = useNames()
+  const api = useApi()
+  const own = useQuery({
+    queryKey: [companyId, "limits"],
+    queryFn: () => answerOf(api.GET("/api/v1/limits")),
+  })
+  return (
+    <Page title="Limits" says="What you spend is held against these.">
+      <Loaded of={own}>
+        {({ limits }) =>
+          limits.length === 0 ? (
+            <Empty title="No limits" says="What you spend ends where the funds do." />
+          ) : (
+            <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing="lg">
+              {limits.map((limit) => (
+                <LimitBar
+                  key={`${limit.holder} ${limit.class}`}
+                  limit={limit}
+                  whose={holder(limit)}
+                  forecast={paceText(limit)}
+                />
+              ))}
+            </SimpleGrid>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+function AllLimits() {
   const list = useAnswer<LimitList>("limit-list")
   return (
     <Page
@@ -96,6 +134,7 @@ function List({ limits }: LimitList) {
     <DataTable
       {...{ label: "Limits", columns, rows: limits }}
       rowKey={({ holderId, class: counted }) => `${holderId} ${counted}`}
+      place={spendingOf}
       empty={
         <Empty
           title="No limits yet"
@@ -105,6 +144,12 @@ function List({ limits }: LimitList) {
       }
     />
   )
+}
+
+/** Where the spending is that a limit counts. */
+function spendingOf({ holder, holderId }: Limit): Place {
+  if (holder === "company" || holderId === null) return { to: "spending" }
+  return { to: "spending", search: { [holder]: holderId } }
 }
 
 function nameOf({ holder, holderId, class: counted }: Limit) {
@@ -128,180 +173,5 @@ function Row({ limit, limits }: { readonly limit: Limit; readonly limits: readon
         done="The limit was removed."
       />
     </>
-  )
-}
-
-type Values = {
-  /** `company`, a person's id or a key's. */
-  readonly holder: string
-  readonly class: string
-  readonly period: string
-  readonly dollars: string
-  readonly leaveKeysOut: boolean
-  readonly reminders: readonly string[]
-}
-
-function valuesOf(limit: Limit | undefined): Values {
-  if (limit === undefined) {
-    return {
-      ...{ holder: "company", class: "general", period: "month", dollars: "" },
-      ...{ leaveKeysOut: false, reminders: [] },
-    }
-  }
-  return {
-    holder: limit.holderId ?? "company",
-    class: limit.class === "all" ? "general" : limit.class,
-    period: limit.period,
-    dollars: plain(limit.amountMicros),
-    leaveKeysOut: limit.leaveKeysOut,
-    reminders: limit.remindersMicros.map(plain),
-  }
-}
-
-const plain = (micros: number): string => String(micros / MICROS)
-const isKey = (holder: string): boolean => holder.startsWith("key_")
-const isPerson = (holder: string): boolean => holder.startsWith("per_")
-
-function inputOf({ holder, class: counted, period, dollars, leaveKeysOut, reminders }: Values) {
-  const terms = { period, dollars: dollars.trim(), reminders }
-  if (isKey(holder)) return { key: holder, ...terms }
-  if (isPerson(holder)) return { person: holder, class: counted, leaveKeysOut, ...terms }
-  return { class: counted, ...terms }
-}
-
-interface SetLimitProps {
-  readonly limits: readonly Limit[]
-  /** The one to change; a new one without. */
-  readonly limit?: Limit
-}
-
-function SetLimit({ limits, limit }: SetLimitProps) {
-  const isNew = limit === undefined
-  return (
-    <FormDialog<Values, unknown>
-      operation="limit-set"
-      label={isNew ? "Set a limit" : "Change"}
-      title={isNew ? "Set a limit" : "Change the limit"}
-      variant={isNew ? "filled" : "subtle"}
-      initial={valuesOf(limit)}
-      check={{
-        dollars: dollarsFault,
-        reminders: (found) => found.map(dollarsFault).find((fault) => fault !== null) ?? null,
-        period: (period, { holder }) =>
-          period === "day" && !isKey(holder) ? "Only a key's limit is for a day" : null,
-      }}
-      inputOf={inputOf}
-      fields={(form) => <Fields form={form} limits={limits} isNew={isNew} />}
-      does="Save"
-      done="The limit holds from now on."
-    />
-  )
-}
-
-interface FieldsProps {
-  readonly form: UseFormReturnType<Values>
-  readonly limits: readonly Limit[]
-  readonly isNew: boolean
-}
-
-function Fields({ form, limits, isNew }: FieldsProps) {
-  const { people, keys } = useNames()
-  const { holder } = form.values
-  return (
-    <>
-      <Select
-        label="Whose"
-        allowDeselect={false}
-        disabled={!isNew}
-        data={[
-          { value: "company", label: "The company" },
-          {
-            group: "People",
-            items: people.map(([value, label]) => ({ value, label })),
-          },
-          {
-            group: "Keys",
-            items: keys.map(([value, label]) => ({ value, label: `Key ${label}` })),
-          },
-        ]}
-        {...form.getInputProps("holder")}
-      />
-      <SimpleGrid cols={{ base: 1, xs: 3 }}>
-        <Select
-          label="Of what"
-          allowDeselect={false}
-          disabled={!isNew || isKey(holder)}
-          data={
-            isKey(holder)
-              ? [{ value: form.values.class, label: "All spending" }]
-              : [
-                  { value: "general", label: "General spending" },
-                  { value: "ai", label: "AI" },
-                ]
-          }
-          {...form.getInputProps("class")}
-        />
-        <Select
-          label="In a"
-          allowDeselect={false}
-          data={isKey(holder) ? ["day", "week", "month"] : ["week", "month"]}
-          {...form.getInputProps("period")}
-        />
-        <TextInput label="Dollars" inputMode="decimal" {...form.getInputProps("dollars")} />
-      </SimpleGrid>
-      <TagsInput
-        label="Remind at"
-        description="Amounts of dollars, each with Enter; a mail goes out when so much is spent"
-        value={[...form.values.reminders]}
-        onChange={(reminders) => form.setFieldValue("reminders", reminders)}
-        error={form.errors["reminders"]}
-      />
-      {isPerson(holder) ? (
-        <Checkbox
-          label="Leave keys out"
-          description="What this person's keys spend does not count"
-          {...form.getInputProps("leaveKeysOut", { type: "checkbox" })}
-        />
-      ) : null}
-      <Before values={form.values} limits={limits} />
-    </>
-  )
-}
-
-/** What the limit would mean from now on, where what is used already is known. */
-function Before({
-  values,
-  limits,
-}: {
-  readonly values: Values
-  readonly limits: readonly Limit[]
-}) {
-  const { holder, class: counted, period, dollars, leaveKeysOut } = values
-  const former = limits.find(
-    (one) =>
-      (one.holderId ?? "company") === holder && (one.class === "all" || one.class === counted),
-  )
-  const isKnown =
-    former !== undefined && former.period === period && former.leaveKeysOut === leaveKeysOut
-  if (!isKnown || dollarsFault(dollars) !== null) {
-    return (
-      <Text size="sm" c="dimmed">
-        It holds from the next charge on, with what was already spent in its window.
-      </Text>
-    )
-  }
-  const left = Math.round(Number(dollars) * MICROS) - former.usedMicros
-  return (
-    <Text size="sm" fw={500}>
-      Already used <Money micros={former.usedMicros} />
-      {left <= 0 ? (
-        "; this would refuse from now on until it resets in "
-      ) : (
-        <>
-          ; <Money micros={left} /> would be left until it resets in{" "}
-        </>
-      )}
-      <Until at={former.resetsAt} />.
-    </Text>
   )
 }

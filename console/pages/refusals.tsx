@@ -21,10 +21,14 @@ export default function Refusals() {
   const [filters] = useFilters()
   const { keys } = useNames()
   const { key, before } = filters
-  const list = useAnswer<RefusalList>("refusals-list", {
-    ...{ key, limit: PAGE },
-    before: before === undefined ? undefined : Number(before),
-  })
+  // Whoever does not see the company's bill sees what their own keys were refused.
+  const isWanted = useMay("refusals-list") || key !== undefined
+  const cursor = before === undefined ? undefined : Number(before)
+  const list = useAnswer<RefusalList>(
+    "refusals-list",
+    { key, limit: PAGE, before: cursor },
+    isWanted,
+  )
   return (
     <Page
       title="Refusals"
@@ -35,22 +39,28 @@ export default function Refusals() {
       <Section title="What was refused">
         <Stack>
           <FilterBar filters={[{ name: "key", label: "Key", options: keys }]} />
-          <Loaded of={list}>
-            {({ refusals, next }) => (
-              <Stack>
-                {refusals.length === 0 ? <None /> : null}
-                <SimpleGrid cols={{ base: 1, lg: 2 }}>
-                  {refusals.map((refusal) => (
-                    <OneRefusal key={refusal.chargeId} refusal={refusal} />
-                  ))}
-                </SimpleGrid>
-                <Pager count={refusals.length} next={next} />
-              </Stack>
-            )}
-          </Loaded>
+          {isWanted ? (
+            <Loaded of={list}>{(found) => <List {...found} />}</Loaded>
+          ) : (
+            <Empty title="Choose a key" says="You see what your own keys were refused." />
+          )}
         </Stack>
       </Section>
     </Page>
+  )
+}
+
+function List({ refusals, next }: RefusalList) {
+  return (
+    <Stack>
+      {refusals.length === 0 ? <None /> : null}
+      <SimpleGrid cols={{ base: 1, lg: 2 }}>
+        {refusals.map((refusal) => (
+          <OneRefusal key={refusal.chargeId} refusal={refusal} />
+        ))}
+      </SimpleGrid>
+      <Pager count={refusals.length} next={next} />
+    </Stack>
   )
 }
 

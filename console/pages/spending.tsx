@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core"
 import type { Charge, ChargeList, PriceList } from "../api/answers.ts"
 import { itemText, useNames } from "../api/names.ts"
-import { commandOf, useAnswer, useOperation } from "../api/operations.ts"
+import { useAnswer, useCommand, useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { ChargeState } from "../parts/charge-state.tsx"
 import { CopyAs } from "../parts/copy-as.tsx"
@@ -25,6 +25,7 @@ export default function Spending() {
   const input = inputOf(filters)
   const list = useAnswer<ChargeList>("charge-list", input)
   const operation = useOperation("charge-list")
+  const commandOf = useCommand()
   return (
     <Page
       title="Spending"

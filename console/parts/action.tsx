@@ -4,7 +4,7 @@ import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { ReactNode } from "react"
 import type { Input, Said } from "../api/operations.ts"
-import { commandOf, useOperate, useOperation } from "../api/operations.ts"
+import { useCommand, useOperate, useOperation } from "../api/operations.ts"
 import { CopyAs } from "./copy-as.tsx"
 import { Fault } from "./fault.tsx"
 
@@ -64,6 +64,7 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   const { operation: name, input, label, says, done, isDangerous, typed, onDone, onClose } = props
   const operation = useOperation(name)
   const operate = useOperate()
+  const commandOf = useCommand()
   const [word, setWord] = useState("")
   const [reason, setReason] = useState("")
   const [isBusy, setBusy] = useState(false)

@@ -6,7 +6,7 @@ import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { ReactNode } from "react"
 import type { Input } from "../api/operations.ts"
-import { commandOf, useOperate, useOperation } from "../api/operations.ts"
+import { useCommand, useOperate, useOperation } from "../api/operations.ts"
 import { Refused } from "../api/refused.ts"
 import { CopyAs } from "./copy-as.tsx"
 import { Fault } from "./fault.tsx"
@@ -77,6 +77,7 @@ function Form<Values extends Record<string, unknown>, Answer>(
   } = props
   const operation = useOperation(name)
   const operate = useOperate()
+  const commandOf = useCommand()
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<Error | null>(null)
   const form = useForm<Values>({

@@ -9,6 +9,8 @@ import { Money, dollarsText } from "./money.tsx"
 import styles from "./parts.module.css"
 import { Time, Until } from "./time.tsx"
 
+const MICROS = 1_000_000
+
 /** A no to a charge, with what stood against it. */
 export interface Refusal {
   readonly code: string
@@ -20,14 +22,16 @@ export interface Refusal {
 }
 
 /** The refusal of a charge that an answer holds; null where it holds none. */
-export function refusalIn({ status, code, body }: Refused): Refusal | null {
+export function refusalIn({ code, body }: Refused): Refusal | null {
   const limit = body["limit"] as (Standing & { readonly askedMicros?: number }) | undefined
-  if (status !== 402 && code !== "spend_limit_reached") return null
-  const { balanceMicros, requiredMicros } = body as Record<string, number | undefined>
-  return {
-    ...{ code, asked: null, askedMicros: limit?.askedMicros ?? requiredMicros ?? 0 },
-    ...{ limit: limit ?? null, fundsMicros: balanceMicros ?? null },
+  if (limit !== undefined) {
+    return { code, asked: null, askedMicros: limit.askedMicros ?? 0, limit, fundsMicros: null }
   }
+  // The sums of a refusal for funds are dollars; a locked account's has none.
+  const { needed, balance } = body as Record<string, number | undefined>
+  if (code !== "payment_required" || needed === undefined || balance === undefined) return null
+  const [askedMicros, fundsMicros] = [Math.round(needed * MICROS), Math.round(balance * MICROS)]
+  return { code, asked: null, askedMicros, limit: null, fundsMicros }
 }
 
 const HOLDERS = { company: "The company", person: "A person", key: "A key" } as const

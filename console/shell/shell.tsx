@@ -3,8 +3,10 @@ import { useDisclosure } from "@mantine/hooks"
 import { Outlet, useParams } from "@tanstack/react-router"
 import { Suspense, lazy, useEffect } from "react"
 import { call } from "../api/call.ts"
+import { useOperations } from "../api/operations.ts"
 import { ProfileProvider, useMe, useSession } from "../api/session.ts"
 import { SearchIcon } from "../parts/icons.tsx"
+import { Loaded } from "../parts/loaded.tsx"
 import { Account } from "./account.tsx"
 import { Deleted } from "./deleted.tsx"
 import { Navigation } from "./navigation.tsx"
@@ -31,6 +33,8 @@ export function Shell() {
 function Frame() {
   const [isOpen, { toggle, close }] = useDisclosure(false)
   const { company, companyId } = useMe()
+  // What a page offers is what this person may: that is known first.
+  const operations = useOperations()
   usePresence(companyId)
   return (
     <AppShell
@@ -63,7 +67,7 @@ function Frame() {
         <Navigation onGo={close} />
       </AppShell.Navbar>
       <AppShell.Main maw={1440}>
-        <Outlet />
+        <Loaded of={operations}>{() => <Outlet />}</Loaded>
       </AppShell.Main>
       <Suspense>
         <Palette />
