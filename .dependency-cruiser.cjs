@@ -208,6 +208,18 @@ module.exports = {
     ...adapterRules,
     ...srcRules,
     rule(
+      "console-apart",
+      "The console is what browsers run: it knows the house by the API's document alone.",
+      { path: "^console/" },
+      { pathNot: ["^console/", "(^|/)node_modules/"] },
+    ),
+    rule(
+      "not-to-console",
+      "The house knows nothing of what browsers run; it sends the built files.",
+      { pathNot: "^console/" },
+      { path: "^console/" },
+    ),
+    rule(
       "bin-needs-nothing",
       "The scripts run before anything is installed.",
       { path: "^bin/" },
@@ -237,6 +249,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "(^|/)node_modules/" },
+    // What a build wrote is nobody's to keep in order.
+    exclude: { path: "^console/dist/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {

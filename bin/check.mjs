@@ -2,16 +2,17 @@
 
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { installIfNeeded } from "./install.mjs"
+import { installIfNeeded, tryInstall } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 import { printCounts, runTests } from "./suite.mjs"
 
 /** The rooms that the import rules speak of; one that is not built yet is left out. */
-const ROOMS = ["domain", "projections", "adapters", "src", "test", "bench"]
+const ROOMS = ["domain", "projections", "adapters", "src", "test", "bench", "console"]
 
 const steps = [
   { name: "types", args: ["typescript/bin/tsc", "-p", "."] },
   { name: "domain types", args: ["typescript/bin/tsc", "-p", "domain"] },
+  { name: "console types", args: ["typescript/bin/tsc", "-p", "console"] },
   { name: "lint", args: ["oxlint/bin/oxlint", "--deny-warnings"] },
   { name: "format", args: ["prettier/bin/prettier.cjs", "--check", "--log-level=warn", "."] },
   {
@@ -26,6 +27,9 @@ const steps = [
 ]
 
 await installIfNeeded()
+// The types and rules of the console are checked with its own packages.
+const installed = await tryInstall(join(ROOT, "console"))
+if (installed !== 0) process.exit(installed)
 for (const { name, args } of steps) {
   process.stdout.write(`\n== ${name}\n`)
   const [script = "", ...rest] = args

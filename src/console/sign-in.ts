@@ -124,14 +124,15 @@ export const readSession = openRoute({
   method: "GET",
   url: SESSION_URL,
   summary: "Who is signed in, and at which companies",
-  reply: z.object({ companies: z.array(Profile) }),
+  reply: z.object({ now: z.iso.datetime(), companies: z.array(Profile) }),
   refuses: [SIGNED_OUT],
   handle: async (ports, { sent }) => {
     const token = tokenIn(sent, "session")
     const found = token === null ? [] : await ports.accounts.profilesOf(token)
     if (found.length === 0) return { ok: false, refusal: signedOut() }
     const companies = found.map((one) => ({ ...one, permissions: [...one.permissions] }))
-    return { ok: true, body: { companies } }
+    const now = new Date(ports.clock.now()).toISOString()
+    return { ok: true, body: { now, companies } }
   },
 })
 

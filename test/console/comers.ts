@@ -45,7 +45,7 @@ export async function browserOf(
 let people = 0
 
 /** Somebody of a company. */
-export async function personAs(
+async function personAs(
   world: World,
   { companyId }: Company,
   role: Role,

@@ -18,4 +18,14 @@ export const CONSOLE_CASES: readonly Case[] = [
     wrong: { "src/console/a.ts": 'import "kysely"' },
     right: { "src/charging/a.ts": 'import "kysely"' },
   },
+  {
+    rule: "console-apart",
+    wrong: { "console/a.ts": 'import "../domain/kernel/b.ts"', "domain/kernel/b.ts": "" },
+    right: { "console/a.ts": 'import "./parts/b.ts"', "console/parts/b.ts": "" },
+  },
+  {
+    rule: "not-to-console",
+    wrong: { "src/console/a.ts": 'import "../../console/b.ts"', "console/b.ts": "" },
+    right: { "console/a.ts": 'import "./b.ts"', "console/b.ts": "" },
+  },
 ]

@@ -11,7 +11,7 @@ import { ROOT, readTree } from "./tree.ts"
 const CASES = [...OTHERS, ...CONSOLE_CASES]
 
 /** The rooms of the house, as far as they are built. */
-const ROOMS = ["domain", "projections", "adapters", "src", "test", "bench", "bin"]
+const ROOMS = ["domain", "projections", "adapters", "src", "test", "bench", "bin", "console"]
 
 /** The first file of a small tree, in one line. */
 const firstOf = (files: Readonly<Record<string, string>>): string =>
@@ -69,7 +69,7 @@ describe("each import rule", () => {
 })
 
 describe("the house", () => {
-  const files = readTree(ROOMS, [".ts", ".mjs"]).map(({ path }) => path)
+  const files = readTree(ROOMS, [".ts", ".tsx", ".mjs", ".css"]).map(({ path }) => path)
 
   it("keeps the import rules, and every file was read", async () => {
     const rooms = ROOMS.filter((room) => files.some((path) => path.startsWith(`${room}/`)))

@@ -40,7 +40,7 @@ export function readTree(
 function filesUnder(folder: string): string[] {
   const entries = readdirSync(join(ROOT, folder), { withFileTypes: true })
   return entries.flatMap((entry) => {
-    if (entry.name === "node_modules") return []
+    if (entry.name === "node_modules" || `${folder}/${entry.name}` === "console/dist") return []
     const path = `${folder}/${entry.name}`
     return entry.isDirectory() ? filesUnder(path) : [path]
   })

@@ -1,0 +1,5 @@
+// `npm run build:console`: builds the console's pages, where they are missing or older than their sources.
+
+import { buildConsoleIfNeeded } from "./console.mjs"
+
+process.exitCode = await buildConsoleIfNeeded()

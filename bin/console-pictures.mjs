@@ -1,0 +1,9 @@
+// `npm run console:pictures -- FOLDER`: a picture of every page of the console, wide and narrow, light and dark.
+
+import { join } from "node:path"
+import { installIfNeeded } from "./install.mjs"
+import { ROOT, runOnNode } from "./node.mjs"
+
+await installIfNeeded()
+const script = join(ROOT, "test", "console", "pictures.ts")
+process.exitCode = await runOnNode([script, ...process.argv.slice(2)])

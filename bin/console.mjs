@@ -1,0 +1,59 @@
+// The console's pages: whether they are built of their sources as they are, and building them.
+
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { tryInstall, withLock } from "./install.mjs"
+import { ROOT, runOnNode } from "./node.mjs"
+
+const FOLDER = join(ROOT, "console")
+/** Says of which sources `dist` was built. */
+const STAMP = join(FOLDER, "dist", ".sources")
+/** What is no source of the pages. */
+const OTHERS = ["dist", "node_modules", ".build-lock", ".install-lock"]
+
+/** A hash of all that the pages are made of: their times say nothing after a clone. */
+function sources() {
+  const hash = createHash("sha256")
+  const files = readdirSync(FOLDER, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !OTHERS.some((other) => path.startsWith(join(FOLDER, other))))
+  for (const path of files.toSorted())
+    hash.update(path.slice(FOLDER.length)).update(readFileSync(path))
+  return `${hash.digest("hex")}\n`
+}
+
+/** Whether the pages are missing, or older than their sources. @returns {boolean} */
+function isBuildNeeded() {
+  // An installed package holds them built, and none of their sources.
+  if (!existsSync(join(FOLDER, "package-lock.json"))) return false
+  return !existsSync(STAMP) || readFileSync(STAMP, "utf8") !== sources()
+}
+
+/** Builds them. @returns {Promise<number>} the exit code */
+async function build() {
+  // Whoever held the lock before may have done the work already.
+  if (!isBuildNeeded()) return 0
+  process.stderr.write("Building the console's pages (a few seconds) ...\n")
+  const installed = await tryInstall(FOLDER)
+  if (installed !== 0) return installed
+  const built = sources()
+  rmSync(STAMP, { force: true })
+  const vite = join(FOLDER, "node_modules", "vite", "bin", "vite.js")
+  const code = await runOnNode([vite, "build", "--logLevel", "warn"], { cwd: FOLDER })
+  if (code === 0) writeFileSync(STAMP, built)
+  return code
+}
+
+/**
+ * Builds the console's pages where that is needed.
+ *
+ * @returns {Promise<number>} 0, or 1 where it failed, or 128 + n when signal n interrupted it
+ */
+export async function buildConsoleIfNeeded() {
+  if (!isBuildNeeded()) return 0
+  return withLock(join(FOLDER, ".build-lock"), build, () =>
+    process.stderr.write("Waiting for another build of the console to end ...\n"),
+  )
+}

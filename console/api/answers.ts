@@ -1,0 +1,156 @@
+import type { Standing } from "../parts/limit-bar.tsx"
+
+/** What operations answer, as far as pages show it. */
+export interface KeyList {
+  readonly keys: readonly Key[]
+}
+
+/** A key of the company. */
+export interface Key {
+  readonly keyId: string
+  /** Null for the key of the company's app. */
+  readonly personId: string | null
+  readonly label: string | null
+  readonly status: "active" | "paused" | "deleted"
+  readonly operations: readonly string[]
+  readonly createdAt: string
+}
+
+/** A key just made: the only time that it is shown. */
+export interface MadeKey {
+  readonly keyId: string
+  readonly key: string
+  readonly appSecret?: string
+}
+
+/** The people of the company, and who is invited. */
+export interface PersonList {
+  readonly people: readonly PersonOfTeam[]
+  readonly invited: readonly Invited[]
+}
+
+/** A person, as those with `Team` see them. */
+export interface PersonOfTeam {
+  readonly personId: string
+  readonly name: string | null
+  readonly email: string | null
+  readonly role: string
+  readonly permissions: readonly string[]
+  readonly grant: readonly string[]
+  readonly deny: readonly string[]
+  readonly addedAt: string
+}
+
+/** Somebody invited who has not come yet. */
+export interface Invited {
+  readonly inviteId: string
+  readonly email: string | null
+  readonly role: string
+  readonly expiresAt: string
+}
+
+/** The limits of the company, its people and keys. */
+export interface LimitList {
+  readonly limits: readonly Limit[]
+}
+
+/** A limit, and how it stands. */
+export interface Limit extends Standing {
+  readonly leaveKeysOut: boolean
+  readonly remindersMicros: readonly number[]
+}
+
+/** A page of charges, newest first. */
+export interface ChargeList {
+  readonly charges: readonly Charge[]
+  readonly next: number | null
+}
+
+/** A charge. Amounts are micros. */
+export interface Charge {
+  readonly revision: number
+  readonly at: string
+  readonly chargeId: string
+  readonly kind: string
+  readonly item: string
+  readonly quantity: number
+  readonly unitPriceMicros: number
+  readonly priceVersion: number
+  readonly amountMicros: number
+  readonly class: "ai" | "general"
+  readonly via: "own_key" | "shared_key" | "person" | "company"
+  readonly keyId: string | null
+  readonly personId: string | null
+  readonly resource: string | null
+  readonly servedFrom: string | null
+  readonly state: "open" | "final" | "given_back"
+  readonly givenBackMicros: number
+}
+
+/** All that is recorded of one. */
+export interface WholeCharge extends Charge {
+  readonly giveBacks: readonly {
+    readonly revision: number
+    readonly at: string
+    readonly amountMicros: number
+    readonly reason: string | null
+  }[]
+}
+
+/** A page of refusals, newest first. */
+export interface RefusalList {
+  readonly refusals: readonly RefusedCharge[]
+  readonly next: number | null
+}
+
+/** A charge that was refused, and what stood against it. */
+export interface RefusedCharge {
+  readonly revision: number
+  readonly at: string
+  readonly code: string
+  readonly chargeId: string
+  readonly keyId: string | null
+  readonly personId: string | null
+  readonly class: "ai" | "general"
+  readonly item: string
+  readonly quantity: number
+  readonly amountMicros: number
+  readonly ledgerRevision: number
+  readonly fundsMicros: number
+  readonly limit: Standing | null
+  readonly times: number
+  readonly lastAt: string
+}
+
+/** Whether a charge would fit. */
+export interface WouldFit {
+  readonly fits: boolean
+  readonly code: string | null
+  readonly amountMicros: number
+  readonly limit: Standing | null
+  readonly fitsAt: string | null
+  readonly shortMicros: number
+  readonly fundsMicros: number
+}
+
+/** What things cost. */
+export interface PriceList {
+  readonly version: number
+  readonly prices: readonly { readonly item: string; readonly unitPriceMicros: number }[]
+}
+
+/** The company's standing. */
+export interface CompanyShown {
+  readonly companyId: string
+  readonly name: string | null
+  readonly plan: string
+  readonly channel: string
+  readonly affiliate: boolean
+  readonly pays: "prepaid" | "card"
+  readonly card: { readonly verified: boolean; readonly failing: boolean } | null
+  readonly balanceMicros: number
+  readonly noticeBelowMicros: number | null
+  readonly creditLineMicros: number
+  readonly prepaidOnly: boolean
+  readonly locked: boolean
+}

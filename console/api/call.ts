@@ -1,0 +1,34 @@
+import { noAnswer, refusedBy } from "./refused.ts"
+
+/** Every change says that a page of the console asked for it. */
+export const CONSOLE_HEADERS = { "x-console": "1" } as const
+
+/**
+ * Asks the console's own calls.
+ *
+ * @param path behind `/console`
+ * @throws Refused
+ */
+export async function call<T>(method: string, path: string, body?: object): Promise<T> {
+  const response = await send(method, path, body)
+  return (await response.json()) as T
+}
+
+/** The same where the answer may be a file. @throws Refused */
+export async function send(
+  method: string,
+  path: string,
+  body?: object | Blob,
+  contentType = "application/json",
+): Promise<Response> {
+  const content =
+    body === undefined ? {} : { body: body instanceof Blob ? body : JSON.stringify(body) }
+  const response = await fetch(`/console${path}`, {
+    method,
+    headers: { ...CONSOLE_HEADERS, ...(body === undefined ? {} : { "content-type": contentType }) },
+    ...content,
+  }).catch(() => null)
+  if (response === null) throw noAnswer()
+  if (!response.ok) throw await refusedBy(response)
+  return response
+}

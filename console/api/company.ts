@@ -1,0 +1,36 @@
+import { useMemo } from "react"
+import createClient from "openapi-fetch"
+import { CONSOLE_HEADERS } from "./call.ts"
+import type { components, paths } from "./document.d.ts"
+import { Refused, noAnswer } from "./refused.ts"
+import { useMe } from "./session.ts"
+
+/** What the API's document calls a thing. */
+export type Schema<Name extends keyof components["schemas"]> = components["schemas"][Name]
+
+/** Every route of the API, by the session, at one company. */
+function clientOf(companyId: string) {
+  return createClient<paths>({ baseUrl: `/console/${companyId}`, headers: CONSOLE_HEADERS })
+}
+
+/** The API, as whoever looks at the page. */
+export function useApi(): ReturnType<typeof clientOf> {
+  const { companyId } = useMe()
+  return useMemo(() => clientOf(companyId), [companyId])
+}
+
+interface Answered<T> {
+  readonly data?: T
+  readonly error?: unknown
+  readonly response: Response
+}
+
+/** What an answer says. @throws Refused */
+export async function answerOf<T>(asked: Promise<Answered<T>>): Promise<NonNullable<T>> {
+  const answered = await asked.catch(() => null)
+  if (answered === null) throw noAnswer()
+  const { data, error, response } = answered
+  if (response.ok && data !== undefined && data !== null) return data
+  const body = typeof error === "object" && error !== null ? { ...error } : {}
+  throw new Refused(response.status, body, response.headers)
+}

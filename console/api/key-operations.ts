@@ -1,0 +1,53 @@
+/** Operations of keys as somebody chooses them: in groups, by what they are called before their dot. */
+const GROUP_WORDS: Readonly<Record<string, string>> = {
+  account: "Account",
+  billing: "Billing",
+  code: "Code and previews",
+  connection: "Installed apps",
+  crm: "Leads",
+  dns: "Domains",
+  email: "Email",
+  hosting: "Web addresses",
+  ledger: "Ledger",
+  lookup: "Address lookups",
+  phone: "Phone",
+  sandbox: "Boxes",
+  team: "Team",
+}
+
+/** The items of the price book that an operation is charged as. */
+const COSTS: Readonly<Record<string, readonly string[]>> = {
+  "phone.messages.send": ["text_segment"],
+  "phone.numbers.buy": ["number_month_local", "number_month_toll_free"],
+  "email.send": ["email_recipient"],
+  "code.publish.preview": ["deploy"],
+  "lookup.address.suggest": ["address_suggestion"],
+  "lookup.address.details": ["address_details"],
+  "sandbox.start": [
+    "box_minute_small",
+    "box_minute_medium",
+    "box_minute_large",
+    "box_minute_xlarge",
+  ],
+  "phone.registration.submit": ["brand_fee_low_volume", "brand_fee_standard", "campaign_fee"],
+}
+
+/** A group of operations. */
+export interface OperationGroup {
+  readonly title: string
+  readonly operations: readonly string[]
+}
+
+/** Operations in their groups. */
+export function groupsOf(operations: readonly string[]): readonly OperationGroup[] {
+  const groups = Map.groupBy(operations, (name) => name.split(".")[0] ?? name)
+  return [...groups].map(([prefix, found]) => ({
+    title: GROUP_WORDS[prefix] ?? prefix,
+    operations: found,
+  }))
+}
+
+/** The items that an operation is charged as, beside what every call costs. */
+export function itemsOf(operation: string): readonly string[] {
+  return COSTS[operation] ?? []
+}

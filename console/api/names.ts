@@ -1,0 +1,39 @@
+import type { KeyList, LimitList, PersonList } from "./answers.ts"
+import { useAnswer, useMay } from "./operations.ts"
+import { useMe } from "./session.ts"
+
+/** What people and keys are called, as far as the reader may know it. */
+export interface Names {
+  readonly person: (personId: string | null) => string
+  readonly key: (keyId: string | null) => string
+  /** Whose limit it is. */
+  readonly holder: (limit: Pick<LimitList["limits"][number], "holder" | "holderId">) => string
+  readonly people: readonly (readonly [string, string])[]
+  readonly keys: readonly (readonly [string, string])[]
+}
+
+/** The names of the company's people and keys. */
+export function useNames(): Names {
+  const me = useMe()
+  const seesPeople = useMay("person-list")
+  const found = useAnswer<PersonList>("person-list", {}, seesPeople).data?.people ?? []
+  const listed = useAnswer<KeyList>("key-list").data?.keys ?? []
+  const people = new Map([[me.personId, me.name ?? me.email ?? "You"]])
+  for (const { personId, name, email } of found) people.set(personId, name ?? email ?? personId)
+  const keys = new Map(listed.map(({ keyId, label }) => [keyId, label ?? keyId]))
+  const person: Names["person"] = (id) => (id === null ? "–" : (people.get(id) ?? id))
+  const key: Names["key"] = (id) => (id === null ? "–" : (keys.get(id) ?? id))
+  const holder: Names["holder"] = ({ holder: kind, holderId }) =>
+    kind === "company"
+      ? (me.company ?? "The company")
+      : kind === "person"
+        ? person(holderId)
+        : `Key ${key(holderId)}`
+  return { person, key, holder, people: [...people], keys: [...keys] }
+}
+
+/** What an item is called: `text_segment` is `Text segment`. */
+export function itemText(item: string): string {
+  const words = item.replaceAll("_", " ")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

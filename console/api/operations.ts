@@ -1,0 +1,169 @@
+import { useQuery } from "@tanstack/react-query"
+import { call, send } from "./call.ts"
+import { asked } from "./queries.ts"
+import { useMe } from "./session.ts"
+
+/** An operation, as this person is shown it. */
+export interface Operation {
+  /** As paths have it: `key-create`. */
+  readonly name: string
+  /** As the command line has it: `key create`. */
+  readonly command: string
+  readonly summary: string
+  readonly notes: readonly string[]
+  /** JSON Schema of its input. */
+  readonly input: {
+    readonly properties?: Readonly<Record<string, InputField>>
+    readonly required?: readonly string[]
+  }
+  readonly changes: boolean
+  readonly needsReason: boolean
+  readonly irreversible: { readonly field: string; readonly says: string } | null
+  readonly takesFile: boolean
+  readonly sendsFile: boolean
+  /** This person may do it: whomever it is about, about themselves alone, not at all. */
+  readonly may: "all" | "own" | "no"
+}
+
+/** A field of an operation's input. */
+export interface InputField {
+  readonly type?: string
+  readonly enum?: readonly string[]
+  readonly description?: string
+  readonly items?: { readonly enum?: readonly string[]; readonly suggests?: readonly string[] }
+  /** What the command line calls it, where that differs. */
+  readonly flag?: string
+  /** The word behind the command that it is. */
+  readonly argument?: string
+}
+
+/** What an operation is given. */
+export type Input = Readonly<Record<string, unknown>>
+
+/** What a change is asked with beside its input. */
+export interface Said {
+  readonly reason?: string
+  readonly confirm?: string
+}
+
+/** All operations of the console, with what this person may. */
+export function useOperations() {
+  const { companyId } = useMe()
+  return useQuery({
+    queryKey: [companyId, "operations"],
+    queryFn: async () => {
+      const path = `/${companyId}/operations`
+      return (await call<{ readonly operations: readonly Operation[] }>("GET", path)).operations
+    },
+    staleTime: 300_000,
+  })
+}
+
+/** One of them; null until they are known, or where there is none. */
+export function useOperation(name: string): Operation | null {
+  return useOperations().data?.find((one) => one.name === name) ?? null
+}
+
+/** Whether this person may do one, about anybody; about themselves with `own`. */
+export function useMay(name: string, own = false): boolean {
+  const may = useOperation(name)?.may ?? "no"
+  return may === "all" || (own && may === "own")
+}
+
+/** What an operation answers that changes nothing: asked once, shown until something changes. */
+export function useAnswer<T>(name: string, input: Input = {}, isWanted = true) {
+  const { companyId } = useMe()
+  return useQuery({
+    queryKey: [companyId, "answer", name, input],
+    queryFn: () => operate<T>(companyId, name, input),
+    enabled: isWanted,
+  })
+}
+
+/** Does an operation. @throws Refused */
+export function operate<T>(
+  companyId: string,
+  name: string,
+  input: Input = {},
+  said: Said = {},
+): Promise<T> {
+  return call("POST", `/${companyId}/operations/${name}`, { input: given(input), ...said })
+}
+
+/** Does one at this company, and has what is shown asked anew. */
+export function useOperate() {
+  const { companyId } = useMe()
+  return async <T>(name: string, input: Input = {}, said: Said = {}): Promise<T> => {
+    const done = await operate<T>(companyId, name, input, said)
+    await asked.invalidateQueries({ queryKey: [companyId] })
+    return done
+  }
+}
+
+/** What was filled in: a field left empty is a field not given. */
+function given(input: Input): Input {
+  return Object.fromEntries(
+    Object.entries(input).filter(([, value]) => value !== undefined && value !== ""),
+  )
+}
+
+/** Has the file of an operation saved under a name. @throws Refused */
+export async function download(
+  companyId: string,
+  name: string,
+  input: Input,
+  fileName: string,
+): Promise<void> {
+  const path = `/${companyId}/operations/${name}`
+  saveFile(await (await send("POST", path, { input: given(input) })).blob(), fileName)
+}
+
+/** Hands bytes to the browser as a file. */
+export function saveFile(bytes: Blob, name: string): void {
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(bytes)
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
+
+/** Sends a file to an operation that takes one. @throws Refused */
+export async function sendFile<T>(
+  companyId: string,
+  name: string,
+  file: File,
+  input: Readonly<Record<string, string>> = {},
+): Promise<T> {
+  const path = `/${companyId}/files/${name}?${new URLSearchParams(input)}`
+  const answered = (await (await send("POST", path, file, "application/octet-stream")).json()) as T
+  await asked.invalidateQueries({ queryKey: [companyId] })
+  return answered
+}
+
+/** Makes the command that does the same, for people who write programs. */
+export function useCommand(): (operation: Operation, input: Input, said?: Said) => string {
+  const { company, companyId } = useMe()
+  return (operation, input, { reason } = {}) => {
+    const { properties = {}, required = [] } = operation.input
+    // The command line serves many companies: there it has to be said which.
+    const whose = required.includes("company") ? { company: company ?? companyId } : {}
+    const words = Object.entries({ ...whose, ...given(input) }).flatMap(([name, value]) =>
+      wordsOf(name, value, properties[name] ?? {}),
+    )
+    const why = reason === undefined ? [] : ["--reason", quoted(reason)]
+    return ["company-ledger", operation.command, ...words, ...why].join(" ")
+  }
+}
+
+function wordsOf(name: string, value: unknown, { flag, argument }: InputField): readonly string[] {
+  if (value === false || (Array.isArray(value) && value.length === 0)) return []
+  if (argument !== undefined) return [quoted(value)]
+  const dashed = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  const values = value === true ? [] : Array.isArray(value) ? value : [value]
+  return [`--${flag ?? dashed}`, ...values.map(quoted)]
+}
+
+function quoted(value: unknown): string {
+  const text = String(value)
+  return /^[\w.:/@+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

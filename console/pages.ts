@@ -1,0 +1,57 @@
+import type { ComponentType } from "react"
+import type { Profile } from "./api/session.ts"
+import { isAdmin } from "./api/session.ts"
+
+/** A page of the console. */
+export interface PageEntry {
+  /** Behind the company in the address; `$name` stands for a part that varies. */
+  readonly path: string
+  readonly title: string
+  /** Where it stands in the navigation; a page of one thing stands in none. */
+  readonly group: "Money" | "Access" | "Work" | "Company" | null
+  /** Who sees it. Whoever may not see what it shows is refused by the server anyway. */
+  readonly shows: (me: Profile) => boolean
+  readonly load: () => Promise<{ readonly default: ComponentType }>
+}
+
+const everybody = (): boolean => true
+/** Pages that those alone see who hold a permission. */
+export const withPermission = (permission: string) => (me: Profile) =>
+  me.permissions.includes(permission)
+
+/** All pages, in the order of the navigation. */
+export const PAGES: readonly PageEntry[] = [
+  {
+    ...{ path: "", title: "Overview", group: "Money", shows: everybody },
+    load: () => import("./pages/overview.tsx"),
+  },
+  {
+    ...{ path: "spending", title: "Spending", group: "Money", shows: everybody },
+    load: () => import("./pages/spending.tsx"),
+  },
+  {
+    ...{ path: "spending/$chargeId", title: "Charge", group: null, shows: everybody },
+    load: () => import("./pages/charge.tsx"),
+  },
+  {
+    ...{ path: "refusals", title: "Refusals", group: "Money", shows: everybody },
+    load: () => import("./pages/refusals.tsx"),
+  },
+  {
+    ...{ path: "limits", title: "Limits", group: "Money", shows: everybody },
+    load: () => import("./pages/limits.tsx"),
+  },
+  {
+    ...{ path: "keys", title: "Keys", group: "Access", shows: everybody },
+    load: () => import("./pages/keys.tsx"),
+  },
+  {
+    ...{ path: "keys/$keyId", title: "Key", group: null, shows: everybody },
+    load: () => import("./pages/key.tsx"),
+  },
+]
+
+/** The pages that somebody finds in the navigation. */
+export function pagesOf(me: Profile): readonly PageEntry[] {
+  return PAGES.filter(({ group, shows }) => group !== null && (isAdmin(me) || shows(me)))
+}

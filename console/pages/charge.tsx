@@ -1,0 +1,163 @@
+import { Button, Stack } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import { useParams } from "@tanstack/react-router"
+import { useState } from "react"
+import type { WholeCharge } from "../api/answers.ts"
+import { itemText, useNames } from "../api/names.ts"
+import { download, operate, useAnswer, useMay } from "../api/operations.ts"
+import { useMe } from "../api/session.ts"
+import { Action } from "../parts/action.tsx"
+import { ChargeState } from "../parts/charge-state.tsx"
+import { DataTable } from "../parts/data-table.tsx"
+import { Empty } from "../parts/empty.tsx"
+import { Facts } from "../parts/facts.tsx"
+import { Id } from "../parts/id.tsx"
+import type { Standing } from "../parts/limit-bar.tsx"
+import { LimitBar } from "../parts/limit-bar.tsx"
+import { TextLink } from "../parts/link.tsx"
+import { Loaded } from "../parts/loaded.tsx"
+import { Money } from "../parts/money.tsx"
+import { Page, Section } from "../parts/page.tsx"
+import { Time } from "../parts/time.tsx"
+
+/** One charge: price, who, every limit as it stood, its end, its proof. */
+export default function ChargePage() {
+  const { chargeId = "" } = useParams({ strict: false })
+  const found = useAnswer<WholeCharge>("charge-show", { chargeId })
+  return <Loaded of={found}>{(charge) => <Shown charge={charge} />}</Loaded>
+}
+
+function Shown({ charge }: { readonly charge: WholeCharge }) {
+  const { chargeId, amountMicros, giveBacks } = charge
+  const isBack = charge.givenBackMicros > 0 || amountMicros === 0
+  return (
+    <Page
+      title={itemText(charge.item)}
+      says={<Id id={chargeId} />}
+      actions={
+        isBack ? undefined : (
+          <Action
+            operation="charge-give-back"
+            input={{ chargeId }}
+            label="Give back"
+            says="The whole charge goes back to the funds and out of every limit, once. The reason stays in the ledger."
+            done="The charge was given back."
+            isDangerous
+          />
+        )
+      }
+    >
+      <About charge={charge} />
+      <AsItStood chargeId={chargeId} />
+      {giveBacks.length === 0 ? null : (
+        <Section title="Given back">
+          <DataTable
+            label="What was given back"
+            rows={giveBacks}
+            rowKey={({ revision }) => String(revision)}
+            columns={[
+              { title: "When", cell: ({ at }) => <Time at={at} /> },
+              { title: "Reason", cell: ({ reason }) => reason ?? "–" },
+              {
+                ...{ title: "Amount", isNumber: true },
+                cell: ({ amountMicros: back }) => <Money micros={back} />,
+              },
+            ]}
+            empty={null}
+          />
+        </Section>
+      )}
+    </Page>
+  )
+}
+
+function About({ charge }: { readonly charge: WholeCharge }) {
+  const { person, key } = useNames()
+  const { keyId, personId, resource, priceVersion } = charge
+  return (
+    <Facts
+      of={[
+        ["Amount", <Money key="amount" micros={charge.amountMicros} />],
+        ["State", <ChargeState key="state" state={charge.state} />],
+        ["When", <Time key="when" at={charge.at} isWhole />],
+        ["Quantity", charge.quantity],
+        ["Unit price", <Money key="price" micros={charge.unitPriceMicros} />],
+        ["Price book", priceVersion === 0 ? "Priced from outside" : `Version ${priceVersion}`],
+        [
+          "Person",
+          personId === null ? null : (
+            <TextLink key="person" to="spending" search={{ person: personId }}>
+              {person(personId)}
+            </TextLink>
+          ),
+        ],
+        [
+          "Key",
+          keyId === null ? null : (
+            <TextLink key="key" to={`keys/${keyId}`}>
+              {key(keyId)}
+            </TextLink>
+          ),
+        ],
+        ["Resource", resource === null ? null : <Id key="resource" id={resource} />],
+        ["Revision of the ledger", charge.revision],
+      ]}
+    />
+  )
+}
+
+interface Proof {
+  readonly inputs: { readonly fundsMicros: number; readonly limits: readonly Standing[] }
+}
+
+/** The limits that the charge was held against. They are in its proof, which is written when asked for. */
+function AsItStood({ chargeId }: { readonly chargeId: string }) {
+  const { companyId } = useMe()
+  const may = useMay("audit-proof")
+  const [isAsked, setAsked] = useState(false)
+  const proof = useQuery({
+    queryKey: ["proof", companyId, chargeId],
+    queryFn: () => operate<Proof>(companyId, "audit-proof", { chargeId }),
+    enabled: isAsked,
+    // What was is not going to change, and proofs are few a minute.
+    staleTime: Infinity,
+  })
+  if (!may) return null
+  const save = () => void download(companyId, "audit-proof", { chargeId }, `proof-${chargeId}.json`)
+  return (
+    <Section
+      title="As it was decided"
+      says="The funds and every limit right before this charge, out of its proof."
+      actions={
+        <Button variant="default" size="xs" onClick={save}>
+          Download the proof
+        </Button>
+      }
+    >
+      {isAsked ? (
+        <Loaded of={proof}>{({ inputs }) => <Inputs {...inputs} />}</Loaded>
+      ) : (
+        <Button variant="default" size="xs" onClick={() => setAsked(true)}>
+          Show the limits as they stood
+        </Button>
+      )}
+    </Section>
+  )
+}
+
+function Inputs({ fundsMicros, limits }: Proof["inputs"]) {
+  const { holder } = useNames()
+  return (
+    <Stack gap="lg" maw={560}>
+      <Facts of={[["Funds", <Money key="funds" micros={fundsMicros} />]]} />
+      {limits.length === 0 ? <Empty title="No limit" says="No limit counted this charge." /> : null}
+      {limits.map((limit) => (
+        <LimitBar
+          key={`${limit.holder} ${limit.holderId} ${limit.class}`}
+          limit={limit}
+          whose={holder(limit)}
+        />
+      ))}
+    </Stack>
+  )
+}

@@ -1,0 +1,212 @@
+import { Code, Group, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core"
+import { useNavigate, useParams } from "@tanstack/react-router"
+import type { Key, KeyList, LimitList } from "../api/answers.ts"
+import { groupsOf } from "../api/key-operations.ts"
+import { useNames } from "../api/names.ts"
+import { useAnswer, useMay } from "../api/operations.ts"
+import { isAdmin, useMe } from "../api/session.ts"
+import { Action } from "../parts/action.tsx"
+import { Empty } from "../parts/empty.tsx"
+import { Facts } from "../parts/facts.tsx"
+import { FormDialog, dollarsFault } from "../parts/form-dialog.tsx"
+import { Id } from "../parts/id.tsx"
+import { KeyStatus } from "../parts/key-status.tsx"
+import { LimitBar } from "../parts/limit-bar.tsx"
+import { TextLink, usePlace } from "../parts/link.tsx"
+import { Loaded } from "../parts/loaded.tsx"
+import { OperationChoice } from "../parts/operation-choice.tsx"
+import { useNow } from "../parts/now.ts"
+import { paceText } from "../parts/pace.ts"
+import { Page, Section } from "../parts/page.tsx"
+import { Time } from "../parts/time.tsx"
+
+/** One key: what it may, what it spent of its limit, and stopping it. */
+export default function KeyPage() {
+  const { keyId } = useParams({ strict: false })
+  const list = useAnswer<KeyList>("key-list")
+  return (
+    <Loaded of={list}>
+      {({ keys }) => {
+        const found = keys.find((one) => one.keyId === keyId)
+        return found === undefined ? (
+          <Empty title="There is no such key" says="It may be another person's, or deleted." />
+        ) : (
+          <Shown found={found} />
+        )
+      }}
+    </Loaded>
+  )
+}
+
+function Shown({ found }: { readonly found: Key }) {
+  const { person } = useNames()
+  const { keyId, label, personId, status, operations, createdAt } = found
+  return (
+    <Page
+      title={label ?? keyId}
+      says={<Id id={keyId} />}
+      actions={status === "deleted" ? undefined : <Actions found={found} />}
+    >
+      <Facts
+        of={[
+          ["Status", <KeyStatus key="status" status={status} />],
+          ["Of", personId === null ? "The company's app" : person(personId)],
+          ["Created", <Time key="created" at={createdAt} isWhole />],
+          [
+            "Spending",
+            <TextLink key="spending" to="spending" search={{ key: keyId }}>
+              What it spent
+            </TextLink>,
+          ],
+          [
+            "Refusals",
+            <TextLink key="refusals" to="refusals" search={{ key: keyId }}>
+              What it was refused
+            </TextLink>,
+          ],
+        ]}
+      />
+      <OwnLimit keyId={keyId} />
+      <Section title={`Operations: ${operations.length}`}>
+        <Stack gap="xs">
+          {groupsOf(operations).map(({ title, operations: names }) => (
+            <Group key={title} gap={4} align="flex-start">
+              <Text size="sm" w={{ base: "100%", sm: 150 }}>
+                {title}
+              </Text>
+              <Group gap={4} flex="1 1 200px">
+                {names.map((name) => (
+                  <Code key={name}>{name}</Code>
+                ))}
+              </Group>
+            </Group>
+          ))}
+        </Stack>
+      </Section>
+    </Page>
+  )
+}
+
+function OwnLimit({ keyId }: { readonly keyId: string }) {
+  const seesLimits = useMay("limit-list")
+  const now = useNow()
+  const limits = useAnswer<LimitList>("limit-list", {}, seesLimits).data?.limits ?? []
+  const limit = limits.find(({ holderId }) => holderId === keyId)
+  if (!seesLimits) return null
+  return (
+    <Section title="Its own limit" says="It counts all that the key spends, whatever it buys.">
+      <Stack maw={560}>
+        {limit === undefined ? (
+          <Text size="sm">
+            It has none: the limits of its person and of the company hold.{" "}
+            <TextLink to="limits">Set one</TextLink>
+          </Text>
+        ) : (
+          <LimitBar limit={limit} whose="This key" forecast={paceText(limit, now)} />
+        )}
+      </Stack>
+    </Section>
+  )
+}
+
+function Actions({
+  found: { keyId, status, operations, label, personId },
+}: {
+  readonly found: Key
+}) {
+  const me = useMe()
+  const navigate = useNavigate()
+  const placeOf = usePlace()
+  const isOwn = personId === me.personId
+  return (
+    <>
+      <FormDialog<{ operations: readonly string[] }, unknown>
+        operation="key-change"
+        label="Change"
+        title="Change what it may do"
+        says="What is not chosen any more is refused from its next call on."
+        {...{ isOwn, initial: { operations } }}
+        inputOf={({ operations: chosen }) => ({ keyId, operations: chosen })}
+        fields={(form) => (
+          <OperationChoice
+            chosen={form.values.operations}
+            onChoose={(chosen) => form.setFieldValue("operations", chosen)}
+          />
+        )}
+        does="Change"
+        done="The key was changed."
+      />
+      {isAdmin(me) ? <AddFunds keyId={keyId} /> : null}
+      {status === "paused" ? (
+        <Action
+          operation="key-resume"
+          {...{ isOwn, input: { keyId } }}
+          label="Resume"
+          says="Its calls are let in again at once."
+          done="The key works again."
+        />
+      ) : (
+        <Action
+          operation="key-pause"
+          {...{ isOwn, input: { keyId } }}
+          label="Pause"
+          says="Pausing this key refuses its calls at once; it can be resumed."
+          done="The key is paused."
+        />
+      )}
+      <Action
+        operation="key-delete"
+        {...{ isOwn, input: { keyId } }}
+        typed={label ?? keyId}
+        label="Delete"
+        says="Its calls are refused from now on, for ever. Pausing stops it for a time."
+        done="The key was deleted."
+        isDangerous
+        onDone={() => void navigate({ to: placeOf("keys") })}
+      />
+    </>
+  )
+}
+
+type Terms = { readonly purchases: string; readonly perPurchase: string; readonly perMonth: string }
+
+const emptyOrDollars = (text: string): string | null =>
+  text.trim() === "" ? null : dollarsFault(text)
+
+/** Lets a key add funds, so much at a time and a month. */
+function AddFunds({ keyId }: { readonly keyId: string }) {
+  return (
+    <FormDialog<Terms, unknown>
+      operation="key-change"
+      label="Add funds"
+      title="Whether it may add funds"
+      says="What is left empty stays as it is. Purchases are paid from the company's card."
+      initial={{ purchases: "on", perPurchase: "", perMonth: "" }}
+      check={{ perPurchase: emptyOrDollars, perMonth: emptyOrDollars }}
+      inputOf={({ purchases, perPurchase, perMonth }) => ({
+        ...{ keyId, purchases },
+        ...{ addFundsPerPurchase: perPurchase.trim(), addFundsPerMonth: perMonth.trim() },
+      })}
+      fields={(form) => (
+        <>
+          <Select
+            label="It may add funds"
+            allowDeselect={false}
+            data={[
+              { value: "on", label: "Yes" },
+              { value: "review", label: "Each time an owner agrees" },
+              { value: "off", label: "No" },
+            ]}
+            {...form.getInputProps("purchases")}
+          />
+          <SimpleGrid cols={{ base: 1, xs: 2 }}>
+            <TextInput label="Dollars at a time" {...form.getInputProps("perPurchase")} />
+            <TextInput label="Dollars a month" {...form.getInputProps("perMonth")} />
+          </SimpleGrid>
+        </>
+      )}
+      does="Save"
+      done="It holds from the key's next purchase on."
+    />
+  )
+}

@@ -1,0 +1,132 @@
+import { Stack, Table, UnstyledButton } from "@mantine/core"
+import type { KeyboardEvent, ReactNode } from "react"
+import { useFilters } from "./filters.ts"
+import { RowLink } from "./link.tsx"
+import type { Place } from "./link.tsx"
+import { Pager } from "./pager.tsx"
+import styles from "./parts.module.css"
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly title: string
+  readonly cell: (row: Row) => ReactNode
+  /** Amounts and counts stand at the right. */
+  readonly isNumber?: boolean
+  /** Left out on a narrow screen. */
+  readonly isWide?: boolean
+  /** What whole lists can be sorted by. */
+  readonly sortBy?: (row: Row) => string | number
+}
+
+interface DataTableProps<Row> {
+  /** What it lists, for whoever hears the page. */
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly rowKey: (row: Row) => string
+  /** Where a row leads; the first column is its link. */
+  readonly place?: (row: Row) => Place
+  /** Where the next page begins; null for the last one, undefined where a list is whole. */
+  readonly next?: string | number | null
+  /** Shown where there is no row. */
+  readonly empty: ReactNode
+}
+
+/** A list: a link for every row, arrow keys, pages by the cursor that the address has. */
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, columns, rowKey, place, next, empty } = props
+  const [filters, setFilters] = useFilters()
+  const isWhole = next === undefined
+  const rows = isWhole ? sorted(props.rows, columns, filters["sort"]) : props.rows
+  const isFirst = filters["before"] === undefined
+  if (rows.length === 0 && isFirst) return <>{empty}</>
+  return (
+    <Stack gap="sm">
+      <Table.ScrollContainer
+        minWidth={0}
+        type="native"
+        tabIndex={0}
+        role="region"
+        aria-label={label}
+      >
+        <Table className={styles.table} verticalSpacing={7} highlightOnHover={place !== undefined}>
+          <Table.Thead>
+            <Table.Tr>
+              {columns.map((column) => (
+                <Head
+                  key={column.title}
+                  column={column}
+                  sort={filters["sort"]}
+                  onSort={isWhole ? (sort) => setFilters({ sort }) : null}
+                />
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody onKeyDown={moveFocus}>
+            {rows.map((row) => (
+              <Table.Tr key={rowKey(row)} className={styles.row}>
+                {columns.map((column, at) => (
+                  <Table.Td key={column.title} {...shape(column)}>
+                    {at === 0 && place !== undefined ? (
+                      <RowLink {...place(row)}>{column.cell(row)}</RowLink>
+                    ) : (
+                      column.cell(row)
+                    )}
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {isWhole ? null : <Pager count={rows.length} next={next} />}
+    </Stack>
+  )
+}
+
+function shape({ isNumber, isWide }: Pick<Column<never>, "isNumber" | "isWide">) {
+  const right = isNumber === true ? { ta: "right" as const } : {}
+  return isWide === true ? { ...right, visibleFrom: "sm" as const } : right
+}
+
+interface HeadProps<Row> {
+  readonly column: Column<Row>
+  readonly sort: string | undefined
+  readonly onSort: ((sort: string) => void) | null
+}
+
+function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
+  const { title, sortBy } = column
+  if (onSort === null || sortBy === undefined)
+    return <Table.Th {...shape(column)}>{title}</Table.Th>
+  const isDown = sort === `-${title}`
+  const order = sort === title ? "ascending" : isDown ? "descending" : "none"
+  return (
+    <Table.Th {...shape(column)} aria-sort={order}>
+      <UnstyledButton fz="inherit" onClick={() => onSort(sort === title ? `-${title}` : title)}>
+        {title} {order === "none" ? "" : isDown ? "↓" : "↑"}
+      </UnstyledButton>
+    </Table.Th>
+  )
+}
+
+function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sort: string | undefined,
+): readonly Row[] {
+  const by = columns.find(({ title }) => title === sort?.replace(/^-/, ""))?.sortBy
+  if (by === undefined) return rows
+  const sign = sort?.startsWith("-") === true ? -1 : 1
+  return rows.toSorted((a, b) => (by(a) < by(b) ? -sign : by(a) > by(b) ? sign : 0))
+}
+
+/** Up and down go from row to row, as in a list. */
+function moveFocus(event: KeyboardEvent<HTMLElement>): void {
+  const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key]
+  if (step === undefined || event.target instanceof HTMLInputElement) return
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-row]")]
+  const here = links.findIndex((link) => link.closest("tr")?.contains(event.target as Node))
+  links[here + step]?.focus()
+  event.preventDefault()
+}

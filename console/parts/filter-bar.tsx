@@ -1,0 +1,65 @@
+import { Button, Group, Select } from "@mantine/core"
+import { useFilters } from "./filters.ts"
+
+/** What a list can be narrowed by. */
+export interface Filter {
+  /** In the address. */
+  readonly name: string
+  readonly label: string
+  /** Each value, and what it is called. */
+  readonly options: readonly (readonly [string, string])[]
+}
+
+/** Narrows the list below; what is chosen stands in the address. */
+export function FilterBar({ filters: offered }: { readonly filters: readonly Filter[] }) {
+  const [filters, setFilters] = useFilters()
+  const isNarrowed = offered.some(({ name }) => filters[name] !== undefined)
+  return (
+    <Group gap="xs" role="search" aria-label="Narrow the list">
+      {offered.map(({ name, label, options }) => (
+        <Select
+          key={name}
+          aria-label={label}
+          placeholder={label}
+          size="xs"
+          w={{ base: "47%", sm: 170 }}
+          clearable
+          searchable={options.length > 8}
+          clearButtonProps={{ "aria-label": `Any ${label.toLowerCase()}` }}
+          data={dataOf(options, filters[name])}
+          value={filters[name] ?? null}
+          onChange={(value) => setFilters({ [name]: value ?? undefined })}
+        />
+      ))}
+      {isNarrowed ? (
+        <Button
+          variant="subtle"
+          size="xs"
+          onClick={() =>
+            setFilters(Object.fromEntries(offered.map(({ name }) => [name, undefined])))
+          }
+        >
+          Show all
+        </Button>
+      ) : null}
+    </Group>
+  )
+}
+
+/** What the address has is offered too, though nobody knows it here. */
+function dataOf(options: Filter["options"], chosen: string | undefined) {
+  const known = options.map(([value, label]) => ({ value, label }))
+  return chosen === undefined || options.some(([value]) => value === chosen)
+    ? known
+    : [...known, { value: chosen, label: chosen }]
+}
+
+/** The months up to a time, ms, the newest first, as filters of a list. */
+export function monthOptions(nowMs: number, count = 12): Filter["options"] {
+  const now = new Date(nowMs)
+  const words = new Intl.DateTimeFormat("en", { year: "numeric", month: "long", timeZone: "UTC" })
+  return Array.from({ length: count }, (_, back) => {
+    const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1))
+    return [month.toISOString().slice(0, 7), words.format(month)] as const
+  })
+}

@@ -1,0 +1,94 @@
+import { Box, Group, Stack, Text } from "@mantine/core"
+import { Money } from "./money.tsx"
+import styles from "./parts.module.css"
+import { Until } from "./time.tsx"
+
+/** A share of the limit from which on its bar warns. */
+const NEAR = 0.8
+
+/** How a limit stands. */
+export interface Standing {
+  readonly holder: "company" | "person" | "key"
+  readonly holderId: string | null
+  readonly class: "ai" | "general" | "all"
+  readonly period: "day" | "week" | "month"
+  readonly amountMicros: number
+  readonly usedMicros: number
+  readonly remainingMicros: number
+  readonly resetsAt: string
+}
+
+const CLASS_WORDS = { ai: "AI", general: "general spending", all: "all spending" } as const
+
+/** Of which spending it is, and for how long: `AI a week`. */
+export function limitWords(limit: Pick<Standing, "class" | "period">): string {
+  return `${CLASS_WORDS[limit.class]} a ${limit.period}`
+}
+
+interface BarProps {
+  readonly label: string
+  readonly usedMicros: number
+  readonly amountMicros: number
+  /** What was asked beyond what is left, drawn behind the limit's end. */
+  readonly askedMicros?: number
+}
+
+/** A limit as a bar: what is used of it, and what was asked beyond its end. */
+export function Bar({ label, usedMicros, amountMicros, askedMicros = 0 }: BarProps) {
+  const whole = Math.max(amountMicros, usedMicros + askedMicros, 1)
+  const share = amountMicros === 0 ? 1 : usedMicros / amountMicros
+  const colour = share >= 1 ? styles.over : share >= NEAR ? styles.near : styles.used
+  const width = (micros: number): string => `${(100 * micros) / whole}%`
+  return (
+    <Box
+      className={styles.bar}
+      role="meter"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={Math.max(amountMicros, usedMicros)}
+      aria-valuenow={usedMicros}
+      aria-valuetext={`${Math.round(share * 100)} % used`}
+    >
+      <Box className={colour} w={width(usedMicros)} />
+      {askedMicros === 0 ? null : (
+        <>
+          <Box className={styles.asked} w={width(askedMicros)} />
+          <Box className={styles.end} left={width(amountMicros)} />
+        </>
+      )}
+    </Box>
+  )
+}
+
+interface LimitBarProps {
+  readonly limit: Standing
+  /** Whose it is. */
+  readonly whose: string
+  /** When it is used up if spending goes on as it did; null for not before it resets. */
+  readonly forecast?: string | null
+}
+
+/** A limit: whose, of what, used, left, when it resets, and how that will end. */
+export function LimitBar({ limit, whose, forecast }: LimitBarProps) {
+  const { usedMicros, amountMicros, remainingMicros, resetsAt } = limit
+  return (
+    <Stack gap={6}>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={500}>
+          {whose} <Text span c="dimmed" fw={400}>{`· ${limitWords(limit)}`}</Text>
+        </Text>
+        <Text size="sm">
+          <Money micros={usedMicros} decimals={2} />{" "}
+          <Text span c="dimmed">
+            of <Money micros={amountMicros} decimals={2} />
+          </Text>
+        </Text>
+      </Group>
+      <Bar label={`${whose}: ${limitWords(limit)}`} {...{ usedMicros, amountMicros }} />
+      <Text size="xs" c="dimmed">
+        <Money micros={remainingMicros} decimals={2} /> left, resets in <Until at={resetsAt} />
+        {forecast === undefined ? null : ` · ${forecast ?? "lasts until then at this pace"}`}
+      </Text>
+    </Stack>
+  )
+}

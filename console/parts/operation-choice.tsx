@@ -1,0 +1,103 @@
+import { Accordion, Checkbox, Group, Stack, Text } from "@mantine/core"
+import type { PriceList } from "../api/answers.ts"
+import { groupsOf, itemsOf } from "../api/key-operations.ts"
+import { itemText } from "../api/names.ts"
+import { useAnswer, useOperation } from "../api/operations.ts"
+import { dollarsText, decimalsOf } from "./money.tsx"
+
+interface OperationChoiceProps {
+  readonly chosen: readonly string[]
+  readonly onChoose: (chosen: readonly string[]) => void
+  readonly error?: string | null
+}
+
+/** All operations that a key can use, as `key create` offers them. */
+export function useKeyOperations(): readonly string[] {
+  const field = useOperation("key-create")?.input.properties?.["operations"]
+  return field?.items?.suggests ?? []
+}
+
+/** Chooses what a key may do, in groups, with what each costs. */
+export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProps) {
+  const all = useKeyOperations()
+  const set = (names: readonly string[], isOn: boolean) => {
+    const others = chosen.filter((name) => !names.includes(name))
+    onChoose(isOn ? [...others, ...names] : others)
+  }
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between">
+        <Text size="sm" fw={500}>
+          What it may do
+        </Text>
+        <Checkbox
+          size="xs"
+          label="Everything"
+          checked={all.length > 0 && chosen.length === all.length}
+          indeterminate={chosen.length > 0 && chosen.length < all.length}
+          onChange={(event) => set(all, event.currentTarget.checked)}
+        />
+      </Group>
+      {error === undefined || error === null ? null : (
+        <Text size="xs" c="var(--mantine-color-error)">
+          {error}
+        </Text>
+      )}
+      <Accordion multiple variant="contained" chevronPosition="left" transitionDuration={0}>
+        {groupsOf(all).map(({ title, operations }) => {
+          const count = operations.filter((name) => chosen.includes(name)).length
+          return (
+            <Accordion.Item key={title} value={title}>
+              <Accordion.Control py={0}>
+                <Group justify="space-between" pr="sm">
+                  <Text size="sm">{title}</Text>
+                  <Text size="xs" c="dimmed">
+                    {count} of {operations.length}
+                  </Text>
+                </Group>
+              </Accordion.Control>
+              <Accordion.Panel>
+                <Stack gap={6}>
+                  <Checkbox
+                    size="xs"
+                    label={`All of ${title}`}
+                    checked={count === operations.length}
+                    indeterminate={count > 0 && count < operations.length}
+                    onChange={(event) => set(operations, event.currentTarget.checked)}
+                  />
+                  {operations.map((name) => (
+                    <Checkbox
+                      key={name}
+                      size="xs"
+                      ml="md"
+                      label={<Operation name={name} />}
+                      checked={chosen.includes(name)}
+                      onChange={(event) => set([name], event.currentTarget.checked)}
+                    />
+                  ))}
+                </Stack>
+              </Accordion.Panel>
+            </Accordion.Item>
+          )
+        })}
+      </Accordion>
+    </Stack>
+  )
+}
+
+function Operation({ name }: { readonly name: string }) {
+  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
+  const priced = prices.filter(({ item }) => itemsOf(name).includes(item))
+  const says = priced.map(({ item, unitPriceMicros }) => {
+    const price = dollarsText(unitPriceMicros, decimalsOf([unitPriceMicros]))
+    return `${price} each ${itemText(item).toLowerCase()}`
+  })
+  return (
+    <>
+      {name}{" "}
+      <Text span size="xs" c="dimmed">
+        {says.join(", ")}
+      </Text>
+    </>
+  )
+}

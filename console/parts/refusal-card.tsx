@@ -1,0 +1,132 @@
+import { Group, Stack, Text } from "@mantine/core"
+import type { ReactNode } from "react"
+import type { Refused } from "../api/refused.ts"
+import { isAdmin, useMe } from "../api/session.ts"
+import { Bar, limitWords } from "./limit-bar.tsx"
+import type { Standing } from "./limit-bar.tsx"
+import { TextLink } from "./link.tsx"
+import { Money, dollarsText } from "./money.tsx"
+import styles from "./parts.module.css"
+import { Time, Until } from "./time.tsx"
+
+const MICROS = 1_000_000
+
+/** A no to a charge, with what stood against it. */
+export interface Refusal {
+  readonly code: string
+  /** What was asked, in words; null where that is not known. */
+  readonly asked: string | null
+  readonly askedMicros: number
+  readonly limit: Standing | null
+  readonly fundsMicros: number | null
+}
+
+/** The refusal of a charge that an answer holds; null where it holds none. */
+export function refusalIn({ code, body }: Refused): Refusal | null {
+  const limit = body["limit"] as (Standing & { readonly askedMicros?: number }) | undefined
+  if (limit !== undefined) {
+    return { code, asked: null, askedMicros: limit.askedMicros ?? 0, limit, fundsMicros: null }
+  }
+  // The sums of a refusal for funds are dollars; a locked account's has none.
+  const { needed, balance } = body as Record<string, number | undefined>
+  if (code !== "payment_required" || needed === undefined || balance === undefined) return null
+  const [askedMicros, fundsMicros] = [Math.round(needed * MICROS), Math.round(balance * MICROS)]
+  return { code, asked: null, askedMicros, limit: null, fundsMicros }
+}
+
+const HOLDERS = { company: "The company", person: "A person", key: "A key" } as const
+
+interface RefusalCardProps {
+  readonly refusal: Refusal
+  /** The server's own sentence, where there is one. */
+  readonly says?: string
+  /** Whose limit it is, where the page knows their name. */
+  readonly whose?: string
+  readonly children?: ReactNode
+}
+
+/** A refusal: what was asked, what stood against it, what would fit, when it resets, who can change it. */
+export function RefusalCard({ refusal, says, whose, children }: RefusalCardProps) {
+  const { limit, asked, askedMicros, fundsMicros } = refusal
+  return (
+    <Stack className={styles.card} gap="sm" role="group" aria-label="A refused charge">
+      {says === undefined ? null : <Text size="sm">{says}</Text>}
+      <Text size="sm">
+        {asked === null ? "Asked for" : `${asked}, which costs`} <Money micros={askedMicros} />
+      </Text>
+      {limit === null ? (
+        <Funds fundsMicros={fundsMicros} askedMicros={askedMicros} />
+      ) : (
+        <Against {...{ limit, askedMicros }} whose={whose ?? HOLDERS[limit.holder]} />
+      )}
+      {children}
+    </Stack>
+  )
+}
+
+function Against({
+  limit,
+  askedMicros,
+  whose,
+}: {
+  readonly limit: Standing
+  readonly askedMicros: number
+  readonly whose: string
+}) {
+  const { usedMicros, amountMicros, remainingMicros, resetsAt } = limit
+  return (
+    <>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={500}>
+          {whose}: {limitWords(limit)}
+        </Text>
+        <Text size="sm" c="dimmed">
+          <Money micros={usedMicros} /> used of <Money micros={amountMicros} />
+        </Text>
+      </Group>
+      <Bar
+        label={`${whose}: ${dollarsText(askedMicros)} asked beyond ${dollarsText(remainingMicros)} left`}
+        {...{ usedMicros, amountMicros, askedMicros }}
+      />
+      <Text size="sm">
+        <Money micros={Math.max(0, remainingMicros)} /> would have fitted. It resets in{" "}
+        <Until at={resetsAt} />, on <Time at={resetsAt} />. <WhoChanges />
+      </Text>
+    </>
+  )
+}
+
+function WhoChanges() {
+  const me = useMe()
+  if (isAdmin(me)) return <TextLink to="limits">Change the limit</TextLink>
+  return <>An owner or admin can change it.</>
+}
+
+function Funds({
+  fundsMicros,
+  askedMicros,
+}: {
+  readonly fundsMicros: number | null
+  readonly askedMicros: number
+}) {
+  const me = useMe()
+  if (fundsMicros === null) return null
+  return (
+    <>
+      <Bar
+        label={`Funds of ${dollarsText(fundsMicros)}, ${dollarsText(askedMicros)} asked`}
+        usedMicros={0}
+        amountMicros={Math.max(0, fundsMicros)}
+        askedMicros={askedMicros}
+      />
+      <Text size="sm">
+        <Money micros={fundsMicros} /> of funds were there.{" "}
+        {isAdmin(me) ? (
+          <TextLink to="billing">Add funds</TextLink>
+        ) : (
+          <>An owner or admin can add funds.</>
+        )}
+      </Text>
+    </>
+  )
+}

@@ -1,0 +1,185 @@
+import { Checkbox, Select, SimpleGrid, TagsInput, Text, TextInput } from "@mantine/core"
+import type { UseFormReturnType } from "@mantine/form"
+import type { Limit } from "../api/answers.ts"
+import { useNames } from "../api/names.ts"
+import { FormDialog, dollarsFault } from "./form-dialog.tsx"
+import { Money } from "./money.tsx"
+import { Until } from "./time.tsx"
+
+const MICROS = 1_000_000
+
+type Values = {
+  /** `company`, a person's id or a key's. */
+  readonly holder: string
+  readonly class: string
+  readonly period: string
+  readonly dollars: string
+  readonly leaveKeysOut: boolean
+  readonly reminders: readonly string[]
+}
+
+function valuesOf(limit: Limit | undefined): Values {
+  if (limit === undefined) {
+    return {
+      ...{ holder: "company", class: "general", period: "month", dollars: "" },
+      ...{ leaveKeysOut: false, reminders: [] },
+    }
+  }
+  return {
+    holder: limit.holderId ?? "company",
+    class: limit.class === "all" ? "general" : limit.class,
+    period: limit.period,
+    dollars: plain(limit.amountMicros),
+    leaveKeysOut: limit.leaveKeysOut,
+    reminders: limit.remindersMicros.map(plain),
+  }
+}
+
+const plain = (micros: number): string => String(micros / MICROS)
+const isKey = (holder: string): boolean => holder.startsWith("key_")
+const isPerson = (holder: string): boolean => holder.startsWith("per_")
+
+function inputOf({ holder, class: counted, period, dollars, leaveKeysOut, reminders }: Values) {
+  const terms = { period, dollars: dollars.trim(), reminders }
+  if (isKey(holder)) return { key: holder, ...terms }
+  if (isPerson(holder)) return { person: holder, class: counted, leaveKeysOut, ...terms }
+  return { class: counted, ...terms }
+}
+
+interface SetLimitProps {
+  readonly limits: readonly Limit[]
+  /** The one to change; a new one without. */
+  readonly limit?: Limit
+}
+
+/** A button that opens a form: sets a limit, or changes one. */
+export function SetLimit({ limits, limit }: SetLimitProps) {
+  const isNew = limit === undefined
+  return (
+    <FormDialog<Values, unknown>
+      operation="limit-set"
+      label={isNew ? "Set a limit" : "Change"}
+      title={isNew ? "Set a limit" : "Change the limit"}
+      variant={isNew ? "filled" : "subtle"}
+      initial={valuesOf(limit)}
+      check={{
+        dollars: dollarsFault,
+        reminders: (found) => found.map(dollarsFault).find((fault) => fault !== null) ?? null,
+        period: (period, { holder }) =>
+          period === "day" && !isKey(holder) ? "Only a key's limit is for a day" : null,
+      }}
+      inputOf={inputOf}
+      fields={(form) => <Fields form={form} limits={limits} isNew={isNew} />}
+      does="Save"
+      done="The limit holds from now on."
+    />
+  )
+}
+
+interface FieldsProps {
+  readonly form: UseFormReturnType<Values>
+  readonly limits: readonly Limit[]
+  readonly isNew: boolean
+}
+
+function Fields({ form, limits, isNew }: FieldsProps) {
+  const { people, keys } = useNames()
+  const { holder } = form.values
+  return (
+    <>
+      <Select
+        label="Whose"
+        allowDeselect={false}
+        disabled={!isNew}
+        data={[
+          { value: "company", label: "The company" },
+          {
+            group: "People",
+            items: people.map(([value, label]) => ({ value, label })),
+          },
+          {
+            group: "Keys",
+            items: keys.map(([value, label]) => ({ value, label: `Key ${label}` })),
+          },
+        ]}
+        {...form.getInputProps("holder")}
+      />
+      <SimpleGrid cols={{ base: 1, xs: 3 }}>
+        <Select
+          label="Of what"
+          allowDeselect={false}
+          disabled={!isNew || isKey(holder)}
+          data={
+            isKey(holder)
+              ? [{ value: form.values.class, label: "All spending" }]
+              : [
+                  { value: "general", label: "General spending" },
+                  { value: "ai", label: "AI" },
+                ]
+          }
+          {...form.getInputProps("class")}
+        />
+        <Select
+          label="In a"
+          allowDeselect={false}
+          data={isKey(holder) ? ["day", "week", "month"] : ["week", "month"]}
+          {...form.getInputProps("period")}
+        />
+        <TextInput label="Dollars" inputMode="decimal" {...form.getInputProps("dollars")} />
+      </SimpleGrid>
+      <TagsInput
+        label="Remind at"
+        description="Amounts of dollars, each with Enter; a mail goes out when so much is spent"
+        value={[...form.values.reminders]}
+        onChange={(reminders) => form.setFieldValue("reminders", reminders)}
+        error={form.errors["reminders"]}
+      />
+      {isPerson(holder) ? (
+        <Checkbox
+          label="Leave keys out"
+          description="What this person's keys spend does not count"
+          {...form.getInputProps("leaveKeysOut", { type: "checkbox" })}
+        />
+      ) : null}
+      <Before values={form.values} limits={limits} />
+    </>
+  )
+}
+
+/** What the limit would mean from now on, where what is used already is known. */
+function Before({
+  values,
+  limits,
+}: {
+  readonly values: Values
+  readonly limits: readonly Limit[]
+}) {
+  const { holder, class: counted, period, dollars, leaveKeysOut } = values
+  const former = limits.find(
+    (one) =>
+      (one.holderId ?? "company") === holder && (one.class === "all" || one.class === counted),
+  )
+  const isKnown =
+    former !== undefined && former.period === period && former.leaveKeysOut === leaveKeysOut
+  if (!isKnown || dollarsFault(dollars) !== null) {
+    return (
+      <Text size="sm" c="dimmed">
+        It holds from the next charge on, with what was already spent in its window.
+      </Text>
+    )
+  }
+  const left = Math.round(Number(dollars) * MICROS) - former.usedMicros
+  return (
+    <Text size="sm" fw={500}>
+      Already used <Money micros={former.usedMicros} />
+      {left <= 0 ? (
+        "; this would refuse from now on until it resets in "
+      ) : (
+        <>
+          ; <Money micros={left} /> would be left until it resets in{" "}
+        </>
+      )}
+      <Until at={former.resetsAt} />.
+    </Text>
+  )
+}

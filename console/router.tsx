@@ -1,0 +1,46 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from "@tanstack/react-router"
+import { PAGES } from "./pages.ts"
+import { ChooseCompany } from "./shell/choose-company.tsx"
+import { NotThere } from "./shell/not-there.tsx"
+import { Shell } from "./shell/shell.tsx"
+import { SignedIn } from "./shell/signed-in.tsx"
+import { Fault } from "./parts/fault.tsx"
+import { Loading } from "./parts/loaded.tsx"
+
+const root = createRootRoute({ component: SignedIn, notFoundComponent: NotThere })
+
+const home = createRoute({ getParentRoute: () => root, path: "/", component: ChooseCompany })
+
+const company = createRoute({ getParentRoute: () => root, path: "$company", component: Shell })
+
+const pages = PAGES.map(({ path, load }) =>
+  createRoute({
+    getParentRoute: () => company,
+    path: path === "" ? "/" : path,
+    // Filters are texts, as they stand in the address.
+    validateSearch: (search: Record<string, unknown>) => search as Record<string, string>,
+    component: lazyRouteComponent(load),
+    errorComponent: ({ error }) => (
+      <Fault error={error instanceof Error ? error : new Error(String(error))} />
+    ),
+    pendingComponent: Loading,
+  }),
+)
+
+/** Which page an address is. */
+export const router = createRouter({
+  routeTree: root.addChildren([home, company.addChildren(pages)]),
+  basepath: "/console",
+  defaultPreload: "intent",
+  // Filters stand in the address as they were typed: what is a number stays a text.
+  parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
+  stringifySearch: (search) => {
+    const text = new URLSearchParams(search as Record<string, string>).toString()
+    return text === "" ? "" : `?${text}`
+  },
+})

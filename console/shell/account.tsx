@@ -1,0 +1,66 @@
+import { ActionIcon, Menu, Text, UnstyledButton, useMantineColorScheme } from "@mantine/core"
+import { notifications } from "@mantine/notifications"
+import { Link } from "@tanstack/react-router"
+import { signOut, useMe, useSession } from "../api/session.ts"
+import { ContrastIcon } from "../parts/icons.tsx"
+
+/** Who is signed in, their other companies, light or dark, and signing out. */
+export function Account() {
+  const { name, email, role, companyId } = useMe()
+  const { data: companies } = useSession()
+  const others = (companies ?? []).filter((one) => one.companyId !== companyId)
+  return (
+    <>
+      <Scheme />
+      <Menu position="bottom-end" width={240}>
+        <Menu.Target>
+          <UnstyledButton fz="sm" maw={160}>
+            <Text size="sm" truncate>
+              {name ?? email}
+            </Text>
+          </UnstyledButton>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>
+            {email}, {role}
+          </Menu.Label>
+          {others.map(({ companyId: other, company }) => (
+            <Menu.Item
+              key={other}
+              renderRoot={(props) => <Link {...props} to="/$company" params={{ company: other }} />}
+            >
+              Go to {company ?? other}
+            </Menu.Item>
+          ))}
+          <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </>
+  )
+}
+
+async function leave(): Promise<void> {
+  try {
+    await signOut()
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    notifications.show({ color: "red", message: error.message })
+  }
+}
+
+function Scheme() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const next = { auto: "light", light: "dark", dark: "auto" } as const
+  const words = { auto: "as the system has it", light: "light", dark: "dark" } as const
+  return (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      aria-label={`Colours: ${words[colorScheme]}. Change to ${words[next[colorScheme]]}`}
+      title={`Colours: ${words[colorScheme]}`}
+      onClick={() => setColorScheme(next[colorScheme])}
+    >
+      <ContrastIcon />
+    </ActionIcon>
+  )
+}

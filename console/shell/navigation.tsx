@@ -1,0 +1,46 @@
+import { NavLink, ScrollArea, Text } from "@mantine/core"
+import { Link } from "@tanstack/react-router"
+import { useMe } from "../api/session.ts"
+import { usePlace } from "../parts/link.tsx"
+import { pagesOf } from "../pages.ts"
+import type { PageEntry } from "../pages.ts"
+
+/** The pages that this person may see. */
+export function Navigation({ onGo }: { readonly onGo: () => void }) {
+  const me = useMe()
+  const groups = Map.groupBy(pagesOf(me), ({ group }) => group)
+  return (
+    <ScrollArea type="never">
+      {[...groups].map(([group, pages]) => (
+        <div key={group}>
+          <Text size="xs" c="dimmed" fw={500} px="sm" pt="md" pb={4}>
+            {group}
+          </Text>
+          {pages.map((page) => (
+            <Entry key={page.path} page={page} onGo={onGo} />
+          ))}
+        </div>
+      ))}
+    </ScrollArea>
+  )
+}
+
+function Entry({ page, onGo }: { readonly page: PageEntry; readonly onGo: () => void }) {
+  const placeOf = usePlace()
+  return (
+    <NavLink
+      label={page.title}
+      py={5}
+      variant="light"
+      renderRoot={(props) => (
+        <Link
+          {...props}
+          to={placeOf(page.path)}
+          activeOptions={{ exact: page.path === "", includeSearch: false }}
+          activeProps={{ "data-active": true, "aria-current": "page" }}
+          onClick={onGo}
+        />
+      )}
+    />
+  )
+}

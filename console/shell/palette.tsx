@@ -1,0 +1,65 @@
+import { Spotlight, spotlight } from "@mantine/spotlight"
+import type { SpotlightActionData } from "@mantine/spotlight"
+import { useNavigate } from "@tanstack/react-router"
+import { useState } from "react"
+import { useAnswer, useMay } from "../api/operations.ts"
+import type { KeyList, PersonList } from "../api/answers.ts"
+import { useMe } from "../api/session.ts"
+import { usePlace } from "../parts/link.tsx"
+import { pagesOf } from "../pages.ts"
+
+/** Opens it, as its keys do. */
+export const openPalette = spotlight.open
+
+/** Goes anywhere: a page, a key, a person, a charge by its id. */
+export default function Palette() {
+  const me = useMe()
+  const placeOf = usePlace()
+  const navigate = useNavigate()
+  const [query, setQuery] = useState("")
+  const [isOpened, setOpened] = useState(false)
+  const keys = useAnswer<KeyList>("key-list", {}, isOpened).data?.keys ?? []
+  const seesPeople = useMay("person-list")
+  const people = useAnswer<PersonList>("person-list", {}, isOpened && seesPeople).data?.people ?? []
+  const go =
+    (to: string, search: Record<string, string> = {}) =>
+    () =>
+      void navigate({ to: placeOf(to), search })
+  const pages: SpotlightActionData[] = pagesOf(me).map(({ path, title }) => ({
+    ...{ id: `page-${path}`, label: title, description: "Page", onClick: go(path) },
+  }))
+  const ofKeys = keys.map(({ keyId, label }) => ({
+    ...{
+      id: keyId,
+      label: label ?? keyId,
+      description: `Key ${keyId}`,
+      onClick: go(`keys/${keyId}`),
+    },
+  }))
+  const ofPeople = people.map(({ personId, name, email }) => ({
+    ...{ id: personId, label: name ?? email ?? personId, description: `Spending of ${personId}` },
+    onClick: go("spending", { person: personId }),
+  }))
+  const named = query.trim()
+  const byId = /^[a-z]+_[\w-]{6,}$/.test(named)
+    ? [
+        {
+          ...{ id: "by-id", label: `Charge ${named}`, description: "By its id" },
+          onClick: go(`spending/${encodeURIComponent(named)}`),
+        },
+      ]
+    : []
+  return (
+    <Spotlight
+      actions={[...pages, ...ofKeys, ...ofPeople, ...byId]}
+      query={query}
+      onQueryChange={setQuery}
+      onSpotlightOpen={() => setOpened(true)}
+      shortcut={["mod + K", "/"]}
+      nothingFound="Nothing goes by this name. Ids are taken whole."
+      highlightQuery
+      limit={12}
+      searchProps={{ placeholder: "A page, key, person or charge id", "aria-label": "Go to" }}
+    />
+  )
+}

@@ -1,0 +1,115 @@
+import { AppShell, Burger, Button, Group, Text, UnstyledButton } from "@mantine/core"
+import { useDisclosure } from "@mantine/hooks"
+import { Outlet, useParams } from "@tanstack/react-router"
+import { Suspense, lazy, useEffect } from "react"
+import { call } from "../api/call.ts"
+import { useOperations } from "../api/operations.ts"
+import { ProfileProvider, useMe, useSession } from "../api/session.ts"
+import { SearchIcon } from "../parts/icons.tsx"
+import { Loaded } from "../parts/loaded.tsx"
+import { Account } from "./account.tsx"
+import { Deleted } from "./deleted.tsx"
+import { Navigation } from "./navigation.tsx"
+import { NotThere } from "./not-there.tsx"
+
+const Palette = lazy(() => import("./palette.tsx"))
+
+/** Somebody who looks is there: said so often, ms. */
+const BEAT_MS = 60_000
+
+/** The frame of a company's pages. */
+export function Shell() {
+  const { company } = useParams({ strict: false })
+  const { data: companies } = useSession()
+  const me = companies?.find(({ companyId }) => companyId === company)
+  if (me === undefined) return <NotThere />
+  return (
+    <ProfileProvider value={me}>
+      {me.deleteDataAfter === null ? <Frame /> : <Deleted />}
+    </ProfileProvider>
+  )
+}
+
+function Frame() {
+  const [isOpen, { toggle, close }] = useDisclosure(false)
+  const { company, companyId } = useMe()
+  // What a page offers is what this person may: that is known first.
+  const operations = useOperations()
+  usePresence(companyId)
+  return (
+    <AppShell
+      header={{ height: 48 }}
+      navbar={{ width: 208, breakpoint: "sm", collapsed: { mobile: !isOpen } }}
+      padding={{ base: "md", md: "xl" }}
+      transitionDuration={0}
+    >
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap" miw={0}>
+            <Burger
+              opened={isOpen}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={isOpen ? "Close the navigation" : "Open the navigation"}
+            />
+            <Text fw={600} truncate>
+              {company ?? companyId}
+            </Text>
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <Search />
+            <Account />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label="Pages">
+        <Navigation onGo={close} />
+      </AppShell.Navbar>
+      <AppShell.Main maw={1440}>
+        <Loaded of={operations}>{() => <Outlet />}</Loaded>
+      </AppShell.Main>
+      <Suspense>
+        <Palette />
+      </Suspense>
+    </AppShell>
+  )
+}
+
+function Search() {
+  const open = () => void import("./palette.tsx").then(({ openPalette }) => openPalette())
+  return (
+    <>
+      <Button
+        visibleFrom="xs"
+        variant="default"
+        size="xs"
+        fw={400}
+        leftSection={<SearchIcon />}
+        onClick={open}
+      >
+        Go to … <Text span size="xs" c="dimmed" ml="xs">{`${isMac() ? "⌘" : "Ctrl "}K`}</Text>
+      </Button>
+      <UnstyledButton hiddenFrom="xs" p={6} aria-label="Go to …" onClick={open}>
+        <SearchIcon />
+      </UnstyledButton>
+    </>
+  )
+}
+
+const isMac = (): boolean => navigator.userAgent.includes("Mac")
+
+/** Says that somebody looks, while the page is seen. */
+function usePresence(companyId: string): void {
+  useEffect(() => {
+    const beat = () => {
+      // Nobody is told where it fails: the next beat says the same.
+      if (document.visibilityState === "visible") {
+        void call("POST", `/${companyId}/presence`).catch(() => undefined)
+      }
+    }
+    beat()
+    const every = setInterval(beat, BEAT_MS)
+    return () => clearInterval(every)
+  }, [companyId])
+}

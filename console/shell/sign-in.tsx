@@ -1,0 +1,125 @@
+import { Anchor, Button, Center, PinInput, Stack, Text, TextInput, Title } from "@mantine/core"
+import { useEffect, useState } from "react"
+import { askCode, enterCode } from "../api/session.ts"
+import { Fault } from "../parts/fault.tsx"
+
+/** Signing in: an email address, then the code that was mailed there. */
+export function SignIn() {
+  const [email, setEmail] = useState("")
+  const [minutes, setMinutes] = useState<number | null>(null)
+  useEffect(() => {
+    document.title = "Sign in · Console"
+  }, [])
+  return (
+    <Center component="main" mih="100vh" p="md">
+      <Stack w="100%" maw={360} gap="lg">
+        {minutes === null ? (
+          <AskEmail email={email} onEmail={setEmail} onAsked={setMinutes} />
+        ) : (
+          <AskCode email={email} minutes={minutes} onBack={() => setMinutes(null)} />
+        )}
+      </Stack>
+    </Center>
+  )
+}
+
+interface AskEmailProps {
+  readonly email: string
+  readonly onEmail: (email: string) => void
+  readonly onAsked: (minutes: number) => void
+}
+
+function AskEmail({ email, onEmail, onAsked }: AskEmailProps) {
+  const [act, isBusy, error] = useAct(async () => onAsked((await askCode(email)).minutes))
+  return (
+    <Stack
+      component="form"
+      onSubmit={(event: { preventDefault: () => void }) => {
+        event.preventDefault()
+        void act()
+      }}
+    >
+      <Title order={1}>Sign in</Title>
+      <TextInput
+        label="Email"
+        type="email"
+        name="email"
+        autoComplete="email"
+        required
+        withAsterisk={false}
+        data-autofocus
+        autoFocus
+        value={email}
+        onChange={(event) => onEmail(event.currentTarget.value)}
+      />
+      {error === null ? null : <Fault error={error} />}
+      <Button type="submit" loading={isBusy} disabled={!/^[^\s@]+@[^\s@]+$/.test(email.trim())}>
+        Mail me a code
+      </Button>
+      <Text size="sm" c="dimmed">
+        Whoever was invited signs in with the invited address.
+      </Text>
+    </Stack>
+  )
+}
+
+interface AskCodeProps {
+  readonly email: string
+  readonly minutes: number
+  readonly onBack: () => void
+}
+
+function AskCode({ email, minutes, onBack }: AskCodeProps) {
+  const [code, setCode] = useState("")
+  const [act, isBusy, error] = useAct(() => enterCode(code))
+  return (
+    <Stack
+      component="form"
+      onSubmit={(event: { preventDefault: () => void }) => {
+        event.preventDefault()
+        void act()
+      }}
+    >
+      <Title order={1}>Enter the code</Title>
+      <Text size="sm">
+        If <b>{email}</b> is known here, a code of six digits was mailed there. It is good for{" "}
+        {minutes} minutes, in this browser.
+      </Text>
+      <PinInput
+        length={6}
+        type="number"
+        oneTimeCode
+        autoFocus
+        ariaLabel="Digit of the code"
+        value={code}
+        onChange={setCode}
+      />
+      {error === null ? null : <Fault error={error} />}
+      <Button type="submit" loading={isBusy} disabled={code.length < 6}>
+        Sign in
+      </Button>
+      <Anchor component="button" type="button" size="sm" onClick={onBack}>
+        Another address, or another code
+      </Anchor>
+    </Stack>
+  )
+}
+
+/** Does something once at a time, and keeps what went wrong. */
+function useAct(does: () => Promise<void>): readonly [() => Promise<void>, boolean, Error | null] {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<Error | null>(null)
+  const act = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      await does()
+    } catch (thrown) {
+      if (!(thrown instanceof Error)) throw thrown
+      setError(thrown)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return [act, isBusy, error]
+}

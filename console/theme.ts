@@ -1,0 +1,44 @@
+import type { CSSVariablesResolver } from "@mantine/core"
+import { createTheme } from "@mantine/core"
+
+/** How everything looks: one accent, the reader's own typeface, small corners. */
+export const theme = createTheme({
+  primaryColor: "indigo",
+  primaryShade: { light: 7, dark: 8 },
+  autoContrast: true,
+  fontFamily:
+    'Inter, ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
+  fontFamilyMonospace: 'ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace',
+  defaultRadius: "sm",
+  cursorType: "pointer",
+  headings: {
+    fontWeight: "600",
+    sizes: { h1: { fontSize: "1.375rem" }, h2: { fontSize: "1rem" } },
+  },
+  components: {
+    Button: { defaultProps: { size: "sm", fw: 500 } },
+    TextInput: { defaultProps: { size: "sm" } },
+    Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 } } },
+    Tooltip: { defaultProps: { withArrow: true, openDelay: 300 } },
+  },
+})
+
+/** Quiet text is still read easily: Mantine's own greys are too light on white. */
+export const quietText: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-dimmed": "#596068",
+    "--mantine-color-placeholder": "#6b727a",
+    "--mantine-color-anchor": "var(--mantine-color-indigo-8)",
+    "--mantine-color-error": "#c0262d",
+    "--mantine-color-default-border": "#e3e6ea",
+  },
+  dark: {
+    "--mantine-color-dimmed": "#a5abb3",
+    "--mantine-color-placeholder": "#9299a2",
+    "--mantine-color-anchor": "var(--mantine-color-indigo-3)",
+    "--mantine-color-error": "#ff8b8b",
+    "--mantine-color-body": "#16181c",
+    "--mantine-color-default-border": "#2c3036",
+  },
+})
