@@ -19,7 +19,7 @@ interface ActionProps {
   /** What was done, after. */
   readonly done: string
   readonly isDangerous?: boolean
-  /** What is typed where it cannot be undone: its name as people know it, sent as the field's value. */
+  /** What is typed where it cannot be undone: its name as people know it. */
   readonly typed?: string
   readonly variant?: "filled" | "default" | "subtle"
   /** It is about the reader themselves: those may who may do it for themselves alone. */
@@ -72,7 +72,7 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   if (operation === null) return null
   const { irreversible, needsReason } = operation
   const field = irreversible === null ? null : String(input[irreversible.field] ?? "")
-  const asksFor = field === null ? null : (typed ?? field)
+  const asksFor = typed ?? field
   const said: Said = {
     ...(needsReason ? { reason } : {}),
     ...(field === null ? {} : { confirm: field }),
