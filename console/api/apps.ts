@@ -14,7 +14,8 @@ export interface InstalledApp {
   /** Whether its protected core is the release's. */
   readonly seal: string | null
   readonly checkedInAt: string
-  readonly counts: Readonly<Record<string, number>>
+  /** How many of what it holds; null for what it did not say. */
+  readonly counts: Readonly<Record<string, number | null>>
 }
 
 /** How the last update of an app, or of its launcher, stands. */

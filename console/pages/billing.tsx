@@ -49,7 +49,7 @@ function Standing({ company }: { readonly company: CompanyShown }) {
       <Figure
         label="Balance"
         says={
-          creditLineMicros === 0 ? null : (
+          creditLineMicros === 0 ? undefined : (
             <>
               and a credit line of <Money micros={creditLineMicros} />
             </>
@@ -58,10 +58,8 @@ function Standing({ company }: { readonly company: CompanyShown }) {
       >
         <Money micros={balanceMicros} decimals={2} />
       </Figure>
-      <Figure label="Plan" says="What is used is paid beside it">
-        {planText(plan)}
-      </Figure>
-      <Figure label="Paid" says={paysText(pays)}>
+      <Figure label="Plan">{planText(plan)}</Figure>
+      <Figure label="Paid" says={pays === "card" ? "At the end of the month" : undefined}>
         {pays === "card" ? "By card" : "Prepaid"}
       </Figure>
     </SimpleGrid>

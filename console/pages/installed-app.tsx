@@ -52,8 +52,8 @@ function Shown({ found, updates }: ShownProps) {
           ["Runs on", platform],
           ["Core", <SealState key="seal" seal={seal} />],
           ["Checked in", <Time key="at" at={checkedInAt} isWhole />],
-          ...Object.entries(counts).map(
-            ([name, count]) => [countText(name), count.toLocaleString("en-US")] as const,
+          ...Object.entries(counts).flatMap(([name, count]) =>
+            count === null ? [] : [[countText(name), count.toLocaleString("en-US")] as const],
           ),
         ]}
       />

@@ -30,7 +30,9 @@ function Shown({ card }: { readonly card: OnFile }) {
   return (
     <Stack gap="sm">
       <Group gap="md">
-        <CardState card={card} />
+        <Text size="sm" component="div">
+          <CardState card={card} />
+        </Text>
         {card === null ? null : (
           <Text size="sm" c="dimmed">
             {card.verified

@@ -1,3 +1,4 @@
+import { Text } from "@mantine/core"
 import type { Presence } from "../api/team.ts"
 import { Status } from "./status.tsx"
 import { Time } from "./time.tsx"
@@ -6,6 +7,15 @@ import { Time } from "./time.tsx"
 export function Online({ presence }: { readonly presence: Presence | undefined }) {
   if (presence === undefined) return <>–</>
   const { online, onlineIn, lastSeenAt } = presence
-  if (online) return <Status tone="good">{`Online in the ${onlineIn.join(", ")}`}</Status>
+  if (online) {
+    return (
+      <>
+        <Status tone="good">Online</Status>{" "}
+        <Text span size="sm" c="dimmed" visibleFrom="sm">
+          in the {onlineIn.join(", ")}
+        </Text>
+      </>
+    )
+  }
   return lastSeenAt === null ? <>Never seen</> : <Time at={lastSeenAt} />
 }

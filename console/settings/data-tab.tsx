@@ -1,5 +1,4 @@
 import { Button, Group, Stack } from "@mantine/core"
-import { useOperation } from "../api/operations.ts"
 import { asked } from "../api/queries.ts"
 import { useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
@@ -48,17 +47,17 @@ function Export() {
 function Delete() {
   const { company, companyId } = useMe()
   const name = company ?? companyId
-  const says = useOperation("company-delete")?.irreversible?.says ?? ""
   return (
     <Section
       title="Delete the company"
-      says="Its keys stop at once. Its data is erased after 14 days: until then an owner can undo it here."
+      says="Its data is erased after 14 days: until then an owner can undo it here."
     >
       <Action
         operation="company-delete"
         input={{ company: name }}
         label="Delete the company"
-        says={`Of ${name}, ${says}.`}
+        warns="It can be undone for 14 days"
+        says="Its keys stop at once, and nobody spends anything any more. After 14 days its data is erased, which nothing brings back."
         done="The company was deleted."
         isDangerous
         onDone={() => void asked.invalidateQueries({ queryKey: ["session"] })}
