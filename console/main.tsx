@@ -14,6 +14,8 @@ import { quietText, theme } from "./theme.ts"
 
 /** The nonce of this page, by which styles that are written at run time are let through. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ""
+// What holds the page still under a dialog looks for it here.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 const root = document.getElementById("root")
 if (root === null) throw new Error("the page has no place for the console")

@@ -42,12 +42,36 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import("./pages/limits.tsx"),
   },
   {
+    ...{ path: "billing", title: "Billing", group: "Money", shows: withPermission("See billing") },
+    load: () => import("./pages/billing.tsx"),
+  },
+  {
+    ...{ path: "billing/$month", title: "Month", group: null, shows: everybody },
+    load: () => import("./pages/bill.tsx"),
+  },
+  {
     ...{ path: "keys", title: "Keys", group: "Access", shows: everybody },
     load: () => import("./pages/keys.tsx"),
   },
   {
     ...{ path: "keys/$keyId", title: "Key", group: null, shows: everybody },
     load: () => import("./pages/key.tsx"),
+  },
+  {
+    ...{ path: "team", title: "Team", group: "Access", shows: withPermission("Team") },
+    load: () => import("./pages/team.tsx"),
+  },
+  {
+    ...{ path: "team/$personId", title: "Person", group: null, shows: everybody },
+    load: () => import("./pages/person.tsx"),
+  },
+  {
+    ...{ path: "settings", title: "Settings", group: "Company", shows: everybody },
+    load: () => import("./pages/settings.tsx"),
+  },
+  {
+    ...{ path: "settings/apps/$installId", title: "App", group: null, shows: everybody },
+    load: () => import("./pages/installed-app.tsx"),
   },
 ]
 

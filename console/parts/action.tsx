@@ -19,8 +19,10 @@ interface ActionProps {
   /** What was done, after. */
   readonly done: string
   readonly isDangerous?: boolean
-  /** What is typed where it cannot be undone: its name as people know it, sent as the field's value. */
+  /** What is typed where it cannot be undone: its name as people know it. */
   readonly typed?: string
+  /** Said where something is typed; default that it cannot be undone. */
+  readonly warns?: string
   readonly variant?: "filled" | "default" | "subtle"
   /** It is about the reader themselves: those may who may do it for themselves alone. */
   readonly isOwn?: boolean
@@ -62,6 +64,7 @@ export function Action(props: ActionProps) {
 
 function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   const { operation: name, input, label, says, done, isDangerous, typed, onDone, onClose } = props
+  const { warns = "This cannot be undone" } = props
   const operation = useOperation(name)
   const operate = useOperate()
   const commandOf = useCommand()
@@ -72,7 +75,7 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   if (operation === null) return null
   const { irreversible, needsReason } = operation
   const field = irreversible === null ? null : String(input[irreversible.field] ?? "")
-  const asksFor = field === null ? null : (typed ?? field)
+  const asksFor = typed ?? field
   const said: Said = {
     ...(needsReason ? { reason } : {}),
     ...(field === null ? {} : { confirm: field }),
@@ -105,7 +108,7 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
       {props.children}
       {asksFor === null ? null : (
         <TextInput
-          label={`This cannot be undone: type ${asksFor}`}
+          label={`${warns}: type ${asksFor}`}
           value={word}
           autoComplete="off"
           onChange={(event) => setWord(event.currentTarget.value)}

@@ -6,17 +6,28 @@ interface PagerProps {
   readonly count: number
   /** Where the next page begins; null for the last one. */
   readonly next: string | number | null
+  readonly isOldestFirst?: boolean
+}
+
+const NEWEST_FIRST = {
+  ...{ first: "Newest", next: "Earlier" },
+  ...{ onFirst: "The newest", onOthers: "Earlier ones" },
+}
+const OLDEST_FIRST = {
+  ...{ first: "Oldest", next: "Later" },
+  ...{ onFirst: "The oldest", onOthers: "Later ones" },
 }
 
 /** Pages of a list, by the cursor in the address; nothing where there is but one. */
-export function Pager({ count, next }: PagerProps) {
+export function Pager({ count, next, isOldestFirst = false }: PagerProps) {
   const [{ before }, setFilters] = useFilters()
   const isFirst = before === undefined
+  const words = isOldestFirst ? OLDEST_FIRST : NEWEST_FIRST
   if (isFirst && next === null) return null
   return (
     <Group justify="space-between">
       <Text size="sm" c="dimmed">
-        {isFirst ? "The newest" : "Earlier ones"}: {count}
+        {isFirst ? words.onFirst : words.onOthers}: {count}
       </Text>
       <Group gap="xs">
         <Button
@@ -25,7 +36,7 @@ export function Pager({ count, next }: PagerProps) {
           disabled={isFirst}
           onClick={() => setFilters({ before: undefined })}
         >
-          Newest
+          {words.first}
         </Button>
         <Button
           variant="default"
@@ -33,7 +44,7 @@ export function Pager({ count, next }: PagerProps) {
           disabled={next === null}
           onClick={() => setFilters({ before: String(next) })}
         >
-          Earlier
+          {words.next}
         </Button>
       </Group>
     </Group>

@@ -151,6 +151,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   "preview-show": { may: "Create test environments", input: ofCompany },
   "preview-reset": { may: OWNER_ADMIN, input: ofCompany },
+  "bill-list": billing,
   "export-billing": {
     may: "See billing",
     input: ({ company }) => ({ company, month: "2026-01", format: "csv" }),

@@ -1,0 +1,165 @@
+import { Button, Checkbox, Group, Select, Stack, Text } from "@mantine/core"
+import type { UseQueryResult } from "@tanstack/react-query"
+import { useState } from "react"
+import type { CompanyShown } from "../api/answers.ts"
+import { useMay, useOperate, useOperation } from "../api/operations.ts"
+import { Action } from "./action.tsx"
+import { Fault } from "./fault.tsx"
+import { FormDialog } from "./form-dialog.tsx"
+import { Loaded } from "./loaded.tsx"
+import { Section } from "./page.tsx"
+import { Status } from "./status.tsx"
+
+type OnFile = CompanyShown["card"]
+
+/** The company's card: how it stands, putting one on file, seeing that it is good. */
+export function Card({ company }: { readonly company: UseQueryResult<CompanyShown> }) {
+  return (
+    <Section
+      title="Card"
+      says="Purchases of funds and months that are paid by card are taken from it."
+    >
+      <Loaded of={company} lines={1}>
+        {({ card }) => <Shown card={card} />}
+      </Loaded>
+    </Section>
+  )
+}
+
+function Shown({ card }: { readonly card: OnFile }) {
+  return (
+    <Stack gap="sm">
+      <Group gap="md">
+        <Text size="sm" component="div">
+          <CardState card={card} />
+        </Text>
+        {card === null ? null : (
+          <Text size="sm" c="dimmed">
+            {card.verified
+              ? "Clones and publishing may cost money."
+              : "Clones and publishing need a verified card."}
+          </Text>
+        )}
+      </Group>
+      <Group gap="xs">
+        <PutOnFile card={card} />
+        {card === null || card.verified ? null : (
+          <Action
+            operation="card-verify"
+            input={{}}
+            label="Verify"
+            says="A sum is held on the card for a moment and let go at once. Nothing is charged."
+            done="The processor was asked: how the card stands is shown."
+          />
+        )}
+        {card === null ? null : (
+          <Action
+            operation="card-remove"
+            input={{}}
+            label="Remove"
+            isDangerous
+            says="Nothing can be paid from it any more. Another one can be put on file."
+            done="The card is off the account."
+          />
+        )}
+      </Group>
+    </Stack>
+  )
+}
+
+function CardState({ card }: { readonly card: OnFile }) {
+  if (card === null) return <Status tone="quiet">No card on file</Status>
+  if (card.failing) return <Status tone="bad">Payments by it fail</Status>
+  return card.verified ? (
+    <Status tone="good">On file, verified</Status>
+  ) : (
+    <Status tone="busy">On file, not verified</Status>
+  )
+}
+
+/** Where the payment processor has a page of its own, cards are entered there; else here. */
+function PutOnFile({ card }: { readonly card: OnFile }) {
+  const hasPage = useMay("card-page")
+  const [isHere, setHere] = useState(false)
+  if (!hasPage || isHere) return <TestCard card={card} />
+  return <AtProcessor onNone={() => setHere(true)} />
+}
+
+function AtProcessor({ onNone }: { readonly onNone: () => void }) {
+  const operate = useOperate()
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<Error | null>(null)
+  const go = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      const { url } = await operate<{ readonly url: string | null }>("card-page")
+      if (url !== null && /^https?:\/\//.test(url)) window.location.assign(url)
+      else onNone()
+    } catch (thrown) {
+      if (!(thrown instanceof Error)) throw thrown
+      setError(thrown)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <>
+      <Button variant="default" loading={isBusy} onClick={() => void go()}>
+        Put a card on file at the processor
+      </Button>
+      {error === null ? null : <Fault error={error} />}
+    </>
+  )
+}
+
+type Values = {
+  readonly verified: boolean
+  readonly failing: boolean
+  readonly outcome: string | null
+}
+
+/** The card of the built-in processor: no money moves, and it does what it is told. */
+function TestCard({ card }: { readonly card: OnFile }) {
+  const outcomes = useOperation("card-set")?.input.properties?.["outcome"]?.enum ?? []
+  return (
+    <FormDialog<Values, unknown>
+      operation="card-set"
+      label={card === null ? "Put a card on file" : "Change the card"}
+      says="This installation has the built-in test processor: no money moves, and payments come to what is chosen here."
+      initial={{
+        verified: card?.verified ?? false,
+        failing: card?.failing ?? false,
+        outcome: null,
+      }}
+      inputOf={({ outcome, ...said }) => ({ ...said, outcome: outcome ?? undefined })}
+      fields={(form) => (
+        <>
+          <Checkbox
+            label="It is verified"
+            {...form.getInputProps("verified", { type: "checkbox" })}
+          />
+          <Checkbox
+            label="Its payments fail"
+            {...form.getInputProps("failing", { type: "checkbox" })}
+          />
+          <Select
+            label="What payments come to"
+            placeholder="Paid, unless they fail"
+            clearable
+            clearButtonProps={{ "aria-label": "As it is without" }}
+            data={outcomes.map((value) => ({ value, label: outcomeText(value) }))}
+            {...form.getInputProps("outcome")}
+          />
+        </>
+      )}
+      does="Put it on file"
+      done="The card is on file."
+    />
+  )
+}
+
+function outcomeText(outcome: string): string {
+  const words = outcome.replaceAll("_", " ")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
