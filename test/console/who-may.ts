@@ -67,6 +67,11 @@ export const ROWS: Readonly<Record<string, Row>> = {
     may: "Team",
     input: ({ company }) => ({ company, email: "invited@example.com", role: "user" }),
   },
+  // None, so that whoever may withdraws none.
+  "person-uninvite": {
+    may: "Team",
+    input: ({ company }) => ({ company, inviteId: "inv_0000000000000000000000" }),
+  },
   "person-list": { may: "Team", input: ofCompany },
   "limit-set": {
     may: OWNER_ADMIN,
@@ -78,7 +83,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
     may: OWNER_ADMIN,
     input: ({ company, person }) => ({ company, person, class: "ai" }),
   },
-  "limit-list": billing,
+  "limit-list": {
+    ...{ may: "See billing", own: true },
+    input: ({ company, person }) => ({ company, person }),
+  },
   "funds-notice": { may: OWNER_ADMIN, input: ({ company }) => ({ company, off: true }) },
   "charge-give-back": {
     ...{ may: OWNER_ADMIN, reason: true },
@@ -86,6 +94,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   "charges-open": billing,
   "charge-list": {
+    ...{ may: "See billing", own: true },
+    input: ({ company, person }) => ({ company, person }),
+  },
+  "charge-days": {
     ...{ may: "See billing", own: true },
     input: ({ company, person }) => ({ company, person }),
   },
