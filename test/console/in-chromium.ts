@@ -24,12 +24,16 @@ export interface Opened {
   readonly close: () => Promise<void>
 }
 
-/** Builds the pages where that is needed, and opens a server with the demo's company. */
-export async function openConsole(): Promise<Opened> {
+/**
+ * Builds the pages where that is needed, and opens a server with the demo's company.
+ *
+ * @param options of the start beside `--demo`, such as `--no-week`
+ */
+export async function openConsole(...options: readonly string[]): Promise<Opened> {
   const code = await buildConsoleIfNeeded()
   if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
   const place = await makePlace()
-  const server = await place.start("--demo")
+  const server = await place.start("--demo", ...options)
   const browser = await openBrowser()
   const close = async () => {
     await browser.close()

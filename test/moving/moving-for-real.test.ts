@@ -20,7 +20,7 @@ async function place(settings: Record<string, string> = {}): Promise<Place> {
 
 it("backs up beside a server, restores into an empty folder, and moves to EventStoreDB", async () => {
   const home = await place()
-  const server = await home.start("--demo")
+  const server = await home.start("--demo", "--no-week")
   await home.ledger("charge", "--company", "acme", "--class", "ai", "--dollars", "1", "--item", "x")
   const file = join(dirname(home.dataDir), "acme.backup")
   const written = await home.ledger("backup", file)
