@@ -1,6 +1,6 @@
 import { Text, TextInput } from "@mantine/core"
 import type { Invited, PersonList, PersonOfTeam } from "../api/answers.ts"
-import { useAnswer, useMay, useOperation } from "../api/operations.ts"
+import { useAnswer, useMay } from "../api/operations.ts"
 import { usePresences } from "../api/team.ts"
 import { Action } from "../parts/action.tsx"
 import { CopyAs, curlOf } from "../parts/copy-as.tsx"
@@ -171,7 +171,6 @@ function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
 
 function Invitation({ invited }: { readonly invited: Invited }) {
   const { email, role, inviteId } = invited
-  const withdrawn = useOperation("person-uninvite")?.input.properties
   const who = email ?? inviteId
   return (
     <>
@@ -187,7 +186,7 @@ function Invitation({ invited }: { readonly invited: Invited }) {
       )}
       <Action
         operation="person-uninvite"
-        input={withdrawn?.["inviteId"] === undefined ? { email } : { inviteId }}
+        input={{ inviteId }}
         label="Withdraw"
         variant="subtle"
         isDangerous

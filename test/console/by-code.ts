@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core"
 import { expect } from "vitest"
 import type { Opened } from "./in-chromium.ts"
+import { WAITS_MS } from "./in-chromium.ts"
 
 interface Mail {
   readonly mailId: string
@@ -21,6 +22,7 @@ async function codesTo({ place }: Opened, email: string): Promise<ReadonlyMap<st
 /** A browser of their own, in which somebody signed in by the code that was mailed to them. */
 export async function signedInByCode(opened: Opened, email: string): Promise<Page> {
   const context = await opened.browser.newContext({ viewport: { width: 1440, height: 900 } })
+  context.setDefaultTimeout(WAITS_MS)
   const page = await context.newPage()
   const before = await codesTo(opened, email)
   await page.goto(`${opened.server.url}/console`)

@@ -16,6 +16,9 @@ export const LOOKS = [
   { width: 390, scheme: "dark" },
 ] as const
 
+/** What is waited for comes at once, but not on a machine that is busy with something else, ms. */
+export const WAITS_MS = 120_000
+
 /** A server with the demo's company, and a browser. */
 export interface Opened {
   readonly place: Place
@@ -47,6 +50,7 @@ export async function signedInPage({ place, browser }: Opened): Promise<Page> {
   const { people } = await place.ledger("person", "list", "--company", "acme")
   const { url } = await place.ledger("console", "link", "--person", people[0].personId)
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+  context.setDefaultTimeout(WAITS_MS)
   const page = await context.newPage()
   await page.goto(url)
   await page.getByRole("heading", { level: 1 }).waitFor()
