@@ -15,6 +15,9 @@ import { quietText, theme } from "./theme.ts"
 /** The nonce of this page, by which styles that are written at run time are let through. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ""
 
+// What keeps the page behind a dialog from scrolling looks for it there.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
+
 const root = document.getElementById("root")
 if (root === null) throw new Error("the page has no place for the console")
 createRoot(root).render(

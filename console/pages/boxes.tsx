@@ -1,4 +1,4 @@
-import { SimpleGrid } from "@mantine/core"
+import { SimpleGrid, Stack } from "@mantine/core"
 import { useBoxes } from "../api/boxes.ts"
 import type { Box } from "../api/code-answers.ts"
 import { useNames } from "../api/names.ts"
@@ -93,7 +93,7 @@ function List({ boxes, seesAll }: ListProps) {
     },
   ]
   return (
-    <div>
+    <Stack gap="sm">
       <FilterBar filters={seesAll ? [statuses, people] : [statuses]} />
       <DataTable
         {...{ label: "Boxes", rows: shown }}
@@ -112,7 +112,7 @@ function List({ boxes, seesAll }: ListProps) {
           />
         }
       />
-    </div>
+    </Stack>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Text } from "@mantine/core"
+import { Stack, Text } from "@mantine/core"
 import type { StreamList, StreamRow } from "../api/audit-answers.ts"
 import { useNames } from "../api/names.ts"
 import { useAnswer } from "../api/operations.ts"
@@ -54,7 +54,7 @@ function Streams() {
     ...(after === undefined ? {} : { after }),
   })
   return (
-    <>
+    <Stack gap="sm">
       <FilterBar
         filters={[
           { name: "person", label: "Person", options: people },
@@ -63,7 +63,7 @@ function Streams() {
         ]}
       />
       <Loaded of={list}>{(found) => <List {...found} />}</Loaded>
-    </>
+    </Stack>
   )
 }
 

@@ -1,3 +1,4 @@
+import { Box } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import type { ChargeList } from "../api/answers.ts"
 import type { PreviewShown, RepositoryShown } from "../api/code-answers.ts"
@@ -129,9 +130,11 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
   ]
   return (
     <Section title="Publishes" says="The newest 50. What fails costs nothing.">
-      <FilterBar
-        filters={[{ name: "status", label: "Status", options: Object.entries(PUBLISH_WORDS) }]}
-      />
+      <Box mb="sm">
+        <FilterBar
+          filters={[{ name: "status", label: "Status", options: Object.entries(PUBLISH_WORDS) }]}
+        />
+      </Box>
       <DataTable
         {...{ label: "Publishes", columns }}
         rows={publishes.filter((one) => status === undefined || one.status === status)}

@@ -1,4 +1,4 @@
-import { Tabs as Mantine } from "@mantine/core"
+import { Tabs as Mantine, Stack } from "@mantine/core"
 import type { ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 
@@ -37,7 +37,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
       </Mantine.List>
       {tabs.map(({ name, shows }) => (
         <Mantine.Panel key={name} value={name}>
-          {name === chosen.name ? shows() : null}
+          {name === chosen.name ? <Stack gap="xl">{shows()}</Stack> : null}
         </Mantine.Panel>
       ))}
     </Mantine>

@@ -24,11 +24,11 @@ export interface Opened {
   readonly close: () => Promise<void>
 }
 
-/** Builds the pages where that is needed, and opens a server with the demo's company. */
-export async function openConsole(): Promise<Opened> {
+/** Builds the pages where that is needed, and opens a server with the demo's company. @param settings its own */
+export async function openConsole(settings: Record<string, string> = {}): Promise<Opened> {
   const code = await buildConsoleIfNeeded()
   if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
-  const place = await makePlace()
+  const place = await makePlace(settings)
   const server = await place.start("--demo")
   const browser = await openBrowser()
   const close = async () => {
@@ -38,10 +38,11 @@ export async function openConsole(): Promise<Opened> {
   return { place, server, browser, close }
 }
 
-/** A page on which the demo's owner is signed in, by a link of the operator's. */
-export async function signedInPage({ place, browser }: Opened): Promise<Page> {
+/** A page on which somebody is signed in, by a link of the operator's; the demo's owner where nobody is named. */
+export async function signedInPage({ place, browser }: Opened, personId?: string): Promise<Page> {
   const { people } = await place.ledger("person", "list", "--company", "acme")
-  const { url } = await place.ledger("console", "link", "--person", people[0].personId)
+  const who = personId ?? people[0].personId
+  const { url } = await place.ledger("console", "link", "--person", who)
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
   const page = await context.newPage()
   await page.goto(url)
