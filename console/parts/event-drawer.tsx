@@ -7,6 +7,7 @@ import { isAdmin, useMe } from "../api/session.ts"
 import { byWhom } from "./by-whom.ts"
 import { Empty } from "./empty.tsx"
 import { Facts } from "./facts.tsx"
+import { Fault } from "./fault.tsx"
 import { useFilters } from "./filters.ts"
 import { Id } from "./id.tsx"
 import { Loaded } from "./loaded.tsx"
@@ -23,14 +24,12 @@ interface EventDrawerProps {
 
 /** One event beside its stream: what it says, who caused it, and how it hangs on the one before. */
 export function EventDrawer({ stream, revision }: EventDrawerProps) {
-  const [, setFilters] = useFilters()
-  const [{ after }] = useFilters()
+  const [{ after }, setFilters] = useFilters()
   const [isOpened, setOpened] = useState(false)
   const from = Math.max(0, revision - 1)
-  const found = useAnswer<EventList>("audit-show", {
-    ...{ stream, from, limit: revision - from + 1 },
-    ...(isOpened ? { unseal: true } : {}),
-  })
+  const place = { stream, from, limit: revision - from + 1 }
+  const sealed = useAnswer<EventList>("audit-show", place)
+  const inTheClear = useAnswer<EventList>("audit-show", { ...place, unseal: true }, isOpened)
   return (
     <Drawer
       opened
@@ -40,8 +39,10 @@ export function EventDrawer({ stream, revision }: EventDrawerProps) {
       title={`Event ${revision}`}
       closeButtonProps={{ "aria-label": "Close" }}
     >
-      <Loaded of={found}>
-        {({ events }) => {
+      {isOpened && inTheClear.error !== null ? <Fault error={inTheClear.error} /> : null}
+      <Loaded of={sealed}>
+        {(found) => {
+          const { events } = isOpened ? (inTheClear.data ?? found) : found
           const event = events.find((one) => one.revision === revision)
           const before = events.find((one) => one.revision === revision - 1)
           return event === undefined ? (

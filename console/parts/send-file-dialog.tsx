@@ -51,6 +51,12 @@ export function SendFile(props: SendFileProps) {
   )
 }
 
+interface Submitted {
+  readonly preventDefault: () => void
+  readonly target: unknown
+  readonly currentTarget: unknown
+}
+
 function Form(props: SendFileProps & { readonly onClose: () => void }) {
   const { operation: name, label, says, accept, asks, done, onClose, refused } = props
   const { companyId } = useMe()
@@ -78,8 +84,10 @@ function Form(props: SendFileProps & { readonly onClose: () => void }) {
   return (
     <Stack
       component="form"
-      onSubmit={(event: { preventDefault: () => void }) => {
+      onSubmit={(event: Submitted) => {
         event.preventDefault()
+        // What is asked in a dialog above this form is not sent by it.
+        if (event.target !== event.currentTarget) return
         if (file !== null && fault === null) void act(file)
       }}
     >

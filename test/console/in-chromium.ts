@@ -8,6 +8,9 @@ import { openBrowser } from "../publishing/browser.ts"
 /** Whom the demo's company belongs to. */
 export const OWNER = "ada@example.com"
 
+/** What is to be seen comes within this, also on a machine that has much else to do. */
+const PATIENCE_MS = 180_000
+
 /** How pages are looked at: a telephone and a wide screen, light and dark. */
 export const LOOKS = [
   { width: 1440, scheme: "light" },
@@ -44,6 +47,7 @@ export async function signedInPage({ place, browser }: Opened, personId?: string
   const who = personId ?? people[0].personId
   const { url } = await place.ledger("console", "link", "--person", who)
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+  context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   await page.goto(url)
   await page.getByRole("heading", { level: 1 }).waitFor()
