@@ -17,6 +17,9 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"
 // What holds the page still under a dialog looks for it here.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
+// What keeps the page behind a dialog from scrolling looks for it there.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
+
 const root = document.getElementById("root")
 if (root === null) throw new Error("the page has no place for the console")
 createRoot(root).render(

@@ -19,6 +19,9 @@ const everybody = (): boolean => true
 export const withPermission = (permission: string) => (me: Profile) =>
   me.permissions.includes(permission)
 
+const mayRead = withPermission("Download and pull the code")
+const mayPush = withPermission("Push and upload code")
+
 /** All pages, in the order of the navigation. */
 export const PAGES: readonly PageEntry[] = [
   {
@@ -50,6 +53,14 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import("./pages/bill.tsx"),
   },
   {
+    ...{ path: "ledger", title: "Ledger", group: "Money", shows: withPermission("See billing") },
+    load: () => import("./pages/ledger.tsx"),
+  },
+  {
+    ...{ path: "ledger/$stream", title: "Stream", group: null, shows: everybody },
+    load: () => import("./pages/stream.tsx"),
+  },
+  {
     ...{ path: "keys", title: "Keys", group: "Access", shows: everybody },
     load: () => import("./pages/keys.tsx"),
   },
@@ -72,6 +83,32 @@ export const PAGES: readonly PageEntry[] = [
   {
     ...{ path: "settings/apps/$installId", title: "App", group: null, shows: everybody },
     load: () => import("./pages/installed-app.tsx"),
+  },
+  {
+    ...{ path: "code", title: "Code", group: "Work" },
+    shows: (me) => mayRead(me) || mayPush(me),
+    load: () => import("./pages/code.tsx"),
+  },
+  {
+    ...{ path: "code/$revision", title: "Push", group: null, shows: everybody },
+    load: () => import("./pages/push.tsx"),
+  },
+  {
+    ...{ path: "previews", title: "Previews", group: "Work", shows: everybody },
+    load: () => import("./pages/previews.tsx"),
+  },
+  {
+    ...{ path: "previews/$publishId", title: "Publish", group: null, shows: everybody },
+    load: () => import("./pages/publish.tsx"),
+  },
+  {
+    ...{ path: "boxes", title: "Boxes", group: "Work" },
+    shows: withPermission("Create test environments"),
+    load: () => import("./pages/boxes.tsx"),
+  },
+  {
+    ...{ path: "boxes/$boxId", title: "Box", group: null, shows: everybody },
+    load: () => import("./pages/box.tsx"),
   },
 ]
 

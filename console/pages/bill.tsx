@@ -156,7 +156,7 @@ type Line = Schema<"BillingLine">
 function Lines({ month }: { readonly month: string }) {
   const { companyId } = useMe()
   const api = useApi()
-  const [{ before: cursor }] = useFilters()
+  const [{ after: cursor }] = useFilters()
   const query = { month, ...(cursor === undefined ? {} : { cursor }) }
   const found = useQuery({
     queryKey: [companyId, "billing lines", query],
@@ -229,7 +229,7 @@ function LinesOfPage({
   return (
     <Stack gap="sm">
       <DataTable
-        {...{ label: "Lines of the bill", columns, rows: shown, next, isOldestFirst: true }}
+        {...{ label: "Lines of the bill", columns, rows: shown, next, order: "after" }}
         rowKey={({ lineId }) => lineId}
         empty={
           <Empty

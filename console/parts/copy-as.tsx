@@ -27,7 +27,12 @@ export function CopyAs({ command, what = "command" }: CopyAsProps) {
   )
 }
 
-/** The curl of a GET of the API. */
-export function curlOf(path: string): string {
-  return `curl -s '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"`
+/** The curl of a call of the API; a GET where no method is said. */
+export function curlOf(path: string, method = "GET", body?: object): string {
+  const how = method === "GET" ? "" : ` -X ${method}`
+  const what =
+    body === undefined
+      ? ""
+      : ` -H 'Content-Type: application/json' -d '${JSON.stringify(body).replaceAll("'", String.raw`'\\''`)}'`
+  return `curl -s${how} '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"${what}`
 }

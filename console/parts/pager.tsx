@@ -6,35 +6,34 @@ interface PagerProps {
   readonly count: number
   /** Where the next page begins; null for the last one. */
   readonly next: string | number | null
-  readonly isOldestFirst?: boolean
+  readonly order?: Order
 }
 
-const NEWEST_FIRST = {
-  ...{ first: "Newest", next: "Earlier" },
-  ...{ onFirst: "The newest", onOthers: "Earlier ones" },
-}
-const OLDEST_FIRST = {
-  ...{ first: "Oldest", next: "Later" },
-  ...{ onFirst: "The oldest", onOthers: "Later ones" },
-}
+/** Whether a list begins with its newest and goes on `before` a place, or with its first and goes on `after` one. */
+export type Order = "before" | "after"
+
+const WORDS = {
+  before: { here: "The newest", beyond: "Earlier ones", first: "Newest", go: "Earlier" },
+  after: { here: "The first", beyond: "Later ones", first: "From the first", go: "Later" },
+} as const
 
 /** Pages of a list, by the cursor in the address; nothing where there is but one. */
-export function Pager({ count, next, isOldestFirst = false }: PagerProps) {
-  const [{ before }, setFilters] = useFilters()
-  const isFirst = before === undefined
-  const words = isOldestFirst ? OLDEST_FIRST : NEWEST_FIRST
+export function Pager({ count, next, order = "before" }: PagerProps) {
+  const [filters, setFilters] = useFilters()
+  const words = WORDS[order]
+  const isFirst = filters[order] === undefined
   if (isFirst && next === null) return null
   return (
     <Group justify="space-between">
       <Text size="sm" c="dimmed">
-        {isFirst ? words.onFirst : words.onOthers}: {count}
+        {isFirst ? words.here : words.beyond}: {count}
       </Text>
       <Group gap="xs">
         <Button
           variant="default"
           size="xs"
           disabled={isFirst}
-          onClick={() => setFilters({ before: undefined })}
+          onClick={() => setFilters({ [order]: undefined })}
         >
           {words.first}
         </Button>
@@ -42,9 +41,9 @@ export function Pager({ count, next, isOldestFirst = false }: PagerProps) {
           variant="default"
           size="xs"
           disabled={next === null}
-          onClick={() => setFilters({ before: String(next) })}
+          onClick={() => setFilters({ [order]: String(next) })}
         >
-          {words.next}
+          {words.go}
         </Button>
       </Group>
     </Group>

@@ -20,7 +20,7 @@ const MOST_SCRIPT = 250_000
 let opened: Opened
 beforeAll(async () => {
   if (noBrowser !== null) return
-  opened = await openConsole("--no-week")
+  opened = await openConsole()
   await spendSomething(opened)
 })
 afterAll(async () => {

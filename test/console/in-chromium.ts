@@ -27,16 +27,23 @@ export interface Opened {
   readonly close: () => Promise<void>
 }
 
-/**
- * Builds the pages where that is needed, and opens a server with the demo's company.
- *
- * @param options of the start beside `--demo`, such as `--no-week`
- */
-export async function openConsole(...options: readonly string[]): Promise<Opened> {
+/** How a console's server is started. */
+interface Opening {
+  /** Whether the demo's company has its week of spending; else it is as new. */
+  readonly hasWeek?: boolean
+  /** Settings of its own. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** Builds the pages where that is needed, and opens a server with the demo's company. */
+export async function openConsole({
+  hasWeek = false,
+  settings = {},
+}: Opening = {}): Promise<Opened> {
   const code = await buildConsoleIfNeeded()
   if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
-  const place = await makePlace()
-  const server = await place.start("--demo", ...options)
+  const place = await makePlace(settings)
+  const server = await place.start("--demo", ...(hasWeek ? [] : ["--no-week"]))
   const browser = await openBrowser()
   const close = async () => {
     await browser.close()
@@ -45,10 +52,11 @@ export async function openConsole(...options: readonly string[]): Promise<Opened
   return { place, server, browser, close }
 }
 
-/** A page on which the demo's owner is signed in, by a link of the operator's. */
-export async function signedInPage({ place, browser }: Opened): Promise<Page> {
+/** A page on which somebody is signed in, by a link of the operator's; the demo's owner where nobody is named. */
+export async function signedInPage({ place, browser }: Opened, personId?: string): Promise<Page> {
   const { people } = await place.ledger("person", "list", "--company", "acme")
-  const { url } = await place.ledger("console", "link", "--person", people[0].personId)
+  const who = personId ?? people[0].personId
+  const { url } = await place.ledger("console", "link", "--person", who)
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
   context.setDefaultTimeout(WAITS_MS)
   const page = await context.newPage()

@@ -11,7 +11,7 @@ const MOST_TABS = 60
 let opened: Opened
 beforeAll(async () => {
   if (noBrowser !== null) return
-  opened = await openConsole("--no-week")
+  opened = await openConsole()
   await spendSomething(opened)
 })
 afterAll(async () => {

@@ -91,7 +91,7 @@ async function pictureForDocument(page: Page): Promise<void> {
 }
 
 const [, , folder = "reports/console"] = process.argv
-const opened = await openConsole()
+const opened = await openConsole({ hasWeek: true })
 try {
   const page = await signedInPage(opened)
   await (folder === "--docs" ? pictureForDocument(page) : pictureAll(page, folder))

@@ -156,11 +156,13 @@ export const ROWS: Readonly<Record<string, Row>> = {
     ...{ may: OWNER_ADMIN, reason: true },
     input: ({ company }) => ({ company, fingerprint: "0".repeat(32) }),
   },
+  "repository-show": { may: "Download and pull the code", input: ofCompany },
   "code-pushes": { may: "Download and pull the code", input: ofCompany },
   "publish-log": {
     may: "Create test environments",
     input: ({ publish }) => ({ publishId: publish }),
   },
+  "box-list": { may: OWNER_ADMIN, input: ofCompany },
   "preview-show": { may: "Create test environments", input: ofCompany },
   "preview-reset": { may: OWNER_ADMIN, input: ofCompany },
   "bill-list": billing,
