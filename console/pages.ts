@@ -49,6 +49,22 @@ export const PAGES: readonly PageEntry[] = [
     ...{ path: "keys/$keyId", title: "Key", group: null, shows: everybody },
     load: () => import("./pages/key.tsx"),
   },
+  {
+    ...{ path: "phone", title: "Phone", group: "Work", shows: withPermission("Use phone") },
+    load: () => import("./pages/phone.tsx"),
+  },
+  {
+    ...{ path: "phone/numbers/$numberId", title: "Number", group: null, shows: everybody },
+    load: () => import("./pages/phone/number.tsx"),
+  },
+  {
+    ...{ path: "phone/texts/$number", title: "Texts", group: null, shows: everybody },
+    load: () => import("./pages/phone/texts-with.tsx"),
+  },
+  {
+    ...{ path: "phone/calls/$callId", title: "Call", group: null, shows: everybody },
+    load: () => import("./pages/phone/call.tsx"),
+  },
 ]
 
 /** The pages that somebody finds in the navigation. */
