@@ -15,9 +15,11 @@ export interface PageEntry {
 }
 
 const everybody = (): boolean => true
-/** Pages that those alone see who hold a permission. */
-export const withPermission = (permission: string) => (me: Profile) =>
-  me.permissions.includes(permission)
+/** Pages that those alone see who hold one of these permissions. */
+export const withPermission =
+  (...permissions: readonly string[]) =>
+  (me: Profile): boolean =>
+    permissions.some((permission) => me.permissions.includes(permission))
 
 /** All pages, in the order of the navigation. */
 export const PAGES: readonly PageEntry[] = [
@@ -64,6 +66,33 @@ export const PAGES: readonly PageEntry[] = [
   {
     ...{ path: "phone/calls/$callId", title: "Call", group: null, shows: everybody },
     load: () => import("./pages/phone/call.tsx"),
+  },
+  {
+    ...{ path: "email", title: "Email", group: "Work" },
+    shows: withPermission("Send email", "Manage domains"),
+    load: () => import("./pages/email.tsx"),
+  },
+  {
+    ...{ path: "email/$mailId", title: "Mail", group: null, shows: everybody },
+    load: () => import("./pages/email/mail.tsx"),
+  },
+  {
+    ...{ path: "domains", title: "Domains", group: "Work" },
+    shows: withPermission("Manage domains"),
+    load: () => import("./pages/domains.tsx"),
+  },
+  {
+    ...{ path: "domains/$domainId", title: "Domain", group: null, shows: everybody },
+    load: () => import("./pages/domains/domain.tsx"),
+  },
+  {
+    ...{ path: "leads", title: "Leads", group: "Work" },
+    shows: withPermission("Read leads", "Look up addresses"),
+    load: () => import("./pages/leads.tsx"),
+  },
+  {
+    ...{ path: "leads/$leadId", title: "Lead", group: null, shows: everybody },
+    load: () => import("./pages/leads/lead.tsx"),
   },
 ]
 

@@ -28,13 +28,15 @@ interface DataTableProps<Row> {
   readonly place?: (row: Row) => Place
   /** Where the next page begins; null for the last one, undefined where a list is whole. */
   readonly next?: string | number | null
+  /** Which rows the first page has. */
+  readonly order?: "newest" | "oldest"
   /** Shown where there is no row. */
   readonly empty: ReactNode
 }
 
 /** A list: a link for every row, arrow keys, pages by the cursor that the address has. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rowKey, place, next, empty } = props
+  const { label, columns, rowKey, place, next, order = "newest", empty } = props
   const [filters, setFilters] = useFilters()
   const isWhole = next === undefined
   const rows = isWhole ? sorted(props.rows, columns, filters["sort"]) : props.rows
@@ -79,7 +81,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {isWhole ? null : <Pager count={rows.length} next={next} />}
+      {isWhole ? null : <Pager count={rows.length} {...{ next, order }} />}
     </Stack>
   )
 }

@@ -3,6 +3,7 @@ import type { Schema } from "../../api/company.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
 import { Empty } from "../../parts/empty.tsx"
 import { Facts } from "../../parts/facts.tsx"
+import { LongText } from "../../parts/long-text.tsx"
 import { Money } from "../../parts/money.tsx"
 import { Section } from "../../parts/page.tsx"
 import type { ReadyCampaign } from "./campaign-form.tsx"
@@ -96,11 +97,11 @@ function Saved({ campaign }: { readonly campaign: ReadyCampaign }) {
 
 function Words({ title, children }: { readonly title: string; readonly children: string }) {
   return (
-    <Stack gap={0} maw={760}>
+    <Stack gap={0}>
       <Text size="sm" c="dimmed">
         {title}
       </Text>
-      <Text size="sm">{children}</Text>
+      <LongText>{children}</LongText>
     </Stack>
   )
 }
