@@ -104,7 +104,7 @@ function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: s
       cell: ({ email }) => <OneLine text={email ?? "–"} width={220} />,
     },
     { title: "Phone", isWide: true, cell: ({ phone }) => phone ?? "–" },
-    { title: "Form", isWide: true, cell: ({ formId }) => forms.get(formId) ?? formId },
+    { title: "Form", isWide: true, cell: ({ formId }) => forms.get(formId) ?? "–" },
     { title: "State", cell: (lead) => <LeadState lead={lead} /> },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
   ]

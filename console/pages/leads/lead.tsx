@@ -75,7 +75,7 @@ function Shown({ lead }: { readonly lead: Lead }) {
           ["Email", email],
           ["Phone", phone],
           ["Company", company],
-          ["Form", forms.get(formId) ?? formId],
+          ["Form", forms.get(formId) ?? "–"],
           ["Page", <WebLink key="page" address={pageUrl} />],
           ["May be texted", lead.smsConsent ? "Ticked" : "Not ticked"],
           ["May be mailed", lead.emailConsent ? "Ticked" : "Not ticked"],
