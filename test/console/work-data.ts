@@ -51,6 +51,7 @@ export async function phoneSomething({ place }: Opened, { ask }: Caller): Promis
   const callIn = ["carrier", "call-in", "--from", CUSTOMER, "--to", number]
   await place.ledger(...callIn, "--outcome", "voicemail", "--seconds", "40")
   await place.ledger(...callIn, "--outcome", "missed")
+  await place.ledger("wait")
 }
 
 /** A connected domain, a mail from it, and somebody who must not be written to. */
