@@ -15,12 +15,11 @@ export interface PageEntry {
 }
 
 const everybody = (): boolean => true
-/** Pages that those alone see who hold a permission. */
-export const withPermission = (permission: string) => (me: Profile) =>
-  me.permissions.includes(permission)
-
-const mayRead = withPermission("Download and pull the code")
-const mayPush = withPermission("Push and upload code")
+/** Pages that those alone see who hold one of these permissions. */
+export const withPermission =
+  (...permissions: readonly string[]) =>
+  (me: Profile): boolean =>
+    permissions.some((permission) => me.permissions.includes(permission))
 
 /** All pages, in the order of the navigation. */
 export const PAGES: readonly PageEntry[] = [
@@ -77,16 +76,8 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import("./pages/person.tsx"),
   },
   {
-    ...{ path: "settings", title: "Settings", group: "Company", shows: everybody },
-    load: () => import("./pages/settings.tsx"),
-  },
-  {
-    ...{ path: "settings/apps/$installId", title: "App", group: null, shows: everybody },
-    load: () => import("./pages/installed-app.tsx"),
-  },
-  {
     ...{ path: "code", title: "Code", group: "Work" },
-    shows: (me) => mayRead(me) || mayPush(me),
+    shows: withPermission("Download and pull the code", "Push and upload code"),
     load: () => import("./pages/code.tsx"),
   },
   {
@@ -109,6 +100,57 @@ export const PAGES: readonly PageEntry[] = [
   {
     ...{ path: "boxes/$boxId", title: "Box", group: null, shows: everybody },
     load: () => import("./pages/box.tsx"),
+  },
+  {
+    ...{ path: "phone", title: "Phone", group: "Work", shows: withPermission("Use phone") },
+    load: () => import("./pages/phone.tsx"),
+  },
+  {
+    ...{ path: "phone/numbers/$numberId", title: "Number", group: null, shows: everybody },
+    load: () => import("./pages/phone/number.tsx"),
+  },
+  {
+    ...{ path: "phone/texts/$number", title: "Texts", group: null, shows: everybody },
+    load: () => import("./pages/phone/texts-with.tsx"),
+  },
+  {
+    ...{ path: "phone/calls/$callId", title: "Call", group: null, shows: everybody },
+    load: () => import("./pages/phone/call.tsx"),
+  },
+  {
+    ...{ path: "email", title: "Email", group: "Work" },
+    shows: withPermission("Send email", "Manage domains"),
+    load: () => import("./pages/email.tsx"),
+  },
+  {
+    ...{ path: "email/$mailId", title: "Mail", group: null, shows: everybody },
+    load: () => import("./pages/email/mail.tsx"),
+  },
+  {
+    ...{ path: "domains", title: "Domains", group: "Work" },
+    shows: withPermission("Manage domains"),
+    load: () => import("./pages/domains.tsx"),
+  },
+  {
+    ...{ path: "domains/$domainId", title: "Domain", group: null, shows: everybody },
+    load: () => import("./pages/domains/domain.tsx"),
+  },
+  {
+    ...{ path: "leads", title: "Leads", group: "Work" },
+    shows: withPermission("Read leads", "Look up addresses"),
+    load: () => import("./pages/leads.tsx"),
+  },
+  {
+    ...{ path: "leads/$leadId", title: "Lead", group: null, shows: everybody },
+    load: () => import("./pages/leads/lead.tsx"),
+  },
+  {
+    ...{ path: "settings", title: "Settings", group: "Company", shows: everybody },
+    load: () => import("./pages/settings.tsx"),
+  },
+  {
+    ...{ path: "settings/apps/$installId", title: "App", group: null, shows: everybody },
+    load: () => import("./pages/installed-app.tsx"),
   },
 ]
 

@@ -80,3 +80,8 @@ export function useMe(): Profile {
 export function isAdmin({ role }: Pick<Profile, "role">): boolean {
   return role === "owner" || role === "admin"
 }
+
+/** Whether somebody holds a permission. */
+export function holds(me: Pick<Profile, "role" | "permissions">, permission: string): boolean {
+  return isAdmin(me) || me.permissions.includes(permission)
+}

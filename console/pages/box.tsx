@@ -1,10 +1,9 @@
 import { useNavigate, useParams } from "@tanstack/react-router"
 import { stopWords, useBox, useBoxes } from "../api/boxes.ts"
 import type { Box } from "../api/code-answers.ts"
-import { answerOf, useApi } from "../api/company.ts"
 import { useNames } from "../api/names.ts"
 import { isAdmin, useMe } from "../api/session.ts"
-import { ApiAction } from "../parts/api-action.tsx"
+import { CallDialog } from "../parts/call-dialog.tsx"
 import { BoxActivity } from "../parts/box-activity.tsx"
 import { BoxCommands } from "../parts/box-commands.tsx"
 import { BoxFiles } from "../parts/box-files.tsx"
@@ -114,27 +113,24 @@ function About({ box }: { readonly box: Box }) {
 }
 
 function Actions({ box }: { readonly box: Box }) {
-  const api = useApi()
   const navigate = useNavigate()
   const placeOf = usePlace()
   const { id, label } = box
   const path = `/api/v1/sandboxes/${id}`
-  const params = { path: { id } }
   return (
     <>
       <CopyAs what="curl" command={curlOf(path)} />
       {isEnded(box) ? null : (
-        <ApiAction
+        <CallDialog
           label="Stop"
           says="The box ends now: what was not pushed is gone, and no further minute is charged."
           done="The box was stopped."
           typed={label ?? id}
           isDangerous
-          curl={curlOf(`${path}/stop`, "POST")}
-          does={() => answerOf(api.POST("/api/v1/sandboxes/{id}/stop", { params }))}
+          changeOf={() => ({ method: "POST", path: `${path}/stop` })}
         />
       )}
-      <ApiAction
+      <CallDialog
         label="Delete"
         says={
           isEnded(box)
@@ -144,8 +140,7 @@ function Actions({ box }: { readonly box: Box }) {
         done="The box was deleted."
         {...(isEnded(box) ? {} : { typed: label ?? id })}
         isDangerous
-        curl={curlOf(path, "DELETE")}
-        does={() => answerOf(api.DELETE("/api/v1/sandboxes/{id}", { params }))}
+        changeOf={() => ({ method: "DELETE", path })}
         onDone={() => void navigate({ to: placeOf("boxes") })}
       />
     </>

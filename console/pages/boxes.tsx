@@ -3,7 +3,7 @@ import { useBoxes } from "../api/boxes.ts"
 import type { Box } from "../api/code-answers.ts"
 import { useNames } from "../api/names.ts"
 import { BOX_WORDS, BoxStatus } from "../parts/box-status.tsx"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import { CopyAs, curlOf, curlOfChange } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
@@ -41,7 +41,11 @@ export default function Boxes() {
       >
         <TextView
           title="By the API"
-          text={curlOf(START, "POST", { size: "small", label: "fix the tests" })}
+          text={curlOfChange({
+            method: "POST",
+            path: START,
+            body: { size: "small", label: "fix the tests" },
+          })}
         />
       </Section>
     </Page>

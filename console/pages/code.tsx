@@ -62,7 +62,7 @@ function Actions({ isEmpty }: { readonly isEmpty: boolean }) {
         label="Upload a zip"
         says="The zip becomes one commit on the default branch: with its files and no others. Links and a folder .git are refused; at most 100,000 files, 256 MiB each, 2 GiB unpacked. A secret in it refuses all of it."
         accept=".zip"
-        asks={{ name: "message", title: "What changed" }}
+        asks={{ name: "message", label: "What changed" }}
         done="The files were taken in."
         variant="filled"
         refused={(error) => <RefusedCode error={error} />}

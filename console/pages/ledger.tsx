@@ -57,9 +57,9 @@ function Streams() {
     <Stack gap="sm">
       <FilterBar
         filters={[
-          { name: "person", title: "Person", options: people },
-          { name: "key", title: "Key", options: keys },
-          { name: "type", title: "Type of event", options: TYPES.map((one) => [one, one]) },
+          { name: "person", label: "Person", options: people },
+          { name: "key", label: "Key", options: keys },
+          { name: "type", label: "Type of event", options: TYPES.map((one) => [one, one]) },
         ]}
       />
       <Loaded of={list}>{(found) => <List {...found} />}</Loaded>

@@ -9,7 +9,7 @@ import { useAnswer, useMay } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
 import { sizeText } from "../parts/bytes.ts"
-import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import { CopyAs, curlOf, curlOfChange } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
@@ -17,7 +17,8 @@ import { Facts } from "../parts/facts.tsx"
 import { FilterBar } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
-import { TextLink, WebLink } from "../parts/link.tsx"
+import { TextLink } from "../parts/link.tsx"
+import { WebLink } from "../parts/web-link.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
 import { Page, Section } from "../parts/page.tsx"
@@ -78,7 +79,7 @@ function Preview() {
       {({ url, live, apps, bytes }) => (
         <Facts
           of={[
-            ["Address", <WebLink key="url" href={url} />],
+            ["Address", <WebLink key="url" address={url} />],
             [
               "Live",
               live === null ? (
@@ -185,7 +186,7 @@ function HowTo() {
         title={
           tip === undefined ? "By the API" : `By the API: the newest commit of ${code?.branch}`
         }
-        text={curlOf("/api/v1/publish/preview", "POST", { commit })}
+        text={curlOfChange({ method: "POST", path: "/api/v1/publish/preview", body: { commit } })}
       />
     </Section>
   )

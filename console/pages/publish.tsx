@@ -12,7 +12,8 @@ import { CopyAs, curlOf } from "../parts/copy-as.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { Facts } from "../parts/facts.tsx"
 import { Id } from "../parts/id.tsx"
-import { TextLink, WebLink } from "../parts/link.tsx"
+import { TextLink } from "../parts/link.tsx"
+import { WebLink } from "../parts/web-link.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
 import { Page, Section } from "../parts/page.tsx"
@@ -64,7 +65,10 @@ function Shown({ publish }: { readonly publish: Publish }) {
         of={[
           ["Status", <PublishStatus key="status" status={status} />],
           ["Commit", <Id key="commit" id={commit} />],
-          ["Address", <WebLink key="address" href={`${window.location.protocol}//${address}/`} />],
+          [
+            "Address",
+            <WebLink key="address" address={`${window.location.protocol}//${address}/`} />,
+          ],
           ["Asked for", <Time key="asked" at={createdAt} isWhole />],
           ["Went live or ended", <Time key="ended" at={finishedAt} isWhole />],
           ["By", charge === undefined ? null : person(charge.personId)],

@@ -5,8 +5,7 @@ import type { Schema } from "../api/company.ts"
 import { answerOf, useApi } from "../api/company.ts"
 import { asked } from "../api/queries.ts"
 import { useMe } from "../api/session.ts"
-import { ApiAction } from "./api-action.tsx"
-import { curlOf } from "./copy-as.tsx"
+import { CallDialog } from "./call-dialog.tsx"
 import type { Column } from "./data-table.tsx"
 import { DataTable } from "./data-table.tsx"
 import { Empty } from "./empty.tsx"
@@ -159,17 +158,17 @@ function Processes({ boxId, mayRun }: OfBox & { readonly mayRun: boolean }) {
 }
 
 function Stop({ boxId, process }: OfBox & { readonly process: string }) {
-  const api = useApi()
-  const path = "/api/v1/sandboxes/{id}/processes/{process}" as const
   return (
-    <ApiAction
+    <CallDialog
       label="Stop"
       variant="subtle"
       says="The command and all that it started are ended."
       done="The command was stopped."
       isDangerous
-      curl={curlOf(`/api/v1/sandboxes/${boxId}/processes/${process}`, "DELETE")}
-      does={() => answerOf(api.DELETE(path, { params: { path: { id: boxId, process } } }))}
+      changeOf={() => ({
+        method: "DELETE",
+        path: `/api/v1/sandboxes/${boxId}/processes/${process}`,
+      })}
     />
   )
 }

@@ -3,9 +3,8 @@ import { useQuery } from "@tanstack/react-query"
 import type { Schema } from "../api/company.ts"
 import { answerOf, useApi } from "../api/company.ts"
 import { useMe } from "../api/session.ts"
-import { ApiAction } from "./api-action.tsx"
+import { CallDialog } from "./call-dialog.tsx"
 import { sizeText } from "./bytes.ts"
-import { curlOf } from "./copy-as.tsx"
 import type { Column } from "./data-table.tsx"
 import { DataTable } from "./data-table.tsx"
 import { Empty } from "./empty.tsx"
@@ -127,14 +126,16 @@ function File({ boxId, path, mayDelete }: BoxFilesProps & { readonly path: strin
       title={path.slice(path.lastIndexOf("/") + 1)}
       actions={
         mayDelete ? (
-          <ApiAction
+          <CallDialog
             label="Delete the file"
             variant="subtle"
             says={`${path} is deleted in the box. Git in it still has what was committed.`}
             done="The file was deleted."
             isDangerous
-            curl={curlOf(`/api/v1/sandboxes/${boxId}/files/content?${query}`, "DELETE")}
-            does={() => answerOf(api.DELETE("/api/v1/sandboxes/{id}/files/content", { params }))}
+            changeOf={() => ({
+              method: "DELETE",
+              path: `/api/v1/sandboxes/${boxId}/files/content?${query}`,
+            })}
             onDone={() => setFilters({ path: folder, file: undefined })}
           />
         ) : null

@@ -1,12 +1,9 @@
 import { Stack, Text, TextInput } from "@mantine/core"
-import { useState } from "react"
 import type { Box } from "../api/code-answers.ts"
-import { answerOf, useApi } from "../api/company.ts"
-import { ApiAction } from "./api-action.tsx"
-import { curlOf } from "./copy-as.tsx"
+import { CallDialog } from "./call-dialog.tsx"
 import { DataTable } from "./data-table.tsx"
 import { Empty } from "./empty.tsx"
-import { WebLink } from "./link.tsx"
+import { WebLink } from "./web-link.tsx"
 
 interface BoxPortsProps {
   readonly box: Box
@@ -26,7 +23,7 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
         rowKey={({ port }) => String(port)}
         columns={[
           { ...{ title: "Port", isNumber: true }, cell: ({ port }) => port },
-          { title: "Link", cell: ({ url }) => <WebLink href={url} /> },
+          { title: "Link", cell: ({ url }) => <WebLink address={url} /> },
           ...(mayChange
             ? [
                 {
@@ -49,50 +46,41 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
   )
 }
 
+const portFault = (text: string): string | null =>
+  /^\d{4,5}$/.test(text) && Number(text) >= 1_024 && Number(text) <= 65_535
+    ? null
+    : "A number from 1024 to 65535"
+
 function Open({ boxId }: { readonly boxId: string }) {
-  const api = useApi()
-  const [typed, setTyped] = useState("3000")
-  const port = Number(typed)
-  const isPort = /^\d{4,5}$/.test(typed) && port >= 1_024 && port <= 65_535
-  const params = { path: { id: boxId } }
   return (
     <div>
-      <ApiAction
+      <CallDialog
         label="Open a port"
         says="A link is made that leads to this port of the box. Whoever has it needs no key."
         done="The port is open."
-        isReady={isPort}
-        curl={curlOf(`/api/v1/sandboxes/${boxId}/previews`, "POST", { port })}
-        does={() =>
-          answerOf(api.POST("/api/v1/sandboxes/{id}/previews", { params, body: { port } }))
-        }
-      >
-        <TextInput
-          label="Port"
-          inputMode="numeric"
-          value={typed}
-          error={isPort ? null : "A number from 1024 to 65535"}
-          onChange={(event) => setTyped(event.currentTarget.value)}
-        />
-      </ApiAction>
+        initial={{ port: "3000" }}
+        check={{ port: portFault }}
+        fields={(form) => (
+          <TextInput label="Port" inputMode="numeric" {...form.getInputProps("port")} />
+        )}
+        changeOf={({ port }) => ({
+          ...{ method: "POST", path: `/api/v1/sandboxes/${boxId}/previews` },
+          body: { port: Number(port) },
+        })}
+      />
     </div>
   )
 }
 
 function Close({ boxId, port }: { readonly boxId: string; readonly port: number }) {
-  const api = useApi()
-  const path = "/api/v1/sandboxes/{id}/previews/{port}" as const
   return (
-    <ApiAction
+    <CallDialog
       label="Close"
       variant="subtle"
       says="The link leads nowhere any more. Opening the port again makes another one."
       done="The port is closed."
       isDangerous
-      curl={curlOf(`/api/v1/sandboxes/${boxId}/previews/${port}`, "DELETE")}
-      does={() =>
-        answerOf(api.DELETE(path, { params: { path: { id: boxId, port: String(port) } } }))
-      }
+      changeOf={() => ({ method: "DELETE", path: `/api/v1/sandboxes/${boxId}/previews/${port}` })}
     />
   )
 }

@@ -1,4 +1,5 @@
 import { Button, CopyButton } from "@mantine/core"
+import type { Change } from "../api/change.ts"
 import { CommandIcon } from "./icons.tsx"
 
 interface CopyAsProps {
@@ -27,12 +28,15 @@ export function CopyAs({ command, what = "command" }: CopyAsProps) {
   )
 }
 
-/** The curl of a call of the API; a GET where no method is said. */
-export function curlOf(path: string, method = "GET", body?: object): string {
-  const how = method === "GET" ? "" : ` -X ${method}`
-  const what =
-    body === undefined
-      ? ""
-      : ` -H 'Content-Type: application/json' -d '${JSON.stringify(body).replaceAll("'", String.raw`'\\''`)}'`
-  return `curl -s${how} '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"${what}`
+/** The curl of a GET of the API. */
+export function curlOf(path: string): string {
+  return `curl -s '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"`
+}
+
+/** The curl of a change by the API. */
+export function curlOfChange({ method, path, body }: Change): string {
+  const base = `curl -s -X ${method} '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"`
+  if (body === undefined) return base
+  const text = JSON.stringify(body).replaceAll("'", String.raw`'\''`)
+  return `${base} -H 'Content-Type: application/json' -d '${text}'`
 }

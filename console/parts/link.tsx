@@ -40,25 +40,3 @@ export function RowLink({ to, search, children }: Place & { readonly children: R
     </Link>
   )
 }
-
-/** An address that is stored: a link where browsers may go there, text where it is any other. */
-export function WebLink({
-  href,
-  children,
-}: {
-  readonly href: string
-  readonly children?: ReactNode
-}) {
-  const url = URL.canParse(href) ? new URL(href) : null
-  if (url === null || !/^https?:$/.test(url.protocol)) return <>{children ?? href}</>
-  return (
-    <Anchor
-      inherit
-      underline="always"
-      {...{ href: url.href, target: "_blank", rel: "noopener noreferrer" }}
-      className={styles.web}
-    >
-      {children ?? href}
-    </Anchor>
-  )
-}

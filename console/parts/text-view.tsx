@@ -1,4 +1,5 @@
-import { Box, Group, Stack, Text } from "@mantine/core"
+import { Box, Button, Group, Stack, Text } from "@mantine/core"
+import { saveFile } from "../api/operations.ts"
 import { CopyIt } from "./id.tsx"
 import styles from "./parts.module.css"
 
@@ -8,10 +9,12 @@ interface TextViewProps {
   readonly text: string
   /** Of a long one the end is what matters, as of a log. */
   readonly isLog?: boolean
+  /** Where it can be saved as a file: under which name. */
+  readonly fileName?: string
 }
 
 /** A text as machines write it, such as a log, a command or JSON: as it stands, and copied whole. */
-export function TextView({ title, text, isLog = false }: TextViewProps) {
+export function TextView({ title, text, isLog = false, fileName }: TextViewProps) {
   return (
     <Stack gap={4} miw={0}>
       <Group justify="space-between" gap="xs">
@@ -30,6 +33,17 @@ export function TextView({ title, text, isLog = false }: TextViewProps) {
       >
         {text}
       </Box>
+      {fileName === undefined ? null : (
+        <Group>
+          <Button
+            variant="default"
+            size="xs"
+            onClick={() => saveFile(new Blob([text], { type: "text/plain" }), fileName)}
+          >
+            Save as a file
+          </Button>
+        </Group>
+      )}
     </Stack>
   )
 }

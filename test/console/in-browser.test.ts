@@ -1,5 +1,4 @@
 /** What people do in the console, in a real browser against the real server. */
-import axe from "axe-core"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
@@ -8,6 +7,7 @@ import {
   LOOKS,
   OWNER,
   addressesOf,
+  faultsOf,
   openConsole,
   signedInPage,
   spendSomething,
@@ -127,21 +127,3 @@ describe("the console", () => {
     expect(said).toEqual([])
   })
 })
-
-/** What is wrong with a page as it is shown. */
-async function faultsOf(page: Page): Promise<readonly string[]> {
-  const beyond = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
-  await page.evaluate(axe.source)
-  const found = await page.evaluate<{ violations: readonly Violation[] }>("axe.run()")
-  const serious = found.violations.filter(({ impact }) => /serious|critical/.test(String(impact)))
-  return [
-    ...(beyond > 0 ? [`${beyond} pixels too wide`] : []),
-    ...serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`),
-  ]
-}
-
-interface Violation {
-  readonly id: string
-  readonly impact: string | null
-  readonly nodes: readonly { readonly html: string }[]
-}

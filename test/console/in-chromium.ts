@@ -1,4 +1,5 @@
 /** The console's pages in a real browser, at a server of their own. */
+import axe from "axe-core"
 import type { Browser, Page } from "playwright-core"
 import { buildConsoleIfNeeded } from "../../bin/console.mjs"
 import type { Place, ServerProcess } from "../support/server-process.ts"
@@ -76,18 +77,39 @@ export async function spendSomething({ place }: Opened): Promise<void> {
   await place.attempt(...charge, "--dollars", "5", "--json")
 }
 
-/** The addresses of all pages: those of the navigation, and one of each thing that a list leads to. */
+/** The addresses of all pages: those of the navigation with their tabs, and one of each thing that a list leads to. */
 export async function addressesOf(page: Page): Promise<readonly string[]> {
   const hrefs = (selector: string) =>
     page.locator(selector).evaluateAll((links) => links.map((link) => link.getAttribute("href")))
   const pages = (await hrefs("nav a")).filter((href) => href !== null)
+  const found = new Set(pages)
   const things: string[] = []
-  for (const address of pages) {
+  // What is added meanwhile is gone through as well: the tabs of a page.
+  for (const address of found) {
     await visit(page, address)
+    for (const tab of await hrefs("[data-tab]")) if (tab !== null) found.add(tab)
     const [first] = await hrefs("[data-row]")
     if (first !== undefined && first !== null) things.push(first)
   }
-  return [...new Set([...pages, ...things])]
+  return [...new Set([...found, ...things])]
+}
+
+interface Violation {
+  readonly id: string
+  readonly impact: string | null
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+/** What is wrong with a page as it is shown: too wide, or shutting somebody out. */
+export async function faultsOf(page: Page): Promise<readonly string[]> {
+  const beyond = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
+  await page.evaluate(axe.source)
+  const found = await page.evaluate<{ violations: readonly Violation[] }>("axe.run()")
+  const serious = found.violations.filter(({ impact }) => /serious|critical/.test(String(impact)))
+  return [
+    ...(beyond > 0 ? [`${beyond} pixels too wide`] : []),
+    ...serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`),
+  ]
 }
 
 /** Opens a page, and waits until all that it asked for is there. */
