@@ -57,7 +57,7 @@ describe("the team", () => {
     await expect.poll(saysOf(owner, "Invitations")).toMatch(/alan@example\.com\s+Admin/)
     const alan = await signedInByCode(opened, "alan@example.com")
     await goTo(alan, "Settings")
-    await alan.getByRole("link", { name: "You" }).click()
+    await alan.getByRole("link", { name: "You", exact: true }).click()
     await expect.poll(saysOf(alan, "alan")).toMatch(/Role\s+Admin/)
     await owner.reload()
     await owner.getByRole("link", { name: "alan", exact: true }).click()
