@@ -2,9 +2,9 @@
 import type { Opened } from "./in-chromium.ts"
 
 /** Whom the company texts. */
-export const CUSTOMER = "+14155550123"
+const CUSTOMER = "+14155550123"
 /** Who texted STOP. */
-export const STOPPED = "+14155550199"
+const STOPPED = "+14155550199"
 
 /** Calls the API with a key. */
 export interface Caller {
@@ -36,7 +36,7 @@ export async function phoneSomething({ place }: Opened, { ask }: Caller): Promis
     "GET",
     "/phone/state",
   )
-  const [{ number = "" } = {}] = numbers
+  const number = numbers[0]?.number ?? ""
   const send = (to: string, body: string) =>
     ask<{ id: string }>("POST", "/phone/messages", { to, body })
   await send(CUSTOMER, "Your order is ready for pick-up.")
