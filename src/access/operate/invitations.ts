@@ -51,8 +51,9 @@ const uninvite = operation({
   console: {
     permission: "Team",
     bars: async ({ input: { inviteId }, ...asking }) => {
-      const invitedRole = await asking.ports.runner.readLatest(accessOf(asking.companyId), (state) =>
-        invitedAs(state, inviteId),
+      const invitedRole = await asking.ports.runner.readLatest(
+        accessOf(asking.companyId),
+        (state) => invitedAs(state, inviteId),
       )
       return invitedRole === null ? null : teamBar({ ...asking, input: { role: invitedRole } })
     },
