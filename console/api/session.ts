@@ -55,8 +55,9 @@ export async function enterCode(code: string): Promise<void> {
 /** Signs out, and forgets all that was shown. @throws Refused */
 export async function signOut(): Promise<void> {
   await call("DELETE", "/api/session")
-  asked.clear()
+  // First the session, which the page looks at: then nothing else is shown any more.
   asked.setQueryData(SESSION, null)
+  asked.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
 }
 
 /** The session is over: what is shown is the sign-in. */

@@ -56,6 +56,8 @@ describe("the team", () => {
     await form.getByRole("button", { name: "Invite" }).click()
     await expect.poll(saysOf(owner, "Invitations")).toMatch(/alan@example\.com\s+Admin/)
     const alan = await signedInByCode(opened, "alan@example.com")
+    // Who has just come is known by name once the read model has them.
+    await alan.reload()
     await goTo(alan, "Settings")
     await alan.getByRole("link", { name: "You", exact: true }).click()
     await expect.poll(saysOf(alan, "alan")).toMatch(/Role\s+Admin/)
