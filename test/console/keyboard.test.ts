@@ -24,6 +24,8 @@ const here = (page: Page) => new URL(page.url()).pathname.split("/").slice(3).jo
 const focused = (page: Page) =>
   page.evaluate<{ readonly name: string; readonly isSeen: boolean }>(`(() => {
     const at = document.activeElement
+    // Between the last thing and the first one stands the page itself.
+    if (at === document.body) return { name: "", isSeen: true }
     const style = getComputedStyle(at)
     const isRinged = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0
     const isField = /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)
@@ -60,8 +62,8 @@ describe("without a mouse", () => {
     const page = await (await opened.browser.newContext()).newPage()
     await page.goto(`${opened.server.url}/console`)
     await page.getByLabel("Email").waitFor()
-    await tabTo(page, /^Email$|^$/)
-    await page.getByLabel("Email").focus()
+    // The one field of the page has the focus by itself.
+    await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("INPUT")
     await page.keyboard.type(OWNER)
     await page.keyboard.press("Enter")
     await page.getByRole("heading", { name: "Enter the code" }).waitFor()
@@ -90,7 +92,7 @@ describe("without a mouse", () => {
     await goTo(page, "demo")
     await expect.poll(() => here(page)).toBe(`keys/${keys[0].keyId}`)
     await goTo(page, "Ada Example")
-    await expect.poll(() => page.url()).toContain(`person=${people[0].personId}`)
+    await expect.poll(() => here(page)).toBe(`team/${people[0].personId}`)
     await goTo(page, charges[0].chargeId)
     await expect.poll(() => here(page)).toBe(`spending/${charges[0].chargeId}`)
   })
