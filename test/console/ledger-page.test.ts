@@ -44,9 +44,9 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     const before = await event.getByRole("region", { name: "Previous" }).innerText()
     expect(await hash.innerText()).toMatch(/^[0-9a-f]{64}$/)
     expect(before).toMatch(/^[0-9a-f]{64}$/)
-    const data = event.getByRole("region", { name: "Data" })
+    const data = event.getByRole("region", { name: "Data", exact: true })
     expect(await data.innerText()).not.toContain(OWNER)
-    await event.getByText("Open personal fields").click()
+    await event.getByRole("switch", { name: "Open personal fields" }).click()
     await expect.poll(() => data.innerText(), { timeout: WITHIN_MS }).toContain(OWNER)
     // The one before is the one that it says it is.
     await owner.goto(owner.url().replace(/event=\d+/, "event=0"))
@@ -67,7 +67,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
 
   it("verifies all of it, and says what is wrong where a noted head is not there", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    await owner.getByRole("tab", { name: "Verify" }).click()
+    await owner.getByRole("link", { name: "Verify", exact: true }).click()
     await owner.getByRole("button", { name: "Verify" }).click()
     await owner.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
     expect(await owner.getByText(/^(\d+) of \1$/).count()).toBe(1)
@@ -82,7 +82,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
 
   it("shows the key and the head, and gives the raw streams out", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    await owner.getByRole("tab", { name: "Head and key" }).click()
+    await owner.getByRole("link", { name: "Head and key", exact: true }).click()
     await owner.getByRole("button", { name: "Sign and show the head" }).click()
     const key = await owner.getByRole("region", { name: "Public key (Ed25519)" }).innerText()
     const { publicKey } = await opened.place.ledger("audit", "head", "--company", "acme")
@@ -102,7 +102,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     const manager = await pageOf("manager")
     await openStream(manager, "People, keys and roles")
     await manager.getByRole("link", { name: "CompanyOpened" }).click()
-    await manager.getByRole("region", { name: "Data" }).waitFor()
+    await manager.getByRole("region", { name: "Data", exact: true }).waitFor()
     expect(await manager.getByLabel("Open personal fields").count()).toBe(0)
     const user = await pageOf("user")
     expect(await user.getByRole("link", { name: "Ledger", exact: true }).count()).toBe(0)
