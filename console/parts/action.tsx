@@ -7,6 +7,7 @@ import type { Input, Said } from "../api/operations.ts"
 import { useCommand, useOperate, useOperation } from "../api/operations.ts"
 import { CopyAs } from "./copy-as.tsx"
 import { Fault } from "./fault.tsx"
+import { useAct } from "./use-act.ts"
 
 interface ActionProps {
   /** The operation, as paths have it. */
@@ -70,8 +71,12 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   const commandOf = useCommand()
   const [word, setWord] = useState("")
   const [reason, setReason] = useState("")
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
+  const { act, isBusy, error } = useAct(async (how: Said) => {
+    const answer = await operate<unknown>(name, input, how)
+    notifications.show({ message: done })
+    onClose()
+    onDone?.(answer)
+  })
   if (operation === null) return null
   const { irreversible, needsReason } = operation
   const field = irreversible === null ? null : String(input[irreversible.field] ?? "")
@@ -81,27 +86,12 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
     ...(field === null ? {} : { confirm: field }),
   }
   const isReady = (asksFor === null || word === asksFor) && (!needsReason || reason.trim() !== "")
-  const act = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      const answer = await operate<unknown>(name, input, said)
-      notifications.show({ message: done })
-      onClose()
-      onDone?.(answer)
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
   return (
     <Stack
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        if (isReady) void act()
+        if (isReady) void act(said)
       }}
     >
       <Text size="sm">{says}</Text>

@@ -8,6 +8,7 @@ import { Refused } from "../api/refused.ts"
 import { useMe } from "../api/session.ts"
 import { Fault } from "./fault.tsx"
 import { dollarsText } from "./money.tsx"
+import { useAct } from "./use-act.ts"
 
 const LEAST = 5
 const MOST = 5_000
@@ -39,40 +40,32 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
   const [dollars, setDollars] = useState("")
   // Of one form: pressed twice, or sent again after a cut line, it is one purchase.
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
   const fault = amountFault(dollars)
-  const buy = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      const { status, amount } = await answerOf(
-        api.POST("/api/v1/credits", {
-          params: { header: { "Idempotency-Key": attempt } },
-          body: { amount: Number(dollars) },
-        }),
-      )
-      const sum = dollarsText(amount * MICROS)
-      const message =
-        status === "paid" ? `${sum} were added.` : `The payment of ${sum} is under way.`
-      notifications.show({ message })
-      await asked.invalidateQueries({ queryKey: [companyId] })
-      onDone()
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
+  const purchase = () =>
+    answerOf(
+      api.POST("/api/v1/credits", {
+        params: { header: { "Idempotency-Key": attempt } },
+        body: { amount: Number(dollars) },
+      }),
+    )
+  const { act, isBusy, error } = useAct(async () => {
+    const { status, amount } = await purchase().catch((thrown: unknown) => {
       // What the processor refused is over: the next attempt is a purchase of its own.
       if (thrown instanceof Refused && thrown.status === 402) setAttempt(crypto.randomUUID())
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
+      throw thrown
+    })
+    const sum = dollarsText(amount * MICROS)
+    const message = status === "paid" ? `${sum} were added.` : `The payment of ${sum} is under way.`
+    notifications.show({ message })
+    await asked.invalidateQueries({ queryKey: [companyId] })
+    onDone()
+  })
   return (
     <Stack
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        if (fault === null) void buy()
+        if (fault === null) void act()
       }}
     >
       <Text size="sm">The company's card on file is charged at once.</Text>

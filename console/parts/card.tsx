@@ -9,6 +9,7 @@ import { FormDialog } from "./form-dialog.tsx"
 import { Loaded } from "./loaded.tsx"
 import { Section } from "./page.tsx"
 import { Status } from "./status.tsx"
+import { useAct } from "./use-act.ts"
 
 type OnFile = CompanyShown["card"]
 
@@ -87,25 +88,14 @@ function PutOnFile({ card }: { readonly card: OnFile }) {
 
 function AtProcessor({ onNone }: { readonly onNone: () => void }) {
   const operate = useOperate()
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
-  const go = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      const { url } = await operate<{ readonly url: string | null }>("card-page")
-      if (url !== null && /^https?:\/\//.test(url)) window.location.assign(url)
-      else onNone()
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { act, isBusy, error } = useAct(async () => {
+    const { url } = await operate<{ readonly url: string | null }>("card-page")
+    if (url !== null && /^https?:\/\//.test(url)) window.location.assign(url)
+    else onNone()
+  })
   return (
     <>
-      <Button variant="default" loading={isBusy} onClick={() => void go()}>
+      <Button variant="default" loading={isBusy} onClick={() => void act()}>
         Put a card on file at the processor
       </Button>
       {error === null ? null : <Fault error={error} />}

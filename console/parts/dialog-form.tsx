@@ -6,6 +6,7 @@ import { useState } from "react"
 import type { ReactNode } from "react"
 import { Refused } from "../api/refused.ts"
 import { Fault } from "./fault.tsx"
+import { useAct } from "./use-act.ts"
 
 /** What a form in a dialog is made of, whatever it does. */
 export interface DialogTerms<Values extends Record<string, unknown>, Answer> {
@@ -42,30 +43,21 @@ export function DialogForm<Values extends Record<string, unknown>, Answer>(
   props: DialogFormProps<Values, Answer>,
 ) {
   const { initial, check = {}, fields, does, done, onDone, onClose, typed, isDangerous } = props
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
   const [word, setWord] = useState("")
   const form = useForm<Values>({
     initialValues: initial,
     validate: check as NonNullable<Parameters<typeof useForm<Values>>[0]>["validate"] & object,
     validateInputOnChange: true,
   })
-  const act = async (values: Values) => {
-    setBusy(true)
-    setError(null)
-    try {
-      const answer = await props.act(values)
-      notifications.show({ message: typeof done === "string" ? done : done(answer) })
-      onClose()
-      onDone?.(answer)
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
+  const { act, isBusy, error } = useAct(async (values: Values) => {
+    const answer = await props.act(values).catch((thrown: unknown) => {
       if (thrown instanceof Refused) form.setErrors(faultsOf(thrown))
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
+      throw thrown
+    })
+    notifications.show({ message: typeof done === "string" ? done : done(answer) })
+    onClose()
+    onDone?.(answer)
+  })
   return (
     <form onSubmit={form.onSubmit((values) => void act(values))} noValidate>
       <Stack>

@@ -1,13 +1,13 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core"
 import { useDisclosure } from "@mantine/hooks"
 import { notifications } from "@mantine/notifications"
-import { useState } from "react"
 import type { ReactNode } from "react"
 import type { Input } from "../api/operations.ts"
 import { download, useCommand, useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { CopyAs } from "./copy-as.tsx"
 import { Fault } from "./fault.tsx"
+import { useAct } from "./use-act.ts"
 
 interface DownloadProps {
   /** The operation that sends the file. */
@@ -50,22 +50,11 @@ function Save(props: DownloadProps & { readonly onClose: () => void }) {
   const { companyId } = useMe()
   const operation = useOperation(name)
   const commandOf = useCommand()
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
-  const act = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      await download(companyId, name, input, fileName)
-      notifications.show({ message: `${fileName} was saved.` })
-      onClose()
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { act, isBusy, error } = useAct(async () => {
+    await download(companyId, name, input, fileName)
+    notifications.show({ message: `${fileName} was saved.` })
+    onClose()
+  })
   return (
     <Stack>
       <Text size="sm">{says}</Text>

@@ -11,6 +11,7 @@ import { Empty } from "../../parts/empty.tsx"
 import { Facts } from "../../parts/facts.tsx"
 import { Fault } from "../../parts/fault.tsx"
 import { Money } from "../../parts/money.tsx"
+import { useAct } from "../../parts/use-act.ts"
 import { Section } from "../../parts/page.tsx"
 
 type Suggestion = Schema<"Suggestion">
@@ -64,20 +65,7 @@ export function Addresses() {
 function useLookUp() {
   const change = useChange()
   const [found, setFound] = useState<Found | null>(null)
-  const [error, setError] = useState<Error | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  const act = async (ask: () => Promise<Found>) => {
-    setBusy(true)
-    setError(null)
-    try {
-      setFound(await ask())
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { act, isBusy, error } = useAct(async (ask: () => Promise<Found>) => setFound(await ask()))
   const post = <T,>(body: object) =>
     change<{ readonly result: T }>({ method: "POST", path: PATH, body })
   const suggest = (input: string) =>
