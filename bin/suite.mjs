@@ -13,6 +13,8 @@ export const DEEP_SUITES = [
   "test/audit",
   "test/boxes",
   "test/charging",
+  "test/code",
+  "test/company",
   "test/faults",
   "test/fuzz",
   "test/phone",

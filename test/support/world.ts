@@ -16,7 +16,9 @@ import { heardByAll } from "../../src/frame/operator/run-operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Installation } from "../../src/compose/installation.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
+import type { TestDatabase } from "./postgres.ts"
 import { testDatabase } from "./postgres.ts"
+import { worldDatabase } from "./world-database.ts"
 import type { Program } from "../../src/frame/slice.ts"
 import { expectContract } from "./reply-contract.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -77,10 +79,7 @@ export interface WorldOptions {
 
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
-  const database =
-    options.url === undefined
-      ? await testDatabase(options.server === undefined ? {} : { server: options.server })
-      : { url: options.url, drop: async () => undefined }
+  const database = await databaseOf(options)
   const warnings: string[] = []
   const log = {
     info: () => undefined,
@@ -104,6 +103,12 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.program === undefined ? {} : { program: options.program }),
   })
   return worldOf(installation, database, warnings, options)
+}
+
+/** The one that is there, or one of the world's own, with the tables of all slices where it has them. */
+async function databaseOf({ url, server, program }: WorldOptions): Promise<TestDatabase> {
+  if (url !== undefined) return { url, drop: async () => undefined }
+  return program === undefined ? worldDatabase(server) : testDatabase({ server })
 }
 
 let shared: Promise<World> | null = null
