@@ -99,6 +99,10 @@ export async function buildApp(
   for (const verb of VERBS) app.addHttpMethod(verb, { hasBody: false, overrideExisting: true })
   const stopping = new AbortController()
   app.addHook("preClose", async () => stopping.abort())
+  // Whoever is answered while this ends comes back to another process: a kept connection would hold it up.
+  app.addHook("onSend", async (_request, reply) => {
+    if (stopping.signal.aborted) void reply.header("connection", "close")
+  })
   endUnreadBodies(app, ports.pacer)
   // Before the headers of this API's own answers.
   addDoors(app, { doors, aliases }, ports.pacer)
