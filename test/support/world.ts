@@ -90,7 +90,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const installation = await openInstallation({
     databaseUrl: database.url,
     eventStoreUrl: options.eventStoreUrl ?? null,
-    databaseConnections: 24,
+    databaseConnections: 16,
     clock: options.clock ?? "test",
     dataDir: join(tmpdir(), `company-ledger-world-${randomUUID()}`),
     masterKey: null,
