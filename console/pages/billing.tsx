@@ -3,6 +3,7 @@ import type { CompanyShown } from "../api/answers.ts"
 import type { Bill, BillList } from "../api/bills.ts"
 import { monthText, paysText, planText } from "../api/bills.ts"
 import { useAnswer, useMay, useOperation } from "../api/operations.ts"
+import { AddFunds } from "../parts/add-funds.tsx"
 import { BillState } from "../parts/bill-state.tsx"
 import { Card } from "../parts/card.tsx"
 import type { Column } from "../parts/data-table.tsx"
@@ -31,7 +32,12 @@ export default function Billing() {
     <Page
       title="Billing"
       says="What the company pays, from what, and every month's bill."
-      actions={company.data === undefined ? undefined : <ChangePlan company={company.data} />}
+      actions={
+        <>
+          <AddFunds />
+          {company.data === undefined ? null : <ChangePlan company={company.data} />}
+        </>
+      }
     >
       <Loaded of={company} lines={2}>
         {(found) => <Standing company={found} />}

@@ -1,11 +1,12 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { ReactNode } from "react"
 import type { Input, Said } from "../api/operations.ts"
 import { useCommand, useOperate, useOperation } from "../api/operations.ts"
 import { CopyAs } from "./copy-as.tsx"
+import type { DialogVariant } from "./dialog-button.tsx"
+import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
 import { useAct } from "./use-act.ts"
 
@@ -24,7 +25,7 @@ interface ActionProps {
   readonly typed?: string
   /** Said where something is typed; default that it cannot be undone. */
   readonly warns?: string
-  readonly variant?: "filled" | "default" | "subtle"
+  readonly variant?: DialogVariant
   /** It is about the reader themselves: those may who may do it for themselves alone. */
   readonly isOwn?: boolean
   readonly onDone?: (answer: unknown) => void
@@ -34,32 +35,14 @@ interface ActionProps {
 
 /** A button that says what it will do, asks, does it, and says what it did. Not shown to who may not. */
 export function Action(props: ActionProps) {
-  const { operation: name, label, isDangerous = false, variant = "default", isOwn = false } = props
+  const { operation: name, label, isDangerous, variant, isOwn = false } = props
   const operation = useOperation(name)
-  const [isOpen, { open, close }] = useDisclosure(false)
   if (operation === null || operation.may === "no" || (operation.may === "own" && !isOwn))
     return null
   return (
-    <>
-      <Button
-        variant={variant}
-        size={variant === "subtle" ? "compact-sm" : "sm"}
-        onClick={open}
-        {...(isDangerous
-          ? { color: "red", variant: variant === "default" ? "light" : variant }
-          : {})}
-      >
-        {label}
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={label}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Confirm {...props} onClose={close} />
-      </Modal>
-    </>
+    <DialogButton {...{ label, variant, isDangerous }}>
+      {(close) => <Confirm {...props} onClose={close} />}
+    </DialogButton>
   )
 }
 

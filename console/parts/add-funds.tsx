@@ -1,11 +1,11 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { answerOf, useApi } from "../api/company.ts"
 import { asked } from "../api/queries.ts"
 import { Refused } from "../api/refused.ts"
 import { useMe } from "../api/session.ts"
+import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
 import { dollarsText } from "./money.tsx"
 import { useAct } from "./use-act.ts"
@@ -17,20 +17,11 @@ const MICROS = 1_000_000
 /** A button with which an owner adds funds from the company's card. */
 export function AddFunds() {
   const { role } = useMe()
-  const [isOpen, { open, close }] = useDisclosure(false)
   if (role !== "owner") return null
   return (
-    <>
-      <Button onClick={open}>Add funds</Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title="Add funds"
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Purchase onDone={close} />
-      </Modal>
-    </>
+    <DialogButton label="Add funds" variant="filled">
+      {(close) => <Purchase onDone={close} />}
+    </DialogButton>
   )
 }
 

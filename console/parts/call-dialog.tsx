@@ -1,8 +1,8 @@
-import { Button, Modal } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
 import type { Change } from "../api/change.ts"
 import { useChange } from "../api/change.ts"
 import { CopyAs, curlOfChange } from "./copy-as.tsx"
+import type { DialogVariant } from "./dialog-button.tsx"
+import { DialogButton } from "./dialog-button.tsx"
 import type { DialogTerms } from "./dialog-form.tsx"
 import { DialogForm } from "./dialog-form.tsx"
 
@@ -17,36 +17,21 @@ interface CallDialogProps<Values extends Record<string, unknown>, Answer>
   readonly title?: string
   /** What is asked of the API. */
   readonly changeOf: (values: Values) => Change
-  readonly variant?: "filled" | "default" | "subtle"
+  readonly variant?: DialogVariant
 }
 
 /** A button that says what a route of the API will do, asks for what that needs, and does it. */
 export function CallDialog<Values extends Record<string, unknown>, Answer = unknown>(
   props: CallDialogProps<Values, Answer>,
 ) {
-  const { label, title = label, variant = "default", isDangerous = false } = props
-  const [isOpen, { open, close }] = useDisclosure(false)
-  const danger = { color: "red", variant: variant === "default" ? "light" : variant }
+  const { label, title, variant, isDangerous } = props
   return (
-    <>
-      <Button
-        variant={variant}
-        size={variant === "subtle" ? "compact-sm" : "sm"}
-        onClick={open}
-        {...(isDangerous ? danger : {})}
-      >
-        {label}
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={title}
-        size={props.fields === undefined ? "md" : "lg"}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Body {...props} onClose={close} />
-      </Modal>
-    </>
+    <DialogButton
+      {...{ label, title, variant, isDangerous }}
+      size={props.fields === undefined ? "md" : "lg"}
+    >
+      {(close) => <Body {...props} onClose={close} />}
+    </DialogButton>
   )
 }
 

@@ -1,11 +1,11 @@
-import { Button, Group, Modal, Stack, Text } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
+import { Button, Group, Stack, Text } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import type { ReactNode } from "react"
 import type { Input } from "../api/operations.ts"
 import { download, useCommand, useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { CopyAs } from "./copy-as.tsx"
+import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
 import { useAct } from "./use-act.ts"
 
@@ -26,23 +26,8 @@ interface DownloadProps {
 export function Download(props: DownloadProps) {
   const { operation: name, label } = props
   const operation = useOperation(name)
-  const [isOpen, { open, close }] = useDisclosure(false)
   if (operation === null || operation.may === "no") return null
-  return (
-    <>
-      <Button variant="default" onClick={open}>
-        {label}
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={label}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Save {...props} onClose={close} />
-      </Modal>
-    </>
-  )
+  return <DialogButton label={label}>{(close) => <Save {...props} onClose={close} />}</DialogButton>
 }
 
 function Save(props: DownloadProps & { readonly onClose: () => void }) {

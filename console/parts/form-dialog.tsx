@@ -1,8 +1,8 @@
-import { Button, Modal } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
 import type { Input } from "../api/operations.ts"
 import { useCommand, useOperate, useOperation } from "../api/operations.ts"
 import { CopyAs } from "./copy-as.tsx"
+import type { DialogVariant } from "./dialog-button.tsx"
+import { DialogButton } from "./dialog-button.tsx"
 import type { DialogTerms } from "./dialog-form.tsx"
 import { DialogForm } from "./dialog-form.tsx"
 
@@ -16,7 +16,7 @@ interface FormDialogProps<Values extends Record<string, unknown>, Answer> extend
   readonly title?: string
   /** What the operation is given. */
   readonly inputOf: (values: Values) => Input
-  readonly variant?: "filled" | "default" | "subtle"
+  readonly variant?: DialogVariant
   readonly isOwn?: boolean
 }
 
@@ -24,26 +24,14 @@ interface FormDialogProps<Values extends Record<string, unknown>, Answer> extend
 export function FormDialog<Values extends Record<string, unknown>, Answer>(
   props: FormDialogProps<Values, Answer>,
 ) {
-  const { operation: name, label, title = label, variant = "default", isOwn = false } = props
+  const { operation: name, label, title, variant, isOwn = false } = props
   const operation = useOperation(name)
-  const [isOpen, { open, close }] = useDisclosure(false)
   if (operation === null || operation.may === "no" || (operation.may === "own" && !isOwn))
     return null
   return (
-    <>
-      <Button variant={variant} size={variant === "subtle" ? "compact-sm" : "sm"} onClick={open}>
-        {label}
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={title}
-        size="lg"
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Form {...props} onClose={close} />
-      </Modal>
-    </>
+    <DialogButton {...{ label, title, variant }} size="lg">
+      {(close) => <Form {...props} onClose={close} />}
+    </DialogButton>
   )
 }
 

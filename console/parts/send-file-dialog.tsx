@@ -1,5 +1,4 @@
-import { Button, FileInput, Group, Modal, Progress, Stack, Text, TextInput } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
+import { Button, FileInput, Group, Progress, Stack, Text, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { ReactNode } from "react"
@@ -8,6 +7,7 @@ import { MOST_FILE_BYTES, sendFile } from "../api/send-file.ts"
 import { useMe } from "../api/session.ts"
 import { sizeText } from "./bytes.ts"
 import { CopyAs } from "./copy-as.tsx"
+import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
 
 interface SendFileProps {
@@ -29,25 +29,13 @@ interface SendFileProps {
 
 /** A button that opens a form for a file, and sends it. Not shown to who may not. */
 export function SendFile(props: SendFileProps) {
-  const { operation: name, label, variant = "default" } = props
+  const { operation: name, label, variant } = props
   const operation = useOperation(name)
-  const [isOpen, { open, close }] = useDisclosure(false)
   if (operation === null || operation.may === "no") return null
   return (
-    <>
-      <Button variant={variant} onClick={open}>
-        {label}
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={label}
-        size="lg"
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Form {...props} onClose={close} />
-      </Modal>
-    </>
+    <DialogButton {...{ label, variant }} size="lg">
+      {(close) => <Form {...props} onClose={close} />}
+    </DialogButton>
   )
 }
 

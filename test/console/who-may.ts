@@ -133,7 +133,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   "suppression-offer": {
     may: OWNER_ADMIN,
-    input: ({ company }) => ({ company, domain: "acme.example", set: "off" }),
+    input: ({ company }) => ({ company, domain: "acme.example", turn: "off" }),
   },
   "domain-list": { may: "Manage domains", input: ofCompany },
   "domain-remove": {

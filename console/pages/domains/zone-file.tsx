@@ -1,30 +1,17 @@
-import { Button, Modal } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
 import { useQuery } from "@tanstack/react-query"
 import type { Schema } from "../../api/company.ts"
 import { call } from "../../api/call.ts"
 import { useMe } from "../../api/session.ts"
+import { DialogButton } from "../../parts/dialog-button.tsx"
 import { TextView } from "../../parts/text-view.tsx"
 import { Loaded } from "../../parts/loaded.tsx"
 
 /** A button: all records as one text, in the form that other name servers take. */
 export function ExportZone({ domain }: { readonly domain: Schema<"Domain"> }) {
-  const [isOpen, { open, close }] = useDisclosure(false)
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        Zone file
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={`Zone file of ${domain.domain}`}
-        size="xl"
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <ZoneFile domain={domain} />
-      </Modal>
-    </>
+    <DialogButton label="Zone file" title={`Zone file of ${domain.domain}`} size="xl">
+      {() => <ZoneFile domain={domain} />}
+    </DialogButton>
   )
 }
 
