@@ -98,10 +98,16 @@ it(
     const known = newNumber()
     expect((await send(textTo(known))).status).toBe(200)
 
-    server.relay.freeze()
-    // These come as far as their charge, whose append is led by the calls that were counted.
+    // It falls silent on a charge, whose append is led by the calls that were counted.
+    const silent = Promise.withResolvers<void>()
+    server.faultOf = ({ types }) => {
+      if (types.includes("Charged")) silent.resolve(server.relay.freeze())
+      return "none"
+    }
     const texts = Array.from({ length: AT_ONCE }, () => textTo(known))
     const sending = texts.map(send)
+    await silent.promise
+    server.faultOf = () => "none"
     const strangers = Array.from({ length: AT_ONCE }, () => textTo(newNumber()))
     const first = await Promise.all([...sending, ...strangers.map(send)])
     await expect.poll(() => world.warnings.length).toBe(1)
