@@ -20,6 +20,7 @@ import { bought } from "../phone/numbering.ts"
 import { addVerified } from "../email/mailing.ts"
 import { publishOne } from "../publishing/other-answers.ts"
 import { PUBLISHES } from "../publishing/publish-world.ts"
+import { sendBusiness, written } from "../registration/registering.ts"
 import { RECORDINGS, record } from "../recordings/recorded.ts"
 import { inlined } from "../support/inlined.ts"
 import { refusalIn } from "../support/refusal-in.ts"
@@ -61,7 +62,14 @@ beforeAll(async () => {
   const { body: connected } = await postDomain(world, company, { domain: "fuzz.com" })
   const add = { action: "add", domainId: connected.id, domain: "mail.fuzz.com" }
   const { id: numberId } = await bought(world, company)
+  // What is confirmed must wait for it: of a company that no other request changes.
+  const registering = await makeCompany(world)
+  await written(world, registering)
+  await sendBusiness(world, registering)
   there = {
+    "POST /api/v1/phone/registration/confirm": {
+      headers: { authorization: `Bearer ${registering.key}` },
+    },
     "POST /api/v1/phone/release": { body: { id: numberId } },
     [`POST ${SENDING}`]: { body: add },
     [`POST ${PUBLISHES}/preview`]: { body: { commit: publish.commit } },
@@ -123,9 +131,9 @@ function exampleOf(name: string, { path, query, body, headers }: RightRequest): 
     params: Object.fromEntries(named),
     query,
     headers: {
+      authorization: `Bearer ${company.key}`,
       ...headers,
       ...(body === undefined ? {} : { "content-type": "application/json" }),
-      authorization: `Bearer ${company.key}`,
     },
     payload: body === undefined ? null : Buffer.from(JSON.stringify(body)),
   }
