@@ -3,7 +3,8 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
 import type { Opened } from "./in-chromium.ts"
-import { faultsOf, openConsole, signedInPage, visit } from "./in-chromium.ts"
+import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { faultsOf, visit } from "./visiting.ts"
 import { askSomething, callerOf, mailSomething } from "./work-data.ts"
 
 let opened: Opened
@@ -188,13 +189,8 @@ describe("the pages of email, domains and leads", () => {
 
   it("show only as much as somebody may", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const whose = ["--company", "acme", "--role", "user", "--name", "Joan"]
-    const granted = ["--email", "joan@acme.example", "--permission", "Read leads"]
-    const { personId } = await opened.place.ledger("person", "add", ...whose, ...granted)
-    const { url } = await opened.place.ledger("console", "link", "--person", personId)
-    const reader = await (await opened.browser.newContext()).newPage()
-    await reader.goto(url)
-    await reader.getByRole("heading", { level: 1 }).waitFor()
+    const joan = await addPerson(opened, "Joan", "user", ["Read leads"])
+    const reader = await signedInPage(opened, joan)
     for (const name of ["Email", "Domains", "Phone"]) {
       // oxlint-disable-next-line no-await-in-loop
       expect(await reader.getByRole("link", { name, exact: true }).count(), name).toBe(0)

@@ -3,7 +3,8 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
 import type { Opened } from "./in-chromium.ts"
-import { faultsOf, openConsole, signedInPage, visit } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { faultsOf, visit } from "./visiting.ts"
 import { callerOf, phoneSomething } from "./work-data.ts"
 
 const FILL_IN: Readonly<Record<string, string>> = {
@@ -45,7 +46,7 @@ describe("the phone page", () => {
       ["opt-ins", "Nobody has opted in yet"],
     ] as const) {
       await open(tab)
-      expect(await page.getByText(title).count(), tab).toBe(1)
+      await expect.poll(() => page.getByText(title).count(), { message: tab }).toBe(1)
     }
   })
 
@@ -116,8 +117,8 @@ describe("the phone page", () => {
 
   it("shows a text that the funds refuse as a refusal", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const limit = ["--company", "acme", "--class", "general", "--period", "month"]
-    await opened.place.ledger("limit", "set", ...limit, "--dollars", "0.001")
+    const limit = { company: COMPANY, class: "general", period: "month" }
+    await opened.world.operate("limit set", { ...limit, dollars: "0.001" })
     await open("texts")
     await press("Send a text")
     await dialog().getByLabel("To", { exact: true }).fill("+14155550123")
@@ -128,7 +129,7 @@ describe("the phone page", () => {
     expect(await dialog().getByRole("textbox", { name: "Text" }).inputValue()).toBe(
       "It does not fit",
     )
-    await opened.place.ledger("limit", "set", ...limit, "--dollars", "40")
+    await opened.world.operate("limit set", { ...limit, dollars: "40" })
   })
 
   it("shows calls, plays a message, and has no page that shuts anybody out", async (ctx) => {
@@ -196,21 +197,7 @@ describe("the phone page", () => {
 
   it("shows nothing of it to somebody who may not use the phone", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const whose = [
-      "--company",
-      "acme",
-      "--role",
-      "user",
-      "--name",
-      "Joan",
-      "--email",
-      "joan@acme.example",
-    ]
-    const { personId } = await opened.place.ledger("person", "add", ...whose)
-    const { url } = await opened.place.ledger("console", "link", "--person", personId)
-    const reader = await (await opened.browser.newContext()).newPage()
-    await reader.goto(url)
-    await reader.getByRole("heading", { level: 1 }).waitFor()
+    const reader = await signedInPage(opened, await addPerson(opened, "Joan", "user"))
     expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
     const company = new URL(page.url()).pathname.split("/")[2]
     await visit(reader, `/console/${company}/phone`)
