@@ -87,7 +87,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     const row = owner.getByRole("row").filter({ hasText: "Refused" })
     await row.getByRole("link").click()
     await owner.getByRole("heading", { name: "Why it was refused" }).waitFor()
-    expect(await owner.getByText("notes.txt, line 1").count()).toBe(1)
+    await expect.poll(() => owner.getByText("notes.txt, line 1").count()).toBe(1)
   })
 
   it("shows to a developer what a developer may", async (ctx) => {
@@ -123,10 +123,10 @@ describe("what is published", { timeout: WITHIN_MS }, () => {
     const live = owner.getByRole("cell", { name: "Live", exact: true })
     const row = owner.getByRole("row").filter({ has: live })
     await row.getByRole("link", { name: "$0.25" }).waitFor()
-    expect(await row.innerText()).toContain("Ada Example")
+    await expect.poll(() => row.innerText()).toContain("Ada Example")
     await row.getByRole("link").first().click()
     const log = owner.getByRole("region", { name: "Build" })
-    expect(await log.innerText()).toContain("simulated")
+    await expect.poll(() => log.innerText()).toContain("simulated")
   })
 })
 
@@ -145,7 +145,7 @@ describe("a box", { timeout: WITHIN_MS }, () => {
     await owner.getByRole("link", { name: "Files", exact: true }).click()
     await owner.getByRole("link", { name: "notes.txt" }).click()
     const content = owner.getByRole("region", { name: "Content" })
-    expect(await content.innerText()).toContain(LIKE_A_SECRET)
+    await expect.poll(() => content.innerText()).toContain(LIKE_A_SECRET)
 
     await owner.getByRole("button", { name: "Stop", exact: true }).click()
     const asks = owner.getByRole("dialog")

@@ -75,7 +75,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await owner.getByRole("link", { name: "Verify", exact: true }).click()
     await owner.getByRole("button", { name: "Verify" }).click()
     await owner.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
-    expect(await owner.getByText(/^(\d+) of \1$/).count()).toBe(1)
+    await expect.poll(() => owner.getByText(/^(\d+) of \1$/).count()).toBe(1)
     const noted = owner.getByLabel("A head or hash that you noted")
     await noted.fill("123")
     await owner.getByText("64 hexadecimal digits").waitFor()

@@ -50,7 +50,7 @@ describe("the team", () => {
     await owner.getByText("Nobody is invited").waitFor()
     const form = await dialogOf(owner, "Invite")
     await form.getByLabel("Email", { exact: true }).fill("alan")
-    expect(await form.innerText()).toContain("An email, such as ada@example.com")
+    await expect.poll(() => form.innerText()).toContain("An email, such as ada@example.com")
     await form.getByLabel("Email", { exact: true }).fill("alan@example.com")
     await form.getByLabel("Admin").check()
     await form.getByRole("button", { name: "Invite" }).click()
@@ -147,7 +147,7 @@ describe("billing", () => {
       .poll(saysOf(owner, "Lines of the bill"))
       .toMatch(/chat completion\s[\s\S]*−\$3\.20/i)
     await owner.getByRole("button", { name: "Download" }).click()
-    expect(await owner.getByRole("menuitem").count()).toBe(6)
+    await expect.poll(() => owner.getByRole("menuitem").count()).toBe(6)
     const [file] = await Promise.all([
       owner.waitForEvent("download"),
       owner.getByRole("menuitem", { name: /^CSV/ }).click(),

@@ -67,7 +67,7 @@ describe("the phone page", () => {
     await press("Stop texting")
     await does("Stop texting")
     await said("This number may not be texted")
-    expect(await page.getByRole("button", { name: "Reply" }).count()).toBe(0)
+    await expect.poll(() => page.getByRole("button", { name: "Reply" }).count()).toBe(0)
     await open("opt-outs")
     await press("Undo")
     await does("Undo the opt-out")
@@ -84,7 +84,7 @@ describe("the phone page", () => {
     const number = (await offer.getByRole("cell").first().innerText()).replaceAll("\u00a0", " ")
     expect(number).toMatch(/^\+1 415 /)
     await offer.getByRole("button", { name: "Buy" }).click()
-    expect(await dialog().innerText()).toMatch(/Its first month, \$\d+\.\d\d/)
+    await expect.poll(() => dialog().innerText()).toMatch(/Its first month, \$\d+\.\d\d/)
     await does("Buy it")
     const owned = page.getByRole("region", { name: "Your numbers", exact: true })
     await owned.getByRole("link", { name: number }).click()
@@ -153,7 +153,7 @@ describe("the phone page", () => {
     await open("texts")
     await page.getByRole("row").filter({ hasText: "+1 415 555 0199" }).last().waitFor()
     // What people text is shown as they wrote it, and never as a part of the page.
-    expect(await page.getByText("<b>Ada</b>").count()).toBe(1)
+    await expect.poll(() => page.getByText("<b>Ada</b>").count()).toBe(1)
   })
 
   it("registers a business in test mode, step by step", async (ctx) => {

@@ -89,13 +89,13 @@ describe("the settings", () => {
     const form = await dialogOf(owner, "Change the channel")
     await form.getByRole("textbox", { name: "Channel" }).fill("Beta one")
     await form.getByRole("button", { name: "Change" }).click()
-    expect(await form.innerText()).toContain("1 to 30 small letters, digits and dashes")
+    await expect.poll(() => form.innerText()).toContain("1 to 30 small letters, digits and dashes")
     expect(await form.getByRole("textbox", { name: "Channel" }).inputValue()).toBe("Beta one")
     await form.getByRole("textbox", { name: "Channel" }).fill("beta")
     await form.getByRole("button", { name: "Change" }).click()
     const region = owner.getByRole("region", { name: "Release channel" })
     await expect.poll(() => region.innerText()).toMatch(/Channel\s+beta/)
-    expect(await region.innerText()).toContain("None was published in it yet")
+    await expect.poll(() => region.innerText()).toContain("None was published in it yet")
   })
 
   it("join the affiliate programme", async (ctx) => {
@@ -106,7 +106,7 @@ describe("the settings", () => {
     await join.getByRole("button", { name: "Join" }).click()
     const link = owner.getByRole("region", { name: "The company's link" })
     await expect.poll(() => link.innerText()).toMatch(/\/join\/\w{10}/)
-    expect(await owner.getByText("Nobody yet").count()).toBe(1)
+    await expect.poll(() => owner.getByText("Nobody yet").count()).toBe(1)
   })
 
   it("show a user themselves alone: their name, which they change, and the way out", async (ctx) => {

@@ -102,6 +102,7 @@ export const OF_COLOURS = ["color-contrast", "link-in-text-block"]
 
 /** What is wrong with a page as it is shown: too wide, or shutting somebody out. @param rules all where none are named */
 export async function faultsOf(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
+  await settled(page)
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe.source)
   const options = {
     resultTypes: ["violations"],
