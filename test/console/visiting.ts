@@ -14,7 +14,7 @@ export const LOOKS = [
 export type Look = (typeof LOOKS)[number]
 
 /** What is waited for comes at once, but not on a machine that is busy with something else, ms. */
-export const WAITS_MS = 120_000
+const WAITS_MS = 120_000
 
 const HEIGHT = 900
 
