@@ -15,6 +15,7 @@ export const DEEP_SUITES = [
   "test/charging",
   "test/code",
   "test/company",
+  "test/console",
   "test/faults",
   "test/fuzz",
   "test/phone",

@@ -11,6 +11,8 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace',
   defaultRadius: "sm",
   cursorType: "pointer",
+  // Whoever asked their system for less motion gets none.
+  respectReducedMotion: true,
   headings: {
     fontWeight: "600",
     sizes: { h1: { fontSize: "1.375rem" }, h2: { fontSize: "1rem" } },

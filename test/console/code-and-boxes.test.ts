@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { zipOf } from "../code/zips.ts"
 import { noBrowser } from "../publishing/browser.ts"
 import type { Opened } from "./in-chromium.ts"
-import { openConsole, signedInPage } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, ownerOf, signedInPage } from "./in-chromium.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -17,12 +17,9 @@ let owner: Page
 let key: string
 beforeAll(async () => {
   if (noBrowser !== null) return
-  opened = await openConsole({ settings: { BOX_HOST: "simulator" } })
-  const { place } = opened
-  await place.ledger("card", "set", "--company", "acme", "--verified")
-  const { people } = await place.ledger("person", "list", "--company", "acme")
-  const whose = ["--company", "acme", "--person", people[0].personId, "--label", "laptop"]
-  ;({ key } = await place.ledger("key", "create", ...whose, "--all-operations"))
+  opened = await openConsole()
+  const whose = { company: COMPANY, person: await ownerOf(opened), label: "laptop" }
+  ;({ key } = await opened.world.operate("key create", { ...whose, allOperations: true }))
   owner = await signedInPage(opened)
 }, WITHIN_MS)
 afterAll(async () => {
@@ -35,7 +32,7 @@ const go = (page: Page, name: string) => page.getByRole("link", { name, exact: t
 async function post(path: string, body: object) {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
   const asked = { method: "POST", headers, body: JSON.stringify(body) }
-  const answer = await fetch(`${opened.server.url}/api/v1${path}`, asked)
+  const answer = await fetch(`${opened.url}/api/v1${path}`, asked)
   return (await answer.json()) as Record<string, unknown>
 }
 
@@ -90,15 +87,12 @@ describe("code", { timeout: WITHIN_MS }, () => {
     const row = owner.getByRole("row").filter({ hasText: "Refused" })
     await row.getByRole("link").click()
     await owner.getByRole("heading", { name: "Why it was refused" }).waitFor()
-    expect(await owner.getByText("notes.txt, line 1").count()).toBe(1)
+    await expect.poll(() => owner.getByText("notes.txt, line 1").count()).toBe(1)
   })
 
   it("shows to a developer what a developer may", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const who = ["--name", "Dev", "--email", "dev@example.com", "--role"]
-    const add = ["person", "add", "--company", "acme"]
-    const { personId } = await opened.place.ledger(...add, ...who, "developer")
-    const page = await signedInPage(opened, personId)
+    const page = await signedInPage(opened, await addPerson(opened, "Dev", "developer"))
     await go(page, "Code")
     await page.getByRole("link", { name: "Pushes", exact: true }).click()
     await page.getByRole("row").filter({ hasText: "Refused" }).getByRole("link").click()
@@ -109,9 +103,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     expect(await page.getByRole("link", { name: "Take out", exact: true }).count()).toBe(0)
     await go(page, "Boxes")
     await page.getByText("There is no box").waitFor()
-    const user = ["--name", "User", "--email", "user@example.com", "--role", "user"]
-    const other = await opened.place.ledger(...add, ...user)
-    const theirs = await signedInPage(opened, other.personId)
+    const theirs = await signedInPage(opened, await addPerson(opened, "Uma", "user"))
     expect(await theirs.getByRole("link", { name: "Code", exact: true }).count()).toBe(0)
     expect(await theirs.getByRole("link", { name: "Boxes", exact: true }).count()).toBe(0)
   })
@@ -122,19 +114,19 @@ describe("what is published", { timeout: WITHIN_MS }, () => {
     ctx.skip(noBrowser !== null, String(noBrowser))
     await go(owner, "Previews")
     await owner.getByText("Nothing was published yet").waitFor()
-    const { refs } = await opened.place.ledger("repository", "show", "--company", "acme")
+    const { refs } = await opened.world.operate("repository show", { company: COMPANY })
     expect(await post("/publish/preview", { commit: refs[0].id })).toMatchObject({
       status: "queued",
     })
-    await opened.place.ledger("wait")
+    await opened.world.operate("wait")
     await owner.reload()
     const live = owner.getByRole("cell", { name: "Live", exact: true })
     const row = owner.getByRole("row").filter({ has: live })
     await row.getByRole("link", { name: "$0.25" }).waitFor()
-    expect(await row.innerText()).toContain("Ada Example")
+    await expect.poll(() => row.innerText()).toContain("Ada Example")
     await row.getByRole("link").first().click()
     const log = owner.getByRole("region", { name: "Build" })
-    expect(await log.innerText()).toContain("simulated")
+    await expect.poll(() => log.innerText()).toContain("simulated")
   })
 })
 
@@ -142,7 +134,7 @@ describe("a box", { timeout: WITHIN_MS }, () => {
   it("is worked in, and stopped by typing its name", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
     await post("/sandboxes", { size: "small", label: "fix the tests" })
-    await opened.place.ledger("wait")
+    await opened.world.operate("wait")
     await go(owner, "Boxes")
     await owner.getByRole("link", { name: "fix the tests" }).click()
     await owner.getByRole("link", { name: "Commands", exact: true }).click()
@@ -153,7 +145,7 @@ describe("a box", { timeout: WITHIN_MS }, () => {
     await owner.getByRole("link", { name: "Files", exact: true }).click()
     await owner.getByRole("link", { name: "notes.txt" }).click()
     const content = owner.getByRole("region", { name: "Content" })
-    expect(await content.innerText()).toContain(LIKE_A_SECRET)
+    await expect.poll(() => content.innerText()).toContain(LIKE_A_SECRET)
 
     await owner.getByRole("button", { name: "Stop", exact: true }).click()
     const asks = owner.getByRole("dialog")

@@ -3,7 +3,9 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
 import type { Opened } from "./in-chromium.ts"
-import { OWNER, openConsole, signedInPage, spendSomething, visit } from "./in-chromium.ts"
+import { COMPANY, OWNER, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import { codeOnceAsked } from "./by-code.ts"
+import { newPage, visit } from "./visiting.ts"
 
 /** No way on a page is longer. */
 const MOST_TABS = 60
@@ -49,6 +51,8 @@ async function goTo(page: Page, words: string): Promise<void> {
   await page.keyboard.press("Control+k")
   const field = page.getByRole("textbox", { name: "Go to" })
   await field.waitFor()
+  // The field has the focus by itself.
+  await expect.poll(async () => (await focused(page)).name).toBe("Go to")
   await page.keyboard.type(words)
   await page.getByRole("dialog").getByText(words).first().waitFor()
   await page.keyboard.press("ArrowDown")
@@ -59,21 +63,18 @@ async function goTo(page: Page, words: string): Promise<void> {
 describe("without a mouse", () => {
   it("somebody signs in", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const page = await (await opened.browser.newContext()).newPage()
-    await page.goto(`${opened.server.url}/console`)
+    const page = await newPage(opened.browser)
+    await page.goto(`${opened.url}/console`)
     await page.getByLabel("Email").waitFor()
     // The one field of the page has the focus by itself.
     await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("INPUT")
-    await page.keyboard.type(OWNER)
-    await page.keyboard.press("Enter")
-    await page.getByRole("heading", { name: "Enter the code" }).waitFor()
-    const code = async () => {
-      const { mails } = await opened.place.ledger("mail", "list")
-      return mails.map(({ subject }: { subject: string }) => /^(\d{6}) /.exec(subject)?.[1]).at(-1)
-    }
-    await expect.poll(code).toMatch(/^\d{6}$/)
+    const code = await codeOnceAsked(opened, OWNER, async () => {
+      await page.keyboard.type(OWNER)
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: "Enter the code" }).waitFor()
+    })
     // The first digit has the focus by itself.
-    await page.keyboard.type(String(await code()))
+    await page.keyboard.type(code)
     await page.keyboard.press("Enter")
     await page.getByRole("heading", { name: "Overview" }).waitFor()
     await tabTo(page, /^Spending$/)
@@ -84,9 +85,10 @@ describe("without a mouse", () => {
   it("the palette leads to a page, a key, a person and a charge", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
     const page = await signedInPage(opened)
-    const { keys } = await opened.place.ledger("key", "list", "--company", "acme")
-    const { charges } = await opened.place.ledger("charge", "list", "--company", "acme")
-    const { people } = await opened.place.ledger("person", "list", "--company", "acme")
+    const company = COMPANY
+    const { keys } = await opened.world.operate("key list", { company })
+    const { charges } = await opened.world.operate("charge list", { company })
+    const { people } = await opened.world.operate("person list", { company })
     await goTo(page, "Limits")
     await expect.poll(() => here(page)).toBe("limits")
     await goTo(page, "demo")

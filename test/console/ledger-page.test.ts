@@ -4,7 +4,14 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
 import type { Opened } from "./in-chromium.ts"
-import { OWNER, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import {
+  COMPANY,
+  OWNER,
+  addPerson,
+  openConsole,
+  signedInPage,
+  spendSomething,
+} from "./in-chromium.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -23,9 +30,7 @@ afterAll(async () => {
 
 /** A page of somebody new with a role. */
 async function pageOf(role: string): Promise<Page> {
-  const who = ["--name", role, "--email", `${role}@example.com`, "--role", role]
-  const { personId } = await opened.place.ledger("person", "add", "--company", "acme", ...who)
-  return signedInPage(opened, personId)
+  return signedInPage(opened, await addPerson(opened, role, role))
 }
 
 async function openStream(page: Page, holds: string): Promise<void> {
@@ -70,7 +75,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await owner.getByRole("link", { name: "Verify", exact: true }).click()
     await owner.getByRole("button", { name: "Verify" }).click()
     await owner.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
-    expect(await owner.getByText(/^(\d+) of \1$/).count()).toBe(1)
+    await expect.poll(() => owner.getByText(/^(\d+) of \1$/).count()).toBe(1)
     const noted = owner.getByLabel("A head or hash that you noted")
     await noted.fill("123")
     await owner.getByText("64 hexadecimal digits").waitFor()
@@ -85,7 +90,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await owner.getByRole("link", { name: "Head and key", exact: true }).click()
     await owner.getByRole("button", { name: "Sign and show the head" }).click()
     const key = await owner.getByRole("region", { name: "Public key (Ed25519)" }).innerText()
-    const { publicKey } = await opened.place.ledger("audit", "head", "--company", "acme")
+    const { publicKey } = await opened.world.operate("audit head", { company: COMPANY })
     expect(key).toBe(publicKey)
     await owner.getByRole("button", { name: "Export" }).click()
     const saving = owner.waitForEvent("download")

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
 import { signedInByCode } from "./by-code.ts"
 import type { Opened } from "./in-chromium.ts"
-import { openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
 
 let opened: Opened
 let owner: Page
@@ -18,17 +18,17 @@ afterAll(async () => {
   if (noBrowser === null) await opened.close()
 })
 
-/** Adds somebody as an operator does; answers their id. */
-async function add(name: string, role: string): Promise<string> {
-  const who = ["--name", name, "--email", `${name.toLowerCase()}@example.com`, "--role", role]
-  const { personId } = await opened.place.ledger("person", "add", "--company", "acme", ...who)
-  return personId
-}
-
 /** Goes to a page by the navigation. */
 async function goTo(page: Page, name: string): Promise<void> {
   await page.getByRole("link", { name, exact: true }).click()
   await page.getByRole("heading", { level: 1, name }).waitFor()
+}
+
+/** Opens somebody's own page by their name in the list of people. */
+async function openPerson(page: Page, name: string): Promise<void> {
+  await page.getByRole("link", { name, exact: true }).click()
+  // Until it is there the list is, whose columns are sorted by buttons with the names of those of the person.
+  await page.getByRole("heading", { level: 1, name, exact: true }).waitFor()
 }
 
 /** Opens a dialog by its button. */
@@ -50,7 +50,7 @@ describe("the team", () => {
     await owner.getByText("Nobody is invited").waitFor()
     const form = await dialogOf(owner, "Invite")
     await form.getByLabel("Email", { exact: true }).fill("alan")
-    expect(await form.innerText()).toContain("An email, such as ada@example.com")
+    await expect.poll(() => form.innerText()).toContain("An email, such as ada@example.com")
     await form.getByLabel("Email", { exact: true }).fill("alan@example.com")
     await form.getByLabel("Admin").check()
     await form.getByRole("button", { name: "Invite" }).click()
@@ -62,8 +62,7 @@ describe("the team", () => {
     await alan.getByRole("link", { name: "You", exact: true }).click()
     await expect.poll(saysOf(alan, "alan")).toMatch(/Role\s+Admin/)
     await owner.reload()
-    await owner.getByRole("link", { name: "alan", exact: true }).click()
-    await owner.getByRole("heading", { level: 1, name: "alan" }).waitFor()
+    await openPerson(owner, "alan")
     const change = await dialogOf(owner, "Change")
     await change.getByLabel("Developer").check()
     await change.getByRole("button", { name: "Save" }).click()
@@ -88,10 +87,10 @@ describe("the team", () => {
 
   it("gives and takes permissions, and removes whoever's name is typed", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    await add("Uma", "user")
+    await addPerson(opened, "Uma", "user")
     await owner.goto(owner.url())
     await goTo(owner, "Team")
-    await owner.getByRole("link", { name: "Uma", exact: true }).click()
+    await openPerson(owner, "Uma")
     await expect.poll(saysOf(owner, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
     const form = await dialogOf(owner, "Permissions")
     await form.getByLabel("Use phone").check()
@@ -111,23 +110,23 @@ describe("the team", () => {
 
   it("lets a manager give what they hold, and says why not the rest", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    await add("Mary", "manager")
-    const personId = await add("Ulf", "user")
-    const mary = await signedInByCode(opened, "mary@example.com")
+    const personId = await addPerson(opened, "Ulf", "user")
+    const mary = await signedInPage(opened, await addPerson(opened, "Mary", "manager"))
     await goTo(mary, "Team")
     const form = await dialogOf(mary, "Invite")
     expect(await form.getByLabel("Owner").isDisabled()).toBe(true)
     expect(await form.innerText()).toContain("Only an owner changes owners, or makes one")
     expect(await form.getByLabel("Manager").isDisabled()).toBe(false)
     await mary.keyboard.press("Escape")
-    await mary.getByRole("link", { name: "Ulf", exact: true }).click()
+    await form.waitFor({ state: "hidden" })
+    await openPerson(mary, "Ulf")
     const may = await dialogOf(mary, "Permissions")
     expect(await may.getByLabel("Push and upload code").isDisabled()).toBe(true)
     expect(await may.innerText()).toContain("You do not hold it yourself, and cannot give it")
     await may.getByLabel("Send email").check()
     await may.getByRole("button", { name: "Save" }).click()
     await expect.poll(saysOf(mary, "Permissions")).toMatch(/Send email\s.*\sGiven\n/)
-    const { people } = await opened.place.ledger("person", "list", "--company", "acme")
+    const { people } = await opened.world.operate("person list", { company: COMPANY })
     expect(people).toContainEqual(
       expect.objectContaining({ personId, permissions: ["Send email"], ofRole: [] }),
     )
@@ -148,7 +147,7 @@ describe("billing", () => {
       .poll(saysOf(owner, "Lines of the bill"))
       .toMatch(/chat completion\s[\s\S]*−\$3\.20/i)
     await owner.getByRole("button", { name: "Download" }).click()
-    expect(await owner.getByRole("menuitem").count()).toBe(6)
+    await expect.poll(() => owner.getByRole("menuitem").count()).toBe(6)
     const [file] = await Promise.all([
       owner.waitForEvent("download"),
       owner.getByRole("menuitem", { name: /^CSV/ }).click(),
@@ -190,19 +189,19 @@ describe("billing", () => {
 
   it("is not shown to whoever holds neither Team nor See billing", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const ulf = await signedInByCode(opened, "ulf@example.com")
-    const links = await ulf
+    const urs = await signedInPage(opened, await addPerson(opened, "Urs", "user"))
+    const links = await urs
       .getByRole("navigation", { name: "Pages" })
       .getByRole("link")
       .allInnerTexts()
     expect(links).toContain("Settings")
     expect(links).not.toContain("Team")
     expect(links).not.toContain("Billing")
-    const at = ulf.url().replace(/\/$/, "")
-    await ulf.goto(`${at}/team`)
-    await ulf.getByText("You do not see the team").waitFor()
-    await ulf.goto(`${at}/billing`)
-    await ulf.getByText("You do not see the bills").waitFor()
-    expect(await ulf.getByRole("button", { name: "Change the plan" }).count()).toBe(0)
+    const at = urs.url().replace(/\/$/, "")
+    await urs.goto(`${at}/team`)
+    await urs.getByText("You do not see the team").waitFor()
+    await urs.goto(`${at}/billing`)
+    await urs.getByText("You do not see the bills").waitFor()
+    expect(await urs.getByRole("button", { name: "Change the plan" }).count()).toBe(0)
   })
 })

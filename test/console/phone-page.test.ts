@@ -3,7 +3,8 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
 import type { Opened } from "./in-chromium.ts"
-import { faultsOf, openConsole, signedInPage, visit } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { faultsOf, visit } from "./visiting.ts"
 import { callerOf, phoneSomething } from "./work-data.ts"
 
 const FILL_IN: Readonly<Record<string, string>> = {
@@ -45,7 +46,7 @@ describe("the phone page", () => {
       ["opt-ins", "Nobody has opted in yet"],
     ] as const) {
       await open(tab)
-      expect(await page.getByText(title).count(), tab).toBe(1)
+      await expect.poll(() => page.getByText(title).count(), { message: tab }).toBe(1)
     }
   })
 
@@ -66,7 +67,7 @@ describe("the phone page", () => {
     await press("Stop texting")
     await does("Stop texting")
     await said("This number may not be texted")
-    expect(await page.getByRole("button", { name: "Reply" }).count()).toBe(0)
+    await expect.poll(() => page.getByRole("button", { name: "Reply" }).count()).toBe(0)
     await open("opt-outs")
     await press("Undo")
     await does("Undo the opt-out")
@@ -83,7 +84,7 @@ describe("the phone page", () => {
     const number = (await offer.getByRole("cell").first().innerText()).replaceAll("\u00a0", " ")
     expect(number).toMatch(/^\+1 415 /)
     await offer.getByRole("button", { name: "Buy" }).click()
-    expect(await dialog().innerText()).toMatch(/Its first month, \$\d+\.\d\d/)
+    await expect.poll(() => dialog().innerText()).toMatch(/Its first month, \$\d+\.\d\d/)
     await does("Buy it")
     const owned = page.getByRole("region", { name: "Your numbers", exact: true })
     await owned.getByRole("link", { name: number }).click()
@@ -116,8 +117,8 @@ describe("the phone page", () => {
 
   it("shows a text that the funds refuse as a refusal", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const limit = ["--company", "acme", "--class", "general", "--period", "month"]
-    await opened.place.ledger("limit", "set", ...limit, "--dollars", "0.001")
+    const limit = { company: COMPANY, class: "general", period: "month" }
+    await opened.world.operate("limit set", { ...limit, dollars: "0.001" })
     await open("texts")
     await press("Send a text")
     await dialog().getByLabel("To", { exact: true }).fill("+14155550123")
@@ -128,7 +129,7 @@ describe("the phone page", () => {
     expect(await dialog().getByRole("textbox", { name: "Text" }).inputValue()).toBe(
       "It does not fit",
     )
-    await opened.place.ledger("limit", "set", ...limit, "--dollars", "40")
+    await opened.world.operate("limit set", { ...limit, dollars: "40" })
   })
 
   it("shows calls, plays a message, and has no page that shuts anybody out", async (ctx) => {
@@ -152,7 +153,7 @@ describe("the phone page", () => {
     await open("texts")
     await page.getByRole("row").filter({ hasText: "+1 415 555 0199" }).last().waitFor()
     // What people text is shown as they wrote it, and never as a part of the page.
-    expect(await page.getByText("<b>Ada</b>").count()).toBe(1)
+    await expect.poll(() => page.getByText("<b>Ada</b>").count()).toBe(1)
   })
 
   it("registers a business in test mode, step by step", async (ctx) => {
@@ -196,21 +197,7 @@ describe("the phone page", () => {
 
   it("shows nothing of it to somebody who may not use the phone", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const whose = [
-      "--company",
-      "acme",
-      "--role",
-      "user",
-      "--name",
-      "Joan",
-      "--email",
-      "joan@acme.example",
-    ]
-    const { personId } = await opened.place.ledger("person", "add", ...whose)
-    const { url } = await opened.place.ledger("console", "link", "--person", personId)
-    const reader = await (await opened.browser.newContext()).newPage()
-    await reader.goto(url)
-    await reader.getByRole("heading", { level: 1 }).waitFor()
+    const reader = await signedInPage(opened, await addPerson(opened, "Joan", "user"))
     expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
     const company = new URL(page.url()).pathname.split("/")[2]
     await visit(reader, `/console/${company}/phone`)

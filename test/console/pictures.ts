@@ -5,22 +5,23 @@
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import type { Page } from "playwright-core"
-import { LOOKS, addressesOf, openConsole, signedInPage, visit } from "./in-chromium.ts"
+import { buildConsoleIfNeeded } from "../../bin/console.mjs"
+import { openBrowser } from "../publishing/browser.ts"
+import { makePlace } from "../support/server-process.ts"
+import type { Look } from "./visiting.ts"
+import { LOOKS, addressesOf, lookAt, newPage, settled, visit } from "./visiting.ts"
 
 const DOCUMENT = resolve(import.meta.dirname, "../../docs/console.md")
 const SHOWN = resolve(import.meta.dirname, "../../docs/console")
 /** Looks that are shown beside the wide and light one, by the page. */
-const OTHER_LOOKS: Readonly<Record<string, readonly (typeof LOOKS)[number][]>> = {
+const OTHER_LOOKS: Readonly<Record<string, readonly Look[]>> = {
   overview: [LOOKS[1], LOOKS[2]],
   refusals: [LOOKS[1], LOOKS[2]],
 }
-const HEIGHT = 900
 /** What a picture may have at most, bytes, and all of them. */
 const MOST_BYTES = 120_000
 const MOST_OF_ALL = 2_000_000
 const HEADING = "## What it looks like"
-
-type Look = (typeof LOOKS)[number]
 
 /** A thing's own page goes by its list's name: ids differ from run to run. */
 function nameOf(address: string): string {
@@ -28,9 +29,8 @@ function nameOf(address: string): string {
   return `${name}${thing === undefined ? "" : "-one"}`
 }
 
-async function show(page: Page, address: string, { width, scheme }: Look): Promise<void> {
-  await page.setViewportSize({ width, height: HEIGHT })
-  await page.emulateMedia({ colorScheme: scheme })
+async function show(page: Page, address: string, look: Look): Promise<void> {
+  await lookAt(page, look)
   await visit(page, address)
 }
 
@@ -91,10 +91,19 @@ async function pictureForDocument(page: Page): Promise<void> {
 }
 
 const [, , folder = "reports/console"] = process.argv
-const opened = await openConsole({ hasWeek: true })
+const code = await buildConsoleIfNeeded()
+if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
+const place = await makePlace()
+const browser = await openBrowser()
 try {
-  const page = await signedInPage(opened)
+  await place.start("--demo")
+  const { people } = await place.ledger("person", "list", "--company", "acme")
+  const { url } = await place.ledger("console", "link", "--person", people[0].personId)
+  const page = await newPage(browser)
+  await page.goto(url)
+  await settled(page)
   await (folder === "--docs" ? pictureForDocument(page) : pictureAll(page, folder))
 } finally {
-  await opened.close()
+  await browser.close()
+  await place.clear()
 }

@@ -3,9 +3,8 @@ import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
-import { signedInByCode } from "./by-code.ts"
 import type { Opened } from "./in-chromium.ts"
-import { openConsole, signedInPage } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
 
 const INSTALL = "ab".repeat(28)
 
@@ -43,7 +42,7 @@ async function dialogOf(page: Page, button: string) {
 
 /** Asks the API as an app. */
 async function asApp(path: string, body: object, key: string | null = null) {
-  const sent = await fetch(`${opened.server.url}${path}`, {
+  const sent = await fetch(`${opened.url}${path}`, {
     method: "POST",
     headers: {
       "content-type": "application/json",
@@ -59,8 +58,8 @@ describe("the settings", () => {
     ctx.skip(noBrowser !== null, String(noBrowser))
     await openTab(owner, "Apps", "apps")
     await owner.getByText("No app has checked in yet").waitFor()
-    const release = ["--version", "2.1.0", "--notes", "Faster lists", "--channel", "stable"]
-    await opened.place.ledger("release", "publish", ...release)
+    const release = { version: "2.1.0", notes: "Faster lists", channel: "stable" }
+    await opened.world.operate("release publish", release)
     const { code = "" } = await asApp("/api/v1/connect/start", {
       ...{ version: "2.0.0", installId: INSTALL },
     })
@@ -90,13 +89,13 @@ describe("the settings", () => {
     const form = await dialogOf(owner, "Change the channel")
     await form.getByRole("textbox", { name: "Channel" }).fill("Beta one")
     await form.getByRole("button", { name: "Change" }).click()
-    expect(await form.innerText()).toContain("1 to 30 small letters, digits and dashes")
+    await expect.poll(() => form.innerText()).toContain("1 to 30 small letters, digits and dashes")
     expect(await form.getByRole("textbox", { name: "Channel" }).inputValue()).toBe("Beta one")
     await form.getByRole("textbox", { name: "Channel" }).fill("beta")
     await form.getByRole("button", { name: "Change" }).click()
     const region = owner.getByRole("region", { name: "Release channel" })
     await expect.poll(() => region.innerText()).toMatch(/Channel\s+beta/)
-    expect(await region.innerText()).toContain("None was published in it yet")
+    await expect.poll(() => region.innerText()).toContain("None was published in it yet")
   })
 
   it("join the affiliate programme", async (ctx) => {
@@ -107,14 +106,12 @@ describe("the settings", () => {
     await join.getByRole("button", { name: "Join" }).click()
     const link = owner.getByRole("region", { name: "The company's link" })
     await expect.poll(() => link.innerText()).toMatch(/\/join\/\w{10}/)
-    expect(await owner.getByText("Nobody yet").count()).toBe(1)
+    await expect.poll(() => owner.getByText("Nobody yet").count()).toBe(1)
   })
 
   it("show a user themselves alone: their name, which they change, and the way out", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
-    const uma = ["--name", "Uma", "--email", "uma@example.com", "--role", "user"]
-    await opened.place.ledger("person", "add", "--company", "acme", ...uma)
-    const page = await signedInByCode(opened, "uma@example.com")
+    const page = await signedInPage(opened, await addPerson(opened, "Uma", "user"))
     await openTab(page, "You", "you")
     const tabs = page.getByRole("navigation", { name: "Settings" }).getByRole("link")
     expect(await tabs.allInnerTexts()).toEqual(["Company", "You"])
@@ -149,11 +146,11 @@ describe("the settings", () => {
     await dialog.getByLabel(/type acme/).fill("acme")
     await does.click()
     await owner.getByRole("heading", { name: "acme was deleted" }).waitFor()
-    const deleted = await opened.place.ledger("company", "show", "acme")
+    const deleted = await opened.world.operate("company show", { company: COMPANY })
     expect(deleted.deleted.deleteDataAfter).toMatch(/^\d{4}-/)
     await owner.getByRole("button", { name: "Restore the company" }).click()
     await owner.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
-    const restored = await opened.place.ledger("company", "show", "acme")
+    const restored = await opened.world.operate("company show", { company: COMPANY })
     expect(restored.deleted).toBeNull()
     expect(blocked).toEqual([])
   })
