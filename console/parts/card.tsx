@@ -1,6 +1,5 @@
 import { Button, Checkbox, Group, Select, Stack, Text } from "@mantine/core"
 import type { UseQueryResult } from "@tanstack/react-query"
-import { useState } from "react"
 import type { CompanyShown } from "../api/answers.ts"
 import { useMay, useOperate, useOperation } from "../api/operations.ts"
 import { Action } from "./action.tsx"
@@ -81,23 +80,29 @@ function CardState({ card }: { readonly card: OnFile }) {
 /** Where the payment processor has a page of its own, cards are entered there; else here. */
 function PutOnFile({ card }: { readonly card: OnFile }) {
   const hasPage = useMay("card-page")
-  const [isHere, setHere] = useState(false)
-  if (!hasPage || isHere) return <TestCard card={card} />
-  return <AtProcessor onNone={() => setHere(true)} />
+  return hasPage ? <AtProcessor /> : <TestCard card={card} />
 }
 
-function AtProcessor({ onNone }: { readonly onNone: () => void }) {
+function AtProcessor() {
   const operate = useOperate()
   const { act, isBusy, error } = useAct(async () => {
-    const { url } = await operate<{ readonly url: string | null }>("card-page")
-    if (url !== null && /^https?:\/\//.test(url)) window.location.assign(url)
-    else onNone()
+    const { url } = await operate<{ readonly url: string }>("card-page")
+    const { protocol, href } = new URL(url)
+    if (!/^https?:$/.test(protocol)) throw new Error(`No page can be at ${href}.`)
+    window.location.assign(href)
   })
   return (
     <>
       <Button variant="default" loading={isBusy} onClick={() => void act()}>
-        Put a card on file at the processor
+        Change the card at the processor
       </Button>
+      <Action
+        operation="card-look"
+        input={{}}
+        label="See what is on file"
+        says="The processor is asked which card it has. A card that is new has to be verified."
+        done="The processor was asked: how the card stands is shown."
+      />
       {error === null ? null : <Fault error={error} />}
     </>
   )

@@ -115,6 +115,8 @@ export const ROWS: Readonly<Record<string, Row>> = {
   "card-set": { may: OWNER_ADMIN, input: ({ company }) => ({ company, verified: true }) },
   "card-remove": { may: OWNER_ADMIN, input: ofCompany },
   "card-verify": { may: OWNER_ADMIN, input: ofCompany },
+  "card-page": { may: OWNER_ADMIN, input: ofCompany },
+  "card-look": { may: OWNER_ADMIN, input: ofCompany },
   "connect-approve": {
     may: OWNER,
     input: ({ company, me }) => ({ company, person: me, code: "ABCD-EFGH-JKMN-PQRS" }),

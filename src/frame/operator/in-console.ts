@@ -45,7 +45,8 @@ export function openInConsole(
   return {
     offered: async (who) => {
       const me = await personOf(ports(), who)
-      return me === null ? [] : offered.map((one) => offeredTo(one, me))
+      const here = offered.filter(({ console: { isHere } }) => isHere?.(ports()) ?? true)
+      return me === null ? [] : here.map((one) => offeredTo(one, me))
     },
     run: async (request, talk) => {
       const found = byPath.get(request.operation)
