@@ -16,6 +16,7 @@ export const DEEP_SUITES = [
   "test/code",
   "test/company",
   "test/console",
+  "test/email",
   "test/faults",
   "test/fuzz",
   "test/phone",

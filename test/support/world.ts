@@ -18,6 +18,7 @@ import type { Installation } from "../../src/compose/installation.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
 import type { TestDatabase } from "./postgres.ts"
 import { testDatabase } from "./postgres.ts"
+import { within } from "./within.ts"
 import { worldDatabase } from "./world-database.ts"
 import type { Program } from "../../src/frame/slice.ts"
 import { expectContract } from "./reply-contract.ts"
@@ -31,6 +32,9 @@ export interface ApiAnswer {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
+
+/** So long an installation has to end, milliseconds, on a machine that does nothing else. */
+const CLOSE_WITHIN_MS = 8_000
 
 /** What a test can do with an installation. */
 export interface World {
@@ -140,7 +144,8 @@ async function worldOf(
   await app.ready()
   const end = async () => {
     await app.close()
-    await close()
+    // What is left in hand waits until its lease has run out.
+    await close(within(CLOSE_WITHIN_MS))
   }
   return {
     app,
