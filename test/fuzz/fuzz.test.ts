@@ -1,6 +1,6 @@
 /**
  * Every route of the API's document, asked with requests made from the document: whatever is sent, the
- * answer is one that the document promises, and nothing of the inside shows. 150 requests a route, and
+ * answer is one that the document promises, and nothing of the inside shows. 75 requests a route, and
  * 5,000 with `LEDGER_DEEP=1`.
  */
 import { PROGRAM } from "../../src/slices.ts"
@@ -30,7 +30,7 @@ import { makeCompany, openWorld } from "../support/world.ts"
 import type { FuzzRequest, Operation } from "./requests.ts"
 import { requestsTo } from "./requests.ts"
 
-const USUAL = 150
+const USUAL = 75
 const DEEP = 5_000
 
 let world: World
