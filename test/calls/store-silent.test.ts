@@ -79,6 +79,17 @@ function textTo(to: string): Text {
   return { to, name: newIdempotencyKey() }
 }
 
+/** Has the store fall silent on a charge, whose append is led by the calls that were counted. */
+async function fallSilent(): Promise<void> {
+  const silent = Promise.withResolvers<void>()
+  server.faultOf = ({ types }) => {
+    if (types.includes("Charged")) silent.resolve(server.relay.freeze())
+    return "none"
+  }
+  await silent.promise
+  server.faultOf = () => "none"
+}
+
 it(
   "answers 503 in time, and does each thing once when it is back",
   { timeout: 180_000 },
@@ -100,16 +111,10 @@ it(
 
     const before = world.warnings.length
     const warned = () => world.warnings.slice(before)
-    // It falls silent on a charge, whose append is led by the calls that were counted.
-    const silent = Promise.withResolvers<void>()
-    server.faultOf = ({ types }) => {
-      if (types.includes("Charged")) silent.resolve(server.relay.freeze())
-      return "none"
-    }
+    const silent = fallSilent()
     const texts = Array.from({ length: AT_ONCE }, () => textTo(known))
     const sending = texts.map(send)
-    await silent.promise
-    server.faultOf = () => "none"
+    await silent
     const strangers = Array.from({ length: AT_ONCE }, () => textTo(newNumber()))
     const first = await Promise.all([...sending, ...strangers.map(send)])
     await expect.poll(() => warned().length).toBe(1)

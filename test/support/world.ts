@@ -94,7 +94,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const installation = await openInstallation({
     databaseUrl: database.url,
     eventStoreUrl: options.eventStoreUrl ?? null,
-    databaseConnections: 16,
+    databaseConnections: 24,
     clock: options.clock ?? "test",
     dataDir: join(tmpdir(), `company-ledger-world-${randomUUID()}`),
     masterKey: null,
