@@ -99,12 +99,7 @@ export async function buildApp(
   app.server.on("checkExpectation", refuseExpectation)
   // A body is read by the call it belongs to, once that is let in: the framework looks at none.
   for (const verb of VERBS) app.addHttpMethod(verb, { hasBody: false, overrideExisting: true })
-  const stopping = new AbortController()
-  app.addHook("preClose", async () => stopping.abort())
-  // Whoever is answered while this ends comes back to another process: a kept connection would hold it up.
-  app.addHook("onSend", async (_request, reply) => {
-    if (stopping.signal.aborted) void reply.header("connection", "close")
-  })
+  const stopping = stoppingOf(app)
   endUnreadBodies(app, ports.pacer)
   // Before the headers of this API's own answers.
   addDoors(app, { doors, aliases }, ports.pacer)
@@ -123,7 +118,7 @@ export async function buildApp(
     if (isLed) void reply.header("strict-transport-security", HSTS_OF_ONE)
     const refused =
       (isLed ? null : misdirected(ownHost, host)) ??
-      refusedAtOnce(request, known, stopping.signal.aborted)
+      refusedAtOnce(request, known, stopping.aborted)
     if (refused !== null) sendRefusal(reply, refused)
   })
   await watchPressure(app)
@@ -141,10 +136,10 @@ export async function buildApp(
   logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
   addHealth(app, ports, settings)
   const served = [...entries, ...webhooks, ...pages]
-  for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
+  for (const entry of served) addEntry(app, calls, admission, entry, stopping)
   const { waysIn = [] } = settings
   const reached = waysIn.flatMap((way) => reachedBy(entries).map((entry) => ({ way, entry })))
-  for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping.signal, way)
+  for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping, way)
   const beside = reached.map(({ way, entry }) => ({ ...entry, url: `${way.at}${entry.url}` }))
   for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
     const verbs = own.flatMap(({ method }) => answeredVerbs(method))
@@ -157,6 +152,19 @@ export async function buildApp(
   app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
   refuseOtherVerbs(app, known, "/", answeredVerbs("GET"))
   return app
+}
+
+/**
+ * Aborts once the app begins to close. Whoever is answered from then on comes back to another process: a
+ * connection that is kept would hold the end up.
+ */
+function stoppingOf(app: FastifyInstance): AbortSignal {
+  const stopping = new AbortController()
+  app.addHook("preClose", async () => stopping.abort())
+  app.addHook("onSend", async (_request, reply) => {
+    if (stopping.signal.aborted) void reply.header("connection", "close")
+  })
+  return stopping.signal
 }
 
 /** The web framework, without a route. */
