@@ -117,8 +117,7 @@ export async function buildApp(
     // What stands below a company's own host name is the company's: nothing is said of it here.
     if (isLed) void reply.header("strict-transport-security", HSTS_OF_ONE)
     const refused =
-      (isLed ? null : misdirected(ownHost, host)) ??
-      refusedAtOnce(request, known, stopping.aborted)
+      (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, known, stopping.aborted)
     if (refused !== null) sendRefusal(reply, refused)
   })
   await watchPressure(app)
