@@ -38,7 +38,9 @@ export function nothingHere(
   known: KnownPaths,
 ): Refusal {
   const verbs = known.verbsAt(url)
-  return verbs === null ? unknownPath(originalUrl) : otherVerb(method, verbs)
+  // A route that has the verb may find nothing there itself.
+  const isOther = verbs !== null && !verbs.includes(method)
+  return isOther ? otherVerb(method, verbs) : unknownPath(originalUrl)
 }
 
 /**
