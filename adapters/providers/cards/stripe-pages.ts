@@ -30,15 +30,23 @@ export function openStripePages(stripe: Stripe): CardPages {
   }
 }
 
-/**
- * The company's customer, made where there is none. A search finds one a minute after it was made: until
- * then making it again, under the same key, names the same one.
- */
-async function customerOf(stripe: Stripe, companyId: CompanyId): Promise<string> {
+/** The customer whose metadata names a company; null where none is found: one just made is found a minute later. */
+export async function findCustomer(
+  stripe: Stripe,
+  companyId: CompanyId,
+): Promise<Stripe.Customer | null> {
   const query = `metadata['company']:'${companyId}'`
   const { data } = await heard(stripe.customers.search({ query, limit: 1 }))
-  const [found] = data
-  if (found !== undefined) return found.id
+  return data[0] ?? null
+}
+
+/**
+ * The company's customer, made where there is none. Until a search finds it, making it again under the same
+ * key names the same one.
+ */
+async function customerOf(stripe: Stripe, companyId: CompanyId): Promise<string> {
+  const found = await findCustomer(stripe, companyId)
+  if (found !== null) return found.id
   const params = { description: companyId, metadata: { company: companyId } }
   const idempotencyKey = `customer-${companyId}`
   return (await heard(stripe.customers.create(params, { idempotencyKey }))).id

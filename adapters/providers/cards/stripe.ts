@@ -15,7 +15,7 @@ import type {
   PaymentRefusal,
 } from "./port.ts"
 import { heard, translated } from "./stripe-faults.ts"
-import { openStripePages } from "./stripe-pages.ts"
+import { findCustomer, openStripePages } from "./stripe-pages.ts"
 
 const TIMEOUT_MS = 8_000
 const MICROS_PER_CENT = 10_000
@@ -124,11 +124,9 @@ async function sourceOf(
   if (sharedPaymentToken !== null) {
     return { payment_method_data: { shared_payment_granted_token: sharedPaymentToken } }
   }
-  const query = `metadata['company']:'${companyId}'`
-  const { data } = await heard(stripe.customers.search({ query, limit: 1 }))
-  const [customer] = data
+  const customer = await findCustomer(stripe, companyId)
   const method = customer?.invoice_settings.default_payment_method ?? null
-  if (customer === undefined || method === null) return null
+  if (customer === null || method === null) return null
   const payment_method = typeof method === "string" ? method : method.id
   return { customer: customer.id, payment_method }
 }
