@@ -1,4 +1,4 @@
-/** A pool with a gate before it while the database is silent. */
+/** A pool with a gate before it while the database is silent, and a line for those who are patient. */
 import pg from "pg"
 import { endPatience } from "./connections.ts"
 

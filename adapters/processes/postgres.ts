@@ -169,7 +169,7 @@ async function others(pool: Pool, own: string): Promise<readonly string[]> {
 /** A process as it registered. */
 interface Registration {
   readonly process_id: string
-  readonly lock_key: string
+  readonly lock_key: number
 }
 
 const ENDED = `
@@ -191,7 +191,7 @@ const LET_GO = `
  * time already: until then the others count on one that only lost its connection.
  */
 function signingOff(pool: Pool, own: string): () => Promise<void> {
-  let before: ReadonlySet<string> = new Set()
+  let before: ReadonlySet<number> = new Set()
   const listsOf = (found: readonly Registration[]) => [
     found.map(({ process_id }) => process_id),
     found.map(({ lock_key }) => lock_key),
