@@ -34,6 +34,8 @@ export function useNames(): Names {
 
 /** What an item is called: `text_segment` is `Text segment`. */
 export function itemText(item: string): string {
-  const words = item.replaceAll("_", " ")
+  const words = item
+    .replaceAll("_", " ")
+    .replace(/\b(ai|api|sms|mms)\b/g, (word) => word.toUpperCase())
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

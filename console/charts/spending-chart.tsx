@@ -29,7 +29,8 @@ export default function SpendingChart({ spent }: { readonly spent: readonly Char
           dataKey="day"
           type="stacked"
           withLegend
-          legendProps={{ verticalAlign: "bottom" }}
+          // As they are stacked; the chart itself would sort them by name.
+          legendProps={{ verticalAlign: "bottom", itemSorter: null }}
           tickLine="none"
           gridAxis="x"
           strokeDasharray="0"

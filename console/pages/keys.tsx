@@ -14,6 +14,7 @@ import { KeyStatus } from "../parts/key-status.tsx"
 import { limitWords } from "../parts/limit-bar.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
+import { NarrowLine } from "../parts/narrow-line.tsx"
 import { OperationChoice } from "../parts/operation-choice.tsx"
 import { Page } from "../parts/page.tsx"
 import { ShownOnce } from "../parts/shown-once.tsx"
@@ -46,15 +47,26 @@ export default function Keys() {
 
 function List({ keys }: KeyList) {
   const { person } = useNames()
+  const whose = (personId: string | null) =>
+    personId === null ? "The company's app" : person(personId)
   const seesLimits = useMay("limit-list")
   const limits = useAnswer<LimitList>("limit-list", {}, seesLimits).data?.limits ?? []
   const limitOf = (keyId: string) => limits.find((one) => one.holderId === keyId)
   const columns: readonly Column<Key>[] = [
-    { title: "Name", cell: ({ label, keyId }) => label ?? keyId, sortBy: (key) => key.label ?? "" },
+    {
+      title: "Name",
+      cell: ({ label, keyId, personId }) => (
+        <>
+          {label ?? keyId}
+          <NarrowLine>{whose(personId)}</NarrowLine>
+        </>
+      ),
+      sortBy: (key) => key.label ?? "",
+    },
     { title: "Id", isWide: true, cell: ({ keyId }) => <Id id={keyId} /> },
     {
-      title: "Of",
-      cell: ({ personId }) => (personId === null ? "The company's app" : person(personId)),
+      ...{ title: "Of", isWide: true },
+      cell: ({ personId }) => whose(personId),
       sortBy: ({ personId }) => person(personId),
     },
     {

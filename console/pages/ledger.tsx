@@ -9,7 +9,7 @@ import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Download } from "../parts/download.tsx"
 import { Empty } from "../parts/empty.tsx"
-import { FilterBar } from "../parts/filter-bar.tsx"
+import { FilterBar, linkedFilter } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
@@ -47,10 +47,10 @@ export default function Ledger() {
 }
 
 function Streams() {
-  const [{ person, key, type, after }] = useFilters()
+  const [{ person, key, type, request, after }] = useFilters()
   const { people, keys } = useNames()
   const list = useAnswer<StreamList>("audit-streams", {
-    ...{ person, key, type, limit: PAGE_ROWS },
+    ...{ person, key, type, request, limit: PAGE_ROWS },
     ...(after === undefined ? {} : { after }),
   })
   return (
@@ -60,6 +60,7 @@ function Streams() {
           { name: "person", label: "Person", options: people },
           { name: "key", label: "Key", options: keys },
           { name: "type", label: "Type of event", options: TYPES.map((one) => [one, one]) },
+          ...linkedFilter("request", "Request", request),
         ]}
       />
       <Loaded of={list}>{(found) => <List {...found} />}</Loaded>
@@ -74,9 +75,9 @@ const TYPES = [
 ] as const
 
 function List({ streams, next }: StreamList) {
-  const [{ person, key, type }] = useFilters()
+  const [{ person, key, type, request }] = useFilters()
   const narrowed = Object.fromEntries(
-    Object.entries({ person, key, type }).filter(([, value]) => value !== undefined),
+    Object.entries({ person, key, type, request }).filter(([, value]) => value !== undefined),
   ) as Record<string, string>
   const columns: readonly Column<StreamRow>[] = [
     {

@@ -16,6 +16,7 @@ import { Loaded } from "../parts/loaded.tsx"
 import { Money, dollarsText } from "../parts/money.tsx"
 import { paceText } from "../parts/pace.ts"
 import { useNow } from "../parts/now.ts"
+import { NarrowLine } from "../parts/narrow-line.tsx"
 import { Page } from "../parts/page.tsx"
 import { SetLimit } from "../parts/set-limit.tsx"
 import { Until } from "../parts/time.tsx"
@@ -86,9 +87,7 @@ function List({ limits }: LimitList) {
       cell: (limit) => (
         <>
           {holder(limit)}
-          <Text size="xs" c="dimmed" hiddenFrom="sm">
-            {limitWords(limit)}
-          </Text>
+          <NarrowLine>{limitWords(limit)}</NarrowLine>
         </>
       ),
       sortBy: (limit) => holder(limit),

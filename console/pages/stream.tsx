@@ -8,7 +8,7 @@ import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { EventDrawer } from "../parts/event-drawer.tsx"
-import { FilterBar } from "../parts/filter-bar.tsx"
+import { FilterBar, linkedFilter } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { TextLink } from "../parts/link.tsx"
@@ -21,10 +21,10 @@ const PAGE_ROWS = 50
 /** One stream: its events, the first one first, each opened in place. */
 export default function StreamPage() {
   const { stream = "" } = useParams({ strict: false })
-  const [{ person, key, type, after, event }] = useFilters()
+  const [{ person, key, type, request, after, event }] = useFilters()
   const { people, keys } = useNames()
   const list = useAnswer<EventList>("audit-show", {
-    ...{ stream, person, key, type, limit: PAGE_ROWS },
+    ...{ stream, person, key, type, request, limit: PAGE_ROWS },
     from: after === undefined ? 0 : Number(after) + 1,
   })
   const thing = streamThing(stream)
@@ -43,6 +43,7 @@ export default function StreamPage() {
           { name: "type", label: "Type of event", options: types.map((one) => [one, one]) },
           { name: "person", label: "Person", options: people },
           { name: "key", label: "Key", options: keys },
+          ...linkedFilter("request", "Request", request),
         ]}
       />
       <Loaded of={list}>{(found) => <List stream={stream} {...found} />}</Loaded>

@@ -1,4 +1,4 @@
-import { Text, TextInput } from "@mantine/core"
+import { TextInput } from "@mantine/core"
 import type { Invited, PersonList, PersonOfTeam } from "../api/answers.ts"
 import { useAnswer, useMay } from "../api/operations.ts"
 import { usePresences } from "../api/team.ts"
@@ -10,6 +10,7 @@ import { Empty } from "../parts/empty.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Online } from "../parts/online.tsx"
+import { NarrowLine } from "../parts/narrow-line.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { usePermissions } from "../parts/permission-choice.tsx"
 import { RoleChoice, roleText } from "../parts/role-choice.tsx"
@@ -144,9 +145,7 @@ function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
       cell: ({ email, role }) => (
         <>
           {email ?? "–"}
-          <Text size="xs" c="dimmed" hiddenFrom="sm">
-            {roleText(role)}
-          </Text>
+          <NarrowLine>{roleText(role)}</NarrowLine>
         </>
       ),
     },

@@ -7,11 +7,10 @@ import { Refused } from "../api/refused.ts"
 import { useMe } from "../api/session.ts"
 import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
+import { dollarsFault } from "./form-dialog.tsx"
 import { dollarsText } from "./money.tsx"
 import { useAct } from "./use-act.ts"
 
-const LEAST = 5
-const MOST = 5_000
 const MICROS = 1_000_000
 
 /** A button with which an owner adds funds from the company's card. */
@@ -31,7 +30,7 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
   const [dollars, setDollars] = useState("")
   // Of one form: pressed twice, or sent again after a cut line, it is one purchase.
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
-  const fault = amountFault(dollars)
+  const fault = dollarsFault(dollars)
   const purchase = () =>
     answerOf(
       api.POST("/api/v1/credits", {
@@ -79,10 +78,4 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
       </Group>
     </Stack>
   )
-}
-
-function amountFault(text: string): string | null {
-  const dollars = Number(text)
-  const isAmount = /^\d{1,4}(\.\d{1,2})?$/.test(text.trim()) && dollars >= LEAST && dollars <= MOST
-  return isAmount ? null : `From $${LEAST} to $${MOST.toLocaleString("en-US")}, in whole cents`
 }

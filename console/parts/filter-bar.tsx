@@ -46,6 +46,11 @@ export function FilterBar({ filters: offered }: { readonly filters: readonly Fil
   )
 }
 
+/** A filter that only links set, such as a request's id: it is there to be taken away. */
+export function linkedFilter(name: string, label: string, chosen: string | undefined): Filter[] {
+  return chosen === undefined ? [] : [{ name, label, options: [[chosen, chosen]] }]
+}
+
 /** What the address has is offered too, though nobody knows it here. */
 function dataOf(options: Filter["options"], chosen: string | undefined) {
   const known = options.map(([value, label]) => ({ value, label }))

@@ -6,6 +6,7 @@ import { Bar, limitWords } from "./limit-bar.tsx"
 import type { Standing } from "./limit-bar.tsx"
 import { TextLink } from "./link.tsx"
 import { Money, dollarsText } from "./money.tsx"
+import { useNow } from "./now.ts"
 import styles from "./parts.module.css"
 import { Time, Until } from "./time.tsx"
 
@@ -89,9 +90,25 @@ function Against({
         {...{ usedMicros, amountMicros, askedMicros }}
       />
       <Text size="sm">
-        <Money micros={Math.max(0, remainingMicros)} /> would have fitted. It resets in{" "}
-        <Until at={resetsAt} />, on <Time at={resetsAt} />. <WhoChanges />
+        <Money micros={Math.max(0, remainingMicros)} /> would have fitted. <Resets at={resetsAt} />{" "}
+        <WhoChanges />
       </Text>
+    </>
+  )
+}
+
+/** When the limit begins anew; of a refusal that was long ago, when it did. */
+function Resets({ at }: { readonly at: string }) {
+  if (new Date(at).getTime() <= useNow()) {
+    return (
+      <>
+        It was reset on <Time at={at} />.
+      </>
+    )
+  }
+  return (
+    <>
+      It resets in <Until at={at} />, on <Time at={at} />.
     </>
   )
 }

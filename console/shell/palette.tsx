@@ -1,3 +1,4 @@
+import { useHotkeys } from "@mantine/hooks"
 import { Spotlight, spotlight } from "@mantine/spotlight"
 import type { SpotlightActionData } from "@mantine/spotlight"
 import { useNavigate } from "@tanstack/react-router"
@@ -11,13 +12,15 @@ import { pagesOf } from "../pages.ts"
 /** Opens it, as its keys do. */
 export const openPalette = spotlight.open
 
-/** Goes anywhere: a page, a key, a person, a charge by its id. */
+/** Goes anywhere: a page, a key, a person, a charge or a request by its id. */
 export default function Palette() {
   const me = useMe()
   const placeOf = usePlace()
   const navigate = useNavigate()
   const [query, setQuery] = useState("")
   const [isOpened, setOpened] = useState(false)
+  // From a field too, where `/` is a letter like others.
+  useHotkeys([["mod+K", openPalette]], [])
   const keys = useAnswer<KeyList>("key-list", {}, isOpened).data?.keys ?? []
   const seesPeople = useMay("person-list")
   const people = useAnswer<PersonList>("person-list", {}, isOpened && seesPeople).data?.people ?? []
@@ -41,25 +44,31 @@ export default function Palette() {
     onClick: go(`team/${personId}`),
   }))
   const named = query.trim()
-  const byId = /^[a-z]+_[\w-]{6,}$/.test(named)
-    ? [
-        {
-          ...{ id: "by-id", label: `Charge ${named}`, description: "By its id" },
-          onClick: go(`spending/${encodeURIComponent(named)}`),
-        },
-      ]
-    : []
+  const ofId = { id: "by-id", description: "By its id" }
+  const byId = !/^[a-z]+_[\w-]{6,}$/.test(named)
+    ? []
+    : named.startsWith("req_")
+      ? [{ ...ofId, label: `Request ${named}`, onClick: go("ledger", { request: named }) }]
+      : [
+          {
+            ...{ ...ofId, label: `Charge ${named}` },
+            onClick: go(`spending/${encodeURIComponent(named)}`),
+          },
+        ]
   return (
     <Spotlight
       actions={[...pages, ...ofKeys, ...ofPeople, ...byId]}
       query={query}
       onQueryChange={setQuery}
       onSpotlightOpen={() => setOpened(true)}
-      shortcut={["mod + K", "/"]}
+      shortcut="/"
       nothingFound="Nothing goes by this name. Ids are taken whole."
       highlightQuery
       limit={12}
-      searchProps={{ placeholder: "A page, key, person or charge id", "aria-label": "Go to" }}
+      searchProps={{
+        placeholder: "A page, key, person, charge or request id",
+        "aria-label": "Go to",
+      }}
     />
   )
 }

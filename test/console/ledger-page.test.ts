@@ -70,6 +70,30 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(owner.url()).toContain("type=KeyDeleted")
   })
 
+  it("shows what one request caused, by the id of its answer in the palette", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const operation = `/console/${new URL(owner.url()).pathname.split("/")[2]}/operations/limit-set`
+    const requestId = await owner.evaluate(async (path) => {
+      const headers = { "x-console": "1", "content-type": "application/json" }
+      const limit = { class: "general", period: "week", dollars: "70" }
+      const body = JSON.stringify({ input: limit })
+      const answer = await fetch(path, { method: "POST", headers, body })
+      return answer.ok ? answer.headers.get("x-request-id") : answer.text()
+    }, operation)
+    await owner.keyboard.press("Control+k")
+    await owner.getByRole("textbox", { name: "Go to" }).fill(String(requestId))
+    await owner.getByRole("dialog").getByText(`Request ${requestId}`).click()
+    await owner.getByRole("table").getByText("Charges, funds and limits").waitFor()
+    // One event of one stream, and nothing else that was ever decided.
+    await expect.poll(() => owner.locator("tbody tr").count(), { timeout: WITHIN_MS }).toBe(1)
+    await owner.getByRole("link", { name: "Charges, funds and limits" }).click()
+    await owner.getByRole("link", { name: "LimitSet" }).waitFor()
+    expect(await owner.locator("tbody tr").count()).toBe(1)
+    await owner.getByRole("button", { name: "Show all" }).click()
+    await expect.poll(() => owner.locator("tbody tr").count()).toBeGreaterThan(1)
+    await owner.getByRole("link", { name: "Ledger", exact: true }).first().click()
+  })
+
   it("verifies all of it, and says what is wrong where a noted head is not there", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
     await owner.getByRole("link", { name: "Verify", exact: true }).click()

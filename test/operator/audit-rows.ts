@@ -21,9 +21,9 @@ export const AUDIT_ROWS: readonly (readonly [string, object])[] = [
     { stream: "ledger-co_1", from: 20, limit: 5, until: "2026-12-01T00:00:00.000Z" },
   ],
   [
-    "audit streams --company acme --type Charged --after access-co_1 --limit 2",
+    "audit streams --company acme --type Charged --request req_1 --after access-co_1 --limit 2",
     {
-      ...{ company: "acme", type: "Charged", after: "access-co_1", limit: 2 },
+      ...{ company: "acme", type: "Charged", request: "req_1", after: "access-co_1", limit: 2 },
     },
   ],
   ["audit head --company acme", { company: "acme" }],

@@ -6,6 +6,7 @@ import { CallDialog } from "../../parts/call-dialog.tsx"
 import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Loaded } from "../../parts/loaded.tsx"
+import { NarrowLine } from "../../parts/narrow-line.tsx"
 import { Section } from "../../parts/page.tsx"
 import { phoneText } from "../../parts/phone-text.ts"
 import { BusinessSection } from "./business-section.tsx"
@@ -91,8 +92,19 @@ function Stands({ standing, maySubmit, numbers }: StandsProps) {
           rowKey={({ part }) => part}
           columns={[
             { title: "Part", cell: ({ part }) => partText(part, numbers) },
-            { title: "Stands", cell: ({ status }) => <PartStatus status={status} /> },
-            { title: "What carriers said", cell: ({ reasons }) => <Reasons reasons={reasons} /> },
+            {
+              title: "Stands",
+              cell: ({ status, reasons }) => (
+                <>
+                  <PartStatus status={status} />
+                  <NarrowLine>{reasons.join(" ")}</NarrowLine>
+                </>
+              ),
+            },
+            {
+              ...{ title: "What carriers said", isWide: true },
+              cell: ({ reasons }) => (reasons.length === 0 ? "–" : reasons.join(" ")),
+            },
           ]}
           empty={null}
         />
@@ -106,11 +118,6 @@ function partText(part: string, numbers: readonly Schema<"PhoneNumber">[]): stri
   if (part === "campaign") return "Campaign"
   const id = part.replace(/^number:/, "")
   return phoneText(numbers.find((one) => one.id === id)?.number ?? id)
-}
-
-function Reasons({ reasons }: Pick<Part, "reasons">) {
-  if (reasons.length === 0) return <>–</>
-  return <>{reasons.join(" ")}</>
 }
 
 function Confirm() {

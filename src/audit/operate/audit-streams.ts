@@ -21,6 +21,9 @@ const Filter = z.object({
   type: z.string().optional().meta({ description: "only facts of this type" }),
   key: z.string().optional().meta({ description: "only facts by or about this key, by id" }),
   person: z.string().optional().meta({ description: "only facts by or about this person, by id" }),
+  request: z.string().optional().meta({
+    description: "only facts that this request caused, by the id of its answer",
+  }),
   since: exactTime.optional().meta({ description: "only facts from this time on" }),
   until: exactTime.optional().meta({ description: "only facts before this time" }),
 })
@@ -138,19 +141,20 @@ function renderEvent({ stream, revision, type, at, data }: ShownEvent): string {
   return `${harmless(head)}\n  ${harmless(JSON.stringify(data))}\n`
 }
 
-function isFiltered({ type, key, person, since, until }: z.infer<typeof Filter>): boolean {
-  return [type, key, person, since, until].some((one) => one !== undefined)
+function isFiltered({ type, key, person, request, since, until }: z.infer<typeof Filter>): boolean {
+  return [type, key, person, request, since, until].some((one) => one !== undefined)
 }
 
 /** Whether an event is one that was asked for. */
 function passes(
-  { type, key, person, since, until }: z.infer<typeof Filter>,
+  { type, key, person, request, since, until }: z.infer<typeof Filter>,
   found: string,
   { at, data, metadata }: Parsed,
 ): boolean {
   if (type !== undefined && found !== type) return false
   if (key !== undefined && metadata["key"] !== key && !isAbout(data, key)) return false
   if (person !== undefined && metadata["person"] !== person && !isAbout(data, person)) return false
+  if (request !== undefined && metadata["command"] !== request) return false
   if (since !== undefined && Date.parse(at) < Date.parse(since)) return false
   return until === undefined || Date.parse(at) < Date.parse(until)
 }
