@@ -38,7 +38,10 @@ export interface PersonOfTeam {
   readonly name: string | null
   readonly email: string | null
   readonly role: string
+  /** Those that they hold: by the role, and one by one. */
   readonly permissions: readonly string[]
+  /** Those that the role brings. */
+  readonly ofRole: readonly string[]
   readonly grant: readonly string[]
   readonly deny: readonly string[]
   readonly addedAt: string

@@ -1,13 +1,14 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import { answerOf, useApi } from "../api/company.ts"
 import { asked } from "../api/queries.ts"
 import { Refused } from "../api/refused.ts"
 import { useMe } from "../api/session.ts"
+import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
 import { dollarsText } from "./money.tsx"
+import { useAct } from "./use-act.ts"
 
 const LEAST = 5
 const MOST = 5_000
@@ -16,20 +17,11 @@ const MICROS = 1_000_000
 /** A button with which an owner adds funds from the company's card. */
 export function AddFunds() {
   const { role } = useMe()
-  const [isOpen, { open, close }] = useDisclosure(false)
   if (role !== "owner") return null
   return (
-    <>
-      <Button onClick={open}>Add funds</Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title="Add funds"
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Purchase onDone={close} />
-      </Modal>
-    </>
+    <DialogButton label="Add funds" variant="filled">
+      {(close) => <Purchase onDone={close} />}
+    </DialogButton>
   )
 }
 
@@ -39,40 +31,32 @@ function Purchase({ onDone }: { readonly onDone: () => void }) {
   const [dollars, setDollars] = useState("")
   // Of one form: pressed twice, or sent again after a cut line, it is one purchase.
   const [attempt, setAttempt] = useState(() => crypto.randomUUID())
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
   const fault = amountFault(dollars)
-  const buy = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      const { status, amount } = await answerOf(
-        api.POST("/api/v1/credits", {
-          params: { header: { "Idempotency-Key": attempt } },
-          body: { amount: Number(dollars) },
-        }),
-      )
-      const sum = dollarsText(amount * MICROS)
-      const message =
-        status === "paid" ? `${sum} were added.` : `The payment of ${sum} is under way.`
-      notifications.show({ message })
-      await asked.invalidateQueries({ queryKey: [companyId] })
-      onDone()
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
+  const purchase = () =>
+    answerOf(
+      api.POST("/api/v1/credits", {
+        params: { header: { "Idempotency-Key": attempt } },
+        body: { amount: Number(dollars) },
+      }),
+    )
+  const { act, isBusy, error } = useAct(async () => {
+    const { status, amount } = await purchase().catch((thrown: unknown) => {
       // What the processor refused is over: the next attempt is a purchase of its own.
       if (thrown instanceof Refused && thrown.status === 402) setAttempt(crypto.randomUUID())
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
+      throw thrown
+    })
+    const sum = dollarsText(amount * MICROS)
+    const message = status === "paid" ? `${sum} were added.` : `The payment of ${sum} is under way.`
+    notifications.show({ message })
+    await asked.invalidateQueries({ queryKey: [companyId] })
+    onDone()
+  })
   return (
     <Stack
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        if (fault === null) void buy()
+        if (fault === null) void act()
       }}
     >
       <Text size="sm">The company's card on file is charged at once.</Text>

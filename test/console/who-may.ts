@@ -115,6 +115,8 @@ export const ROWS: Readonly<Record<string, Row>> = {
   "card-set": { may: OWNER_ADMIN, input: ({ company }) => ({ company, verified: true }) },
   "card-remove": { may: OWNER_ADMIN, input: ofCompany },
   "card-verify": { may: OWNER_ADMIN, input: ofCompany },
+  "card-page": { may: OWNER_ADMIN, input: ofCompany },
+  "card-look": { may: OWNER_ADMIN, input: ofCompany },
   "connect-approve": {
     may: OWNER,
     input: ({ company, me }) => ({ company, person: me, code: "ABCD-EFGH-JKMN-PQRS" }),
@@ -133,7 +135,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   "suppression-offer": {
     may: OWNER_ADMIN,
-    input: ({ company }) => ({ company, domain: "acme.example", set: "off" }),
+    input: ({ company }) => ({ company, domain: "acme.example", turn: "off" }),
   },
   "domain-list": { may: "Manage domains", input: ofCompany },
   "domain-remove": {
@@ -156,13 +158,16 @@ export const ROWS: Readonly<Record<string, Row>> = {
     ...{ may: OWNER_ADMIN, reason: true },
     input: ({ company }) => ({ company, fingerprint: "0".repeat(32) }),
   },
+  "repository-show": { may: "Download and pull the code", input: ofCompany },
   "code-pushes": { may: "Download and pull the code", input: ofCompany },
   "publish-log": {
     may: "Create test environments",
     input: ({ publish }) => ({ publishId: publish }),
   },
+  "box-list": { may: OWNER_ADMIN, input: ofCompany },
   "preview-show": { may: "Create test environments", input: ofCompany },
   "preview-reset": { may: OWNER_ADMIN, input: ofCompany },
+  "bill-list": billing,
   "export-billing": {
     may: "See billing",
     input: ({ company }) => ({ company, month: "2026-01", format: "csv" }),

@@ -20,7 +20,7 @@ const invite = operation({
   changes: true,
   input: z.object({ company, email: theirEmail, role }),
   console: { permission: "Team", bars: teamBar, mailsTo: ({ email: to }) => to },
-  run: async (context, { company: named, email: address, role: invitedAs }) => {
+  run: async (context, { company: named, email: address, role: asRole }) => {
     const { sealing, clock } = context.ports
     const companyId = await findCompany(context.ports, named)
     const inviteId = newId("inv")
@@ -30,11 +30,11 @@ const invite = operation({
       inviteId,
       email: await sealing.seal(companyId, inviteId, address),
       emailTag: await sealing.tag(companyId, address.toLowerCase()),
-      role: invitedAs,
+      role: asRole,
       expiresAt,
     })
     const until = new Date(expiresAt).toISOString()
-    return { inviteId, companyId, role: invitedAs, expiresAt: until }
+    return { inviteId, companyId, role: asRole, expiresAt: until }
   },
 })
 
@@ -51,10 +51,11 @@ const uninvite = operation({
   console: {
     permission: "Team",
     bars: async ({ input: { inviteId }, ...asking }) => {
-      const role = await asking.ports.runner.readLatest(accessOf(asking.companyId), (state) =>
-        invitedAs(state, inviteId),
+      const invitedRole = await asking.ports.runner.readLatest(
+        accessOf(asking.companyId),
+        (state) => invitedAs(state, inviteId),
       )
-      return role === null ? null : teamBar({ ...asking, input: { role } })
+      return invitedRole === null ? null : teamBar({ ...asking, input: { role: invitedRole } })
     },
   },
   run: async (context, { company: named, inviteId }) => {

@@ -6,7 +6,12 @@ import type { AccessCommand } from "../../../domain/access/access.ts"
 import { findPerson } from "../../../domain/access/access.ts"
 import type { Grantable } from "../../../domain/access/grants.ts"
 import { grantFault, personOf } from "../../../domain/access/grants.ts"
-import { PERMISSIONS, ROLES, isAdminRole } from "../../../domain/access/permissions.ts"
+import {
+  PERMISSIONS,
+  ROLES,
+  isAdminRole,
+  permissionsOf,
+} from "../../../domain/access/permissions.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import { listInvitations } from "../../../projections/access/invitations.ts"
 import { listPeople } from "../../../projections/access/people.ts"
@@ -235,7 +240,8 @@ const list = operation({
         const held = personOf(personId, row.role, access).permissions
         const added = { addedAt: row.added_at.toISOString() }
         const fields = { personId, name, email: address, role: row.role, permissions: held }
-        return { ...fields, ...access, ...added }
+        const ofRole = permissionsOf(row.role, [])
+        return { ...fields, ofRole, ...access, ...added }
       }),
       invited: invited.map((row) => ({
         inviteId: row.invite_id,
