@@ -65,9 +65,8 @@ function ofRoute(route: Route): readonly Naming[] {
   return fields.map((field) => ({
     ...{ call: route.name, field: field.path.join("."), kind: field.kind },
     order: ORDER.indexOf(route.method) - route.url.length / 1000,
-    send: (by, browser, name) => {
-      return sendTo(route, browser, by, withName(ownRequest(route, by), field.path, name))
-    },
+    send: (by, browser, name) =>
+      sendTo(route, browser, by, withName(ownRequest(route, by), field.path, name)),
   }))
 }
 
