@@ -26,8 +26,7 @@ export interface RightRequest {
  * @throws Error where the route's example is not there, or is not right
  */
 export function rightRequest(route: Route, at = Date.now()): RightRequest {
-  const { example = {} } = route
-  const shown = typeof example === "function" ? example(at) : example
+  const shown = exampleOf(route, at)
   const faults = faultsOf(route, shown)
   if (faults.length > 0) throw new Error(asked(route, faults))
   const { params = {}, query = {}, leavesOut } = shown
@@ -41,6 +40,11 @@ export function rightRequest(route: Route, at = Date.now()): RightRequest {
     ...(body === undefined ? {} : { body }),
     headers: route.once === undefined ? {} : { "idempotency-key": "a right request" },
   }
+}
+
+/** What a route itself shows of a right request. @param at when it is asked, UTC milliseconds */
+export function exampleOf({ example = {} }: Route, at = Date.now()): Example {
+  return typeof example === "function" ? example(at) : example
 }
 
 function asked(route: Route, faults: readonly string[]): string {
