@@ -17,6 +17,15 @@ export interface Key {
   /** Null where it never was. */
   readonly lastUsedAt: string | null
   readonly spentThisMonthMicros: number
+  /** What it may buy; null where it never might. */
+  readonly addFunds: KeyPurchases | null
+}
+
+/** How a key may add funds. Amounts are micros. */
+export interface KeyPurchases {
+  readonly mode: "on" | "needs_owner_review" | "off"
+  readonly perPurchaseMicros: number
+  readonly perMonthMicros: number
 }
 
 /** A key just made: the only time that it is shown. */

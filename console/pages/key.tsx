@@ -57,6 +57,7 @@ function Shown({ found }: { readonly found: Key }) {
             "Last used",
             lastUsedAt === null ? "Never" : <Time key="used" at={lastUsedAt} isWhole />,
           ],
+          ["May add funds", <MayAddFunds key="funds" {...found} />],
           ["Spent this month", <Money key="spent" micros={found.spentThisMonthMicros} />],
           [
             "Spending",
@@ -93,6 +94,18 @@ function Shown({ found }: { readonly found: Key }) {
   )
 }
 
+const MODES = { on: "", needs_owner_review: ", each time an owner agrees", off: "" } as const
+
+function MayAddFunds({ addFunds }: Pick<Key, "addFunds">) {
+  if (addFunds === null || addFunds.mode === "off") return <>No</>
+  return (
+    <>
+      <Money micros={addFunds.perPurchaseMicros} /> at a time,{" "}
+      <Money micros={addFunds.perMonthMicros} /> a month{MODES[addFunds.mode]}
+    </>
+  )
+}
+
 function OwnLimit({ keyId }: { readonly keyId: string }) {
   const seesLimits = useMay("limit-list")
   const now = useNow()
@@ -116,7 +129,7 @@ function OwnLimit({ keyId }: { readonly keyId: string }) {
 }
 
 function Actions({
-  found: { keyId, status, operations, label, personId },
+  found: { keyId, status, operations, label, personId, addFunds },
 }: {
   readonly found: Key
 }) {
@@ -142,7 +155,7 @@ function Actions({
         does="Change"
         done="The key was changed."
       />
-      {isAdmin(me) ? <AddFunds keyId={keyId} /> : null}
+      {isAdmin(me) ? <AddFunds keyId={keyId} now={addFunds} /> : null}
       {status === "paused" ? (
         <Action
           operation="key-resume"
@@ -176,19 +189,32 @@ function Actions({
 
 type Terms = { readonly purchases: string; readonly perPurchase: string; readonly perMonth: string }
 
-const emptyOrDollars = (text: string): string | null =>
-  text.trim() === "" ? null : dollarsFault(text)
+/** As the operation names them. */
+const CHOICES = { on: "on", needs_owner_review: "review", off: "off" } as const
+
+function termsOf(now: Key["addFunds"]): Terms {
+  if (now === null) return { purchases: "off", perPurchase: "", perMonth: "" }
+  const [perPurchase, perMonth] = [dollars(now.perPurchaseMicros), dollars(now.perMonthMicros)]
+  return { purchases: CHOICES[now.mode], perPurchase, perMonth }
+}
+
+/** A key that may not needs no sums. */
+function sumFault(text: string, { purchases }: Terms): string | null {
+  return purchases === "off" && text.trim() === "" ? null : dollarsFault(text)
+}
+
+const dollars = (micros: number): string => String(micros / 1_000_000)
 
 /** Lets a key add funds, so much at a time and a month. */
-function AddFunds({ keyId }: { readonly keyId: string }) {
+function AddFunds({ keyId, now }: { readonly keyId: string; readonly now: Key["addFunds"] }) {
   return (
     <FormDialog<Terms, unknown>
       operation="key-change"
-      label="Add funds"
+      label="Adding funds"
       title="Whether it may add funds"
-      says="What is left empty stays as it is. Purchases are paid from the company's card."
-      initial={{ purchases: "on", perPurchase: "", perMonth: "" }}
-      check={{ perPurchase: emptyOrDollars, perMonth: emptyOrDollars }}
+      says="What it buys is paid from the company's card."
+      initial={termsOf(now)}
+      check={{ perPurchase: sumFault, perMonth: sumFault }}
       inputOf={({ purchases, perPurchase, perMonth }) => ({
         ...{ keyId, purchases },
         ...{ addFundsPerPurchase: perPurchase.trim(), addFundsPerMonth: perMonth.trim() },

@@ -1,19 +1,18 @@
 import { SimpleGrid, Stack, Text } from "@mantine/core"
-import { useQuery } from "@tanstack/react-query"
 import type { Limit, LimitList } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
 import { useAnswer, useMay } from "../api/operations.ts"
-import { answerOf, useApi } from "../api/company.ts"
-import { useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
 import { CopyAs, curlOf } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
-import { Bar, LimitBar, limitWords } from "../parts/limit-bar.tsx"
+import { FilterBar } from "../parts/filter-bar.tsx"
+import { useFilters } from "../parts/filters.ts"
+import { Bar, LimitBar, limitDecimals, limitWords } from "../parts/limit-bar.tsx"
 import type { Place } from "../parts/link.tsx"
 import { Loaded } from "../parts/loaded.tsx"
-import { Money, dollarsText } from "../parts/money.tsx"
+import { Money, decimalsOf, dollarsText } from "../parts/money.tsx"
 import { paceText } from "../parts/pace.ts"
 import { useNow } from "../parts/now.ts"
 import { NarrowLine } from "../parts/narrow-line.tsx"
@@ -26,16 +25,11 @@ export default function Limits() {
   return useMay("limit-list") ? <AllLimits /> : <OwnLimits />
 }
 
-/** The limits that the reader's own spending is held against, by the API. */
+/** The limits that the reader's own spending is held against. */
 function OwnLimits() {
-  const { companyId } = useMe()
   const { holder } = useNames()
   const now = useNow()
-  const api = useApi()
-  const own = useQuery({
-    queryKey: [companyId, "limits"],
-    queryFn: () => answerOf(api.GET("/api/v1/limits")),
-  })
+  const own = useAnswer<LimitList>("limit-list")
   return (
     <Page title="Limits" says="What you spend is held against these.">
       <Loaded of={own}>
@@ -46,7 +40,7 @@ function OwnLimits() {
             <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl" verticalSpacing="lg">
               {limits.map((limit) => (
                 <LimitBar
-                  key={`${limit.holder} ${limit.class}`}
+                  key={`${limit.holderId} ${limit.class}`}
                   limit={limit}
                   whose={holder(limit)}
                   forecast={paceText(limit, now)}
@@ -78,9 +72,24 @@ function AllLimits() {
   )
 }
 
+/** At which sums a mail goes out. */
+function Reminders({ of: { remindersMicros } }: { readonly of: Limit }) {
+  if (remindersMicros.length === 0) return null
+  return (
+    <Text size="xs" c="dimmed">
+      Reminds at{" "}
+      {remindersMicros.map((micros) => dollarsText(micros, decimalsOf([micros]))).join(", ")}
+    </Text>
+  )
+}
+
 function List({ limits }: LimitList) {
   const { holder } = useNames()
+  const [filters] = useFilters()
+  const chosen = filters["holder"]
+  const shown = limits.filter((one) => chosen === undefined || holderOf(one) === chosen)
   const now = useNow()
+  const decimals = limitDecimals(limits)
   const columns: readonly Column<Limit>[] = [
     {
       title: "Whose",
@@ -98,6 +107,7 @@ function List({ limits }: LimitList) {
         <>
           {limitWords(limit)}
           {limit.leaveKeysOut ? ", keys left out" : ""}
+          <Reminders of={limit} />
         </>
       ),
       sortBy: limitWords,
@@ -116,37 +126,43 @@ function List({ limits }: LimitList) {
     },
     {
       ...{ title: "Used", isNumber: true, isWide: true },
-      cell: ({ usedMicros }) => <Money micros={usedMicros} decimals={2} />,
+      cell: ({ usedMicros }) => <Money micros={usedMicros} decimals={decimals} />,
       sortBy: ({ usedMicros }) => usedMicros,
     },
     {
       ...{ title: "Left", isNumber: true },
-      cell: ({ remainingMicros }) => <Money micros={remainingMicros} decimals={2} />,
+      cell: ({ remainingMicros }) => <Money micros={remainingMicros} decimals={decimals} />,
       sortBy: ({ remainingMicros }) => remainingMicros,
     },
     {
       ...{ title: "Limit", isNumber: true, isWide: true },
-      cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={2} />,
+      cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={decimals} />,
       sortBy: ({ amountMicros }) => amountMicros,
     },
     { title: "Resets in", isWide: true, cell: ({ resetsAt }) => <Until at={resetsAt} /> },
     { title: "Change", isNumber: true, cell: (limit) => <Row limit={limit} limits={limits} /> },
   ]
+  const holders = new Map(limits.map((one) => [holderOf(one), holder(one)]))
   return (
-    <DataTable
-      {...{ label: "Limits", columns, rows: limits }}
-      rowKey={({ holderId, class: counted }) => `${holderId} ${counted}`}
-      place={spendingOf}
-      empty={
-        <Empty
-          title="No limits yet"
-          says="A limit stops spending of the company, of a person or of a key in a window of time."
-          command="company-ledger limit set --company NAME --class general --period month --dollars 200"
-        />
-      }
-    />
+    <Stack gap="sm">
+      <FilterBar filters={[{ name: "holder", label: "Whose", options: [...holders] }]} />
+      <DataTable
+        {...{ label: "Limits", columns, rows: shown }}
+        rowKey={({ holderId, class: counted }) => `${holderId} ${counted}`}
+        place={spendingOf}
+        empty={
+          <Empty
+            title="No limits yet"
+            says="A limit stops spending of the company, of a person or of a key in a window of time."
+            command="company-ledger limit set --company NAME --class general --period month --dollars 200"
+          />
+        }
+      />
+    </Stack>
   )
 }
+
+const holderOf = ({ holderId }: Limit): string => holderId ?? "company"
 
 /** Where the spending is that a limit counts. */
 function spendingOf({ holder, holderId }: Limit): Place {

@@ -1,9 +1,10 @@
-import { Alert, SimpleGrid, Skeleton, Stack, Text } from "@mantine/core"
+import { SimpleGrid, Skeleton, Text } from "@mantine/core"
 import { Suspense, lazy } from "react"
 import type { ChargeDays, CompanyShown, LimitList, RefusalList } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
 import { useAnswer, useMay } from "../api/operations.ts"
 import { AddFunds } from "../parts/add-funds.tsx"
+import { Attention } from "../parts/attention.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
 import { TextLink } from "../parts/link.tsx"
@@ -19,10 +20,9 @@ const DAY_MS = 86_400_000
 
 /** How the company's money stands, and what needs somebody. */
 export default function Overview() {
-  const seesBilling = useMay("company-show")
   return (
     <Page title="Overview" actions={<AddFunds />}>
-      {seesBilling ? <Attention /> : null}
+      <Attention />
       <Figures />
       <SpentByDay />
       <LimitsNow />
@@ -40,6 +40,7 @@ function Figures() {
   const company = useAnswer<CompanyShown>("company-show", {}, useMay("company-show"))
   const refusals = useAnswer<RefusalList>("refusals-list", { limit: 100 }, useMay("refusals-list"))
   const month = useMonth()
+  const seesAll = useMay("charge-days")
   const since = useNow() - DAY_MS
   const ofDay = (refusals.data?.refusals ?? []).filter((one) => Date.parse(one.lastAt) > since)
   return (
@@ -47,7 +48,10 @@ function Figures() {
       <Figure label="Balance" says={<Paying company={company.data} />}>
         <Money micros={company.data?.balanceMicros ?? null} decimals={2} />
       </Figure>
-      <Figure label="Spent this month" says="In UTC days, less what was given back">
+      <Figure
+        label={seesAll ? "Spent this month" : "You spent this month"}
+        says="In UTC days, less what was given back"
+      >
         <Money micros={month.data?.netMicros ?? null} decimals={2} />
       </Figure>
       <Figure
@@ -76,42 +80,23 @@ function Paying({ company }: { readonly company: CompanyShown | undefined }) {
   )
 }
 
-/** What somebody must do something about. */
-function Attention() {
-  const { data: company } = useAnswer<CompanyShown>("company-show")
-  if (company === undefined) return null
-  const { locked, card, balanceMicros, noticeBelowMicros, creditLineMicros } = company
-  const needs = [
-    locked
-      ? "The account is locked: a payment failed. Nothing can be spent until it is settled."
-      : null,
-    card?.failing === true ? "Payments by the card fail: put another one on the account." : null,
-    balanceMicros + creditLineMicros <= 0 ? "No funds are left: every charge is refused." : null,
-    noticeBelowMicros !== null && balanceMicros < noticeBelowMicros
-      ? "The balance is below the sum that you wanted to hear of."
-      : null,
-  ].filter((one) => one !== null)
-  if (needs.length === 0) return null
-  return (
-    <Stack gap="xs">
-      {needs.map((need) => (
-        <Alert key={need} color="orange" variant="light">
-          {need}
-        </Alert>
-      ))}
-    </Stack>
-  )
-}
-
 function SpentByDay() {
   const month = useMonth()
+  const seesAll = useMay("charge-days")
   return (
-    <Section title="Spent by day" says="This month, by what was bought.">
+    <Section
+      title="Spent by day"
+      says={
+        seesAll
+          ? "This month, by what was bought."
+          : "What you spent this month, by what was bought."
+      }
+    >
       <Loaded of={month} lines={8}>
         {({ days }) =>
           days.length === 0 ? (
             <Empty
-              title="Nothing was spent this month"
+              title={seesAll ? "Nothing was spent this month" : "You spent nothing this month"}
               says="What calls of the API and your people spend is drawn here, day by day."
             />
           ) : (

@@ -1,13 +1,15 @@
-import { Button } from "@mantine/core"
-import type { Charge, ChargeList, PriceList } from "../api/answers.ts"
+import { Button, Group } from "@mantine/core"
+import { useState } from "react"
+import type { Charge, ChargeDays, ChargeList, PriceList } from "../api/answers.ts"
 import { itemText, useNames } from "../api/names.ts"
-import { useAnswer, useCommand, useOperation } from "../api/operations.ts"
+import { operate, useAnswer, useCommand, useOperation } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { ChargeState } from "../parts/charge-state.tsx"
 import { CopyAs } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
+import { Fault } from "../parts/fault.tsx"
 import { useNow } from "../parts/now.ts"
 import { FilterBar, monthOptions } from "../parts/filter-bar.tsx"
 import type { Filters } from "../parts/filters.ts"
@@ -16,9 +18,13 @@ import { Loaded } from "../parts/loaded.tsx"
 import { Money, decimalsOf } from "../parts/money.tsx"
 import { Page } from "../parts/page.tsx"
 import { saveCsv } from "../parts/save-csv.ts"
+import { SearchBox } from "../parts/search-box.tsx"
+import { useAct } from "../parts/use-act.ts"
 import { Time } from "../parts/time.tsx"
 
 const PAGE = 50
+/** As many as the operation lists at a time. */
+const MOST_AT_ONCE = 1_000
 
 /** Charges, newest first. */
 export default function Spending() {
@@ -34,7 +40,7 @@ export default function Spending() {
       actions={
         <>
           {operation === null ? null : <CopyAs command={commandOf(operation, input)} />}
-          <SaveList charges={list.data?.charges ?? []} />
+          <SaveList isEmpty={list.data?.charges.length === 0} />
         </>
       }
     >
@@ -46,12 +52,13 @@ export default function Spending() {
   )
 }
 
-function inputOf({ month, key, person, item, before }: Filters) {
+function inputOf({ month, key, person, item, resource, before }: Filters) {
   return {
     month,
     key,
     person,
     item,
+    resource,
     before: before === undefined ? undefined : Number(before),
     limit: PAGE,
   }
@@ -59,17 +66,25 @@ function inputOf({ month, key, person, item, before }: Filters) {
 
 function Narrow() {
   const { people, keys } = useNames()
+  const [{ month }] = useFilters()
   const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
-  const items = prices.map(({ item }) => [item, itemText(item)] as const)
+  const days = useAnswer<ChargeDays>("charge-days", { month }).data?.days ?? []
+  // What programs charge under names of their own stands in no price list.
+  const items = [...new Set([...days, ...prices].map(({ item }) => item))].map(
+    (item) => [item, itemText(item)] as const,
+  )
   return (
-    <FilterBar
-      filters={[
-        { name: "month", label: "Month", options: monthOptions(useNow()) },
-        { name: "item", label: "Item", options: items },
-        { name: "person", label: "Person", options: people },
-        { name: "key", label: "Key", options: keys },
-      ]}
-    />
+    <Group gap="xs">
+      <FilterBar
+        filters={[
+          { name: "month", label: "Month", options: monthOptions(useNow()) },
+          { name: "item", label: "Item", options: items },
+          { name: "person", label: "Person", options: people },
+          { name: "key", label: "Key", options: keys },
+        ]}
+      />
+      <SearchBox name="resource" label="Id of what was paid for" />
+    </Group>
   )
 }
 
@@ -104,15 +119,29 @@ function Charges({ charges, next }: ChargeList) {
   )
 }
 
-function SaveList({ charges }: { readonly charges: readonly Charge[] }) {
+/** Saves all that the filters let through, however many pages it has. */
+function SaveList({ isEmpty }: { readonly isEmpty: boolean }) {
   const { companyId } = useMe()
+  const [filters] = useFilters()
+  const [count, setCount] = useState(0)
+  const { act, isBusy, error } = useAct(async () => {
+    const charges: Charge[] = []
+    let before: number | null | undefined
+    do {
+      const input = { ...inputOf(filters), before, limit: MOST_AT_ONCE }
+      const page = await operate<ChargeList>(companyId, "charge-list", input)
+      charges.push(...page.charges)
+      setCount(charges.length)
+      before = page.next
+    } while (before !== null)
+    saveCsv(`spending-${companyId}.csv`, charges)
+  })
   return (
-    <Button
-      variant="default"
-      onClick={() => saveCsv(`spending-${companyId}.csv`, charges)}
-      disabled={charges.length === 0}
-    >
-      Save as CSV
-    </Button>
+    <>
+      {error === null ? null : <Fault error={error} />}
+      <Button variant="default" onClick={() => void act()} disabled={isEmpty || isBusy}>
+        {isBusy ? `${count.toLocaleString("en-US")} charges …` : "Save as CSV"}
+      </Button>
+    </>
   )
 }

@@ -1,10 +1,11 @@
 import { Box, Group, Stack, Text } from "@mantine/core"
-import { Money } from "./money.tsx"
+import { Money, decimalsOf } from "./money.tsx"
 import styles from "./parts.module.css"
 import { Until } from "./time.tsx"
 
 /** A share of the limit from which on its bar warns. */
 const NEAR = 0.8
+const MICROS = 1_000_000
 
 /** How a limit stands. */
 export interface Standing {
@@ -19,6 +20,13 @@ export interface Standing {
 }
 
 const CLASS_WORDS = { ai: "AI", general: "general spending", all: "all spending" } as const
+
+/** How many decimals amounts of these limits need: of one of cents, a rounded number would be a wrong one. */
+export function limitDecimals(limits: readonly Pick<Standing, "amountMicros" | "usedMicros">[]) {
+  return limits.some(({ amountMicros }) => amountMicros < MICROS)
+    ? decimalsOf(limits.flatMap(({ usedMicros, amountMicros }) => [usedMicros, amountMicros]))
+    : 2
+}
 
 /** Of which spending it is, and for how long: `AI a week`. */
 export function limitWords(limit: Pick<Standing, "class" | "period">): string {
@@ -71,6 +79,7 @@ interface LimitBarProps {
 /** A limit: whose, of what, used, left, when it resets, and how that will end. */
 export function LimitBar({ limit, whose, forecast }: LimitBarProps) {
   const { usedMicros, amountMicros, remainingMicros, resetsAt } = limit
+  const decimals = limitDecimals([limit])
   return (
     <Stack gap={6}>
       <Group justify="space-between" gap="xs">
@@ -78,15 +87,16 @@ export function LimitBar({ limit, whose, forecast }: LimitBarProps) {
           {whose} <Text span c="dimmed" fw={400}>{`· ${limitWords(limit)}`}</Text>
         </Text>
         <Text size="sm">
-          <Money micros={usedMicros} decimals={2} />{" "}
+          <Money micros={usedMicros} decimals={decimals} />{" "}
           <Text span c="dimmed">
-            of <Money micros={amountMicros} decimals={2} />
+            of <Money micros={amountMicros} decimals={decimals} />
           </Text>
         </Text>
       </Group>
       <Bar label={`${whose}: ${limitWords(limit)}`} {...{ usedMicros, amountMicros }} />
       <Text size="xs" c="dimmed">
-        <Money micros={remainingMicros} decimals={2} /> left, resets in <Until at={resetsAt} />
+        <Money micros={remainingMicros} decimals={decimals} /> left, resets in{" "}
+        <Until at={resetsAt} />
         {forecast === undefined ? null : ` · ${forecast ?? "lasts until then at this pace"}`}
       </Text>
     </Stack>

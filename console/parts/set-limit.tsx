@@ -1,12 +1,15 @@
 import { Checkbox, Select, SimpleGrid, TagsInput, Text, TextInput } from "@mantine/core"
 import type { UseFormReturnType } from "@mantine/form"
-import type { Limit } from "../api/answers.ts"
+import type { ChargeDays, Limit } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
+import { useAnswer } from "../api/operations.ts"
 import { FormDialog, dollarsFault } from "./form-dialog.tsx"
 import { Money } from "./money.tsx"
+import { useNow } from "./now.ts"
 import { Until } from "./time.tsx"
 
 const MICROS = 1_000_000
+const DAY_MS = 86_400_000
 
 type Values = {
   /** `company`, a person's id or a key's. */
@@ -146,6 +149,38 @@ function Fields({ form, limits, isNew }: FieldsProps) {
   )
 }
 
+/** What was spent of the kind that a new limit counts, in its window up to now; null where that is not known. */
+function useSpent({ holder, class: counted, period, leaveKeysOut }: Values, isWanted: boolean) {
+  const now = useNow()
+  const days = windowDays(period, now)
+  const ofHolder = isKey(holder)
+    ? { key: holder }
+    : { ...(isPerson(holder) ? { person: holder } : {}), class: counted }
+  const months = [...new Set(days.map((day) => day.slice(0, 7)))]
+  const [first = "", last = first] = months
+  const isKnown = isWanted && !leaveKeysOut
+  const of = (month: string) => ({ ...ofHolder, month })
+  const one = useAnswer<ChargeDays>("charge-days", of(first), isKnown)
+  const two = useAnswer<ChargeDays>("charge-days", of(last), isKnown)
+  if (!isKnown || one.data === undefined || two.data === undefined) return null
+  const found = first === last ? one.data.days : [...one.data.days, ...two.data.days]
+  return found.reduce((sum, { day, netMicros }) => sum + (days.includes(day) ? netMicros : 0), 0)
+}
+
+/** The UTC days of a window up to today, as `YYYY-MM-DD`; a week begins on Monday. */
+function windowDays(period: string, now: number): readonly string[] {
+  const today = new Date(now)
+  const back =
+    period === "month"
+      ? today.getUTCDate() - 1
+      : period === "week"
+        ? (today.getUTCDay() + 6) % 7
+        : 0
+  return Array.from({ length: back + 1 }, (_, ago) =>
+    new Date(now - ago * DAY_MS).toISOString().slice(0, 10),
+  )
+}
+
 /** What the limit would mean from now on, where what is used already is known. */
 function Before({
   values,
@@ -161,25 +196,39 @@ function Before({
   )
   const isKnown =
     former !== undefined && former.period === period && former.leaveKeysOut === leaveKeysOut
-  if (!isKnown || dollarsFault(dollars) !== null) {
+  const spent = useSpent(values, !isKnown)
+  const usedMicros = isKnown ? former.usedMicros : spent
+  if (usedMicros === null || dollarsFault(dollars) !== null) {
     return (
       <Text size="sm" c="dimmed">
         It holds from the next charge on, with what was already spent in its window.
       </Text>
     )
   }
-  const left = Math.round(Number(dollars) * MICROS) - former.usedMicros
+  const left = Math.round(Number(dollars) * MICROS) - usedMicros
   return (
     <Text size="sm" fw={500}>
-      Already used <Money micros={former.usedMicros} />
+      Already used <Money micros={usedMicros} />
       {left <= 0 ? (
-        "; this would refuse from now on until it resets in "
+        `; this would refuse from now on until the ${period} is over`
       ) : (
         <>
-          ; <Money micros={left} /> would be left until it resets in{" "}
+          ; <Money micros={left} /> would be left
         </>
       )}
-      <Until at={former.resetsAt} />.
+      {isKnown ? (
+        <>
+          {" "}
+          until it resets in <Until at={former.resetsAt} />
+        </>
+      ) : null}
+      .
+      {former === undefined ? null : (
+        <>
+          {" "}
+          It takes the place of <Money micros={former.amountMicros} /> a {former.period}.
+        </>
+      )}
     </Text>
   )
 }

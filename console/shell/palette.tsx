@@ -45,7 +45,8 @@ export default function Palette() {
   }))
   const named = query.trim()
   const ofId = { id: "by-id", description: "By its id" }
-  const byId = !/^[a-z]+_[\w-]{6,}$/.test(named)
+  // Whoever charges chooses a charge's id: anything without a space that is no plain word.
+  const byId = !/^(?=.*[\d_-])[\w.:-]{4,}$/.test(named)
     ? []
     : named.startsWith("req_")
       ? [{ ...ofId, label: `Request ${named}`, onClick: go("ledger", { request: named }) }]

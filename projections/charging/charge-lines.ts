@@ -61,6 +61,7 @@ export const CHARGES = table(
   "(company_id, key_id, revision) where charge_id is not null",
   "(company_id, person_id, revision) where charge_id is not null",
   "(company_id, item, revision) where charge_id is not null",
+  "(company_id, split_part(resource, '@', 1), revision) where charge_id is not null",
 )
 
 /** A billing line. */

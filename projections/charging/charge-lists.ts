@@ -1,5 +1,6 @@
 /** What operators ask of the read model `charges`. */
 import type { Kysely } from "kysely"
+import { sql } from "kysely"
 import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { revisionAt } from "./billing-lines.ts"
@@ -14,6 +15,8 @@ export interface ChargesAsked {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly item: string | null
+  /** The id of what was paid for, wherever that is found. */
+  readonly resource: string | null
   /** Only those before this revision of the ledger. */
   readonly before: number | null
   readonly limit: number
@@ -22,7 +25,7 @@ export interface ChargesAsked {
 /** The charges of a company, newest first. */
 export async function listCharges(
   db: Kysely<ChargeTables>,
-  { companyId, within, keyId, personId, item, before, limit }: ChargesAsked,
+  { companyId, within, keyId, personId, item, resource, before, limit }: ChargesAsked,
 ): Promise<readonly ChargeRow[]> {
   let rows = db
     .selectFrom("charges")
@@ -39,8 +42,15 @@ export async function listCharges(
   if (keyId !== null) rows = rows.where("key_id", "=", keyId)
   if (personId !== null) rows = rows.where("person_id", "=", personId)
   if (item !== null) rows = rows.where("item", "=", item)
+  if (resource !== null) rows = rows.where(isOfResource(resource))
   if (before !== null) rows = rows.where("revision", "<", before)
   return rows.orderBy("revision", "desc").limit(limit).execute()
+}
+
+/** The first condition is that of the index; the second one is what is meant. */
+function isOfResource(id: string) {
+  return sql<boolean>`split_part(resource, '@', 1) = split_part(${id}, '@', 1)
+    and (resource = ${id} or starts_with(resource, ${`${id}@`}))`
 }
 
 /** The revision of the last line before an instant; null where there is none from it on. */

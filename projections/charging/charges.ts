@@ -23,7 +23,7 @@ export type ChargeTables = RowsOf<typeof CHARGES>
 /** The read model. */
 export const charges: Projection = {
   name: "charges",
-  version: 3,
+  version: 4,
   categories: ["ledger"],
   ignores: ["ApiCallsCounted"],
   ...madeOf(CHARGES),

@@ -86,6 +86,16 @@ describe("charge list", () => {
     expect(await idsOf({ item: "chat completion" })).toEqual(["run-1"])
   })
 
+  it("lists those of one thing by its id, and none of another whose id begins alike", async () => {
+    const { charges } = await list({ item: "text_segment" })
+    const [newest, oldest] = charges
+    expect(await idsOf({ resource: newest.resource })).toEqual([newest.chargeId])
+    expect(await idsOf({ resource: oldest.resource, item: "tokens" })).toEqual([])
+    expect(await idsOf({ resource: newest.resource.slice(0, -1) })).toEqual([])
+    expect(await idsOf({ resource: `${newest.resource}@` })).toEqual([])
+    expect(await idsOf({ resource: "msg_%" })).toEqual([])
+  })
+
   it("knows an item by its name in the price book, by a short one, and by that on the bill", async () => {
     const texts = await idsOf({ item: "text_segment" })
     expect(texts).toHaveLength(2)

@@ -2,10 +2,10 @@
 export const DAILY_ROWS: readonly (readonly [string, object])[] = [
   [
     "charge list --company acme --month 2026-11 --key key_1 --person per_1 --item text_segment " +
-      "--before 9 --limit 3",
+      "--resource msg_1 --before 9 --limit 3",
     {
       ...{ company: "acme", month: "2026-11", key: "key_1", person: "per_1" },
-      ...{ item: "text_segment", before: 9, limit: 3 },
+      ...{ item: "text_segment", resource: "msg_1", before: 9, limit: 3 },
     },
   ],
   [

@@ -109,6 +109,9 @@ describe("key change", () => {
     const limits = { addFundsPerPurchase: "20", addFundsPerMonth: "50" }
     await world.operate("key change", { keyId, ...limits })
     expect(await allowance()).toMatchObject({ mode: "on", perPurchaseMicros: 20_000_000 })
+    const { keys } = await world.operate("key list", { company: company.companyId })
+    const addFunds = { mode: "on", perPurchaseMicros: 20_000_000, perMonthMicros: 50_000_000 }
+    expect(keys.find((one: { keyId: string }) => one.keyId === keyId)).toMatchObject({ addFunds })
     await world.operate("key change", { keyId, purchases: "review" })
     expect(await allowance()).toMatchObject({ mode: "needs_owner_review" })
     await world.operate("key change", { keyId, purchases: "off", addFundsPerMonth: "60" })

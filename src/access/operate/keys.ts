@@ -1,5 +1,7 @@
 /** API keys, as an operator makes and changes them. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import { z } from "zod"
 import { ALL_OPERATIONS } from "../../../domain/access/operations.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
@@ -160,7 +162,10 @@ const change = (
 const list = operation({
   name: "key list",
   summary: "list a company's keys, when each was last used and what it spent this month",
-  notes: ["A month is UTC. Calls that were not recorded as counted are no use: see calls list."],
+  notes: [
+    "A month is UTC. Calls that were not recorded as counted are no use: see calls list.",
+    "Add funds is what the key may buy: at a time, in a month, and whether somebody must agree.",
+  ],
   example: "key list --company acme",
   input: z.object({
     company,
@@ -180,6 +185,8 @@ const list = operation({
     await showWrites(ports)
     const all = await listUsedKeys(ports.readAll, companyId, ports.clock.now())
     const rows = person === undefined ? all : all.filter((row) => row.person_id === person)
+    const termsNow = (state: Ledger) => new Map(state.purchases.terms)
+    const terms = await ports.runner.readLatest(ledgerOf(companyId), termsNow)
     return {
       keys: rows.map((row) => ({
         keyId: row.key_id,
@@ -190,6 +197,7 @@ const list = operation({
         createdAt: row.created_at.toISOString(),
         lastUsedAt: row.last_used_at?.toISOString() ?? null,
         spentThisMonthMicros: row.spent_micros,
+        addFunds: terms.get(row.key_id) ?? null,
       })),
     }
   },

@@ -45,18 +45,21 @@ const list = operation({
     company,
     month: month.optional().meta({ description: "only of this month, as YYYY-MM" }),
     ...whichCharges,
+    resource: z.string().optional().meta({
+      description: "only of this thing, such as a box or a message, by its id",
+    }),
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
     limit: listLimit,
   }),
   console: { permission: "See billing", own: ofOwnSpending },
-  run: async ({ ports }, { before = null, limit, ...input }) => {
+  run: async ({ ports }, { before = null, limit, resource = null, ...input }) => {
     const companyId = await findCompany(ports, input.company)
     await showWrites(ports)
     const rows = await listCharges(ports.readAll, {
       companyId,
       within: input.month === undefined ? null : daysOf(input.month),
       ...(await chargesAsked(ports, companyId, input)),
-      before,
+      ...{ resource, before },
       // One more than is shown says whether there are more.
       limit: limit + 1,
     })
