@@ -20,6 +20,8 @@ export type Kind =
   | "key"
   | "invitation"
   | "charge"
+  | "thing paid for"
+  | "request"
   | "form"
   | "lead"
   | "box"
@@ -72,6 +74,8 @@ export const NONE: Names = {
   key: ["key_00000000"],
   invitation: [`inv_${nothing}`],
   charge: [`chg_${nothing}`],
+  "thing paid for": [`msg_${nothing}`],
+  request: [`req_${nothing}`],
   form: [`form_${nothing}`],
   lead: [`lead_${nothing}`],
   box: [`box_${nothing}`],
@@ -112,6 +116,7 @@ export async function furnished(world: World): Promise<Furnished> {
     ...{ company: [companyId, name], person: [ids.person], key: [spender] },
     ...{ invitation: [inviteId], charge: [ids.charge], form: [ids.form], lead: [ids.lead] },
     ...{ publish: [ids.publish], commit: [published.body.commit], ...app },
+    ...(await paidFor(world, company)),
     ...{ stream: [ledgerOf(companyId).stream], head: [await headOf(world, company)] },
   }
   return { ...company, names, ids: { ...ids, key: spender }, now: world.ports.clock.now() }
@@ -149,6 +154,16 @@ async function spent(world: World, { companyId: company }: Company, { person }: 
   await world.call(key, "POST", "/api/v1/phone/messages", { body: text })
   await world.call(key, "POST", "/api/v1/phone/buy", { body: { number: "+14155550142" } })
   return keyId as string
+}
+
+/** What a text was, which a call paid for. */
+async function paidFor(world: World, { companyId: company }: Company) {
+  const { charges } = await world.operate("charge list", { company, item: "text_segment" })
+  const stream = ledgerOf(company).stream
+  const { events } = await world.operate("audit show", { stream, type: "Charged" })
+  const { chargeId, resource } = charges[0]
+  const fact = events.find((one: { data: Ids }) => one.data["chargeId"] === chargeId)
+  return { "thing paid for": [resource as string], request: [fact.metadata.command as string] }
 }
 
 /** Has an app check in, and somebody look for an address in it. */

@@ -15,6 +15,8 @@ export const FIELDS: Readonly<Record<string, Kind | null>> = {
   keyId: "key",
   inviteId: "invitation",
   chargeId: "charge",
+  resource: "thing paid for",
+  request: "request",
   formId: "form",
   leadId: "lead",
   publishId: "publish",
