@@ -32,7 +32,6 @@ afterEach(async () => {
   await world.close()
 })
 
-/** Says that a company has a repository: the read models look at nothing else of it. */
 /** A change of each read model that nothing stored leads to. */
 const CHANGES: Readonly<Record<string, string>> = {
   accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
