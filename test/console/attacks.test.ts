@@ -202,13 +202,27 @@ describe("whoever may change the team", () => {
   })
 
   it("makes keys of their own, for what they may do and without funds to buy", async () => {
-    const { personId, act } = await asManager()
+    const { personId, browser, act } = await asManager()
     const own = { person: personId, operations: ["phone.messages.send"] }
     const no = [403, "not_allowed"]
     expect(await act("key-create", own)).toEqual([200, undefined])
     expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(no)
     expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(no)
     expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(no)
+    const asked = async (operations: readonly string[]) => {
+      const input = { ...own, operations }
+      return (await browser.send("POST", at("/operations/key-create"), { input })).body.message
+    }
+    expect(await asked(["phone.messages.send", "code.push"])).toBe(
+      'Your key cannot do code.push: you do not have the permission "Push and upload code".',
+    )
+    expect(await asked(["account.company.delete", "code.push"])).toBe(
+      "Your key cannot do account.company.delete: it is for owners alone (there are 1 more that you may not).",
+    )
+    await world.operate("person app", { personId, deny: ["phone.calls.read"] })
+    expect(await asked(["phone.calls.read"])).toBe(
+      "Your key cannot do phone.calls.read: it is denied to you.",
+    )
     const buying = { ...own, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
     expect(await act("key-create", buying)).toEqual(no)
   })

@@ -7,6 +7,7 @@ import { changedBy, givenTo, holds } from "../../../domain/access/giving.ts"
 import type { Person } from "../../../domain/access/grants.ts"
 import { GRANTABLE, mayPerson, personOf } from "../../../domain/access/grants.ts"
 import type { Operation } from "../../../domain/access/operations.ts"
+import { OPERATIONS } from "../../../domain/access/operations.ts"
 import type { Role } from "../../../domain/access/permissions.ts"
 import { isAdminRole } from "../../../domain/access/permissions.ts"
 import type { PersonId } from "../../../domain/kernel/ids.ts"
@@ -83,7 +84,29 @@ function givesAnything({ role, permissions, grant = [], clear = [] }: Given): bo
   return role !== undefined || permissions !== undefined || grant.length + clear.length > 0
 }
 
-/** The first operation that somebody may not do, and so cannot let a key of theirs do. */
-export function beyond(me: Person, operations: readonly Operation[]): Operation | undefined {
-  return operations.find((operation) => !mayPerson(me, operation))
+/** What a key of somebody's own is asked to do. */
+interface OwnKey {
+  readonly operations: readonly Operation[]
+  /** Whether it is to buy funds. */
+  readonly buys: boolean
+}
+
+/** Why somebody below admin may not have such a key, and which permission is lacking; null where they may. */
+export function ownKeyBar(me: Person, { operations, buys }: OwnKey): string | null {
+  if (isAdminRole(me.role)) return null
+  if (buys) return "Only an owner or admin says what a key may add funds for."
+  const beyond = operations.filter((operation) => !mayPerson(me, operation))
+  const [first] = beyond
+  if (first === undefined) return null
+  const others =
+    beyond.length === 1 ? "" : ` (there are ${beyond.length - 1} more that you may not)`
+  return `Your key cannot do ${first}: ${lackOf(me, first)}${others}.`
+}
+
+function lackOf(me: Person, operation: Operation): string {
+  const needs = OPERATIONS[operation]
+  if (needs === "owner") return "it is for owners alone"
+  return needs === "any person" || me.permissions.includes(needs)
+    ? "it is denied to you"
+    : `you do not have the permission "${needs}"`
 }
