@@ -62,8 +62,8 @@ export function openPostgresTreeHeads(pool: Pool): TreeHeads {
       )
       return rows[0]?.day ?? null
     },
-    newest: (tree) => readHeads(pool, "distinct on (tree)", "tree, size desc", tree),
-    list: (tree) => readHeads(pool, "", "tree, size", tree),
+    newest: (tree) => readHeads(pool, "distinct on (of.tree)", "of.tree, of.size desc", tree),
+    list: (tree) => readHeads(pool, "", "of.tree, of.size", tree),
   }
 }
 
@@ -73,9 +73,10 @@ async function readHeads(
   order: string,
   tree: string | null,
 ): Promise<readonly SignedHead[]> {
+  // Sizes are read as texts: an order by the bare name would be that of the texts, in which 99 is behind 717.
   const { rows } = await pool.query<HeadRow>(
     `select ${distinct} tree, size::text, root, position, at, public_key, signature
-     from ledger.tree_heads where $1::text is null or tree = $1 order by ${order}`,
+     from ledger.tree_heads of where $1::text is null or tree = $1 order by ${order}`,
     [tree],
   )
   return rows.map(({ size, public_key: publicKey, ...head }) => {

@@ -14,7 +14,6 @@ export interface Operation {
   /** JSON Schema of its input. */
   readonly input: {
     readonly properties?: Readonly<Record<string, InputField>>
-    readonly required?: readonly string[]
   }
   readonly changes: boolean
   readonly needsReason: boolean
@@ -131,9 +130,9 @@ export function saveFile(bytes: Blob, name: string): void {
 export function useCommand(): (operation: Operation, input: Input, said?: Said) => string {
   const { company, companyId } = useMe()
   return (operation, input, { reason } = {}) => {
-    const { properties = {}, required = [] } = operation.input
-    // The command line serves many companies: there it has to be said which.
-    const whose = required.includes("company") ? { company: company ?? companyId } : {}
+    const { properties = {} } = operation.input
+    // Here it is this company's; the command line would ask for one, or do it for all.
+    const whose = "company" in properties ? { company: company ?? companyId } : {}
     const words = Object.entries({ ...whose, ...given(input) }).flatMap(([name, value]) =>
       wordsOf(name, value, properties[name] ?? {}),
     )

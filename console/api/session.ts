@@ -14,6 +14,8 @@ export interface Profile {
   readonly email: string | null
   readonly role: "owner" | "admin" | "developer" | "manager" | "user"
   readonly permissions: readonly string[]
+  /** What a key of theirs can be granted. */
+  readonly operations: readonly string[]
   /** When the data goes, where the company was deleted. */
   readonly deleteDataAfter: string | null
 }

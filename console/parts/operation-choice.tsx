@@ -2,7 +2,8 @@ import { Accordion, Checkbox, Group, Stack, Text } from "@mantine/core"
 import type { PriceList } from "../api/answers.ts"
 import { groupsOf, itemsOf } from "../api/key-operations.ts"
 import { itemText } from "../api/names.ts"
-import { useAnswer, useOperation } from "../api/operations.ts"
+import { useAnswer, useMay, useOperation } from "../api/operations.ts"
+import { useMe } from "../api/session.ts"
 import { dollarsText, decimalsOf } from "./money.tsx"
 
 interface OperationChoiceProps {
@@ -11,15 +12,20 @@ interface OperationChoiceProps {
   readonly error?: string | null
 }
 
-/** All operations that a key can use, as `key create` offers them. */
-export function useKeyOperations(): readonly string[] {
+/** What the reader can let a key do: all that there is, or what they may themselves. */
+function useKeyOperations(): readonly string[] {
   const field = useOperation("key-create")?.input.properties?.["operations"]
-  return field?.items?.suggests ?? []
+  const { operations } = useMe()
+  const ofOthers = useMay("key-create")
+  const all = field?.items?.suggests ?? []
+  return ofOthers ? all : all.filter((name) => operations.includes(name))
 }
 
 /** Chooses what a key may do, in groups, with what each costs. */
 export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProps) {
-  const all = useKeyOperations()
+  const may = useKeyOperations()
+  // What a key has of before can be taken from it, also where it could not be given any more.
+  const all = [...may, ...chosen.filter((name) => !may.includes(name))]
   const set = (names: readonly string[], isOn: boolean) => {
     const others = chosen.filter((name) => !names.includes(name))
     onChoose(isOn ? [...others, ...names] : others)
@@ -35,7 +41,7 @@ export function OperationChoice({ chosen, onChoose, error }: OperationChoiceProp
           label="Everything"
           checked={all.length > 0 && chosen.length === all.length}
           indeterminate={chosen.length > 0 && chosen.length < all.length}
-          onChange={(event) => set(all, event.currentTarget.checked)}
+          onChange={(event) => onChoose(event.currentTarget.checked ? may : [])}
         />
       </Group>
       {error === undefined || error === null ? null : (

@@ -1,13 +1,30 @@
 import { Anchor, Center, Stack, Text, Title } from "@mantine/core"
 import { Link, Navigate } from "@tanstack/react-router"
 import { useSession } from "../api/session.ts"
+import { useFilters } from "../parts/filters.ts"
+
+const CONNECT_CODE = /^[A-Z2-9]{4}(-[A-Z2-9]{4}){3}$/
+
+type PlaceAt = (companyId: string) => {
+  readonly to: string
+  readonly search: Readonly<Record<string, string>>
+}
+
+/** Where a company is opened: at its overview, or where the app is approved whose code the address has. */
+function placeWith(connect: string | undefined): PlaceAt {
+  if (!CONNECT_CODE.test(connect ?? "")) return (companyId) => ({ to: `/${companyId}`, search: {} })
+  const search = { tab: "approve", code: connect ?? "" }
+  return (companyId) => ({ to: `/${companyId}/settings`, search })
+}
 
 /** Which company: chosen where somebody is of several. */
 export function ChooseCompany() {
   const { data: companies } = useSession()
+  const [{ connect }] = useFilters()
+  const placeAt = placeWith(connect)
   const [first, second] = companies ?? []
   if (first !== undefined && second === undefined) {
-    return <Navigate to="/$company" params={{ company: first.companyId }} replace />
+    return <Navigate {...placeAt(first.companyId)} replace />
   }
   return (
     <Center component="main" mih="100vh" p="md">
@@ -16,9 +33,7 @@ export function ChooseCompany() {
         {(companies ?? []).map(({ companyId, company, role }) => (
           <Anchor
             key={companyId}
-            renderRoot={(props) => (
-              <Link {...props} to="/$company" params={{ company: companyId }} />
-            )}
+            renderRoot={(props) => <Link {...props} {...placeAt(companyId)} />}
           >
             {company ?? companyId}{" "}
             <Text span size="sm" c="dimmed">

@@ -26,6 +26,7 @@ export const APP_OPERATIONS: readonly Operation[] = [
 /** Letters that nobody takes for another. */
 const LETTERS = "ABCDEFGHJKMNPQRSTVWXYZ23456789"
 const LENGTH = 16
+const FORM = new RegExp(`^[${LETTERS}]{4}(-[${LETTERS}]{4}){3}$`)
 
 /** A new code, `XXXX-XXXX-XXXX-XXXX`. */
 export function newConnectCode(): string {
@@ -40,6 +41,11 @@ export function newConnectCode(): string {
 /** A code as it was made, however somebody wrote it. */
 export function connectCodeOf(text: string): string {
   return grouped(text.toUpperCase().replaceAll(/[\s-]/g, ""))
+}
+
+/** Whether a text is of the form that codes are made in. */
+export function isConnectCode(text: string): boolean {
+  return FORM.test(text)
 }
 
 function grouped(letters: string): string {

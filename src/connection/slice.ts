@@ -5,6 +5,7 @@ import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
 import { apps } from "../../projections/connection/apps.ts"
 import type { Slice } from "../frame/slice.ts"
 import { checkIn } from "./check-in.ts"
+import { connectPage } from "./connect-page.ts"
 import { listUpdates } from "./list-updates.ts"
 import { readAccount } from "./read-account.ts"
 import { reportDevice } from "./report-device.ts"
@@ -21,6 +22,7 @@ An app without a key begins at \`POST /connect/start\`: it shows the code to an 
 given a key once the owner has approved. None of these calls is counted.`,
   },
   routes: [startConnection, readAccount, checkIn, listUpdates, reportDevice],
+  pages: [connectPage],
   readModels: [apps],
   operations: [...releaseOperations, ...connectionOperations],
   topics: {

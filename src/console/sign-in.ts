@@ -114,6 +114,7 @@ const Profile = z.object({
   email: z.string().nullable(),
   role: z.string(),
   permissions: z.array(z.string()),
+  operations: z.array(z.string()),
   deleteDataAfter: z.string().nullable(),
 })
 
@@ -130,7 +131,9 @@ export const readSession = openRoute({
     const token = tokenIn(sent, "session")
     const found = token === null ? [] : await ports.accounts.profilesOf(token)
     if (found.length === 0) return { ok: false, refusal: signedOut() }
-    const companies = found.map((one) => ({ ...one, permissions: [...one.permissions] }))
+    const companies = found.map(({ permissions, operations, ...one }) => ({
+      ...{ ...one, permissions: [...permissions], operations: [...operations] },
+    }))
     const now = new Date(ports.clock.now()).toISOString()
     return { ok: true, body: { now, companies } }
   },

@@ -227,6 +227,26 @@ describe("signed heads", () => {
     }
   })
 
+  it("are of now, also once a tree has grown by a digit", async () => {
+    const of = { company: company.companyId }
+    const signed = async (): Promise<{ size: number; at: string }> => {
+      const { json } = await run("audit", "head", "--company", of.company, "--json")
+      return json.heads[0]
+    }
+    const before = await signed()
+    const grown = 10 ** String(before.size).length
+    await world.operate("clock advance", { duration: "1h" })
+    for (let size = before.size; size < grown; size += 1) {
+      await world.operate("funds add", { ...of, dollars: "0.01" })
+    }
+    const now = await signed()
+    expect(now.size).toBeGreaterThanOrEqual(grown)
+    expect(Date.parse(now.at)).toBe(world.ports.clock.now())
+    const sizes = (await world.ports.treeHeads.list(company.companyId)).map(({ size }) => size)
+    expect(sizes).toEqual(sizes.toSorted((one, other) => one - other))
+    expect(sizes).toEqual(expect.arrayContaining([before.size, now.size]))
+  })
+
   it("are signed once each UTC day by themselves", async () => {
     const before = await world.ports.treeHeads.list(company.companyId)
     await world.operate("clock advance", { duration: "1d" })

@@ -66,6 +66,32 @@ describe("202", () => {
   })
 })
 
+describe("the address of a code", () => {
+  const follow = async (path: string) => {
+    const { statusCode, headers, body } = await world.app.inject({ method: "GET", url: path })
+    return { status: statusCode, location: headers.location, body }
+  }
+
+  it("leads to where an owner approves it", async () => {
+    const { body } = await start({ version: "2.0.0" })
+    const leads = { status: 303, location: `/console?connect=${body.code}` }
+    expect(await follow(new URL(body.url).pathname)).toMatchObject(leads)
+    expect(await follow(`/connect/${body.code.toLowerCase().replaceAll("-", "")}`)).toMatchObject(
+      leads,
+    )
+  })
+
+  it("leads nowhere else, whatever stands in it", async () => {
+    const others = ["%2F%2Fevil.example", "ABCD-EFGH", "https:%2F%2Fevil.example", "%0d%0aX: 1"]
+    for (const text of [...others, "ABCD-EFGH-JKMN-PQR%26"]) {
+      const { status, location, body } = await follow(`/connect/${text}`)
+      expect([text, location]).toEqual([text, undefined])
+      expect(status).toBe(200)
+      expect(body).not.toContain("evil")
+    }
+  })
+})
+
 describe("200", () => {
   it("gives an owner's key for the app's own routes once it is approved", async () => {
     const { body: begun } = await start({ version: "2.0.0", installId: INSTALL })

@@ -96,18 +96,28 @@ describe("a session", () => {
 })
 
 describe("whoever may change the team", () => {
-  let managers = 0
-  const asManager = async () => {
-    const { personId } = await world.operate("person add", {
-      ...{ company: company.companyId, name: "Max", role: "manager" },
-      email: `max${(managers += 1)}@example.com`,
-    })
+  const NO = [403, "not_allowed"]
+  const YES = [200, undefined]
+  let people = 0
+  const person = async (role: string, permissions: readonly string[] = []): Promise<string> => {
+    const named = { name: "Max", email: `max${(people += 1)}@example.com` }
+    const asked = { company: company.companyId, ...named, role, permissions }
+    return (await world.operate("person add", asked)).personId
+  }
+  const acting = async (personId: string) => {
     const browser = await browserOf(world, personId)
     const act = async (operation: string, input: object) => {
       const answer = await browser.send("POST", at(`/operations/${operation}`), { input })
       return [answer.status, answer.body.error]
     }
-    return { personId, act }
+    return { personId, browser, act }
+  }
+  const asManager = async () => acting(await person("manager"))
+  const asUser = async (permissions: readonly string[]) => acting(await person("user", permissions))
+  const asManagerWithout = async (operation: string) => {
+    const personId = await person("manager")
+    await world.operate("person app", { personId, deny: [operation] })
+    return acting(personId)
   }
 
   it("gives nobody more than they have, themselves least of all", async () => {
@@ -132,6 +142,48 @@ describe("whoever may change the team", () => {
     expect(await act("person-change", { personId, name: "Maxine" })).toEqual([200, undefined])
   })
 
+  it("hands out no role that brings more than they hold", async () => {
+    const { act } = await asUser(["Team", "Use phone"])
+    const invite = (role: string) => act("person-invite", { email: "second@example.com", role })
+    const user = await person("user")
+    for (const role of ["manager", "developer"]) {
+      expect(await act("person-change", { personId: user, role })).toEqual(NO)
+      expect(await invite(role)).toEqual(NO)
+    }
+    expect(await invite("user")).toEqual(YES)
+    // Nobody is raised by an invitation that stands already.
+    expect(await invite("manager")).toEqual(NO)
+    expect(await act("person-change", { personId: user, permissions: ["See billing"] })).toEqual(NO)
+    expect(await act("person-change", { personId: user, permissions: ["Use phone"] })).toEqual(YES)
+    const { browser } = await asUser(["Team", "Use phone"])
+    const asked = await browser.send("POST", at("/operations/person-change"), {
+      input: { personId: user, role: "manager" },
+    })
+    const says =
+      'You do not hold "Manage phone", which comes with the role manager, and cannot give it.'
+    expect(asked.body.message).toBe(says)
+  })
+
+  it("takes nobody over by an email, and ends no denial that they could not lift", async () => {
+    const { act } = await asUser(["Team", "Use phone"])
+    const manager = await person("manager")
+    const mine = { personId: manager, email: "mine@example.com" }
+    expect(await act("person-change", mine)).toEqual(NO)
+    const name = { personId: manager, name: "Another" }
+    expect(await act("person-change", name)).toEqual(YES)
+    await world.operate("person app", { personId: manager, deny: ["See billing"] })
+    expect(await act("person-app", { personId: manager, clear: ["See billing"] })).toEqual(NO)
+    // What a role brings would outlast it where it were granted beside.
+    expect(await act("person-app", { personId: manager, grant: ["Send email"] })).toEqual(NO)
+    expect(await act("person-app", { personId: manager, deny: ["Send email"] })).toEqual(YES)
+    const user = await person("user")
+    expect(await act("person-change", { personId: user, email: "new@example.com" })).toEqual(YES)
+    // A manager made a user is given nothing; what is denied to whoever asks comes with a role as well.
+    expect(await act("person-change", { personId: manager, role: "user" })).toEqual(YES)
+    const other = await asManagerWithout("phone.messages.send")
+    expect(await other.act("person-change", { personId: user, role: "manager" })).toEqual(NO)
+  })
+
   it("withdraws no invitation that they may not make", async () => {
     const { act } = await asManager()
     const invite = async (role: string) => {
@@ -150,13 +202,27 @@ describe("whoever may change the team", () => {
   })
 
   it("makes keys of their own, for what they may do and without funds to buy", async () => {
-    const { personId, act } = await asManager()
+    const { personId, browser, act } = await asManager()
     const own = { person: personId, operations: ["phone.messages.send"] }
     const no = [403, "not_allowed"]
     expect(await act("key-create", own)).toEqual([200, undefined])
     expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(no)
     expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(no)
     expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(no)
+    const asked = async (operations: readonly string[]) => {
+      const input = { ...own, operations }
+      return (await browser.send("POST", at("/operations/key-create"), { input })).body.message
+    }
+    expect(await asked(["phone.messages.send", "code.push"])).toBe(
+      'Your key cannot do code.push: you do not have the permission "Push and upload code".',
+    )
+    expect(await asked(["account.company.delete", "code.push"])).toBe(
+      "Your key cannot do account.company.delete: it is for owners alone (there are 1 more that you may not).",
+    )
+    await world.operate("person app", { personId, deny: ["phone.calls.read"] })
+    expect(await asked(["phone.calls.read"])).toBe(
+      "Your key cannot do phone.calls.read: it is denied to you.",
+    )
     const buying = { ...own, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
     expect(await act("key-create", buying)).toEqual(no)
   })

@@ -16,6 +16,12 @@ import {
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
 
+/** Commands as their parts of the page hand them out. */
+const COMMANDS = [
+  ["Verify", "audit verify"],
+  ["Head and key", "audit head"],
+] as const
+
 let opened: Opened
 let owner: Page
 beforeAll(async () => {
@@ -40,6 +46,20 @@ async function openStream(page: Page, holds: string): Promise<void> {
 }
 
 describe("the ledger's page", { timeout: WITHIN_MS }, () => {
+  it("hands out commands that are of this company alone", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await owner.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    await owner.getByRole("link", { name: "Ledger", exact: true }).click()
+    for (const [tab, command] of COMMANDS) {
+      await owner.getByRole("link", { name: tab, exact: true }).click()
+      const main = owner.getByRole("main")
+      await main.getByRole("button", { name: "Copy as command" }).click()
+      await main.getByRole("button", { name: "Copied" }).waitFor()
+      const copied = await owner.evaluate("navigator.clipboard.readText()")
+      expect(copied).toBe(`company-ledger ${command} --company ${COMPANY}`)
+    }
+  })
+
   it("shows each event with its hash and the one before, and opens personal fields by a switch", async (ctx) => {
     ctx.skip(noBrowser !== null, String(noBrowser))
     await openStream(owner, "People, keys and roles")

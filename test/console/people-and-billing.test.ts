@@ -131,6 +131,24 @@ describe("the team", () => {
       expect.objectContaining({ personId, permissions: ["Send email"], ofRole: [] }),
     )
   })
+
+  it("lets a manager make a key for what they may, and offers nothing else", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const meg = await signedInPage(opened, await addPerson(opened, "Meg", "manager"))
+    await goTo(meg, "Keys")
+    const form = await dialogOf(meg, "Create key")
+    await form.getByLabel("Name").fill("of Meg")
+    await form.getByRole("button", { name: /^Code and previews/ }).click()
+    await form.getByLabel(/^code\.publish\.read/).waitFor()
+    expect(await form.getByLabel(/^code\.push/).count()).toBe(0)
+    await form.getByLabel("Everything").check()
+    await form.getByRole("button", { name: "Create key" }).click()
+    await meg.getByRole("dialog").getByText("The new key").waitFor()
+    const { keys } = await opened.world.operate("key list", { company: COMPANY })
+    const made = keys.find(({ label }: { readonly label: string }) => label === "of Meg")
+    expect(made.operations).toContain("phone.messages.send")
+    expect(made.operations).not.toContain("code.push")
+  })
 })
 
 describe("billing", () => {

@@ -4,7 +4,8 @@ import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { noBrowser } from "../publishing/browser.ts"
 import type { Opened } from "./in-chromium.ts"
-import { COMPANY, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, ownerOf, signedInPage } from "./in-chromium.ts"
+import { newPage } from "./visiting.ts"
 
 const INSTALL = "ab".repeat(28)
 
@@ -80,6 +81,22 @@ describe("the settings", () => {
     await owner.getByRole("heading", { level: 1, name: "App 2.0.0" }).waitFor()
     const newer = owner.getByRole("region", { name: "Newer releases", exact: true }).last()
     await expect.poll(() => newer.innerText()).toMatch(/2\.1\.0\s+Faster lists/)
+  })
+
+  it("approve an app by the address that it shows, signed out before", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const { code = "", url = "" } = await asApp("/api/v1/connect/start", { version: "2.0.1" })
+    const page = await newPage(opened.browser)
+    await page.goto(`${opened.url}${new URL(url).pathname}`)
+    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
+    const signIn = await opened.world.operate("console link", { person: await ownerOf(opened) })
+    const elsewhere = await page.context().newPage()
+    await elsewhere.goto(`${opened.url}${new URL(signIn.url).pathname}`)
+    await page.reload()
+    const form = await dialogOf(page, "Enter the code")
+    expect(await form.getByRole("textbox", { name: "Code" }).inputValue()).toBe(code)
+    await form.getByRole("button", { name: "Approve" }).click()
+    await page.getByText("App 2.0.1 is connected").waitFor()
   })
 
   it("change the channel, and keep what was typed where it cannot be", async (ctx) => {

@@ -38,6 +38,7 @@ describe("a code", () => {
         ...{ companyId: company.companyId, personId, name: "Ada", email, role: "developer" },
         company: expect.stringMatching(/^company /),
         permissions: expect.arrayContaining(["Push and upload code"]),
+        operations: expect.arrayContaining(["code.push", "sandbox.start"]),
         deleteDataAfter: null,
       },
     ])

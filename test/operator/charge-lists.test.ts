@@ -185,7 +185,7 @@ describe("charge show", () => {
     await refusalOf(spend("too-much", { dollars: "500" }))
     await world.operate("refusals list", { company: company.companyId })
     const refused = await refusalOf(world.operate("charge show", { chargeId: "too-much" }))
-    expect(refused.message).toContain(`refusals list --company ${company.companyId}`)
+    expect(refused.message).toContain(`look among the refusals of ${company.companyId}`)
     const ofOther = { chargeId: "run-1", company: other.companyId }
     expect((await refusalOf(world.operate("charge show", ofOther))).code).toBe("not_found")
   })

@@ -41,6 +41,18 @@ describe("the demo's week", () => {
     )
   })
 
+  it("has boxes that ran as long as somebody worked in them, each minute paid", async () => {
+    const { boxes } = await ofAcme("box", "list")
+    const ran = boxes.map((one: Record<string, string>) => {
+      const ms = Date.parse(one["stoppedAt"] ?? "") - Date.parse(one["createdAt"] ?? "")
+      return { minutes: Math.round(ms / 60_000), stopReason: one["stopReason"] }
+    })
+    const paid = boxes.map(({ spent }: { spent: { minutes: number } }) => spent.minutes)
+    expect(ran.map(({ minutes }: { minutes: number }) => minutes)).toEqual(paid)
+    expect(paid.toSorted((one: number, other: number) => one - other)).toEqual([24, 39, 54, 69])
+    expect(countedBy(ran, "stopReason")).toEqual(["stopped"])
+  })
+
   it("ends with a limit nearly used, and with refusals by limits and for want of funds", async () => {
     const { limits } = await ofAcme("limit", "list")
     const ai = limits.find(

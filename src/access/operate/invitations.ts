@@ -6,7 +6,7 @@ import { newId } from "../../frame/kernel/ids.ts"
 import { company, findCompany, someId } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
-import { teamBar } from "./console-team.ts"
+import { inviteBar, rolesBar } from "./console-team.ts"
 import { ask, role, theirEmail } from "./people.ts"
 
 /** An invitation stands so long. */
@@ -19,7 +19,7 @@ const invite = operation({
   example: "person invite --company acme --email ada@example.com --role developer",
   changes: true,
   input: z.object({ company, email: theirEmail, role }),
-  console: { permission: "Team", bars: teamBar, mailsTo: ({ email: to }) => to },
+  console: { permission: "Team", bars: inviteBar, mailsTo: ({ email: to }) => to },
   run: async (context, { company: named, email: address, role: asRole }) => {
     const { sealing, clock } = context.ports
     const companyId = await findCompany(context.ports, named)
@@ -50,12 +50,11 @@ const uninvite = operation({
   }),
   console: {
     permission: "Team",
-    bars: async ({ input: { inviteId }, ...asking }) => {
-      const invitedRole = await asking.ports.runner.readLatest(
-        accessOf(asking.companyId),
-        (state) => invitedAs(state, inviteId),
+    bars: async ({ input: { inviteId }, me, companyId, ports }) => {
+      const invitedRole = await ports.runner.readLatest(accessOf(companyId), (state) =>
+        invitedAs(state, inviteId),
       )
-      return invitedRole === null ? null : teamBar({ ...asking, input: { role: invitedRole } })
+      return rolesBar(me, [invitedRole ?? undefined])
     },
   },
   run: async (context, { company: named, inviteId }) => {

@@ -20,7 +20,7 @@ import {
 } from "../../frame/operator/inputs.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import { isOwnKey } from "../../frame/operator/console-own.ts"
-import { beyond } from "./console-team.ts"
+import { ownKeyBar } from "./console-team.ts"
 import type { AdminContext, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { operationNames } from "./operation-names.ts"
@@ -87,11 +87,10 @@ export const changeKey = operation({
   input: together(KeyChange, changeFault),
   console: {
     roles: OWNER_OR_ADMIN,
-    own: async (asking) => {
-      const { input, me } = asking
-      if (isOfPurchases(input) || !(await isOwnKey(asking, input.keyId))) return null
+    own: async (asking) => ((await isOwnKey(asking, asking.input.keyId)) ? asking.input : null),
+    bars: ({ input, me }) => {
       const asked = input.allOperations ? ALL_OPERATIONS : (input.operations ?? [])
-      return beyond(me, asked) === undefined ? input : null
+      return ownKeyBar(me, { operations: asked, buys: isOfPurchases(input) })
     },
   },
   run: async (context, input) => {

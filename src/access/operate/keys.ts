@@ -20,7 +20,7 @@ import {
 } from "../../frame/operator/inputs.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import { isOwnKey } from "../../frame/operator/console-own.ts"
-import { beyond } from "./console-team.ts"
+import { ownKeyBar } from "./console-team.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
@@ -71,11 +71,10 @@ const create = operation({
   input: together(NewKey, newKeyFault),
   console: {
     roles: OWNER_OR_ADMIN,
-    own: ({ input, me }) => {
-      const { person, addFundsPerPurchase, allOperations, operations } = input
-      const isOwn = person === me.personId && addFundsPerPurchase === undefined
+    own: ({ input, me }) => (input.person === me.personId ? input : null),
+    bars: ({ input: { addFundsPerPurchase, allOperations, operations }, me }) => {
       const asked = allOperations ? ALL_OPERATIONS : operations
-      return isOwn && beyond(me, asked) === undefined ? input : null
+      return ownKeyBar(me, { operations: asked, buys: addFundsPerPurchase !== undefined })
     },
   },
   run: async ({ ports, cause }, input) => {

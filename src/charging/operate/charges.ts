@@ -160,8 +160,7 @@ export async function companyOfCharge(ports: AdminPorts, chargeId: ChargeId): Pr
 /** There is no such charge; whether it was refused is said, for whoever holds the id of an answer. */
 export async function noCharge(ports: AdminPorts, chargeId: ChargeId): Promise<OperatorRefused> {
   const [refused] = await companiesOfRefusal(ports.readAll, chargeId)
-  const why =
-    refused === undefined ? "" : ` It was refused: see refusals list --company ${refused}.`
+  const why = refused === undefined ? "" : ` It was refused: look among the refusals of ${refused}.`
   return new OperatorRefused("not_found", `There is no charge ${chargeId}.${why}`)
 }
 

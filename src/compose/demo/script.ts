@@ -200,24 +200,47 @@ const burst: readonly Step[] = Array.from({ length: 15 }, (_one, n) =>
 
 const LABELS = ["Fix the tests", "Try the new checkout", "Update packages", "Speed up search"]
 
-/** A box in which an agent works for an hour. */
-const boxes: readonly Step[] = [30, 54, 101, 150].flatMap((at, n) => [
-  call(
-    at,
-    "coder",
-    "POST /api/v1/sandboxes",
-    { size: n % 2 === 0 ? "small" : "large", branch: "main", maxMinutes: 90, label: LABELS[n] },
-    { keep: { [`box${n}`]: "id" } },
-  ),
-  call(
-    at + 0.1,
-    "coder",
-    `POST /api/v1/sandboxes/{box${n}}/exec`,
-    { command: "npm test" },
-    SETTLED,
-  ),
-  call(at + 0.4 + n / 4, "coder", `POST /api/v1/sandboxes/{box${n}}/stop`, undefined, SETTLED),
-])
+/** How many hours behind its start a box is stopped. */
+const stoppedAfter = (n: number): number => 0.4 + n / 4
+/** So often an agent does something in its box, hours: before it would stop as an idle one. */
+const EVERY_H = 0.2
+const FIRST_H = 0.1
+/** When boxes are started. */
+const BOXES_AT = [30, 54, 101, 150] as const
+
+/** Boxes in which an agent works, up to an hour and more; the built-in ones know few commands. */
+const boxes: readonly Step[] = BOXES_AT.flatMap((at, n) => {
+  const times = Math.ceil((stoppedAfter(n) - FIRST_H) / EVERY_H)
+  return [
+    call(
+      at,
+      "coder",
+      "POST /api/v1/sandboxes",
+      { size: n % 2 === 0 ? "small" : "large", branch: "main", maxMinutes: 90, label: LABELS[n] },
+      { keep: { [`box${n}`]: "id" } },
+    ),
+    ...Array.from({ length: times }, (_one, k) =>
+      call(
+        at + FIRST_H + k * EVERY_H,
+        "coder",
+        `POST /api/v1/sandboxes/{box${n}}/exec`,
+        { command: k === 0 ? "ls && cat README.md" : "cat index.html" },
+        SETTLED,
+      ),
+    ),
+    call(
+      at + stoppedAfter(n),
+      "coder",
+      `POST /api/v1/sandboxes/{box${n}}/stop`,
+      undefined,
+      SETTLED,
+    ),
+  ]
+})
+
+/** Whether a box runs: whatever is done then waits for what is due, for a box whose minutes are not paid is lost. */
+const boxRuns = (at: number): boolean =>
+  BOXES_AT.some((from, n) => at > from && at <= from + stoppedAfter(n))
 
 /** Funds that end, a card that is charged, and what is given back. */
 const money: readonly Step[] = [
@@ -248,4 +271,6 @@ const money: readonly Step[] = [
 /** The whole week in the order of its times, which steps at one time have as they stand here. */
 export const WEEK: readonly Step[] = [
   ...[...founding, ...settingUp, ...modelDays, ...daily, ...burst, ...boxes, ...money],
-].toSorted((one, other) => one.at - other.at)
+]
+  .map((step) => (boxRuns(step.at) ? { ...step, isSettled: true } : step))
+  .toSorted((one, other) => one.at - other.at)

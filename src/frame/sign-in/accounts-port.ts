@@ -1,4 +1,5 @@
 /** Signing in without naming a company, as everybody else of the program uses it. */
+import type { Operation } from "../../../domain/access/operations.ts"
 import type { Permission, Role } from "../../../domain/access/permissions.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import type { Refusal } from "../calls/refusal.ts"
@@ -25,6 +26,8 @@ export interface Profile extends Membership {
   readonly name: string | null
   readonly email: string | null
   readonly permissions: readonly Permission[]
+  /** What they may do by the API: a key of theirs can be granted it. */
+  readonly operations: readonly Operation[]
   /** From when on the data of a deleted company is erased, ISO 8601; null where it is not deleted. */
   readonly deleteDataAfter: string | null
 }

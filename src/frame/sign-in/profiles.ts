@@ -1,6 +1,8 @@
 /** Who somebody is at a company, as they are shown it. */
 import { companyStanding, findPerson } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
+import { mayPerson } from "../../../domain/access/grants.ts"
+import { ALL_OPERATIONS } from "../../../domain/access/operations.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { findPersonRow } from "../../../projections/access/people.ts"
@@ -19,6 +21,7 @@ export async function profileOf(
   const row = await ports.readAs(companyId, (db) => findPersonRow(db, companyId, personId))
   return {
     ...{ companyId, personId, role, permissions: person?.permissions ?? [] },
+    operations: person === null ? [] : ALL_OPERATIONS.filter((one) => mayPerson(person, one)),
     company: standing === null ? null : await sealing.open(companyId, standing.name),
     ...{ name: row?.name ?? null, email: row?.email ?? null },
     deleteDataAfter: deletion === null ? null : new Date(deletion.erasedFrom).toISOString(),
