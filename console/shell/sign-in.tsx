@@ -1,6 +1,7 @@
 import { Anchor, Button, Center, PinInput, Stack, Text, TextInput, Title } from "@mantine/core"
 import { useEffect, useState } from "react"
 import { askCode, enterCode } from "../api/session.ts"
+import { Refused } from "../api/refused.ts"
 import { Fault } from "../parts/fault.tsx"
 import { useAct } from "../parts/use-act.ts"
 
@@ -95,7 +96,7 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
         value={code}
         onChange={setCode}
       />
-      {error === null ? null : <Fault error={error} />}
+      {error === null ? null : <Fault error={error} {...codeAdvice(error)} />}
       <Button type="submit" loading={isBusy} disabled={code.length < 6}>
         Sign in
       </Button>
@@ -104,4 +105,10 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
       </Anchor>
     </Stack>
   )
+}
+
+/** The server says of no code why it is none: that is nobody's to know. */
+function codeAdvice(error: Error) {
+  const isWrong = error instanceof Refused && error.code === "not_allowed"
+  return isWrong ? { advice: "Type the code of the newest mail, or have another one mailed." } : {}
 }

@@ -64,7 +64,9 @@ describe("code", { timeout: WITHIN_MS }, () => {
 
     await upload("no.zip", Buffer.from("no zip"))
     const form = owner.getByRole("dialog", { name: "Upload a zip" })
-    await expect.poll(() => form.getByRole("alert").innerText()).toMatch(/^This file cannot/)
+    const said = () => form.getByRole("alert").innerText()
+    await expect.poll(said).toMatch(/^This file cannot be taken: it is no zip file/)
+    expect(await said()).toContain("Choose another file.")
     await upload("app.zip", FILES)
     const refused = form.getByRole("group", { name: "A refused push" })
     await refused.waitFor({ timeout: WITHIN_MS })
