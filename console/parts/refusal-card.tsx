@@ -22,11 +22,16 @@ export interface Refusal {
   readonly fundsMicros: number | null
 }
 
+/** Routes say of which kind the holder is; which one they leave to who is asked. */
+type LimitInAnswer = Omit<Standing, "holderId"> &
+  Partial<Pick<Standing, "holderId">> & { readonly askedMicros?: number }
+
 /** The refusal of a charge that an answer holds; null where it holds none. */
 export function refusalIn({ code, body }: Refused): Refusal | null {
-  const limit = body["limit"] as (Standing & { readonly askedMicros?: number }) | undefined
-  if (limit !== undefined) {
-    return { code, asked: null, askedMicros: limit.askedMicros ?? 0, limit, fundsMicros: null }
+  const found = body["limit"] as LimitInAnswer | undefined
+  if (found !== undefined) {
+    const limit = { holderId: null, ...found }
+    return { code, asked: null, askedMicros: found.askedMicros ?? 0, limit, fundsMicros: null }
   }
   // The sums of a refusal for funds are dollars; a locked account's has none.
   const { needed, balance } = body as Record<string, number | undefined>
@@ -91,7 +96,7 @@ function Against({
       />
       <Text size="sm">
         <Money micros={Math.max(0, remainingMicros)} /> would have fitted. <Resets at={resetsAt} />{" "}
-        <WhoChanges />
+        <WhoChanges holderId={limit.holderId} />
       </Text>
     </>
   )
@@ -113,10 +118,14 @@ function Resets({ at }: { readonly at: string }) {
   )
 }
 
-function WhoChanges() {
+function WhoChanges({ holderId }: Pick<Standing, "holderId">) {
   const me = useMe()
-  if (isAdmin(me)) return <TextLink to="limits">Change the limit</TextLink>
-  return <>An owner or admin can change it.</>
+  if (!isAdmin(me)) return <>An owner or admin can change it.</>
+  return (
+    <TextLink to="limits" search={holderId === null ? {} : { holder: holderId }}>
+      Change the limit
+    </TextLink>
+  )
 }
 
 function Funds({
@@ -126,7 +135,7 @@ function Funds({
   readonly fundsMicros: number | null
   readonly askedMicros: number
 }) {
-  const me = useMe()
+  const { role } = useMe()
   if (fundsMicros === null) return null
   return (
     <>
@@ -138,10 +147,12 @@ function Funds({
       />
       <Text size="sm">
         <Money micros={fundsMicros} /> of funds were there.{" "}
-        {isAdmin(me) ? (
-          <TextLink to="billing">Add funds</TextLink>
+        {role === "owner" ? (
+          <TextLink to="billing" search={{ add: "funds" }}>
+            Add funds
+          </TextLink>
         ) : (
-          <>An owner or admin can add funds.</>
+          <>An owner can add funds.</>
         )}
       </Text>
     </>
