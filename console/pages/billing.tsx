@@ -12,6 +12,7 @@ import { Empty } from "../parts/empty.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Figure, Page, Section } from "../parts/page.tsx"
 
 /** Who pays, from what, and every month's bill. */
@@ -19,14 +20,7 @@ export default function Billing() {
   const may = useMay("bill-list")
   const company = useAnswer<CompanyShown>("company-show", {}, may)
   if (!may) {
-    return (
-      <Page title="Billing">
-        <Empty
-          title="You do not see the bills"
-          says="Those with the permission See billing see the company's money. An owner or admin can give it to you."
-        />
-      </Page>
-    )
+    return <NotYours title="Billing" what="the bills" permissions={["See billing"]} />
   }
   return (
     <Page

@@ -11,6 +11,7 @@ import { Facts } from "../parts/facts.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { PushTable } from "../parts/push-table.tsx"
 import { RefusedCode } from "../parts/refused-push.tsx"
@@ -26,7 +27,12 @@ const PAGE_ROWS = 25
 /** The company's repository: getting it, filling it without git, and what was pushed. */
 export default function CodePage() {
   const mayRead = useMay("repository-show")
+  const mayAdd = useMay("repository-upload")
   const found = useAnswer<RepositoryShown>("repository-show", {}, mayRead)
+  if (!mayRead && !mayAdd) {
+    const permissions = ["Download and pull the code", "Push and upload code"]
+    return <NotYours {...{ title: "Code", what: "the code", permissions }} />
+  }
   return (
     <Page
       title="Code"
@@ -38,7 +44,7 @@ export default function CodePage() {
       ) : (
         <Empty
           title="You may add code, and not read it"
-          says="Who reads it needs the permission: Download and pull the code."
+          says="Reading it takes the permission “Download and pull the code”. An owner or admin can give it to you."
         />
       )}
     </Page>

@@ -1,7 +1,7 @@
 import { Stack, Text } from "@mantine/core"
 import type { StreamList, StreamRow } from "../api/audit-answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer } from "../api/operations.ts"
+import { useAnswer, useMay } from "../api/operations.ts"
 import { streamThing, streamWords } from "../api/streams.ts"
 import { HeadAndKey } from "../parts/audit-head.tsx"
 import { Verify } from "../parts/audit-verify.tsx"
@@ -13,6 +13,7 @@ import { FilterBar, linkedFilter } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page } from "../parts/page.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { Time } from "../parts/time.tsx"
@@ -21,6 +22,9 @@ const PAGE_ROWS = 50
 
 /** The company's streams as an auditor reads them, what was signed of them, and checking all of it. */
 export default function Ledger() {
+  if (!useMay("audit-streams")) {
+    return <NotYours title="Ledger" what="the ledger" permissions={["See billing"]} />
+  }
   return (
     <Page
       title="Ledger"

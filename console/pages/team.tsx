@@ -11,6 +11,7 @@ import { FormDialog } from "../parts/form-dialog.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Online } from "../parts/online.tsx"
 import { NarrowLine } from "../parts/narrow-line.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { usePermissions } from "../parts/permission-choice.tsx"
 import { RoleChoice, roleText } from "../parts/role-choice.tsx"
@@ -18,18 +19,8 @@ import { Time, Until } from "../parts/time.tsx"
 
 /** The company's people, and who is invited. */
 export default function Team() {
-  return useMay("person-list") ? <Everybody /> : <NotForYou />
-}
-
-function NotForYou() {
-  return (
-    <Page title="Team">
-      <Empty
-        title="You do not see the team"
-        says="Those with the permission Team see who belongs to the company. An owner or admin can give it to you."
-      />
-    </Page>
-  )
+  if (useMay("person-list")) return <Everybody />
+  return <NotYours title="Team" what="the team" permissions={["Team"]} />
 }
 
 function Everybody() {

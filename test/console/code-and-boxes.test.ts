@@ -104,7 +104,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await page.getByRole("link", { name: "Repository", exact: true }).waitFor()
     expect(await page.getByRole("link", { name: "Take out", exact: true }).count()).toBe(0)
     await go(page, "Boxes")
-    await page.getByText("There is no box").waitFor()
+    await page.getByText("You have no box").waitFor()
     const theirs = await signedInPage(opened, await addPerson(opened, "Uma", "user"))
     expect(await theirs.getByRole("link", { name: "Code", exact: true }).count()).toBe(0)
     expect(await theirs.getByRole("link", { name: "Boxes", exact: true }).count()).toBe(0)
