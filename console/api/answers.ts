@@ -153,11 +153,13 @@ export interface RefusedCharge {
 export interface WouldFit {
   readonly fits: boolean
   readonly code: string | null
+  readonly unitPriceMicros: number
   readonly amountMicros: number
   readonly limit: Standing | null
   readonly fitsAt: string | null
   readonly shortMicros: number
   readonly fundsMicros: number
+  readonly creditLineMicros: number
 }
 
 /** What things cost. */

@@ -48,11 +48,20 @@ interface RefusalCardProps {
   readonly says?: string
   /** Whose limit it is, where the page knows their name. */
   readonly whose?: string
+  /** Of a question, by which nothing was refused: what of the same would fit. */
+  readonly wouldFit?: WouldFit
   readonly children?: ReactNode
 }
 
+/** How many of a thing fit, by what is left. */
+export interface WouldFit {
+  /** Null where it is not for want of money. */
+  readonly count: number | null
+  readonly unitPriceMicros: number
+}
+
 /** A refusal: what was asked, what stood against it, what would fit, when it resets, who can change it. */
-export function RefusalCard({ refusal, says, whose, children }: RefusalCardProps) {
+export function RefusalCard({ refusal, says, whose, wouldFit, children }: RefusalCardProps) {
   const { limit, asked, askedMicros, fundsMicros } = refusal
   return (
     <Stack className={styles.card} gap="sm" role="group" aria-label="A refused charge">
@@ -61,24 +70,23 @@ export function RefusalCard({ refusal, says, whose, children }: RefusalCardProps
         {asked === null ? "Asked for" : `${asked}, which costs`} <Money micros={askedMicros} />
       </Text>
       {limit === null ? (
-        <Funds fundsMicros={fundsMicros} askedMicros={askedMicros} />
+        <Funds {...{ fundsMicros, askedMicros, wouldFit }} />
       ) : (
-        <Against {...{ limit, askedMicros }} whose={whose ?? HOLDERS[limit.holder]} />
+        <Against {...{ limit, askedMicros, wouldFit }} whose={whose ?? HOLDERS[limit.holder]} />
       )}
       {children}
     </Stack>
   )
 }
 
-function Against({
-  limit,
-  askedMicros,
-  whose,
-}: {
+interface AgainstProps {
   readonly limit: Standing
   readonly askedMicros: number
   readonly whose: string
-}) {
+  readonly wouldFit: WouldFit | undefined
+}
+
+function Against({ limit, askedMicros, whose, wouldFit }: AgainstProps) {
   const { usedMicros, amountMicros, remainingMicros, resetsAt } = limit
   return (
     <>
@@ -95,9 +103,21 @@ function Against({
         {...{ usedMicros, amountMicros, askedMicros }}
       />
       <Text size="sm">
-        <Money micros={Math.max(0, remainingMicros)} /> would have fitted. <Resets at={resetsAt} />{" "}
-        <WhoChanges holderId={limit.holderId} />
+        <Money micros={Math.max(0, remainingMicros)} />{" "}
+        {wouldFit === undefined ? "would have fitted" : "would fit"}
+        <Enough {...wouldFit} />. <Resets at={resetsAt} /> <WhoChanges holderId={limit.holderId} />
       </Text>
+    </>
+  )
+}
+
+/** For how many of what was asked that is enough. */
+function Enough({ count = null, unitPriceMicros = 0 }: Partial<WouldFit>) {
+  if (count === null) return null
+  return (
+    <>
+      , enough for {count === 0 ? "none" : count.toLocaleString("en-US")} at{" "}
+      <Money micros={unitPriceMicros} /> each
     </>
   )
 }
@@ -128,13 +148,13 @@ function WhoChanges({ holderId }: Pick<Standing, "holderId">) {
   )
 }
 
-function Funds({
-  fundsMicros,
-  askedMicros,
-}: {
+interface FundsProps {
   readonly fundsMicros: number | null
   readonly askedMicros: number
-}) {
+  readonly wouldFit: WouldFit | undefined
+}
+
+function Funds({ fundsMicros, askedMicros, wouldFit }: FundsProps) {
   const { role } = useMe()
   if (fundsMicros === null) return null
   return (
@@ -146,7 +166,8 @@ function Funds({
         askedMicros={askedMicros}
       />
       <Text size="sm">
-        <Money micros={fundsMicros} /> of funds were there.{" "}
+        <Money micros={fundsMicros} /> of funds {wouldFit === undefined ? "were" : "are"} there
+        <Enough {...wouldFit} />.{" "}
         {role === "owner" ? (
           <TextLink to="billing" search={{ add: "funds" }}>
             Add funds
