@@ -17,6 +17,7 @@ import { PushTable } from "../parts/push-table.tsx"
 import { RefusedCode } from "../parts/refused-push.tsx"
 import { Scrub } from "../parts/scrub.tsx"
 import { SendFile } from "../parts/send-file-dialog.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Status } from "../parts/status.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { TextView } from "../parts/text-view.tsx"
@@ -109,12 +110,13 @@ function Get() {
 function Shown({ isThere, branch, refs }: RepositoryShown) {
   const mayPushes = useMay("code-pushes")
   const mayScrub = useMay("repository-scrub")
+  const commandFor = useShellCommand()
   if (!isThere) {
     return (
       <Empty
         title="There is no repository yet"
         says="An empty one is made here or by the command; an upload makes one as well."
-        command="company-ledger repository create --company NAME"
+        command={commandFor("repository create")}
       >
         <Action
           operation="repository-create"

@@ -4,7 +4,7 @@ import type { ConnectedDomain, DomainList } from "../api/work-answers.ts"
 import type { Schema } from "../api/company.ts"
 import { useAnswer, useCommand, useMay, useOperation } from "../api/operations.ts"
 import { CallDialog } from "../parts/call-dialog.tsx"
-import { CopyAs } from "../parts/copy-as.tsx"
+import { CopyAs, curlOfChange } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
@@ -65,7 +65,11 @@ function List({ domains }: DomainList) {
         <Empty
           title="No domains yet"
           says="A domain that you registered anywhere is connected here: its records are copied, then its registrar is told our name servers."
-          command={`POST /api/v1/domain {"domain": "acme.com"}`}
+          command={curlOfChange({
+            method: "POST",
+            path: "/api/v1/domain",
+            body: { domain: "acme.com" },
+          })}
         />
       }
     />

@@ -15,6 +15,7 @@ import { Id } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { NotYours } from "../parts/not-yours.tsx"
 import { Page } from "../parts/page.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Tabs } from "../parts/tabs.tsx"
 import { Time } from "../parts/time.tsx"
 
@@ -79,6 +80,7 @@ const TYPES = [
 ] as const
 
 function List({ streams, next }: StreamList) {
+  const commandFor = useShellCommand()
   const [{ person, key, type, request }] = useFilters()
   const narrowed = Object.fromEntries(
     Object.entries({ person, key, type, request }).filter(([, value]) => value !== undefined),
@@ -109,7 +111,7 @@ function List({ streams, next }: StreamList) {
         <Empty
           title="No stream has such an event"
           says="What people, keys and the program decide becomes an event of a stream."
-          command="company-ledger audit streams --company NAME --type Charged"
+          command={commandFor("audit streams", "--type Charged")}
         />
       }
     />

@@ -15,6 +15,7 @@ import { NotYours } from "../parts/not-yours.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { usePermissions } from "../parts/permission-choice.tsx"
 import { RoleChoice, roleText } from "../parts/role-choice.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Time, Until } from "../parts/time.tsx"
 
 /** The company's people, and who is invited. */
@@ -130,6 +131,7 @@ function Invite() {
 }
 
 function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
+  const commandFor = useShellCommand()
   const columns: readonly Column<Invited>[] = [
     {
       title: "Email",
@@ -152,7 +154,7 @@ function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
         <Empty
           title="Nobody is invited"
           says="Whoever was invited and has not come yet stands here, for seven days."
-          command="company-ledger person invite --company NAME --email EMAIL --role developer"
+          command={commandFor("person invite", "--email ada@example.com --role developer")}
         />
       }
     />

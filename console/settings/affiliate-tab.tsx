@@ -12,6 +12,7 @@ import { CopyIt } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
 import { Figure, Section } from "../parts/page.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Time } from "../parts/time.tsx"
 
 const MICROS = 1_000_000
@@ -39,6 +40,7 @@ export function AffiliateTab() {
 }
 
 function Join({ minimum }: { readonly minimum: number }) {
+  const commandFor = useShellCommand()
   return (
     <Empty
       title="The company does not take part"
@@ -48,7 +50,7 @@ function Join({ minimum }: { readonly minimum: number }) {
           out is from <Dollars of={minimum} /> on.
         </>
       }
-      command="company-ledger affiliate join --company NAME"
+      command={commandFor("affiliate join")}
     >
       <Action
         operation="affiliate-join"
