@@ -15,6 +15,9 @@ export function SignIn() {
   return (
     <Center component="main" mih="100vh" p="md">
       <Stack w="100%" maw={360} gap="lg">
+        <Text fw={600} c="dimmed">
+          company-ledger console
+        </Text>
         {minutes === null ? (
           <AskEmail email={email} onEmail={setEmail} onAsked={setMinutes} />
         ) : (
@@ -73,7 +76,8 @@ interface AskCodeProps {
 
 function AskCode({ email, minutes, onBack }: AskCodeProps) {
   const [code, setCode] = useState("")
-  const { act, isBusy, error } = useAct(() => enterCode(code))
+  const [name, setName] = useState("")
+  const { act, isBusy, error } = useAct(() => enterCode(code, name.trim()))
   return (
     <Stack
       component="form"
@@ -95,6 +99,14 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
         ariaLabel="Digit of the code"
         value={code}
         onChange={setCode}
+      />
+      <TextInput
+        label="What you are called (for a new invitation)"
+        description="May stay empty. Whoever is known here keeps their name."
+        autoComplete="name"
+        maxLength={200}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
       />
       {error === null ? null : <Fault error={error} {...codeAdvice(error)} />}
       <Button type="submit" loading={isBusy} disabled={code.length < 6}>
