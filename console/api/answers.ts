@@ -165,7 +165,12 @@ export interface WouldFit {
 /** What things cost. */
 export interface PriceList {
   readonly version: number
-  readonly prices: readonly { readonly item: string; readonly unitPriceMicros: number }[]
+  readonly prices: readonly {
+    readonly item: string
+    /** As bills call it. */
+    readonly name: string
+    readonly unitPriceMicros: number
+  }[]
 }
 
 /** The company's standing. */

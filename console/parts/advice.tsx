@@ -1,5 +1,6 @@
 import type { ReactNode } from "react"
 import { Refused } from "../api/refused.ts"
+import { countText } from "./count.ts"
 import { TextLink } from "./link.tsx"
 
 /** What to do about codes whose status says too little. They come at a company's pages alone, where links lead. */
@@ -36,12 +37,10 @@ const BY_STATUS: Readonly<Record<number, string>> = {
 export function adviceOn(error: Error): ReactNode {
   if (!(error instanceof Refused)) return "Load the page again; what was typed elsewhere is kept."
   const { code, status, retryAfter } = error
-  if (retryAfter !== null) return `Try again in ${waitText(retryAfter)}.`
+  if (retryAfter !== null) return `Try again in ${countText(retryAfter, "second")}.`
   return (
     BY_CODE[code] ??
     BY_STATUS[status] ??
     "Try again. If it goes on, hand the request's id to whoever runs the installation."
   )
 }
-
-const waitText = (seconds: number): string => (seconds === 1 ? "a second" : `${seconds} seconds`)

@@ -6,6 +6,7 @@ import { useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
 import { CopyAs, curlOf } from "../parts/copy-as.tsx"
 import { DataTable } from "../parts/data-table.tsx"
+import { countText } from "../parts/count.ts"
 import { Empty } from "../parts/empty.tsx"
 import { Facts } from "../parts/facts.tsx"
 import { CopyIt } from "../parts/id.tsx"
@@ -93,7 +94,7 @@ function Joined({ affiliate }: { readonly affiliate: Schema<"AffiliateJoined"> }
       </SimpleGrid>
       <Facts
         of={[
-          ["The link was followed", `${clicks.toLocaleString("en-US")} times`],
+          ["The link was followed", countText(clicks, "time")],
           ["Account to pay to", payouts.setUp ? (payouts.connectType ?? "Set up") : "Not set up"],
           ["Next payout", <Time key="next" at={payouts.next} />],
           ["The least that is paid out", <Dollars key="least" of={payouts.minimum} />],
