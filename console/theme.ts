@@ -50,5 +50,8 @@ export const quietText: CSSVariablesResolver = () => ({
     "--mantine-color-error": "#ff8b8b",
     "--mantine-color-body": "#16181c",
     "--mantine-color-default-border": "#2c3036",
+    // Mantine's own are nearly white: what removes would look like what changes.
+    "--mantine-color-indigo-light-color": "var(--mantine-color-indigo-2)",
+    "--mantine-color-red-light-color": "var(--mantine-color-red-3)",
   },
 })

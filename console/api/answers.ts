@@ -162,17 +162,24 @@ export interface RefusedCharge {
 export interface WouldFit {
   readonly fits: boolean
   readonly code: string | null
+  readonly unitPriceMicros: number
   readonly amountMicros: number
   readonly limit: Standing | null
   readonly fitsAt: string | null
   readonly shortMicros: number
   readonly fundsMicros: number
+  readonly creditLineMicros: number
 }
 
 /** What things cost. */
 export interface PriceList {
   readonly version: number
-  readonly prices: readonly { readonly item: string; readonly unitPriceMicros: number }[]
+  readonly prices: readonly {
+    readonly item: string
+    /** As bills call it. */
+    readonly name: string
+    readonly unitPriceMicros: number
+  }[]
 }
 
 /** The company's standing. */

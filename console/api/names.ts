@@ -1,5 +1,6 @@
-import type { KeyList, LimitList, PersonList } from "./answers.ts"
-import { useAnswer, useMay } from "./operations.ts"
+import { useQuery } from "@tanstack/react-query"
+import type { KeyList, LimitList, PersonList, PriceList } from "./answers.ts"
+import { operate, useAnswer, useMay } from "./operations.ts"
 import { useMe } from "./session.ts"
 
 /** What people and keys are called, as far as the reader may know it. */
@@ -32,10 +33,27 @@ export function useNames(): Names {
   return { person, key, holder, people: [...people], keys: [...keys] }
 }
 
-/** What an item is called: `text_segment` is `Text segment`. */
+let itemNames: ReadonlyMap<string, string> = new Map()
+
+/** Has items of the price book be called as bills call them. Asked before pages are shown. */
+export function useItemNames() {
+  const { companyId } = useMe()
+  return useQuery({
+    // They are the installation's, and change with the program alone.
+    queryKey: ["item names"],
+    queryFn: async () => {
+      const { prices } = await operate<PriceList>(companyId, "price-list")
+      itemNames = new Map(prices.map(({ item, name }) => [item, name]))
+      return itemNames
+    },
+    staleTime: Infinity,
+  })
+}
+
+/** What an item is called: `text_segment` is `Text message segment`; the company's own by their ids in words. */
 export function itemText(item: string): string {
   const words = item
     .replaceAll("_", " ")
     .replace(/\b(ai|api|sms|mms)\b/g, (word) => word.toUpperCase())
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return itemNames.get(item) ?? words.charAt(0).toUpperCase() + words.slice(1)
 }

@@ -149,7 +149,8 @@ function wordsOf(name: string, value: unknown, { flag, argument }: InputField): 
   return [`--${flag ?? dashed}`, ...values.map(quoted)]
 }
 
-function quoted(value: unknown): string {
+/** A word of a shell's command. */
+export function quoted(value: unknown): string {
   const text = String(value)
   return /^[\w.:/@+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -48,9 +48,9 @@ export function askCode(email: string): Promise<{ readonly minutes: number }> {
   return call("POST", "/api/code", { email })
 }
 
-/** Signs in by a code. @throws Refused */
-export async function enterCode(code: string): Promise<void> {
-  await call("POST", "/api/session", { code })
+/** Signs in by a code; whoever was invited is called by `name` from then on. @throws Refused */
+export async function enterCode(code: string, name: string): Promise<void> {
+  await call("POST", "/api/session", { code, ...(name === "" ? {} : { name }) })
   await asked.invalidateQueries({ queryKey: SESSION })
 }
 

@@ -6,11 +6,12 @@ import type { Bill, BillList } from "../api/bills.ts"
 import { BILL_FORMS, monthText } from "../api/bills.ts"
 import type { Schema } from "../api/company.ts"
 import { answerOf, useApi } from "../api/company.ts"
-import { useNames } from "../api/names.ts"
+import { itemText, useNames } from "../api/names.ts"
 import { useAnswer, useMay } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { BillState } from "../parts/bill-state.tsx"
 import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import { countText } from "../parts/count.ts"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
@@ -125,7 +126,7 @@ function Statement({ bill }: { readonly bill: Bill }) {
     ["Funds added", bill.addedMicros],
     ["Funds purchased", bill.purchasedMicros],
     ["Corrections", bill.correctedMicros],
-    [`${charges.toLocaleString("en-US")} charges`, -bill.chargedMicros],
+    [countText(charges, "charge"), -bill.chargedMicros],
     ["Given back", bill.givenBackMicros],
   ] as const
   const shown = moves.filter(([, micros]) => micros !== 0)
@@ -182,8 +183,8 @@ const KINDS: Readonly<Record<Line["kind"], string>> = {
 }
 
 /** What a line is, in words. */
-function lineText({ kind, itemName, item, description }: Line): string {
-  const what = itemName ?? item
+function lineText({ kind, item, description }: Line): string {
+  const what = item === null ? null : itemText(item)
   if (kind === "charge" || kind === "rent") return what ?? KINDS[kind]
   if (kind === "give_back") return what === null ? KINDS[kind] : `${KINDS[kind]}: ${what}`
   return description === null ? KINDS[kind] : `${KINDS[kind]}: ${description}`
@@ -219,7 +220,9 @@ function LinesOfPage({
       cell: ({ quantity, unit }) =>
         quantity === null
           ? "–"
-          : `${quantity.toLocaleString("en-US")}${unit === null ? "" : ` ${unit}`}`,
+          : unit === null
+            ? quantity.toLocaleString("en-US")
+            : countText(quantity, unit),
     },
     {
       ...{ title: "Amount", isNumber: true },

@@ -12,21 +12,16 @@ import { Empty } from "../parts/empty.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Figure, Page, Section } from "../parts/page.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 
 /** Who pays, from what, and every month's bill. */
 export default function Billing() {
   const may = useMay("bill-list")
   const company = useAnswer<CompanyShown>("company-show", {}, may)
   if (!may) {
-    return (
-      <Page title="Billing">
-        <Empty
-          title="You do not see the bills"
-          says="Those with the permission See billing see the company's money. An owner or admin can give it to you."
-        />
-      </Page>
-    )
+    return <NotYours title="Billing" what="the bills" permissions={["See billing"]} />
   }
   return (
     <Page
@@ -120,6 +115,7 @@ function Months() {
 }
 
 function Bills({ bills }: BillList) {
+  const commandFor = useShellCommand()
   const money = (title: string, of: (bill: Bill) => number, isWide = true): Column<Bill> => ({
     ...{ title, isNumber: true, isWide },
     cell: (bill) => <Money micros={of(bill)} decimals={2} />,
@@ -147,7 +143,7 @@ function Bills({ bills }: BillList) {
         <Empty
           title="No month yet"
           says="Each month has a bill from the one on in which the company's account was opened."
-          command="company-ledger bill list --company NAME"
+          command={commandFor("bill list")}
         />
       }
     />

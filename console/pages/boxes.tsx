@@ -2,6 +2,7 @@ import { SimpleGrid, Stack } from "@mantine/core"
 import { useBoxes } from "../api/boxes.ts"
 import type { Box } from "../api/code-answers.ts"
 import { useNames } from "../api/names.ts"
+import { holds, useMe } from "../api/session.ts"
 import { BOX_WORDS, BoxStatus } from "../parts/box-status.tsx"
 import { CopyAs, curlOf, curlOfChange } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
@@ -21,6 +22,7 @@ const START = "/api/v1/sandboxes"
 /** The boxes: Linux machines with the company's code, for AI workers. */
 export default function Boxes() {
   const { seesAll, found } = useBoxes()
+  const mayStart = holds(useMe(), "Create test environments")
   return (
     <Page
       title="Boxes"
@@ -31,24 +33,30 @@ export default function Boxes() {
         {({ boxes }) => (
           <>
             <Figures boxes={boxes} />
-            <List boxes={boxes} seesAll={seesAll} />
+            <List {...{ boxes, seesAll, mayStart }} />
           </>
         )}
       </Loaded>
-      <Section
-        title="Start one"
-        says="A key does it, with the operation sandbox.start; the console starts none itself. AI clients have it as a tool."
-      >
-        <TextView
-          title="By the API"
-          text={curlOfChange({
-            method: "POST",
-            path: START,
-            body: { size: "small", label: "fix the tests" },
-          })}
-        />
-      </Section>
+      {mayStart ? <HowToStart /> : null}
     </Page>
+  )
+}
+
+function HowToStart() {
+  return (
+    <Section
+      title="Start one"
+      says="A key does it, with the operation sandbox.start; the console starts none itself. AI clients have it as a tool."
+    >
+      <TextView
+        title="By the API"
+        text={curlOfChange({
+          method: "POST",
+          path: START,
+          body: { size: "small", label: "fix the tests" },
+        })}
+      />
+    </Section>
   )
 }
 
@@ -72,9 +80,10 @@ function Figures({ boxes }: { readonly boxes: readonly Box[] }) {
 interface ListProps {
   readonly boxes: readonly Box[]
   readonly seesAll: boolean
+  readonly mayStart: boolean
 }
 
-function List({ boxes, seesAll }: ListProps) {
+function List({ boxes, seesAll, mayStart }: ListProps) {
   const [{ status, person }] = useFilters()
   const names = useNames()
   const shown = boxes.filter(
@@ -104,19 +113,30 @@ function List({ boxes, seesAll }: ListProps) {
         columns={[...COLUMNS, ...(seesAll ? whose : []), ...NUMBERS]}
         rowKey={({ id }) => id}
         place={({ id }) => ({ to: `boxes/${id}` })}
-        empty={
-          <Empty
-            title={boxes.length === 0 ? "There is no box" : "No box stands so"}
-            says={
-              <>
-                A box is started by a key, as below. It is listed until somebody deletes it; what it
-                cost stays in <TextLink to="spending">Spending</TextLink>.
-              </>
-            }
-          />
-        }
+        empty={boxes.length > 0 ? <Empty {...NARROWED} /> : <None {...{ seesAll, mayStart }} />}
       />
     </Stack>
+  )
+}
+
+const NARROWED = { title: "No box stands so", says: "Choose another status, or show all." }
+
+/** Whoever sees their own boxes alone is not told that there are none. */
+function None({ seesAll, mayStart }: Omit<ListProps, "boxes">) {
+  return (
+    <Empty
+      title={seesAll ? "There is no box" : "You have no box"}
+      says={
+        <>
+          {seesAll ? null : "You see your own boxes; owners and admins see everybody's. "}
+          {mayStart
+            ? "A box is started by a key, as below. "
+            : "Starting one takes the permission “Create test environments”. "}
+          It is listed until somebody deletes it; what it cost stays in{" "}
+          <TextLink to="spending">Spending</TextLink>.
+        </>
+      }
+    />
   )
 }
 

@@ -11,11 +11,13 @@ import { Facts } from "../parts/facts.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { PushTable } from "../parts/push-table.tsx"
 import { RefusedCode } from "../parts/refused-push.tsx"
 import { Scrub } from "../parts/scrub.tsx"
 import { SendFile } from "../parts/send-file-dialog.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Status } from "../parts/status.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { TextView } from "../parts/text-view.tsx"
@@ -26,7 +28,12 @@ const PAGE_ROWS = 25
 /** The company's repository: getting it, filling it without git, and what was pushed. */
 export default function CodePage() {
   const mayRead = useMay("repository-show")
+  const mayAdd = useMay("repository-upload")
   const found = useAnswer<RepositoryShown>("repository-show", {}, mayRead)
+  if (!mayRead && !mayAdd) {
+    const permissions = ["Download and pull the code", "Push and upload code"]
+    return <NotYours {...{ title: "Code", what: "the code", permissions }} />
+  }
   return (
     <Page
       title="Code"
@@ -38,7 +45,7 @@ export default function CodePage() {
       ) : (
         <Empty
           title="You may add code, and not read it"
-          says="Who reads it needs the permission: Download and pull the code."
+          says="Reading it takes the permission “Download and pull the code”. An owner or admin can give it to you."
         />
       )}
     </Page>
@@ -103,12 +110,13 @@ function Get() {
 function Shown({ isThere, branch, refs }: RepositoryShown) {
   const mayPushes = useMay("code-pushes")
   const mayScrub = useMay("repository-scrub")
+  const commandFor = useShellCommand()
   if (!isThere) {
     return (
       <Empty
         title="There is no repository yet"
         says="An empty one is made here or by the command; an upload makes one as well."
-        command="company-ledger repository create --company NAME"
+        command={commandFor("repository create")}
       >
         <Action
           operation="repository-create"

@@ -2,20 +2,26 @@ import { TextInput } from "@mantine/core"
 import { useNavigate } from "@tanstack/react-router"
 import type { ConnectedDomain, DomainList } from "../api/work-answers.ts"
 import type { Schema } from "../api/company.ts"
-import { useAnswer, useCommand, useOperation } from "../api/operations.ts"
+import { useAnswer, useCommand, useMay, useOperation } from "../api/operations.ts"
 import { CallDialog } from "../parts/call-dialog.tsx"
-import { CopyAs } from "../parts/copy-as.tsx"
+import { CopyAs, curlOfChange } from "../parts/copy-as.tsx"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { usePlace } from "../parts/link.tsx"
 import { Loaded } from "../parts/loaded.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page } from "../parts/page.tsx"
 import { Time } from "../parts/time.tsx"
 import { DomainStatus } from "./domains/domain-status.tsx"
 
 /** The company's domains. */
 export default function Domains() {
+  if (useMay("domain-list")) return <Connected />
+  return <NotYours title="Domains" what="domains" permissions={["Manage domains"]} />
+}
+
+function Connected() {
   const found = useAnswer<DomainList>("domain-list")
   const operation = useOperation("domain-list")
   const commandOf = useCommand()
@@ -59,7 +65,11 @@ function List({ domains }: DomainList) {
         <Empty
           title="No domains yet"
           says="A domain that you registered anywhere is connected here: its records are copied, then its registrar is told our name servers."
-          command={`POST /api/v1/domain {"domain": "acme.com"}`}
+          command={curlOfChange({
+            method: "POST",
+            path: "/api/v1/domain",
+            body: { domain: "acme.com" },
+          })}
         />
       }
     />

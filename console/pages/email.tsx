@@ -1,4 +1,5 @@
 import { holds, useMe } from "../api/session.ts"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page } from "../parts/page.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { Mails } from "./email/mails.tsx"
@@ -10,6 +11,9 @@ export default function Email() {
   const me = useMe()
   const isSender = holds(me, "Send email")
   const hasDomains = holds(me, "Manage domains")
+  if (!isSender && !hasDomains) {
+    return <NotYours title="Email" what="mails" permissions={["Send email", "Manage domains"]} />
+  }
   return (
     <Page title="Email" says="Mails that your company sent, and what became of each.">
       <Tabs

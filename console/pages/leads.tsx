@@ -1,4 +1,5 @@
 import { holds, useMe } from "../api/session.ts"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page } from "../parts/page.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { Addresses } from "./leads/addresses.tsx"
@@ -10,6 +11,9 @@ export default function Leads() {
   const me = useMe()
   const isReader = holds(me, "Read leads")
   const looksUp = holds(me, "Look up addresses")
+  if (!isReader && !looksUp) {
+    return <NotYours title="Leads" what="leads" permissions={["Read leads", "Look up addresses"]} />
+  }
   return (
     <Page title="Leads" says="People who asked to be answered, on a form of yours.">
       <Tabs

@@ -1,7 +1,7 @@
 import { Stack, Text } from "@mantine/core"
 import type { StreamList, StreamRow } from "../api/audit-answers.ts"
 import { useNames } from "../api/names.ts"
-import { useAnswer } from "../api/operations.ts"
+import { useAnswer, useMay } from "../api/operations.ts"
 import { streamThing, streamWords } from "../api/streams.ts"
 import { HeadAndKey } from "../parts/audit-head.tsx"
 import { Verify } from "../parts/audit-verify.tsx"
@@ -13,7 +13,9 @@ import { FilterBar, linkedFilter } from "../parts/filter-bar.tsx"
 import { useFilters } from "../parts/filters.ts"
 import { Id } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page } from "../parts/page.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Tabs } from "../parts/tabs.tsx"
 import { Time } from "../parts/time.tsx"
 
@@ -21,6 +23,9 @@ const PAGE_ROWS = 50
 
 /** The company's streams as an auditor reads them, what was signed of them, and checking all of it. */
 export default function Ledger() {
+  if (!useMay("audit-streams")) {
+    return <NotYours title="Ledger" what="the ledger" permissions={["See billing"]} />
+  }
   return (
     <Page
       title="Ledger"
@@ -75,6 +80,7 @@ const TYPES = [
 ] as const
 
 function List({ streams, next }: StreamList) {
+  const commandFor = useShellCommand()
   const [{ person, key, type, request }] = useFilters()
   const narrowed = Object.fromEntries(
     Object.entries({ person, key, type, request }).filter(([, value]) => value !== undefined),
@@ -105,7 +111,7 @@ function List({ streams, next }: StreamList) {
         <Empty
           title="No stream has such an event"
           says="What people, keys and the program decide becomes an event of a stream."
-          command="company-ledger audit streams --company NAME --type Charged"
+          command={commandFor("audit streams", "--type Charged")}
         />
       }
     />

@@ -19,6 +19,7 @@ import { Online } from "../parts/online.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { PermissionChoice, usePermissions } from "../parts/permission-choice.tsx"
 import { RoleChoice, roleText } from "../parts/role-choice.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import type { Tone } from "../parts/status.tsx"
 import { Status } from "../parts/status.tsx"
 import { Time } from "../parts/time.tsx"
@@ -131,6 +132,7 @@ function Single({ title, names }: { readonly title: string; readonly names: read
 
 function Keys({ personId }: { readonly personId: string }) {
   const may = useMay("key-list")
+  const commandFor = useShellCommand()
   const keys = useAnswer<KeyList>("key-list", { person: personId }, may)
   if (!may) return null
   return (
@@ -152,7 +154,7 @@ function Keys({ personId }: { readonly personId: string }) {
               <Empty
                 title="No keys"
                 says="A key of this person would call the API as they may, and its spending be theirs."
-                command={`company-ledger key create --company NAME --person ${personId} --all-operations`}
+                command={commandFor("key create", `--person ${personId} --all-operations`)}
               />
             }
           />

@@ -1,3 +1,5 @@
+import { holds, useMe } from "../api/session.ts"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page } from "../parts/page.tsx"
 import { Tabs } from "../parts/tabs.tsx"
 import { Calls } from "./phone/calls.tsx"
@@ -8,6 +10,9 @@ import { Texts } from "./phone/texts.tsx"
 
 /** Numbers, texts, calls, and what carriers want to know before a company texts. */
 export default function Phone() {
+  if (!holds(useMe(), "Use phone")) {
+    return <NotYours title="Phone" what="texts and calls" permissions={["Use phone"]} />
+  }
   return (
     <Page title="Phone" says="Your numbers, and what people texted and called.">
       <Tabs

@@ -33,7 +33,12 @@ export default function Refusals() {
     <Page
       title="Refusals"
       says="Charges that were not made, and the limit or the funds that stood against them."
-      actions={<CopyAs what="curl" command={curlOf("/api/v1/refusals")} />}
+      actions={
+        <CopyAs
+          what="curl"
+          command={curlOf(`/api/v1/refusals${key === undefined ? "" : `?key=${key}`}`)}
+        />
+      }
     >
       <Ask />
       <Section title="What was refused">
@@ -179,6 +184,7 @@ function Verdict({ question, found }: { readonly question: Question; readonly fo
       <RefusalCard
         refusal={{ ...found, code: found.code ?? "", asked, askedMicros: amountMicros }}
         {...(limit === null ? {} : { whose: holder(limit) })}
+        wouldFit={unitsOf(found)}
       >
         <Text size="sm">
           {fitsAt === null ? (
@@ -192,4 +198,12 @@ function Verdict({ question, found }: { readonly question: Question; readonly fo
       </RefusalCard>
     </Stack>
   )
+}
+
+/** How many would fit what is left of the limit and of the funds, by what the ledger says of them. */
+function unitsOf({ unitPriceMicros, limit, fundsMicros, creditLineMicros, shortMicros }: WouldFit) {
+  const fundsLeft = fundsMicros + creditLineMicros
+  const left = Math.max(0, limit === null ? fundsLeft : Math.min(limit.remainingMicros, fundsLeft))
+  const isForMoney = unitPriceMicros > 0 && (limit !== null || shortMicros > 0)
+  return { count: isForMoney ? Math.floor(left / unitPriceMicros) : null, unitPriceMicros }
 }

@@ -11,25 +11,17 @@ import { FormDialog } from "../parts/form-dialog.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Online } from "../parts/online.tsx"
 import { NarrowLine } from "../parts/narrow-line.tsx"
+import { NotYours } from "../parts/not-yours.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { usePermissions } from "../parts/permission-choice.tsx"
 import { RoleChoice, roleText } from "../parts/role-choice.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Time, Until } from "../parts/time.tsx"
 
 /** The company's people, and who is invited. */
 export default function Team() {
-  return useMay("person-list") ? <Everybody /> : <NotForYou />
-}
-
-function NotForYou() {
-  return (
-    <Page title="Team">
-      <Empty
-        title="You do not see the team"
-        says="Those with the permission Team see who belongs to the company. An owner or admin can give it to you."
-      />
-    </Page>
-  )
+  if (useMay("person-list")) return <Everybody />
+  return <NotYours title="Team" what="the team" permissions={["Team"]} />
 }
 
 function Everybody() {
@@ -139,6 +131,7 @@ function Invite() {
 }
 
 function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
+  const commandFor = useShellCommand()
   const columns: readonly Column<Invited>[] = [
     {
       title: "Email",
@@ -161,7 +154,7 @@ function Invitations({ invited }: { readonly invited: readonly Invited[] }) {
         <Empty
           title="Nobody is invited"
           says="Whoever was invited and has not come yet stands here, for seven days."
-          command="company-ledger person invite --company NAME --email EMAIL --role developer"
+          command={commandFor("person invite", "--email ada@example.com --role developer")}
         />
       }
     />

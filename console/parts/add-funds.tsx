@@ -1,26 +1,59 @@
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
+import type { CompanyShown } from "../api/answers.ts"
 import { answerOf, useApi } from "../api/company.ts"
+import { useAnswer } from "../api/operations.ts"
 import { asked } from "../api/queries.ts"
 import { Refused } from "../api/refused.ts"
 import { useMe } from "../api/session.ts"
+import { PutOnFile } from "./card.tsx"
 import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
+import { useFilters } from "./filters.ts"
 import { dollarsFault } from "./form-dialog.tsx"
+import { Loaded } from "./loaded.tsx"
 import { dollarsText } from "./money.tsx"
 import { useAct } from "./use-act.ts"
 
 const MICROS = 1_000_000
 
-/** A button with which an owner adds funds from the company's card. */
+/** A button with which an owner adds funds from the company's card; `?add=funds` in the address opens its dialog. */
 export function AddFunds() {
   const { role } = useMe()
+  const [{ add }, setFilters] = useFilters()
   if (role !== "owner") return null
+  const isLinked = add === "funds"
   return (
-    <DialogButton label="Add funds" variant="filled">
-      {(close) => <Purchase onDone={close} />}
+    <DialogButton
+      {...{ label: "Add funds", variant: "filled", isLinked }}
+      onClosed={() => {
+        if (isLinked) setFilters({ add: undefined })
+      }}
+    >
+      {(close) => <FromCard onDone={close} />}
     </DialogButton>
+  )
+}
+
+/** Funds are bought with a card: where there is none, that comes first. */
+function FromCard({ onDone }: { readonly onDone: () => void }) {
+  const company = useAnswer<CompanyShown>("company-show")
+  return (
+    <Loaded of={company} lines={2}>
+      {({ card }) => (card === null ? <NoCard /> : <Purchase onDone={onDone} />)}
+    </Loaded>
+  )
+}
+
+function NoCard() {
+  return (
+    <Stack align="flex-start">
+      <Text size="sm">
+        The company has no card on file, and funds are bought with one: put one on file first.
+      </Text>
+      <PutOnFile card={null} />
+    </Stack>
   )
 }
 

@@ -1,6 +1,7 @@
 import { Stack, Text, TextInput } from "@mantine/core"
 import type { Box } from "../api/code-answers.ts"
 import { CallDialog } from "./call-dialog.tsx"
+import { curlOfChange } from "./copy-as.tsx"
 import { DataTable } from "./data-table.tsx"
 import { Empty } from "./empty.tsx"
 import { WebLink } from "./web-link.tsx"
@@ -37,7 +38,11 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
           <Empty
             title="No port is open"
             says="What listens in the box can be opened in a browser by a link of its own."
-            command={`POST /api/v1/sandboxes/${id}/previews {"port": 3000}`}
+            command={curlOfChange({
+              method: "POST",
+              path: `/api/v1/sandboxes/${id}/previews`,
+              body: { port: 3000 },
+            })}
           />
         }
       />

@@ -78,7 +78,7 @@ function CardState({ card }: { readonly card: OnFile }) {
 }
 
 /** Where the payment processor has a page of its own, cards are entered there; else here. */
-function PutOnFile({ card }: { readonly card: OnFile }) {
+export function PutOnFile({ card }: { readonly card: OnFile }) {
   const hasPage = useMay("card-page")
   return hasPage ? <AtProcessor /> : <TestCard card={card} />
 }

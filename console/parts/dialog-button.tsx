@@ -13,6 +13,10 @@ interface DialogButtonProps {
   readonly variant?: DialogVariant | undefined
   readonly isDangerous?: boolean | undefined
   readonly size?: "md" | "lg" | "xl"
+  /** Whether it is open without the button: a link led to it. */
+  readonly isLinked?: boolean
+  /** Hears that it was closed. */
+  readonly onClosed?: () => void
   /** What is in the dialog, given what closes it; made anew each time that it is opened. */
   readonly children: (close: () => void) => ReactNode
 }
@@ -20,7 +24,12 @@ interface DialogButtonProps {
 /** A button that opens a dialog. */
 export function DialogButton(props: DialogButtonProps) {
   const { label, title = label, variant = "default", isDangerous = false, size = "md" } = props
-  const [isOpen, { open, close }] = useDisclosure(false)
+  const { isLinked = false, onClosed } = props
+  const [isOpen, { open, close: shut }] = useDisclosure(false)
+  const close = () => {
+    shut()
+    onClosed?.()
+  }
   const danger = { color: "red", variant: variant === "default" ? "light" : variant }
   return (
     <>
@@ -33,7 +42,7 @@ export function DialogButton(props: DialogButtonProps) {
         {label}
       </Button>
       <Modal
-        opened={isOpen}
+        opened={isOpen || isLinked}
         onClose={close}
         title={title}
         size={size}

@@ -22,11 +22,16 @@ export interface Refusal {
   readonly fundsMicros: number | null
 }
 
+/** Routes say of which kind the holder is; which one they leave to who is asked. */
+type LimitInAnswer = Omit<Standing, "holderId"> &
+  Partial<Pick<Standing, "holderId">> & { readonly askedMicros?: number }
+
 /** The refusal of a charge that an answer holds; null where it holds none. */
 export function refusalIn({ code, body }: Refused): Refusal | null {
-  const limit = body["limit"] as (Standing & { readonly askedMicros?: number }) | undefined
-  if (limit !== undefined) {
-    return { code, asked: null, askedMicros: limit.askedMicros ?? 0, limit, fundsMicros: null }
+  const found = body["limit"] as LimitInAnswer | undefined
+  if (found !== undefined) {
+    const limit = { holderId: null, ...found }
+    return { code, asked: null, askedMicros: found.askedMicros ?? 0, limit, fundsMicros: null }
   }
   // The sums of a refusal for funds are dollars; a locked account's has none.
   const { needed, balance } = body as Record<string, number | undefined>
@@ -43,11 +48,20 @@ interface RefusalCardProps {
   readonly says?: string
   /** Whose limit it is, where the page knows their name. */
   readonly whose?: string
+  /** Of a question, by which nothing was refused: what of the same would fit. */
+  readonly wouldFit?: WouldFit
   readonly children?: ReactNode
 }
 
+/** How many of a thing fit, by what is left. */
+export interface WouldFit {
+  /** Null where it is not for want of money. */
+  readonly count: number | null
+  readonly unitPriceMicros: number
+}
+
 /** A refusal: what was asked, what stood against it, what would fit, when it resets, who can change it. */
-export function RefusalCard({ refusal, says, whose, children }: RefusalCardProps) {
+export function RefusalCard({ refusal, says, whose, wouldFit, children }: RefusalCardProps) {
   const { limit, asked, askedMicros, fundsMicros } = refusal
   return (
     <Stack className={styles.card} gap="sm" role="group" aria-label="A refused charge">
@@ -56,24 +70,23 @@ export function RefusalCard({ refusal, says, whose, children }: RefusalCardProps
         {asked === null ? "Asked for" : `${asked}, which costs`} <Money micros={askedMicros} />
       </Text>
       {limit === null ? (
-        <Funds fundsMicros={fundsMicros} askedMicros={askedMicros} />
+        <Funds {...{ fundsMicros, askedMicros, wouldFit }} />
       ) : (
-        <Against {...{ limit, askedMicros }} whose={whose ?? HOLDERS[limit.holder]} />
+        <Against {...{ limit, askedMicros, wouldFit }} whose={whose ?? HOLDERS[limit.holder]} />
       )}
       {children}
     </Stack>
   )
 }
 
-function Against({
-  limit,
-  askedMicros,
-  whose,
-}: {
+interface AgainstProps {
   readonly limit: Standing
   readonly askedMicros: number
   readonly whose: string
-}) {
+  readonly wouldFit: WouldFit | undefined
+}
+
+function Against({ limit, askedMicros, whose, wouldFit }: AgainstProps) {
   const { usedMicros, amountMicros, remainingMicros, resetsAt } = limit
   return (
     <>
@@ -90,9 +103,21 @@ function Against({
         {...{ usedMicros, amountMicros, askedMicros }}
       />
       <Text size="sm">
-        <Money micros={Math.max(0, remainingMicros)} /> would have fitted. <Resets at={resetsAt} />{" "}
-        <WhoChanges />
+        <Money micros={Math.max(0, remainingMicros)} />{" "}
+        {wouldFit === undefined ? "would have fitted" : "would fit"}
+        <Enough {...wouldFit} />. <Resets at={resetsAt} /> <WhoChanges holderId={limit.holderId} />
       </Text>
+    </>
+  )
+}
+
+/** For how many of what was asked that is enough. */
+function Enough({ count = null, unitPriceMicros = 0 }: Partial<WouldFit>) {
+  if (count === null) return null
+  return (
+    <>
+      , enough for {count === 0 ? "none" : count.toLocaleString("en-US")} at{" "}
+      <Money micros={unitPriceMicros} /> each
     </>
   )
 }
@@ -113,20 +138,24 @@ function Resets({ at }: { readonly at: string }) {
   )
 }
 
-function WhoChanges() {
+function WhoChanges({ holderId }: Pick<Standing, "holderId">) {
   const me = useMe()
-  if (isAdmin(me)) return <TextLink to="limits">Change the limit</TextLink>
-  return <>An owner or admin can change it.</>
+  if (!isAdmin(me)) return <>An owner or admin can change it.</>
+  return (
+    <TextLink to="limits" search={holderId === null ? {} : { holder: holderId }}>
+      Change the limit
+    </TextLink>
+  )
 }
 
-function Funds({
-  fundsMicros,
-  askedMicros,
-}: {
+interface FundsProps {
   readonly fundsMicros: number | null
   readonly askedMicros: number
-}) {
-  const me = useMe()
+  readonly wouldFit: WouldFit | undefined
+}
+
+function Funds({ fundsMicros, askedMicros, wouldFit }: FundsProps) {
+  const { role } = useMe()
   if (fundsMicros === null) return null
   return (
     <>
@@ -137,11 +166,14 @@ function Funds({
         askedMicros={askedMicros}
       />
       <Text size="sm">
-        <Money micros={fundsMicros} /> of funds were there.{" "}
-        {isAdmin(me) ? (
-          <TextLink to="billing">Add funds</TextLink>
+        <Money micros={fundsMicros} /> of funds {wouldFit === undefined ? "were" : "are"} there
+        <Enough {...wouldFit} />.{" "}
+        {role === "owner" ? (
+          <TextLink to="billing" search={{ add: "funds" }}>
+            Add funds
+          </TextLink>
         ) : (
-          <>An owner or admin can add funds.</>
+          <>An owner can add funds.</>
         )}
       </Text>
     </>

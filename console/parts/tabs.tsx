@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router"
+import { useEffect, useRef } from "react"
 import type { ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 import styles from "./parts.module.css"
@@ -24,10 +25,16 @@ export function Tabs({ label, tabs }: TabsProps) {
   const [{ tab }] = useFilters()
   const shown = tabs.filter(({ isShown = true }) => isShown)
   const chosen = shown.find(({ name }) => name === tab) ?? shown[0]
+  const bar = useRef<HTMLElement>(null)
+  // On a narrow screen there are more than are seen: the chosen one is moved to where it is.
+  useEffect(() => {
+    const current = bar.current?.querySelector("[aria-current]")
+    current?.scrollIntoView({ block: "nearest", inline: "center" })
+  }, [chosen?.name])
   if (chosen === undefined) return null
   return (
     <>
-      <nav className={styles.tabs} aria-label={label}>
+      <nav ref={bar} className={styles.tabs} aria-label={label}>
         {shown.map(({ name, title }) => (
           <Link
             key={name}

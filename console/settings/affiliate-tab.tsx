@@ -6,12 +6,14 @@ import { useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
 import { CopyAs, curlOf } from "../parts/copy-as.tsx"
 import { DataTable } from "../parts/data-table.tsx"
+import { countText } from "../parts/count.ts"
 import { Empty } from "../parts/empty.tsx"
 import { Facts } from "../parts/facts.tsx"
 import { CopyIt } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
 import { Figure, Section } from "../parts/page.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Time } from "../parts/time.tsx"
 
 const MICROS = 1_000_000
@@ -39,6 +41,7 @@ export function AffiliateTab() {
 }
 
 function Join({ minimum }: { readonly minimum: number }) {
+  const commandFor = useShellCommand()
   return (
     <Empty
       title="The company does not take part"
@@ -48,7 +51,7 @@ function Join({ minimum }: { readonly minimum: number }) {
           out is from <Dollars of={minimum} /> on.
         </>
       }
-      command="company-ledger affiliate join --company NAME"
+      command={commandFor("affiliate join")}
     >
       <Action
         operation="affiliate-join"
@@ -91,7 +94,7 @@ function Joined({ affiliate }: { readonly affiliate: Schema<"AffiliateJoined"> }
       </SimpleGrid>
       <Facts
         of={[
-          ["The link was followed", `${clicks.toLocaleString("en-US")} times`],
+          ["The link was followed", countText(clicks, "time")],
           ["Account to pay to", payouts.setUp ? (payouts.connectType ?? "Set up") : "Not set up"],
           ["Next payout", <Time key="next" at={payouts.next} />],
           ["The least that is paid out", <Dollars key="least" of={payouts.minimum} />],

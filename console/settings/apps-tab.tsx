@@ -2,12 +2,14 @@ import { Text } from "@mantine/core"
 import type { AppList, AppUpdate, InstalledApp } from "../api/apps.ts"
 import { UPDATE_WORDS } from "../api/apps.ts"
 import { useAnswer } from "../api/operations.ts"
+import { useMe } from "../api/session.ts"
 import type { Column } from "../parts/data-table.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { shortId } from "../parts/id.tsx"
 import { Loaded } from "../parts/loaded.tsx"
 import { SealState } from "../parts/seal-state.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Status } from "../parts/status.tsx"
 import { Time } from "../parts/time.tsx"
 
@@ -18,6 +20,8 @@ export function AppsTab() {
 }
 
 function Apps({ apps, updates }: AppList) {
+  const { personId } = useMe()
+  const commandFor = useShellCommand()
   const updateOf = (installId: string): AppUpdate | undefined =>
     updates.find((one) => one.installId === installId && one.kind === "app")
   const columns: readonly Column<InstalledApp>[] = [
@@ -48,7 +52,7 @@ function Apps({ apps, updates }: AppList) {
         <Empty
           title="No app has checked in yet"
           says="An app shows a code when it is installed. Once an owner approves it, it checks in once a day and stands here."
-          command="company-ledger connect approve CODE --company NAME --person ID"
+          command={commandFor("connect approve CODE", `--person ${personId}`)}
         />
       }
     />

@@ -3,10 +3,11 @@ import { useDisclosure } from "@mantine/hooks"
 import { Outlet, useParams } from "@tanstack/react-router"
 import { Suspense, lazy, useEffect } from "react"
 import { call } from "../api/call.ts"
+import { useItemNames } from "../api/names.ts"
 import { useOperations } from "../api/operations.ts"
 import { ProfileProvider, useMe, useSession } from "../api/session.ts"
 import { SearchIcon } from "../parts/icons.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { Loaded, Loading } from "../parts/loaded.tsx"
 import { Account } from "./account.tsx"
 import { Deleted } from "./deleted.tsx"
 import { Navigation } from "./navigation.tsx"
@@ -35,6 +36,7 @@ function Frame() {
   const { company, companyId } = useMe()
   // What a page offers is what this person may: that is known first.
   const operations = useOperations()
+  const itemNames = useItemNames()
   usePresence(companyId)
   return (
     <AppShell
@@ -67,7 +69,7 @@ function Frame() {
         <Navigation onGo={close} />
       </AppShell.Navbar>
       <AppShell.Main maw={1440}>
-        <Loaded of={operations}>{() => <Outlet />}</Loaded>
+        <Loaded of={operations}>{() => (itemNames.isPending ? <Loading /> : <Outlet />)}</Loaded>
       </AppShell.Main>
       <Suspense>
         <Palette />

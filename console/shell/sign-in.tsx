@@ -1,6 +1,7 @@
 import { Anchor, Button, Center, PinInput, Stack, Text, TextInput, Title } from "@mantine/core"
 import { useEffect, useState } from "react"
 import { askCode, enterCode } from "../api/session.ts"
+import { Refused } from "../api/refused.ts"
 import { Fault } from "../parts/fault.tsx"
 import { useAct } from "../parts/use-act.ts"
 
@@ -14,6 +15,9 @@ export function SignIn() {
   return (
     <Center component="main" mih="100vh" p="md">
       <Stack w="100%" maw={360} gap="lg">
+        <Text fw={600} c="dimmed">
+          company-ledger console
+        </Text>
         {minutes === null ? (
           <AskEmail email={email} onEmail={setEmail} onAsked={setMinutes} />
         ) : (
@@ -72,7 +76,8 @@ interface AskCodeProps {
 
 function AskCode({ email, minutes, onBack }: AskCodeProps) {
   const [code, setCode] = useState("")
-  const { act, isBusy, error } = useAct(() => enterCode(code))
+  const [name, setName] = useState("")
+  const { act, isBusy, error } = useAct(() => enterCode(code, name.trim()))
   return (
     <Stack
       component="form"
@@ -95,7 +100,15 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
         value={code}
         onChange={setCode}
       />
-      {error === null ? null : <Fault error={error} />}
+      <TextInput
+        label="What you are called (for a new invitation)"
+        description="May stay empty. Whoever is known here keeps their name."
+        autoComplete="name"
+        maxLength={200}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      {error === null ? null : <Fault error={error} {...codeAdvice(error)} />}
       <Button type="submit" loading={isBusy} disabled={code.length < 6}>
         Sign in
       </Button>
@@ -104,4 +117,10 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
       </Anchor>
     </Stack>
   )
+}
+
+/** The server says of no code why it is none: that is nobody's to know. */
+function codeAdvice(error: Error) {
+  const isWrong = error instanceof Refused && error.code === "not_allowed"
+  return isWrong ? { advice: "Type the code of the newest mail, or have another one mailed." } : {}
 }

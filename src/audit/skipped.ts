@@ -15,24 +15,24 @@ export interface Skipped {
 export function skippedIn(seen: readonly Seen[], companyId: CompanyId | null): readonly Skipped[] {
   const count = (isSkipped: (one: Seen) => boolean) => seen.filter(isSkipped).length
   const former = seen.reduce((sum, { formerForms }) => sum + formerForms, 0)
-  const all: readonly Skipped[] = [
+  const all = [
     {
-      what: "streams read alone",
+      ...{ of: "stream", what: "read alone" },
       count: count(({ isBroken }) => isBroken),
       why: "their chain is broken among all",
     },
     {
-      what: "facts written again",
+      ...{ of: "fact", what: "written again" },
       count: former,
       why: "they are of an earlier form, and only read",
     },
     {
-      what: "streams held against a signed head",
+      ...{ of: "stream", what: "held against a signed head" },
       count: count(({ held }) => held === null),
       why: "none was signed yet: audit head signs them",
     },
     {
-      what: "streams compared with a checkpoint",
+      ...{ of: "stream", what: "compared with a checkpoint" },
       count: count(({ folded, checkpoint }) => folded !== null && checkpoint === null),
       why: "none is kept of them",
     },
@@ -42,7 +42,13 @@ export function skippedIn(seen: readonly Seen[], companyId: CompanyId | null): r
     count: null,
     why: "one company was asked for",
   }
-  return [...all.filter(({ count: many }) => many !== 0), ...(companyId === null ? [] : [others])]
+  const found = all.filter(({ count: many }) => many !== 0)
+  return [
+    ...found.map(({ of, what, count: many, why }) => {
+      return { what: `${of}${many === 1 ? "" : "s"} ${what}`, count: many, why }
+    }),
+    ...(companyId === null ? [] : [others]),
+  ]
 }
 
 /** What was looked at by rules that do not look at every event, where they hold. */

@@ -27,7 +27,7 @@ describe("what was not looked at", () => {
     const former = { ...whole, formerForms: 3 }
     expect(whatsOf([former, whole, former])).toEqual(["6 facts written again"])
     const unsigned = { ...whole, held: null }
-    expect(whatsOf([unsigned, whole])).toEqual(["1 streams held against a signed head"])
+    expect(whatsOf([unsigned, whole])).toEqual(["1 stream held against a signed head"])
     const unkept = { ...whole, checkpoint: null }
     expect(whatsOf([unkept, unkept])).toEqual(["2 streams compared with a checkpoint"])
     // What is never folded has no checkpoint that could be missing.
@@ -38,7 +38,7 @@ describe("what was not looked at", () => {
     const skipped = skippedIn([{ ...whole, formerForms: 1 }], "co_Ab3dE6")
     expect(skippedText(skipped)).toBe(
       "Not looked at:\n" +
-        "  1 facts written again: they are of an earlier form, and only read\n" +
+        "  1 fact written again: they are of an earlier form, and only read\n" +
         "  streams of other companies and of the installation: one company was asked for\n",
     )
   })

@@ -38,8 +38,8 @@ export async function codeOnceAsked(
   return code ?? ""
 }
 
-/** A browser of their own, in which somebody signed in by the code that was mailed to them. */
-export async function signedInByCode(opened: Opened, email: string): Promise<Page> {
+/** A browser of their own, in which somebody signed in by the code that was mailed to them; who is invited may name themselves. */
+export async function signedInByCode(opened: Opened, email: string, name = ""): Promise<Page> {
   const page = await newPage(opened.browser)
   await page.goto(`${opened.url}/console`)
   const code = await codeOnceAsked(opened, email, async () => {
@@ -49,6 +49,7 @@ export async function signedInByCode(opened: Opened, email: string): Promise<Pag
   })
   await page.getByLabel("Digit of the code").first().click()
   await page.keyboard.type(code)
+  await page.getByLabel(/^What you are called/).fill(name)
   await page.getByRole("button", { name: "Sign in" }).click()
   await page.getByRole("heading", { name: "Overview" }).waitFor()
   await settled(page)

@@ -201,10 +201,8 @@ describe("the phone page", () => {
     expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
     const company = new URL(page.url()).pathname.split("/")[2]
     await visit(reader, `/console/${company}/phone`)
-    await reader
-      .getByText("An owner or admin of the company can do this, or let you.")
-      .first()
-      .waitFor()
+    await reader.getByText("You do not see texts and calls").waitFor()
+    expect(await reader.getByRole("alert").count()).toBe(0)
     expect(await reader.getByRole("button", { name: "Buy" }).count()).toBe(0)
   })
 })

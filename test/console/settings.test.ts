@@ -163,6 +163,7 @@ describe("the settings", () => {
     await dialog.getByLabel(/type acme/).fill("acme")
     await does.click()
     await owner.getByRole("heading", { name: "acme was deleted" }).waitFor()
+    await owner.getByRole("button", { name: "Sign out" }).waitFor()
     const deleted = await opened.world.operate("company show", { company: COMPANY })
     expect(deleted.deleted.deleteDataAfter).toMatch(/^\d{4}-/)
     await owner.getByRole("button", { name: "Restore the company" }).click()

@@ -105,7 +105,7 @@ describe("audit verify", () => {
     await world.operate("audit head")
     const { whats, text } = await skippedOf()
     expect(whats).toContain("rows of work")
-    expect(whats).not.toContain("streams held against a signed head")
+    expect(whats.join("; ")).not.toContain("held against a signed head")
     expect(text).toMatch(/signed heads are of this history +yes +\d+ streams with a signed head\n/)
     expect(text).toMatch(/read model companies = rebuild +yes +companies 1 row\n/)
     expect(text).not.toContain("checksum")
@@ -118,7 +118,7 @@ describe("audit verify", () => {
     const { skipped, text } = await skippedOf({ company: other.companyId })
     expect(text).toMatch(/signed heads are of this history +yes +no head is signed yet\n/)
     expect(skipped).toContainEqual({
-      what: "streams held against a signed head",
+      what: expect.stringMatching(/^streams? held against a signed head$/),
       count: expect.toSatisfy((count: number) => count > 0),
       why: expect.stringContaining("audit head"),
     })

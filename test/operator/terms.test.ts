@@ -193,7 +193,8 @@ describe("price set", () => {
       expect.objectContaining({ unitPriceMicros: "10000", priceVersion: version + 1 }),
     ])
     const { prices } = await world.operate("price list")
-    expect(prices).toContainEqual({ item: "text_segment", unitPriceMicros: 10_000 })
+    const shown = { item: "text_segment", name: "Text message segment", unitPriceMicros: 10_000 }
+    expect(prices).toContainEqual(shown)
     expect(await codeOf(world.operate("price set", { ...set, dollars: "-1" }))).toBe("bad_amount")
     await world.operate("price set", { item: "text_segment", dollars: "0.009" })
   })

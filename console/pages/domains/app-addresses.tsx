@@ -1,6 +1,7 @@
 import { TextInput } from "@mantine/core"
 import type { Schema } from "../../api/company.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
+import { curlOfChange } from "../../parts/copy-as.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Empty } from "../../parts/empty.tsx"
 import { Section } from "../../parts/page.tsx"
@@ -34,7 +35,15 @@ export function AppAddresses({ domain }: { readonly domain: Domain }) {
           <Empty
             title="No web address leads to your app from here"
             says="Point the domain itself or a name under it at your app; its records are made for you."
-            command={`POST /api/v1/domain {"action": "save_app_address", "domainId": "${domain.id}", "hostname": "app.${domain.domain}"}`}
+            command={curlOfChange({
+              method: "POST",
+              path: "/api/v1/domain",
+              body: {
+                action: "save_app_address",
+                domainId: domain.id,
+                hostname: `app.${domain.domain}`,
+              },
+            })}
           />
         }
       />

@@ -1,6 +1,7 @@
 import { Group, NumberInput, Select, SimpleGrid, Stack, TextInput, Textarea } from "@mantine/core"
 import type { Schema } from "../../api/company.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
+import { curlOfChange } from "../../parts/copy-as.tsx"
 import type { Column } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Empty } from "../../parts/empty.tsx"
@@ -58,7 +59,15 @@ export function Records({ domain }: { readonly domain: Domain }) {
             <Empty
               title="No records here"
               says="What is copied at connecting, added by you, or made for mail and your app stands here."
-              command={`POST /api/v1/domain {"action": "add_record", "record": {"type": "TXT", "name": "@", "content": "…"}}`}
+              command={curlOfChange({
+                method: "POST",
+                path: PATH,
+                body: {
+                  action: "add_record",
+                  domainId: domain.id,
+                  record: { type: "TXT", name: "@", content: "hello", priority: null },
+                },
+              })}
             />
           }
         />

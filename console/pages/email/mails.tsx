@@ -1,7 +1,7 @@
 import { Group, Stack, Text } from "@mantine/core"
 import type { MailCopy, MailList } from "../../api/work-answers.ts"
 import { useAnswer, useCommand, useOperation } from "../../api/operations.ts"
-import { CopyAs } from "../../parts/copy-as.tsx"
+import { CopyAs, curlOfChange } from "../../parts/copy-as.tsx"
 import type { Column } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Empty } from "../../parts/empty.tsx"
@@ -83,7 +83,16 @@ function List({ emails }: MailList) {
           <Empty
             title="No mails here"
             says="What your programs send by mail is listed here, with what became of it for each recipient."
-            command={`POST /api/v1/email/send {"from": "hello@mail.acme.com", "to": "ada@example.com", "subject": "Hello", "text": "Hello"}`}
+            command={curlOfChange({
+              method: "POST",
+              path: "/api/v1/email/send",
+              body: {
+                from: "hello@mail.acme.com",
+                to: "ada@example.com",
+                subject: "Hello",
+                text: "Hello",
+              },
+            })}
           />
         }
       />

@@ -4,7 +4,7 @@ import type { Schema } from "../../api/company.ts"
 import { useFound } from "../../api/company.ts"
 import { useAnswer, useMay } from "../../api/operations.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
+import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
 import type { Column } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Empty } from "../../parts/empty.tsx"
@@ -85,7 +85,11 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
         <Empty
           title="No sending domains yet"
           says="Connect a domain first; mail is sent from it, or from a name under it, once its records are seen."
-          command={`POST /api/v1/email/domains {"action": "add", "domainId": "dom_…", "domain": "mail.acme.com"}`}
+          command={curlOfChange({
+            method: "POST",
+            path: PATH,
+            body: { action: "add", domainId: "dom_…", domain: "mail.acme.com" },
+          })}
         />
       }
     />

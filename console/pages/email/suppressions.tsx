@@ -13,6 +13,7 @@ import { useFilters } from "../../parts/filters.ts"
 import { Loaded } from "../../parts/loaded.tsx"
 import { OneLine } from "../../parts/one-line.tsx"
 import { Section } from "../../parts/page.tsx"
+import { useShellCommand } from "../../parts/shell-command.ts"
 import { Time } from "../../parts/time.tsx"
 
 const WHY = { bounced: "Came back", unsubscribed: "Unsubscribed" } as const
@@ -44,6 +45,7 @@ export function Suppressions() {
 function List({ rows }: { readonly rows: readonly Suppression[] }) {
   const nameOf = useSenderNames()
   const mayLift = useMay("suppression-lift")
+  const commandFor = useShellCommand()
   const columns: readonly Column<Suppression>[] = [
     {
       title: "Who",
@@ -73,7 +75,7 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
         <Empty
           title="You may write to everybody"
           says="Whoever's mails come back for good, or who unsubscribes, is listed here by itself."
-          command="company-ledger suppression list --company NAME"
+          command={commandFor("suppression list")}
         />
       }
     />

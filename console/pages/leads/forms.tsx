@@ -10,6 +10,7 @@ import { Empty } from "../../parts/empty.tsx"
 import { FormDialog } from "../../parts/form-dialog.tsx"
 import { Loaded } from "../../parts/loaded.tsx"
 import { Section } from "../../parts/page.tsx"
+import { useShellCommand } from "../../parts/shell-command.ts"
 import { Status } from "../../parts/status.tsx"
 import { Time } from "../../parts/time.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
@@ -40,6 +41,7 @@ export function Forms() {
 }
 
 function List({ forms }: FormList) {
+  const commandFor = useShellCommand()
   const columns: readonly Column<LeadForm>[] = [
     { title: "Name", cell: ({ name }) => name ?? "Erased", sortBy: ({ name }) => name ?? "" },
     {
@@ -74,7 +76,7 @@ function List({ forms }: FormList) {
         <Empty
           title="No forms yet"
           says="A form lets people of your web site ask to be answered; each that is sent is a lead."
-          command='company-ledger form add --company NAME --name "Contact us"'
+          command={commandFor("form add", "--name 'Contact us'")}
         />
       }
     />

@@ -16,6 +16,7 @@ import { OneLine } from "../../parts/one-line.tsx"
 import { Section } from "../../parts/page.tsx"
 import { saveCsv } from "../../parts/save-csv.ts"
 import { SearchBox } from "../../parts/search-box.tsx"
+import { useShellCommand } from "../../parts/shell-command.ts"
 import { Time } from "../../parts/time.tsx"
 import { Collect } from "./collect.tsx"
 import { LeadState, nameOf } from "./lead-state.tsx"
@@ -26,13 +27,15 @@ type Lead = Schema<"Lead">
 export function LeadList() {
   const found = useLeads()
   const rows = useNarrowed(found.data?.leads ?? [])
+  const [{ month }] = useFilters()
+  const since = month === undefined ? "" : `?since=${sinceOf(month)}`
   return (
     <Section
       title="Leads"
       says="The oldest first, as programs collect them."
       actions={
         <>
-          <CopyAs what="curl" command={curlOf("/api/v1/leads")} />
+          <CopyAs what="curl" command={curlOf(`/api/v1/leads${since}`)} />
           <SaveList leads={rows} />
           <Collect leads={rows} label="Mark all shown" />
         </>
@@ -48,10 +51,12 @@ export function LeadList() {
   )
 }
 
+const sinceOf = (month: string): string => `${month}-01T00:00:00.000Z`
+
 /** A page of the API's list: from the address's month on, or from where the page before ended. */
 function useLeads() {
   const [{ month, after }] = useFilters()
-  const since = month === undefined ? {} : { since: `${month}-01T00:00:00.000Z` }
+  const since = month === undefined ? {} : { since: sinceOf(month) }
   const query = after === undefined ? since : { cursor: after }
   return useFound(["listLeads", query], (api) => api.GET("/api/v1/leads", { params: { query } }))
 }
@@ -96,6 +101,7 @@ function Narrow() {
 
 function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: string | null }) {
   const forms = new Map(useFormNames())
+  const commandFor = useShellCommand()
   const columns: readonly Column<Lead>[] = [
     { title: "Who", cell: (lead) => <OneLine text={nameOf(lead)} width={220} /> },
     {
@@ -121,7 +127,7 @@ function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: s
         <Empty
           title="No leads here"
           says="Whoever sends a form of yours is listed here. Open a form among Forms, or by:"
-          command='company-ledger form add --company NAME --name "Contact us"'
+          command={commandFor("form add", "--name 'Contact us'")}
         />
       }
     />

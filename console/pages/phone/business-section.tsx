@@ -1,7 +1,9 @@
 import { Checkbox, Select, Text } from "@mantine/core"
 import type { PriceList } from "../../api/answers.ts"
+import type { Change } from "../../api/change.ts"
 import { useAnswer } from "../../api/operations.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
+import { curlOfChange } from "../../parts/copy-as.tsx"
 import { Empty } from "../../parts/empty.tsx"
 import { Facts } from "../../parts/facts.tsx"
 import { Money } from "../../parts/money.tsx"
@@ -17,6 +19,18 @@ interface BusinessProps {
   readonly part: Part
   readonly mayPrepare: boolean
   readonly maySubmit: boolean
+}
+
+/** What a program saves it by. */
+const EXAMPLE: Change = {
+  ...{ method: "PUT", path: "/api/v1/phone/business" },
+  body: {
+    ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
+    ...{ ein: "123456789", industry: "RETAIL", website: "https://acme.example" },
+    ...{ street: "1 Main St", city: "Austin", region: "TX", postalCode: "78701" },
+    ...{ repFirstName: "Ada", repLastName: "Lane", repEmail: "ada@acme.example" },
+    repPhone: "+15125550123",
+  },
 }
 
 /** The first step: who texts. */
@@ -39,7 +53,7 @@ export function BusinessSection({ business, part, mayPrepare, maySubmit }: Busin
         <Empty
           title="Nothing is saved of the business"
           says="Its name, tax number, address, and whom carriers may ask stand here. A program saves them by:"
-          command="PUT /api/v1/phone/business"
+          command={curlOfChange(EXAMPLE)}
         />
       ) : (
         <Saved saved={saved} />

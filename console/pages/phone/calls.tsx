@@ -83,7 +83,7 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
         <Empty
           title="No calls here"
           says="What people call your numbers is listed here, with what came of it. The number's own page says whose phone rings. A program reads them so:"
-          command="GET /api/v1/phone/calls"
+          command={curlOf("/api/v1/phone/calls")}
         />
       }
     />

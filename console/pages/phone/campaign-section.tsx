@@ -1,6 +1,7 @@
 import { Checkbox, List, Stack, Text } from "@mantine/core"
 import type { Schema } from "../../api/company.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
+import { curlOfChange } from "../../parts/copy-as.tsx"
 import { Empty } from "../../parts/empty.tsx"
 import { Facts } from "../../parts/facts.tsx"
 import { LongText } from "../../parts/long-text.tsx"
@@ -53,8 +54,8 @@ export function CampaignSection({ campaign, part, mayPrepare, maySubmit }: Campa
         ) : (
           <Empty
             title="No campaign is saved"
-            says="Begin with the draft that is made from the business and its pages, and change it. A program does so by:"
-            command="POST /api/v1/phone/campaign/draft, then PUT /api/v1/phone/campaign"
+            says="Begin with the draft that is made from the business and its pages, and change it. A program has it drafted by this, and saves it with PUT:"
+            command={curlOfChange({ method: "POST", path: "/api/v1/phone/campaign/draft" })}
           />
         )}
       </Stack>

@@ -2,7 +2,7 @@ import { Code, Stack } from "@mantine/core"
 import type { Schema } from "../../api/company.ts"
 import { useFound } from "../../api/company.ts"
 import { holds, useMe } from "../../api/session.ts"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
+import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
 import type { Column } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Empty } from "../../parts/empty.tsx"
@@ -110,7 +110,11 @@ function OptOutTable({
         <Empty
           title="Nobody has opted out"
           says="Whoever texts STOP to one of your numbers, or is added by your company, is listed here and not texted."
-          command={`POST /api/v1/phone/opt-outs {"phone": "+14155550123"}`}
+          command={curlOfChange({
+            method: "POST",
+            path: "/api/v1/phone/opt-outs",
+            body: { phone: "+14155550123" },
+          })}
         />
       }
     />
@@ -156,7 +160,7 @@ export function OptIns() {
               <Empty
                 title="Nobody has opted in yet"
                 says="Whoever agrees on the page that Registration hosts for you is listed here."
-                command="curl -s HOST/api/v1/phone/optins"
+                command={curlOf("/api/v1/phone/optins")}
               />
             }
           />

@@ -1,6 +1,6 @@
 import type { Schema } from "../../api/company.ts"
 import { holds, useMe } from "../../api/session.ts"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
+import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
 import type { Column } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Empty } from "../../parts/empty.tsx"
@@ -74,7 +74,11 @@ function Owned({ numbers }: { readonly numbers: readonly PhoneNumber[] }) {
         <Empty
           title="No numbers yet"
           says="A number that you buy is listed here, with what it can do. Search for one below, or by a program:"
-          command={`POST /api/v1/phone/buy {"number": "+14155550123"}`}
+          command={curlOfChange({
+            method: "POST",
+            path: "/api/v1/phone/buy",
+            body: { number: "+14155550123" },
+          })}
         />
       }
     />

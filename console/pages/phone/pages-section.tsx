@@ -1,7 +1,9 @@
 import { Alert, Stack } from "@mantine/core"
 import { useState } from "react"
+import type { Change } from "../../api/change.ts"
 import type { Schema } from "../../api/company.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
+import { curlOfChange } from "../../parts/copy-as.tsx"
 import { Empty } from "../../parts/empty.tsx"
 import { Facts } from "../../parts/facts.tsx"
 import { Section } from "../../parts/page.tsx"
@@ -19,6 +21,16 @@ interface PagesProps {
   /** When they passed their check; null for never. */
   readonly passedAt: string | null
   readonly mayPrepare: boolean
+}
+
+/** What a program saves them by. */
+const EXAMPLE: Change = {
+  ...{ method: "PUT", path: "/api/v1/phone/pages" },
+  body: {
+    ...{ mode: "hosted", services: "appointments and repairs", offers: true, offersPerMonth: 4 },
+    ...{ optinPhone: false, optinPaper: false },
+    ...{ supportPhone: "+14155550100", supportEmail: "help@acme.example" },
+  },
 }
 
 /** The second step: where people agree, and read the terms. */
@@ -46,7 +58,7 @@ export function PagesSection({ pages, passedAt, mayPrepare }: PagesProps) {
           <Empty
             title="No pages are saved"
             says="Hosted pages are made from what you say here; own ones are looked at. A program saves them by:"
-            command="PUT /api/v1/phone/pages"
+            command={curlOfChange(EXAMPLE)}
           />
         )}
       </Stack>

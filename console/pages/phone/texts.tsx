@@ -1,7 +1,7 @@
 import { Stack } from "@mantine/core"
 import type { Schema } from "../../api/company.ts"
 import { useFound } from "../../api/company.ts"
-import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
+import { CopyAs, curlOf, curlOfChange } from "../../parts/copy-as.tsx"
 import type { Column } from "../../parts/data-table.tsx"
 import { DataTable } from "../../parts/data-table.tsx"
 import { Empty } from "../../parts/empty.tsx"
@@ -97,7 +97,11 @@ function List({
         <Empty
           title="No texts here"
           says="What you send, and what people text to your numbers, is listed here. A program sends one so:"
-          command={`POST /api/v1/phone/messages {"to": "+14155550123", "body": "Hello"}`}
+          command={curlOfChange({
+            method: "POST",
+            path: "/api/v1/phone/messages",
+            body: { to: "+14155550123", body: "Hello" },
+          })}
         />
       }
     />

@@ -2,6 +2,7 @@
 import { ROLES } from "../../../domain/access/permissions.ts"
 import { PRICES } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
+import { itemName } from "../../../domain/charging/item-names.ts"
 import type { PriceBook, PricedItem } from "../../../domain/charging/price-book.ts"
 import { PRICED_ITEMS, priceOf } from "../../../domain/charging/price-book.ts"
 import { DOLLARS_NOTE, accepted, dollars } from "../../frame/operator/inputs.ts"
@@ -47,8 +48,9 @@ const set = operation({
   },
 })
 
-function shown(book: PriceBook, item: PricedItem): { item: PricedItem; unitPriceMicros: number } {
-  return { item, unitPriceMicros: priceOf(book, item).unitPriceMicros }
+/** What an item is called on bills, and what one of it costs. */
+function shown(book: PriceBook, item: PricedItem) {
+  return { item, name: itemName(item), unitPriceMicros: priceOf(book, item).unitPriceMicros }
 }
 
 /** Operations on the price book. */

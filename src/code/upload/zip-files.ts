@@ -11,6 +11,8 @@ const MOST_FILES = 100_000
 const MOST_FILE_BYTES = 256 * MIB
 const MOST_BYTES = 2_048 * MIB
 const MOST_PATH_BYTES = 4_096
+/** What the reader says where a file does not end as every zip does; it has no code for it. */
+const NO_END = "End of central directory record signature not found"
 
 /** A file in a zip. */
 export interface ZippedFile {
@@ -139,6 +141,9 @@ async function* contentOf(zip: ZipFile, entry: Entry): AsyncGenerator<Uint8Array
 /** What the reader says of a zip as a fault of the zip; the operating system's errors stay. */
 function badOr(error: unknown): unknown {
   if (error instanceof BadZip || !(error instanceof Error) || "syscall" in error) return error
+  if (error.message.startsWith(NO_END)) {
+    return new BadZip("it is no zip file, or was cut short", { cause: error })
+  }
   const why = error.message.replace(/\.$/, "")
   return new BadZip(`it cannot be read as a zip: ${why}`, { cause: error })
 }

@@ -1,0 +1,121 @@
+/** What the console says and offers where something cannot be done, or is not the reader's to see. */
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noBrowser } from "../publishing/browser.ts"
+import { signedInByCode } from "./by-code.ts"
+import type { Opened } from "./in-chromium.ts"
+import { COMPANY, OWNER, addPerson, openConsole, ownerOf, signedInPage } from "./in-chromium.ts"
+import { LOOKS, lookAt, newPage, visit } from "./visiting.ts"
+
+let opened: Opened
+let owner: Page
+let home: string
+beforeAll(async () => {
+  if (noBrowser !== null) return
+  opened = await openConsole()
+  owner = await signedInPage(opened)
+  home = `/console/${new URL(owner.url()).pathname.split("/")[2]}`
+})
+afterAll(async () => {
+  if (noBrowser === null) await opened.close()
+})
+
+describe("signing in", () => {
+  it("says of a wrong code what to do about it", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const page = await newPage(opened.browser)
+    await page.goto(`${opened.url}/console`)
+    await page.getByText("company-ledger console").waitFor()
+    await page.getByLabel("Email").fill(OWNER)
+    await page.getByRole("button", { name: "Mail me a code" }).click()
+    await page.getByLabel("Digit of the code").first().click()
+    await page.keyboard.type("000000")
+    await page.getByRole("button", { name: "Sign in" }).click()
+    const fault = page.getByRole("alert")
+    await fault.waitFor()
+    expect(await fault.innerText()).toContain("Type the code of the newest mail")
+    expect(await fault.innerText()).not.toContain("owner or admin")
+  })
+
+  it("takes the name of who is invited", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const email = "ines@example.com"
+    await opened.world.operate("person invite", { company: COMPANY, email, role: "user" })
+    await signedInByCode(opened, email, "Ines Example")
+    const { people } = await opened.world.operate("person list", { company: COMPANY })
+    expect(people).toContainEqual(expect.objectContaining({ email, name: "Ines Example" }))
+  })
+})
+
+describe("adding funds", () => {
+  it("is led to by an address, and puts a card on file first where there is none", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await opened.world.operate("card remove", { company: COMPANY })
+    await visit(owner, `${home}/billing?add=funds`)
+    const dialog = owner.getByRole("dialog", { name: "Add funds" })
+    await dialog.getByText("The company has no card on file").waitFor()
+    expect(await dialog.getByLabel("Dollars").count()).toBe(0)
+    await dialog.getByRole("button", { name: "Put a card on file" }).click()
+    await owner.getByRole("button", { name: "Put it on file" }).click()
+    await dialog.getByLabel("Dollars").fill("10")
+    await dialog.getByRole("button", { name: "Add funds" }).click()
+    await owner.getByText("$10.00 were added.").waitFor()
+    await dialog.waitFor({ state: "detached" })
+    await expect.poll(() => new URL(owner.url()).search).toBe("")
+  })
+})
+
+describe("a question", () => {
+  it("is answered by how many would fit, and leads to the limit that stands against it", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const { world } = opened
+    const asked = { company: COMPANY, person: await ownerOf(opened), label: "shop" }
+    const { keyId } = await world.operate("key create", { ...asked, allOperations: true })
+    const limit = { period: "month", dollars: "0.02" }
+    await world.operate("limit set", { company: COMPANY, key: keyId, ...limit })
+    await visit(owner, `${home}/refusals`)
+    await owner.getByRole("combobox", { name: "Who spends" }).click()
+    await owner.getByRole("option", { name: "Key shop" }).click()
+    await owner.getByLabel("Quantity").fill("5")
+    await owner.getByRole("button", { name: "Ask" }).click()
+    const card = owner.getByRole("group", { name: "A refused charge" })
+    await card.waitFor()
+    const said = await card.innerText()
+    expect(said).toContain("5 × Text message segment")
+    expect(said).toMatch(/\$0\.02 would fit, enough for 2 at \$0\.009 each\./)
+    const link = card.getByRole("link", { name: "Change the limit" })
+    expect(await link.getAttribute("href")).toBe(`${home}/limits?holder=${keyId}`)
+  })
+})
+
+describe("pages of others", () => {
+  it("say which permission they take, and offer nothing", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const page = await signedInPage(opened, await addPerson(opened, "Nora", "user"))
+    const pages = [
+      ["code", "You do not see the code"],
+      ["email", "You do not see mails"],
+      ["domains", "You do not see domains"],
+      ["leads", "You do not see leads"],
+      ["boxes", "You have no box"],
+    ] as const
+    for (const [path, says] of pages) {
+      await visit(page, `${home}/${path}`)
+      await page.getByText(says, { exact: true }).waitFor()
+      expect(await page.getByRole("alert").count()).toBe(0)
+      expect(await page.getByRole("button", { name: "Connect a domain" }).count()).toBe(0)
+    }
+  })
+})
+
+describe("the chosen tab", () => {
+  it("is seen on a narrow screen", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await lookAt(owner, LOOKS[2])
+    await visit(owner, `${home}/settings?tab=you`)
+    const tab = owner.getByRole("navigation", { name: "Settings" }).locator("[aria-current]")
+    const box = await tab.boundingBox()
+    expect((box?.x ?? 0) + (box?.width ?? Infinity)).toBeLessThanOrEqual(LOOKS[2].width)
+    await lookAt(owner, LOOKS[0])
+  })
+})
