@@ -162,7 +162,7 @@ async function paidFor(world: World, { companyId: company }: Company) {
   const stream = ledgerOf(company).stream
   const { events } = await world.operate("audit show", { stream, type: "Charged" })
   const { chargeId, resource } = charges[0]
-  const fact = events.find((one: { data: Ids }) => one.data["chargeId"] === chargeId)
+  const fact = events.find((one: { data: { chargeId?: string } }) => one.data.chargeId === chargeId)
   return { "thing paid for": [resource as string], request: [fact.metadata.command as string] }
 }
 
