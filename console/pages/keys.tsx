@@ -17,6 +17,7 @@ import { Money } from "../parts/money.tsx"
 import { NarrowLine } from "../parts/narrow-line.tsx"
 import { OperationChoice } from "../parts/operation-choice.tsx"
 import { Page } from "../parts/page.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { ShownOnce } from "../parts/shown-once.tsx"
 import { Time } from "../parts/time.tsx"
 
@@ -47,6 +48,8 @@ export default function Keys() {
 
 function List({ keys }: KeyList) {
   const { person } = useNames()
+  const me = useMe()
+  const commandFor = useShellCommand()
   const whose = (personId: string | null) =>
     personId === null ? "The company's app" : person(personId)
   const seesLimits = useMay("limit-list")
@@ -130,7 +133,10 @@ function List({ keys }: KeyList) {
         <Empty
           title="No keys yet"
           says="A key lets a program call the API. It is shown once, when it is made."
-          command="company-ledger key create --company NAME --person ID --operation phone.messages.send"
+          command={commandFor(
+            "key create",
+            `--person ${me.personId} --operation phone.messages.send`,
+          )}
         />
       }
     />

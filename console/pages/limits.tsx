@@ -18,6 +18,7 @@ import { useNow } from "../parts/now.ts"
 import { NarrowLine } from "../parts/narrow-line.tsx"
 import { Page } from "../parts/page.tsx"
 import { SetLimit } from "../parts/set-limit.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { Until } from "../parts/time.tsx"
 
 /** All limits; those of the reader's own spending, where they may not see the company's. */
@@ -85,6 +86,7 @@ function Reminders({ of: { remindersMicros } }: { readonly of: Limit }) {
 
 function List({ limits }: LimitList) {
   const { holder } = useNames()
+  const commandFor = useShellCommand()
   const [filters] = useFilters()
   const chosen = filters["holder"]
   const shown = limits.filter((one) => chosen === undefined || holderOf(one) === chosen)
@@ -154,7 +156,7 @@ function List({ limits }: LimitList) {
           <Empty
             title="No limits yet"
             says="A limit stops spending of the company, of a person or of a key in a window of time."
-            command="company-ledger limit set --company NAME --class general --period month --dollars 200"
+            command={commandFor("limit set", "--class general --period month --dollars 200")}
           />
         }
       />

@@ -1,4 +1,4 @@
-import { SimpleGrid, Skeleton, Text } from "@mantine/core"
+import { SimpleGrid, Text } from "@mantine/core"
 import { Suspense, lazy } from "react"
 import type { ChargeDays, CompanyShown, LimitList, RefusalList } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
@@ -8,7 +8,7 @@ import { Attention } from "../parts/attention.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
 import { TextLink } from "../parts/link.tsx"
-import { Loaded } from "../parts/loaded.tsx"
+import { Loaded, Loading } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
 import { paceText } from "../parts/pace.ts"
 import { useNow } from "../parts/now.ts"
@@ -100,7 +100,7 @@ function SpentByDay() {
               says="What calls of the API and your people spend is drawn here, day by day."
             />
           ) : (
-            <Suspense fallback={<Skeleton height={300} animate={false} />}>
+            <Suspense fallback={<Loading lines={11} />}>
               <SpendingChart spent={days} />
             </Suspense>
           )

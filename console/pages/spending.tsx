@@ -19,6 +19,7 @@ import { Money, decimalsOf } from "../parts/money.tsx"
 import { Page } from "../parts/page.tsx"
 import { saveCsv } from "../parts/save-csv.ts"
 import { SearchBox } from "../parts/search-box.tsx"
+import { useShellCommand } from "../parts/shell-command.ts"
 import { useAct } from "../parts/use-act.ts"
 import { Time } from "../parts/time.tsx"
 
@@ -90,6 +91,7 @@ function Narrow() {
 
 function Charges({ charges, next }: ChargeList) {
   const { person, key } = useNames()
+  const commandFor = useShellCommand()
   const decimals = decimalsOf(charges.map(({ amountMicros }) => amountMicros))
   const columns: readonly Column<Charge>[] = [
     { title: "When", cell: ({ at }) => <Time at={at} /> },
@@ -111,8 +113,8 @@ function Charges({ charges, next }: ChargeList) {
       empty={
         <Empty
           title="No charges here"
-          says="What calls of the API and your people spend is listed here as it is spent. Send a text, for one:"
-          command="company-ledger charge --company NAME --class general --dollars 0.42 --item test"
+          says="What calls of the API and your people spend is listed here as it is spent. A program of your own may charge too:"
+          command={commandFor("charge", "--class general --dollars 0.42 --item test")}
         />
       }
     />

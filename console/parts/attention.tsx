@@ -1,4 +1,4 @@
-import { Alert, Stack } from "@mantine/core"
+import { Alert } from "@mantine/core"
 import type { ReactNode } from "react"
 import type { CompanyShown } from "../api/answers.ts"
 import type { Schema } from "../api/company.ts"
@@ -13,11 +13,11 @@ export function Attention() {
   const me = useMe()
   const [seesMoney, seesDomains] = [useMay("company-show"), useMay("domain-list")]
   return (
-    <Stack gap="xs">
+    <>
       {seesMoney ? <OfMoney /> : null}
       {seesDomains ? <OfDomains /> : null}
       {holds(me, "Manage phone") ? <OfRegistration /> : null}
-    </Stack>
+    </>
   )
 }
 

@@ -23,9 +23,8 @@ const CLASS_WORDS = { ai: "AI", general: "general spending", all: "all spending"
 
 /** How many decimals amounts of these limits need: of one of cents, a rounded number would be a wrong one. */
 export function limitDecimals(limits: readonly Pick<Standing, "amountMicros" | "usedMicros">[]) {
-  return limits.some(({ amountMicros }) => amountMicros < MICROS)
-    ? decimalsOf(limits.flatMap(({ usedMicros, amountMicros }) => [usedMicros, amountMicros]))
-    : 2
+  const ofCents = limits.filter(({ amountMicros }) => amountMicros < MICROS)
+  return decimalsOf(ofCents.flatMap(({ usedMicros, amountMicros }) => [usedMicros, amountMicros]))
 }
 
 /** Of which spending it is, and for how long: `AI a week`. */

@@ -25,8 +25,11 @@ const HEADING = "## What it looks like"
 
 /** A thing's own page goes by its list's name: ids differ from run to run. */
 function nameOf(address: string): string {
-  const [, , , name = "overview", thing] = address.split("/")
-  return `${name}${thing === undefined ? "" : "-one"}`
+  const { pathname, searchParams } = new URL(address, "http://page")
+  const [, , , name = "overview", thing] = pathname.split("/")
+  const tab = searchParams.get("tab")
+  const isOne = thing !== undefined || (tab === null && searchParams.size > 0)
+  return `${name}${tab === null ? "" : `-${tab}`}${isOne ? "-one" : ""}`
 }
 
 async function show(page: Page, address: string, look: Look): Promise<void> {
