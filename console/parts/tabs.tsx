@@ -1,5 +1,4 @@
 import { Link } from "@tanstack/react-router"
-import { useEffect, useRef } from "react"
 import type { ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 import styles from "./parts.module.css"
@@ -20,24 +19,24 @@ interface TabsProps {
   readonly tabs: readonly Tab[]
 }
 
+/** On a narrow screen there are more tabs than are seen: the chosen one is moved to where it is. */
+function moveIntoView(tab: Element | null): void {
+  tab?.scrollIntoView({ block: "nearest", inline: "center" })
+}
+
 /** The parts of a page, one at a time. The address says which; without it is the first one. */
 export function Tabs({ label, tabs }: TabsProps) {
   const [{ tab }] = useFilters()
   const shown = tabs.filter(({ isShown = true }) => isShown)
   const chosen = shown.find(({ name }) => name === tab) ?? shown[0]
-  const bar = useRef<HTMLElement>(null)
-  // On a narrow screen there are more than are seen: the chosen one is moved to where it is.
-  useEffect(() => {
-    const current = bar.current?.querySelector("[aria-current]")
-    current?.scrollIntoView({ block: "nearest", inline: "center" })
-  }, [chosen?.name])
   if (chosen === undefined) return null
   return (
     <>
-      <nav ref={bar} className={styles.tabs} aria-label={label}>
+      <nav className={styles.tabs} aria-label={label}>
         {shown.map(({ name, title }) => (
           <Link
             key={name}
+            ref={name === chosen.name ? moveIntoView : null}
             className={styles.tab}
             data-tab
             to="."
