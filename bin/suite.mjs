@@ -15,6 +15,7 @@ export const DEEP_SUITES = [
   "test/charging",
   "test/faults",
   "test/fuzz",
+  "test/packed",
   "test/phone",
   "test/publishing",
   "test/recordings",
