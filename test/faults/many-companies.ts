@@ -17,6 +17,8 @@ export interface LoadedCompany extends Sender {
   /** Name → id, of the texts that were answered 200. */
   readonly acknowledged: Map<string, string>
   refused: number
+  /** Texts that were repeated, because nobody knew what had become of them. */
+  doubted: number
 }
 
 /** Makes so many; every second one has a limit that is worth `fitting` texts. */
@@ -52,7 +54,7 @@ async function makeCompany(
     await operate("limit set", { ...of, class: "general", period: "month", dollars })
   }
   const sender = { ...company, keyId, key, fundsMicros: 100_000_000 }
-  return { ...sender, fitting, acknowledged: new Map<string, string>(), refused: 0 }
+  return { ...sender, fitting, acknowledged: new Map<string, string>(), refused: 0, doubted: 0 }
 }
 
 /** A text that was answered for good. */
@@ -117,6 +119,7 @@ async function sendOne(url: string, company: LoadedCompany, to: string): Promise
   const name = randomUUID()
   const begunAt = performance.now()
   for (let repeated = 0; ; repeated += 1) {
+    if (repeated === 1) company.doubted += 1
     const { status, body, by } = await attempt(url, company.key, name, to)
     const tookMs = performance.now() - begunAt
     const isLimit = status === 429 && body.error === "spend_limit_reached"
@@ -171,10 +174,18 @@ export async function expectExact(
 ): Promise<void> {
   await operate("wait")
   for (const company of companies) {
-    const { fitting, acknowledged } = company
-    if (fitting === null) expect(company.refused).toBe(0)
-    else if (company.refused > 0) expect(acknowledged.size).toBe(fitting)
-    else expect(acknowledged.size).toBeLessThanOrEqual(fitting)
+    const { fitting, acknowledged, refused, doubted } = company
+    if (fitting === null) expect(refused).toBe(0)
+    else {
+      // What a killed process had begun may have been charged just behind the repeat, which then did not fit: it
+      // stands open until it is given back, and is counted until then.
+      const isExact = refused > 0 && doubted === 0
+      if (isExact) expect(acknowledged.size).toBe(fitting)
+      expect(acknowledged.size).toBeLessThanOrEqual(fitting)
+      const { limits } = await operate("limit list", { company: company.companyId })
+      const most = fitting * PRICE_MICROS
+      for (const { usedMicros } of limits) expect(usedMicros).toBeLessThanOrEqual(most)
+    }
     await reckonCharges(operate, company)
   }
   await expectAudit(operate)
