@@ -40,6 +40,8 @@ export interface Config {
   readonly logRequests: number
   /** What of the world outside is simulated. */
   readonly simulated: Simulated
+  /** Whether any provider takes money, reaches people or answers strangers. */
+  readonly reachesOut: boolean
   /** What is to be said of the settings, a sentence each: those that nobody reads. */
   readonly warnings: readonly string[]
   /** What is to go wrong; nothing, outside of tests. */
@@ -174,6 +176,7 @@ export function configIn(brought: Brought, env: Env): Config {
     rateLimits: settings.RATE_LIMITS,
     trustProxy: settings.TRUST_PROXY === undefined ? [] : listed(settings.TRUST_PROXY),
     simulated: simulatedOf(brought.providers, given),
+    reachesOut: brought.providers.some(({ chosenBy }) => (chosenBy?.(given) ?? null) !== null),
     warnings: unreadSettings(given, knownIn(environment)),
     faults,
     settings: settingsIn(given),

@@ -135,11 +135,13 @@ async function storeBatch(
   // A no stores nothing, whatever becomes of the append that it waits for.
   for (const one of answers) one.waiting.isInDoubt = isYes(one)
   const last = Math.max(...waiting.map(({ deadline }) => Math.min(deadline, asOf + DOUBT_MS)))
+  const expectedRevision = loaded.revision - events.length
+  lane.appending = { events, first: expectedRevision + 1 }
   try {
     loaded.position = await appendSurely(working, {
       stream: lane.stream,
       events,
-      expectedRevision: loaded.revision - events.length,
+      expectedRevision,
       waitedUntil: () => Math.min(last, working.ending.at),
     })
     loaded.hash = batch.hash
@@ -159,6 +161,8 @@ async function storeBatch(
     }
     failAll(working, lane, waiting, error)
     return true
+  } finally {
+    lane.appending = null
   }
 }
 
