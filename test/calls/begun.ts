@@ -18,9 +18,16 @@ export interface Death {
   readonly when: "before" | "after"
 }
 
+/** What a dead process had sent to the store, which is still on its way. */
+export interface OnItsWay {
+  /** It is stored now. */
+  readonly arrive: () => Promise<void>
+}
+
 /**
  * Sends a request to a process that dies at this point: the steps up to it are stored, nothing is
- * answered, and the claim names a process that is not registered. Resolves once it is dead.
+ * answered, and the claim names a process that is not registered. Resolves once it is dead. A step that
+ * was not stored may have been sent: then it arrives when the test says so.
  */
 export async function dieAt(
   world: World,
@@ -32,13 +39,15 @@ export async function dieAt(
     readonly idempotencyKey: string
   },
   { entries, retired }: Pick<Program, "entries" | "retired"> = PROGRAM,
-): Promise<void> {
+): Promise<OnItsWay> {
   const dead = Promise.withResolvers<void>()
+  let arrive = async (): Promise<void> => undefined
   const never = new Promise<never>(() => undefined)
   const { runner } = world.ports
   const execute = (async (to, command, cause, view) => {
     const isHere = (command as { readonly type?: string }).type === death.step
     if (isHere && death.when === "before") {
+      arrive = async () => void (await runner.execute(to, command, cause, view))
       dead.resolve()
       return never
     }
@@ -64,6 +73,17 @@ export async function dieAt(
   })
   await dead.promise
   await pool.end()
+  return { arrive: () => arrive() }
+}
+
+/** Ports by which something happens right before a call is let in by its company's ledger. */
+export function rightBeforeEntry(world: World, happen: () => Promise<void>): Ports {
+  const { runner } = world.ports
+  const gather = (async (beside, item) => {
+    await happen()
+    return runner.gather(beside, item)
+  }) as Ports["runner"]["gather"]
+  return { ...world.ports, runner: { ...runner, gather } }
 }
 
 /** How the claim on an idempotency key stands. */

@@ -169,6 +169,20 @@ describe("what is charged and done at once", () => {
     },
   )
 
+  it("is charged once where the charge of a process that died arrives behind a refusal", async () => {
+    const idempotencyKey = newIdempotencyKey()
+    const request = { key: company.key, url: HINTS, body: { about: "trees" }, idempotencyKey }
+    const { arrive } = await dieAt(world, { step: "Charge", when: "before" }, request, program)
+    const ordered = { keyId: company.keyId, operations: ["phone.messages.send"] }
+    await world.operate("key change", ordered)
+    expect(await ask("trees", idempotencyKey)).toMatchObject({ status: 403 })
+    await arrive()
+    await world.operate("key change", { keyId: company.keyId, allOperations: true })
+    expect(await ask("trees", idempotencyKey)).toMatchObject({ status: 200 })
+    await world.operate("wait")
+    expect([await lines(), asked]).toEqual([[`charge -${PRICE}`], ["north trees"]])
+  })
+
   it("passes no limit, however many ask at once", async () => {
     const limit = { company: company.companyId, class: "general", period: "month" }
     await world.operate("limit set", { ...limit, dollars: "0.03" })

@@ -12,7 +12,9 @@ import { lookUpCharge } from "../../src/frame/effects/charges.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { sendText } from "../../src/phone/send-text.ts"
 import { claimRequest, keep, letGo } from "../../src/frame/calls/idempotency.ts"
-import type { AnyReply, Caller } from "../../src/frame/calls/route.ts"
+import type { AnyReply, Caller, Seed } from "../../src/frame/calls/route.ts"
+import type { CameTo } from "../../src/frame/calls/taken-over.ts"
+import { goOnWith } from "../../src/frame/calls/taken-over.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { ChargeErrand, TextErrand } from "./errands.ts"
 
@@ -97,8 +99,10 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
   try {
     // As the border has read it.
     const read = { to: { number: to, country: "US" }, body }
-    reply = await carryOut(ports, caller, { body: read, ...NOTHING_ELSE, seed }, takenOver)
-    if (!reply.ok) await ports.claims.release(claim)
+    const input = { body: read, ...NOTHING_ELSE, seed }
+    const { came, isOver } = await carryOut(ports, caller, input, takenOver)
+    reply = came
+    if (!reply.ok) await (isOver ? ports.claims.release(claim) : ports.claims.leave(claim))
   } catch (error) {
     await letGo(ports, { claim, takenOver }, error)
     throw error
@@ -119,10 +123,18 @@ async function carryOut(
   caller: Caller,
   input: Input,
   takenOver: boolean,
-): Promise<AnyReply> {
-  const resumed = takenOver ? await sendText.resume?.(ports, caller, input) : undefined
-  if (resumed !== undefined && "reply" in resumed) return resumed.reply
-  return sendText.handle(ports, caller, { ...input, seed: resumed?.seed ?? input.seed })
+): Promise<CameTo<AnyReply>> {
+  const perform = (seed: Seed) => sendText.handle(ports, caller, { ...input, seed })
+  if (!takenOver) return { came: await perform(input.seed), isOver: true }
+  return goOnWith<AnyReply>(input.seed, {
+    resume: async (seed) => {
+      const resumed = await sendText.resume?.(ports, caller, { ...input, seed })
+      if (resumed === undefined) return { seed }
+      return "reply" in resumed ? { came: resumed.reply } : resumed
+    },
+    perform,
+    isNo: ({ ok }) => !ok,
+  })
 }
 
 /** Serves an API call, or refuses it by a limit. */

@@ -19,17 +19,16 @@ import type { Ports } from "../ports.ts"
 import { accountRefusal, checkCompany, enter } from "./account-checks.ts"
 import type { Answer, TracedAnswer } from "./answer.ts"
 import { answerAgain, answerOf, answerTo, keptOf, keyRequired, refused } from "./answer.ts"
-import type { OpenBody } from "./body.ts"
 import { NO_BODY, openBody } from "./body.ts"
 import type { Call } from "./call.ts"
 import { fieldOf } from "./as-sent.ts"
-import type { Asked } from "./faults.ts"
 import { askedBy, idempotencyKeyOf } from "./asked-by.ts"
 import { faultRefusal } from "./faults.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
-import type { Known } from "./key-check.ts"
 import { checkCaller } from "./key-check.ts"
 import { sendOn } from "./onward.ts"
+import type { Let, Progress } from "./progress.ts"
+import { aroundOf } from "./progress.ts"
 import { portsOfRequest } from "./time-budget.ts"
 import { operationRefusal, personRefusal } from "./person-checks.ts"
 import { rateRefusal } from "./rate-check.ts"
@@ -38,12 +37,14 @@ import type { LastWrites } from "./read-position.ts"
 import { lookAgain, namedPosition, waitForReads } from "./read-position.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { AnyReply, Caller, Checked, OnceForEver, Resumed, Route, Seed } from "./route.ts"
+import type { AnyReply, OnceForEver, Resumed, Route, Seed } from "./route.ts"
 import { scopeOf } from "./caller-scope.ts"
 import { clientOf, isOneOf } from "./one-of.ts"
 import { shapeFor } from "./shapes.ts"
 import { shownTo } from "./shown-to.ts"
 import { isSigned } from "./sign-in.ts"
+import type { CameTo } from "./taken-over.ts"
+import { goOnWith } from "./taken-over.ts"
 import { validate } from "./validate.ts"
 
 /** What calls are carried out with. */
@@ -51,15 +52,6 @@ export interface CallPorts {
   readonly ports: Ports
   readonly rates: RateLimits
   readonly lastWrites: LastWrites
-}
-
-/** How far a call came: what is known of it where it ends. */
-interface Progress {
-  asked: Asked
-  caller: Caller | null
-  chargeId: string | null
-  readonly body: OpenBody
-  readonly onward: Checked["onward"]
 }
 
 /** Carries out a call. Whatever goes wrong is an answer too: nothing is thrown. */
@@ -95,12 +87,6 @@ function chargeIn({ details, chargeId: ofRefused }: Refusal): string | null {
   return typeof chargeId === "string" ? chargeId : null
 }
 
-/** What a handler is given of a call beside its values. */
-function aroundOf({ call, progress: { onward } }: Pick<Let, "call" | "progress">) {
-  const { gone, stopping } = call
-  return { gone, stopping, sent: call, onward }
-}
-
 /** A route that is open to everybody: no caller is known, so only the rate is checked. */
 async function answerAnybody(
   { ports, rates }: CallPorts,
@@ -117,12 +103,6 @@ async function answerAnybody(
   const nobody = null as never
   const given = { ...input, seed: freshSeed(), ...aroundOf({ call, progress }) }
   return answerTo(ports, route, await route.handle(ports, nobody, given))
-}
-
-/** A call whose caller is known. */
-interface Let extends Known {
-  readonly progress: Progress
-  readonly call: Call
 }
 
 async function answerCaller(calls: CallPorts, call: Call, progress: Progress): Promise<Answer> {
@@ -211,8 +191,11 @@ async function perform(calls: CallPorts, given: Let, mine: Mine): Promise<Answer
   const { ports, lastWrites } = calls
   let handled: Handled
   try {
-    handled = await handle(calls, given, mine)
-    if (isDecidedNo(handled.result) && mine.claim !== null) await ports.claims.release(mine.claim)
+    const { came, isOver } = await handle(calls, given, mine)
+    handled = came
+    if (isDecidedNo(came.result) && mine.claim !== null) {
+      await (isOver ? ports.claims.release(mine.claim) : ports.claims.leave(mine.claim))
+    }
   } catch (error) {
     const { claim, takenOver } = mine
     if (claim !== null) await letGo(ports, { claim, takenOver }, error)
@@ -247,11 +230,19 @@ async function inProgress(ports: Ports, given: Let, seed: Seed): Promise<Answer>
   return answerTo(ports, route, told)
 }
 
-async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<Handled> {
+async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<CameTo<Handled>> {
+  const perform = (seed: Seed) => handleAnew(calls, given, seed)
+  if (!mine.takenOver) return { came: await perform(mine.seed), isOver: true }
+  return goOnWith<Handled>(mine.seed, {
+    resume: (seed) => resume(calls.ports, given, seed),
+    perform,
+    isNo: ({ result }) => isDecidedNo(result),
+  })
+}
+
+async function handleAnew(calls: CallPorts, given: Let, seed: Seed): Promise<Handled> {
   const { ports, lastWrites } = calls
   const { call, caller, progress } = given
-  const resumed = mine.takenOver ? await resume(ports, given, mine.seed) : mine
-  if ("reply" in resumed) return { route: resumed.route, result: resumed.reply }
   const refusing = (why: Refusal): Handled => {
     return { route: null, result: { ok: false, refusal: why } }
   }
@@ -272,7 +263,7 @@ async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<Handled
   }
   const result = await route.handle(ports, caller, {
     ...input,
-    ...{ seed: resumed.seed, ...aroundOf(given) },
+    ...{ seed, ...aroundOf(given) },
   })
   return { route, result, isStale }
 }
@@ -282,7 +273,7 @@ async function resume(
   ports: Ports,
   given: Let,
   seed: Seed,
-): Promise<{ readonly route: Route; readonly reply: AnyReply } | { readonly seed: Seed }> {
+): Promise<{ readonly came: Handled } | { readonly seed: Seed }> {
   const { call, caller, progress } = given
   const read = await progress.body()
   const shape = shapeFor(call.route, read.value)
@@ -295,5 +286,5 @@ async function resume(
     ...input,
     ...{ seed, ...aroundOf(given) },
   })
-  return "reply" in resumed ? { route, reply: resumed.reply } : resumed
+  return "reply" in resumed ? { came: { route, result: resumed.reply } } : resumed
 }
