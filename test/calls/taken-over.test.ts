@@ -8,16 +8,9 @@ import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.t
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
 import { tryAgain } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
-import { callApp, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import type { Death } from "./begun.ts"
-import {
-  claimOf,
-  dieAt,
-  failingAt,
-  newIdempotencyKey,
-  rightBeforeEntry,
-  withoutRecipients,
-} from "./begun.ts"
+import { claimOf, dieAt, failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
 
 let world: World
 beforeAll(async () => {
@@ -33,10 +26,10 @@ async function begin(death: Death, company: Company, text: object = {}) {
   const idempotencyKey = newIdempotencyKey()
   const body = { to: newNumber(), body: "Hello", ...text }
   const request = { key: company.key, url: TEXTS, body, idempotencyKey }
-  const { arrive } = await dieAt(world, death, request)
+  await dieAt(world, death, request)
   const headers = { "idempotency-key": idempotencyKey }
   const again = () => sendText(world, company.key, body, headers)
-  return { body, headers, idempotencyKey, again, arrive }
+  return { body, headers, idempotencyKey, again }
 }
 
 /** Everything is settled: one text for one charge, no charge open, and the books balance. */
@@ -142,33 +135,6 @@ describe("a process that was killed", () => {
     expect((await again()).status).toBe(402)
     expect(await claimOf(world, idempotencyKey)).toEqual({ state: "running", attempt: 0 })
     await world.operate("card set", { company: company.companyId, verified: true })
-    const taken = await again()
-    expect(taken.status).toBe(200)
-    await expectOneText(company, taken.body.id)
-  })
-
-  it("whose charge arrives behind the look for it: it is no limit to its own request", async () => {
-    const company = await makeCompany(world)
-    const limit = { company: company.companyId, class: "general" }
-    await world.operate("limit set", { ...limit, period: "month", dollars: "0.009" })
-    const begun = await begin({ step: "Charge", when: "before" }, company)
-    const ports = rightBeforeEntry(world, begun.arrive)
-    const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
-    const { body, headers } = begun
-    const taken = await callApp(app, company.key, "POST", TEXTS, { body, headers })
-    await app.close()
-    expect([taken.status, taken.body]).toMatchObject([200, { status: "queued", to: body.to }])
-    expect((await begun.again()).body).toEqual(taken.body)
-    await world.operate("limit remove", limit)
-    await expectOneText(company, taken.body.id)
-  })
-
-  it("whose charge arrives behind a refusal: the same request finds it", async () => {
-    const company = await makeCompany(world)
-    const { again, arrive } = await begin({ step: "Charge", when: "before" }, company)
-    await world.operate("card remove", { company: company.companyId })
-    expect((await again()).status).toBe(402)
-    await arrive()
     const taken = await again()
     expect(taken.status).toBe(200)
     await expectOneText(company, taken.body.id)

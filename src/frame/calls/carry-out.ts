@@ -231,11 +231,10 @@ async function inProgress(ports: Ports, given: Let, seed: Seed): Promise<Answer>
 }
 
 async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<CameTo<Handled>> {
-  const perform = (seed: Seed) => handleAnew(calls, given, seed)
-  if (!mine.takenOver) return { came: await perform(mine.seed), isOver: true }
+  if (!mine.takenOver) return { came: await handleAnew(calls, given, mine.seed), isOver: true }
   return goOnWith<Handled>(mine.seed, {
     resume: (seed) => resume(calls.ports, given, seed),
-    perform,
+    perform: (seed) => handleAnew(calls, given, seed),
     isNo: ({ result }) => isDecidedNo(result),
   })
 }
