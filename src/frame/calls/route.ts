@@ -99,7 +99,7 @@ export type Reply<R, S extends number = 200> =
 /** What any handler answers. */
 export type AnyReply = Reply<unknown, number>
 
-/** What came of a request that a process had begun that died or left it in doubt: its answer, or the seed to go on with. */
+/** What came of a request begun before: its answer, or the seed to go on with; the given one where nothing is found. */
 export type Resumed<R, S extends number = 200> =
   { readonly reply: Reply<R, S> } | { readonly seed: Seed }
 
