@@ -4,6 +4,7 @@ import { dirname } from "node:path"
 import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { announce, withdraw } from "../../adapters/data-folder/data-folder.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { tellReady } from "../../adapters/supervisor/systemd.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { startDaemons } from "../frame/daemon.ts"
@@ -198,6 +199,7 @@ async function serve(
   await announce(stores.folder, { pid: process.pid, url, socketPath, folderId, beside })
   closers.push({ what: "the announcement of this server", close: () => withdraw(stores.folder) })
   log.info("listening", { url, pid: process.pid })
+  await tellReady()
   say(`company-ledger listens on ${url}`)
   say(`  docs         ${url}${DOCS_URL}`)
   say(`  console      ${url}/console`)
