@@ -16,6 +16,7 @@ import { DOCS_URL } from "../frame/http/documents/documents.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { Config } from "./config.ts"
 import { refuseFreeCalls } from "./free-calls.ts"
+import { diskMeasure } from "./disk-measure.ts"
 import { makeDemo, nextKey } from "./demo.ts"
 import { arrangeFaults } from "./faults.ts"
 import type { Installation } from "./installation.ts"
@@ -155,7 +156,8 @@ async function serve(
     ...{ doors: PROGRAM.doors(stores.ports), aliases: PROGRAM.aliases(stores.ports) },
     shown: SHOWN,
     ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
-    ...{ probes: PROGRAM.probes, measures: PROGRAM.measures },
+    probes: PROGRAM.probes,
+    measures: [...PROGRAM.measures, diskMeasure(config.dataDir)],
     ...{ simulated: config.simulated, logRequests: config.logRequests },
   })
   arrangeFaults(config.faults).server(app.server)

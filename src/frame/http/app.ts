@@ -130,9 +130,9 @@ export async function buildApp(
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
-  addMetrics(app, ports, admission, settings.measures)
+  const ready = addHealth(app, ports, settings)
+  addMetrics(app, ports, admission, [ready, ...(settings.measures ?? [])])
   logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
-  addHealth(app, ports, settings)
   const served = [...entries, ...webhooks, ...pages]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
   const { waysIn = [] } = settings
