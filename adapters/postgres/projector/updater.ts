@@ -107,7 +107,8 @@ export class Updater {
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
     const facts = this.#handed.take(events)
-    if (this.#isHere && this.fault === null) this.#pending.add(facts, this.#writer.stored, this.#ports.pacer.elapsedMs())
+    if (this.#isHere && this.fault === null)
+      this.#pending.add(facts, this.#writer.stored, this.#ports.pacer.elapsedMs())
     if (this.#pending.isFull) this.#rest.cutShort()
     this.#wake()
     this.#tell()
