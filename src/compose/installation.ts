@@ -3,6 +3,7 @@ import { PROGRAM } from "../slices.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -12,6 +13,7 @@ import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
 import type { Ports } from "../frame/ports.ts"
 import { openProvided } from "../frame/provider.ts"
+import { tracedPorts } from "../frame/traced-ports.ts"
 import type { Program } from "../frame/slice.ts"
 import { settingsIn } from "../frame/settings.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
@@ -33,6 +35,7 @@ import { openGathered } from "./gathered.ts"
 import { openHearing } from "./heard-elsewhere.ts"
 import { tellOfRenewing } from "./renewing.ts"
 import { sharesOf } from "./shares.ts"
+import { openTraces } from "./traces.ts"
 
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
@@ -97,10 +100,12 @@ async function openParts(
 ): Promise<AdminPorts> {
   const { log, baseUrl, dataDir, program = PROGRAM } = options
   const faulty = arrangeFaults(options.faults)
+  const tracing = await openTraces(options.traces ?? null, log)
+  closers.push({ what: "traces", close: tracing.close })
   const outside = await openOutside(options, reached, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
-  const writing = { store, checkpoints, locks, clock, pacer, ...waits }
+  const writing = { store, checkpoints, locks, clock, pacer, tracing, ...waits }
   const runner = openRunner({ ...writing, warn: reached.onUnkept })
   await openPriceBook(runner)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
@@ -134,9 +139,10 @@ async function openParts(
   const memory = openSimulatorMemory({ pool: behind, clock })
   const atEnd = (what: string, close: NamedCloser["close"]) => void closers.push({ what, close })
   const asked = { ...reached, memory, settings, dataDir, atEnd, failing: faulty.provider }
-  const provided = await openProvided(program.providers, { ...outside, ...asked }, () => all)
+  const opened = await openProvided(program.providers, { ...outside, ...asked }, () => all)
+  const provided = tracing === NO_TRACING ? opened : tracedPorts(opened, tracing)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
-  const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
+  const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log, tracing }
   const all: Ports = {
     ...base,
     eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),

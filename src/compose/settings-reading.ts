@@ -11,6 +11,8 @@ import type { Provider, Simulated } from "../frame/provider.ts"
 import type { Given, ReadSettings, Settings } from "../frame/settings.ts"
 import { settingsIn } from "../frame/settings.ts"
 import { besideReal, simulatedOf, simulatedSetting } from "./simulated.ts"
+import type { Traces } from "./traces.ts"
+import { traceSettings } from "./traces.ts"
 import { unreadSettings } from "./unread-settings.ts"
 
 /** What the environment may set. */
@@ -38,6 +40,8 @@ export interface Config {
   readonly rateLimits: "on" | "off"
   /** The share of requests that went well and have a line in the log, 0 to 1. */
   readonly logRequests: number
+  /** Who collects traces; null: nobody. */
+  readonly traces: Traces | null
   /** What of the world outside is simulated. */
   readonly simulated: Simulated
   /** What is to be said of the settings, a sentence each: those that nobody reads. */
@@ -117,6 +121,7 @@ const Own = z.object({
     .optional(),
   TRUST_PROXY: proxies.optional(),
   ...rateSettings.schema.shape,
+  ...traceSettings,
 })
 
 /** What the slices of a program bring that is read from the environment. */
@@ -173,6 +178,13 @@ export function configIn(brought: Brought, env: Env): Config {
         : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
     rateLimits: settings.RATE_LIMITS,
     trustProxy: settings.TRUST_PROXY === undefined ? [] : listed(settings.TRUST_PROXY),
+    traces:
+      settings.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? null
+        : {
+            url: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
+            share: settings.OTEL_TRACES_SAMPLER_ARG,
+          },
     simulated: simulatedOf(brought.providers, given),
     warnings: unreadSettings(given, knownIn(environment)),
     faults,

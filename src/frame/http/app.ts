@@ -12,7 +12,7 @@ import type { Measure } from "./metrics.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { CallPorts } from "../calls/carry-out.ts"
 import { askedBy } from "../calls/asked-by.ts"
-import { carryOut } from "../calls/carry-out.ts"
+import { carryOutTraced } from "../calls/traced-call.ts"
 import type { WayIn } from "../calls/way-in.ts"
 import type { Asked } from "../calls/faults.ts"
 import { faultRefusal, overloadedRefusal, stoppingRefusal } from "../calls/faults.ts"
@@ -250,7 +250,7 @@ function addEntry(
         const route = routeOf(entry, request) as Route | OneOf
         const came = callOf(route, request, reply, stopping)
         const call = way === null ? came : enteringBy(way, calls.ports, came)
-        const answer = await carryOut(calls, call)
+        const answer = await carryOutTraced(calls, call)
         await sendAnswer(reply, answer, calls.ports.log)
       })
       return reply

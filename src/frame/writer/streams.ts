@@ -100,9 +100,10 @@ function codecIn(byCategory: ReadonlyMap<string, StreamKind>, stream: string): C
 }
 
 function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: StoredEvent): Recorded {
-  const { keyId, personId, actor, version } = readMetadata(stored.metadata)
+  const { keyId, personId, actor, trace, version } = readMetadata(stored.metadata)
   return {
     ...{ stream, revision, keyId, personId, actor },
+    ...(trace !== undefined && { trace }),
     category: categoryOf(stream),
     companyId: companyOf(stream),
     fact: codec.decode(stored.type, version, stored.data),

@@ -136,12 +136,14 @@ async function storeBatch(
   for (const one of answers) one.waiting.isInDoubt = isYes(one)
   const last = Math.max(...waiting.map(({ deadline }) => Math.min(deadline, asOf + DOUBT_MS)))
   try {
-    loaded.position = await appendSurely(working, {
-      stream: lane.stream,
-      events,
-      expectedRevision: loaded.revision - events.length,
-      waitedUntil: () => Math.min(last, working.ending.at),
-    })
+    loaded.position = await inTraces(working, lane, batch, () =>
+      appendSurely(working, {
+        stream: lane.stream,
+        events,
+        expectedRevision: loaded.revision - events.length,
+        waitedUntil: () => Math.min(last, working.ending.at),
+      }),
+    )
     loaded.hash = batch.hash
     lane.reached = loaded.revision
     lane.confirmedAt = asOf
@@ -160,6 +162,23 @@ async function storeBatch(
     failAll(working, lane, waiting, error)
     return true
   }
+}
+
+/** Tells of an append in the trace of each caller who waits for it. */
+function inTraces<T>(
+  { tracing }: Working,
+  { aggregate }: Lane,
+  { answers, events }: Batch,
+  append: () => Promise<T>,
+): Promise<T> {
+  const traces = answers.flatMap(({ waiting }) => waiting.command?.cause.trace ?? [])
+  if (traces.length === 0) return append()
+  const attributes = {
+    "ledger.stream.category": aggregate.category,
+    "ledger.append.facts": events.length,
+    "ledger.append.callers": answers.length,
+  }
+  return tracing.shared({ name: "append", kind: "producer", attributes }, traces, append)
 }
 
 function endsEarly(stream: string, revision: number, known: number): DamagedStream {
