@@ -3,7 +3,6 @@ import { PROGRAM } from "../slices.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
-import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -13,7 +12,6 @@ import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
 import type { Ports } from "../frame/ports.ts"
 import { openProvided } from "../frame/provider.ts"
-import { tracedPorts } from "../frame/traced-ports.ts"
 import type { Program } from "../frame/slice.ts"
 import { settingsIn } from "../frame/settings.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
@@ -66,7 +64,9 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   await migrateToLatest(databaseUrl, migrations, given.signal)
   const { log, watch, watchStore } = watchSuppressing(databaseUrl, given.log, given.waits)
   const options = { ...given, log }
-  const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
+  const tracing = await openTraces(given.traces ?? null, log)
+  const closers: NamedCloser[] = [{ what: "traces", close: tracing.close }]
+  closers.push({ what: "the watch over the database", close: watch.stop })
   let closing = false
   const unkept: string[] = []
   const onIdleError = (error: Error) => {
@@ -83,7 +83,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
     if (closing) unkept.push(message)
     log.warn(message, error)
   }
-  const reached = { pool, watch, watchStore, onIdleError, onUnkept }
+  const reached = { pool, watch, watchStore, onIdleError, onUnkept, tracing }
   try {
     given.signal?.throwIfAborted()
     return { ports: await openParts(options, reached, closers), close }
@@ -100,8 +100,7 @@ async function openParts(
 ): Promise<AdminPorts> {
   const { log, baseUrl, dataDir, program = PROGRAM } = options
   const faulty = arrangeFaults(options.faults)
-  const tracing = await openTraces(options.traces ?? null, log)
-  closers.push({ what: "traces", close: tracing.close })
+  const { tracing } = reached
   const outside = await openOutside(options, reached, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
@@ -139,8 +138,7 @@ async function openParts(
   const memory = openSimulatorMemory({ pool: behind, clock })
   const atEnd = (what: string, close: NamedCloser["close"]) => void closers.push({ what, close })
   const asked = { ...reached, memory, settings, dataDir, atEnd, failing: faulty.provider }
-  const opened = await openProvided(program.providers, { ...outside, ...asked }, () => all)
-  const provided = tracing === NO_TRACING ? opened : tracedPorts(opened, tracing)
+  const provided = await openProvided(program.providers, { ...outside, ...asked }, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log, tracing }
   const all: Ports = {

@@ -1,8 +1,10 @@
 /** What is asked outside, told of in the trace in which it is asked. */
 import type { Tracing } from "../../adapters/tracing/port.ts"
+import { NO_TRACING } from "../../adapters/tracing/port.ts"
 
 /** The same ports. What is asked where nothing is traced begins no trace. */
 export function tracedPorts<P extends object>(ports: P, tracing: Tracing): P {
+  if (tracing === NO_TRACING) return ports
   const traced = Object.entries(ports).map(([name, port]) => [
     name,
     typeof port === "object" && port !== null ? tracedPort(name, port, tracing) : port,
