@@ -2,13 +2,16 @@
 
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { extname, join } from "node:path"
+import { brotliCompressSync } from "node:zlib"
 import { tryInstall, withLock } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 
 const FOLDER = join(ROOT, "console")
 /** Says of which sources `dist` was built. */
 const STAMP = join(FOLDER, "dist", ".sources")
+/** What gets smaller. */
+const COMPRESSED = [".css", ".js", ".svg"]
 /** What is no source of the pages. */
 const OTHERS = ["dist", "node_modules", ".build-lock", ".install-lock"]
 
@@ -42,8 +45,20 @@ async function build() {
   rmSync(STAMP, { force: true })
   const vite = join(FOLDER, "node_modules", "vite", "bin", "vite.js")
   const code = await runOnNode([vite, "build", "--logLevel", "warn"], { cwd: FOLDER })
-  if (code === 0) writeFileSync(STAMP, built)
-  return code
+  if (code !== 0) return code
+  compress(join(FOLDER, "dist", "assets"))
+  writeFileSync(STAMP, built)
+  return 0
+}
+
+/** Writes each file of text once more as small as it gets, which takes longer than a request may. @param {string} assets */
+function compress(assets) {
+  for (const name of readdirSync(assets)) {
+    const path = join(assets, name)
+    if (COMPRESSED.includes(extname(name))) {
+      writeFileSync(`${path}.br`, brotliCompressSync(readFileSync(path)))
+    }
+  }
 }
 
 /**

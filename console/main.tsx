@@ -1,5 +1,4 @@
 import { MantineProvider } from "@mantine/core"
-import { ModalsProvider } from "@mantine/modals"
 import { Notifications } from "@mantine/notifications"
 import { QueryClientProvider } from "@tanstack/react-query"
 import { RouterProvider } from "@tanstack/react-router"
@@ -14,6 +13,8 @@ import { quietText, theme } from "./theme.ts"
 
 /** The nonce of this page, by which styles that are written at run time are let through. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ""
+// What keeps the page behind a dialog from scrolling looks for it there.
+Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 const root = document.getElementById("root")
 if (root === null) throw new Error("the page has no place for the console")
@@ -26,10 +27,8 @@ createRoot(root).render(
       getStyleNonce={() => nonce}
     >
       <QueryClientProvider client={asked}>
-        <ModalsProvider>
-          <Notifications position="bottom-right" />
-          <RouterProvider router={router} />
-        </ModalsProvider>
+        <Notifications position="bottom-right" />
+        <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

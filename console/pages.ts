@@ -15,9 +15,11 @@ export interface PageEntry {
 }
 
 const everybody = (): boolean => true
-/** Pages that those alone see who hold a permission. */
-export const withPermission = (permission: string) => (me: Profile) =>
-  me.permissions.includes(permission)
+/** Pages that those alone see who hold one of these permissions. */
+export const withPermission =
+  (...permissions: readonly string[]) =>
+  (me: Profile): boolean =>
+    permissions.some((permission) => me.permissions.includes(permission))
 
 /** All pages, in the order of the navigation. */
 export const PAGES: readonly PageEntry[] = [
@@ -42,12 +44,113 @@ export const PAGES: readonly PageEntry[] = [
     load: () => import("./pages/limits.tsx"),
   },
   {
+    ...{ path: "billing", title: "Billing", group: "Money", shows: withPermission("See billing") },
+    load: () => import("./pages/billing.tsx"),
+  },
+  {
+    ...{ path: "billing/$month", title: "Month", group: null, shows: everybody },
+    load: () => import("./pages/bill.tsx"),
+  },
+  {
+    ...{ path: "ledger", title: "Ledger", group: "Money", shows: withPermission("See billing") },
+    load: () => import("./pages/ledger.tsx"),
+  },
+  {
+    ...{ path: "ledger/$stream", title: "Stream", group: null, shows: everybody },
+    load: () => import("./pages/stream.tsx"),
+  },
+  {
     ...{ path: "keys", title: "Keys", group: "Access", shows: everybody },
     load: () => import("./pages/keys.tsx"),
   },
   {
     ...{ path: "keys/$keyId", title: "Key", group: null, shows: everybody },
     load: () => import("./pages/key.tsx"),
+  },
+  {
+    ...{ path: "team", title: "Team", group: "Access", shows: withPermission("Team") },
+    load: () => import("./pages/team.tsx"),
+  },
+  {
+    ...{ path: "team/$personId", title: "Person", group: null, shows: everybody },
+    load: () => import("./pages/person.tsx"),
+  },
+  {
+    ...{ path: "code", title: "Code", group: "Work" },
+    shows: withPermission("Download and pull the code", "Push and upload code"),
+    load: () => import("./pages/code.tsx"),
+  },
+  {
+    ...{ path: "code/$revision", title: "Push", group: null, shows: everybody },
+    load: () => import("./pages/push.tsx"),
+  },
+  {
+    ...{ path: "previews", title: "Previews", group: "Work", shows: everybody },
+    load: () => import("./pages/previews.tsx"),
+  },
+  {
+    ...{ path: "previews/$publishId", title: "Publish", group: null, shows: everybody },
+    load: () => import("./pages/publish.tsx"),
+  },
+  {
+    ...{ path: "boxes", title: "Boxes", group: "Work" },
+    shows: withPermission("Create test environments"),
+    load: () => import("./pages/boxes.tsx"),
+  },
+  {
+    ...{ path: "boxes/$boxId", title: "Box", group: null, shows: everybody },
+    load: () => import("./pages/box.tsx"),
+  },
+  {
+    ...{ path: "phone", title: "Phone", group: "Work", shows: withPermission("Use phone") },
+    load: () => import("./pages/phone.tsx"),
+  },
+  {
+    ...{ path: "phone/numbers/$numberId", title: "Number", group: null, shows: everybody },
+    load: () => import("./pages/phone/number.tsx"),
+  },
+  {
+    ...{ path: "phone/texts/$number", title: "Texts", group: null, shows: everybody },
+    load: () => import("./pages/phone/texts-with.tsx"),
+  },
+  {
+    ...{ path: "phone/calls/$callId", title: "Call", group: null, shows: everybody },
+    load: () => import("./pages/phone/call.tsx"),
+  },
+  {
+    ...{ path: "email", title: "Email", group: "Work" },
+    shows: withPermission("Send email", "Manage domains"),
+    load: () => import("./pages/email.tsx"),
+  },
+  {
+    ...{ path: "email/$mailId", title: "Mail", group: null, shows: everybody },
+    load: () => import("./pages/email/mail.tsx"),
+  },
+  {
+    ...{ path: "domains", title: "Domains", group: "Work" },
+    shows: withPermission("Manage domains"),
+    load: () => import("./pages/domains.tsx"),
+  },
+  {
+    ...{ path: "domains/$domainId", title: "Domain", group: null, shows: everybody },
+    load: () => import("./pages/domains/domain.tsx"),
+  },
+  {
+    ...{ path: "leads", title: "Leads", group: "Work" },
+    shows: withPermission("Read leads", "Look up addresses"),
+    load: () => import("./pages/leads.tsx"),
+  },
+  {
+    ...{ path: "leads/$leadId", title: "Lead", group: null, shows: everybody },
+    load: () => import("./pages/leads/lead.tsx"),
+  },
+  {
+    ...{ path: "settings", title: "Settings", group: "Company", shows: everybody },
+    load: () => import("./pages/settings.tsx"),
+  },
+  {
+    ...{ path: "settings/apps/$installId", title: "App", group: null, shows: everybody },
+    load: () => import("./pages/installed-app.tsx"),
   },
 ]
 

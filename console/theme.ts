@@ -11,11 +11,14 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace',
   defaultRadius: "sm",
   cursorType: "pointer",
+  // Whoever asked their system for less motion gets none.
+  respectReducedMotion: true,
   headings: {
     fontWeight: "600",
     sizes: { h1: { fontSize: "1.375rem" }, h2: { fontSize: "1rem" } },
   },
   components: {
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
     Button: { defaultProps: { size: "sm", fw: 500 } },
     TextInput: { defaultProps: { size: "sm" } },
     Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 } } },
@@ -23,7 +26,7 @@ export const theme = createTheme({
   },
 })
 
-/** Quiet text is still read easily: Mantine's own greys are too light on white. */
+/** Quiet and coloured text is still read easily: Mantine's own is too light on white. */
 export const quietText: CSSVariablesResolver = () => ({
   variables: {},
   light: {
@@ -32,6 +35,13 @@ export const quietText: CSSVariablesResolver = () => ({
     "--mantine-color-anchor": "var(--mantine-color-indigo-8)",
     "--mantine-color-error": "#c0262d",
     "--mantine-color-default-border": "#e3e6ea",
+    // Words on a tint of their own colour, also where the pointer is on it.
+    "--mantine-color-indigo-light-color": "#2c3f9e",
+    "--mantine-color-blue-light-color": "#17508f",
+    "--mantine-color-green-light-color": "#1b5e2a",
+    "--mantine-color-yellow-light-color": "#6b4800",
+    "--mantine-color-orange-light-color": "#8f3400",
+    "--mantine-color-red-light-color": "#a11a21",
   },
   dark: {
     "--mantine-color-dimmed": "#a5abb3",

@@ -31,6 +31,25 @@ export interface TestClockPorts {
   readonly warn: (message: string, error: unknown) => void
 }
 
+/**
+ * Has the test clock begin in the past, before it is opened; answers when, UTC milliseconds.
+ *
+ * @param ago milliseconds before the database's time
+ */
+export async function beginTestClock(pool: Pool, ago: number): Promise<number> {
+  await pool.query(
+    `insert into ledger.test_clock (now_at)
+     values (date_trunc('milliseconds', now()) - make_interval(secs => $1::float8 / 1000))`,
+    [ago],
+  )
+  return storedTime(pool)
+}
+
+/** Takes the test clock out of the database: time goes by the database's own from here on. */
+export async function endTestClock(pool: Pool): Promise<void> {
+  await pool.query("delete from ledger.test_clock")
+}
+
 /** Opens the test clock; it begins at the database's time. Its `set` throws RangeError for a time before. */
 export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
   const { pool, processes, warn } = ports

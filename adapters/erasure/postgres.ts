@@ -189,8 +189,13 @@ async function canForgetColumns(client: PoolClient): Promise<boolean> {
   return rows[0]?.can === true
 }
 
-/** An empty table is not analysed, so what is known of its columns is forgotten first. */
+/**
+ * An empty table is not analysed, so what is known of its columns is forgotten first, and what is known of the
+ * expressions of its indexes.
+ */
 const FORGET_COLUMNS = `
-  select pg_clear_attribute_stats($1::text, $2::text, attname::text, false)
-  from pg_attribute
-  where attrelid = format('%I.%I', $1::text, $2::text)::regclass and attnum > 0 and not attisdropped`
+  select pg_clear_attribute_stats($1::text, relname::text, attname::text, false)
+  from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped
+  where pg_class.oid = format('%I.%I', $1::text, $2::text)::regclass or pg_class.oid in (
+    select indexrelid from pg_index
+    where indrelid = format('%I.%I', $1::text, $2::text)::regclass and indexprs is not null)`

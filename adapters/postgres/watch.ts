@@ -6,7 +6,8 @@
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import type { ConnectionRules } from "./connections.ts"
-import { Connections, endPatience, isNoAnswer, noAnswer } from "./connections.ts"
+import { Connections, isNoAnswer, noAnswer } from "./connections.ts"
+import { WatchedPool } from "./watched-pool.ts"
 
 /** How patient to be with a database, in milliseconds. */
 export interface DatabaseWaits {
@@ -43,7 +44,8 @@ interface WatchedPools {
   readonly kind: (rules: ConnectionRules) => typeof pg.Client
   /**
    * A pool of connections. While the database is silent it gives none: `refuse` says so at once, `wait`
-   * waits for as long as for an answer. It throws an error of the connection's.
+   * waits for as long as for an answer, and in line for others for as long as those take. It throws an error
+   * of the connection's.
    */
   readonly pool: (config: pg.PoolConfig, answerMs: number, whenSilent: "refuse" | "wait") => pg.Pool
 }
@@ -124,8 +126,10 @@ export function watchDatabase(
     kind: (rules) => connections.kind(rules),
     pool: (config, answerMs, whenSilent) => {
       const Client = connections.kind({ answerMs, isPooled: true })
-      const gate = whenSilent === "wait" ? () => silence.pass(answerMs) : silence.mustAnswer
-      return new WatchedPool({ ...config, Client }, silence, gate)
+      const isPatient = whenSilent === "wait"
+      const gate = isPatient ? () => silence.pass(answerMs) : silence.mustAnswer
+      const isSilent = () => silence.since !== null
+      return new WatchedPool({ ...config, Client }, { isSilent, gate, isPatient })
     },
     stop: () => (stopped ??= stop()),
   }
@@ -252,39 +256,5 @@ class Silence {
   #error(): Error {
     const since = new Date(this.since ?? this.#lastAnswer).toISOString()
     return noAnswer(`PostgreSQL does not answer since ${since}`)
-  }
-}
-
-type Connected = (error: Error | undefined, client?: pg.PoolClient, done?: () => void) => void
-
-/** A pool with a gate before it while the database is silent. */
-class WatchedPool extends pg.Pool {
-  readonly #silence: Silence
-  readonly #gate: () => void | Promise<void>
-
-  constructor(config: pg.PoolConfig, silence: Silence, gate: () => void | Promise<void>) {
-    super(config)
-    this.#silence = silence
-    this.#gate = gate
-    this.on("release", (_error, client) => endPatience(client))
-  }
-
-  override connect(): Promise<pg.PoolClient>
-  override connect(callback: Connected): void
-  override connect(callback?: Connected): Promise<pg.PoolClient> | void {
-    if (this.#silence.since === null) {
-      return callback === undefined ? super.connect() : super.connect(callback)
-    }
-    const connecting = this.#connectLater()
-    if (callback === undefined) return connecting
-    return void connecting.then(
-      (client) => callback(undefined, client, client.release),
-      (error: Error) => callback(error),
-    )
-  }
-
-  async #connectLater(): Promise<pg.PoolClient> {
-    await this.#gate()
-    return super.connect()
   }
 }

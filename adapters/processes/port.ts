@@ -37,7 +37,7 @@ export interface Calls {
    * @throws the driver's error where the database cannot be told
    */
   readonly listen: (name: string, onCall: (text: string | null) => void) => Promise<void>
-  /** All other processes that run now. */
+  /** All other processes that may run now, also where their connection was just lost. */
   readonly others: () => Promise<readonly string[]>
   /** Calls something out to all who listen for the name, this process too. */
   readonly call: (name: string, text: string) => Promise<void>

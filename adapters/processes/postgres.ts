@@ -25,7 +25,7 @@ const SIGN_OFF_EVERY_BEATS = 4
  * Registers this process: it holds a session lock of its own for as long as it lives, so a lock
  * that is free means that its process is dead, whatever became of its row. When the connection that
  * holds the lock is lost, the process registers again as soon as the database is back. Once a second
- * it signs off processes that ended without doing so.
+ * it lets go the work of processes that ended without signing off, and a second later it signs them off.
  *
  * @throws TakenAlone where another process has the installation to itself
  * @throws the driver's error where the first registration fails
@@ -41,6 +41,7 @@ export async function registerProcess(
   const listeners = new Map<string, (text: string | null) => void>()
   let session: Session | null = null
   const leases = new LeaseBook(() => session?.client() ?? null, warn)
+  const signOff = signingOff(questions, own)
   try {
     session = await openSession(url, {
       begin: async (client) => {
@@ -54,21 +55,21 @@ export async function registerProcess(
       warn,
       watch,
     })
-    await signOffEnded(questions, own)
+    await signOff()
   } catch (error) {
     await questions.end()
     throw error
   }
   const stopping = new AbortController()
   const beating = beat(session, leases, stopping.signal, () =>
-    signOffEnded(questions, own).catch((error: unknown) =>
+    signOff().catch((error: unknown) =>
       warn("processes that ended without signing off could not be signed off", error),
     ),
   )
   return {
     own,
     isAlive: async (processId) => processId === own || isAlive(questions, processId),
-    others: () => othersAlive(questions, own),
+    others: () => others(questions, own),
     call: async (name, text) => {
       await questions.query("select pg_notify($1, $2)", [name, text])
     },
@@ -156,30 +157,52 @@ async function isAlive(pool: Pool, processId: string): Promise<boolean> {
   return found.rowCount !== 0
 }
 
-async function othersAlive(pool: Pool, own: string): Promise<readonly string[]> {
+/** Those whose lock nobody holds as well: one that lost its connection may answer from memory still. */
+async function others(pool: Pool, own: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ process_id: string }>(
-    `select p.process_id from ledger.processes p
-     where p.process_id <> $1 and exists (${LOCK_OF_P})`,
+    "select process_id from ledger.processes where process_id <> $1",
     [own],
   )
   return rows.map(({ process_id }) => process_id)
 }
 
+/** A process as it registered. */
+interface Registration {
+  readonly process_id: string
+  readonly lock_key: number
+}
+
+const ENDED = `
+  select process_id, lock_key from ledger.processes p
+  where process_id <> $1 and not exists (${LOCK_OF_P})`
+
+/** The registrations that are still there. One that registers anew meanwhile has another lock by then. */
+const STILL_THERE = `
+  (process_id, lock_key) in (select * from unnest($1::text[], $2::bigint[]))`
+
+const LET_GO = `
+  with ended as materialized (
+    select process_id from ledger.processes where ${STILL_THERE} for update)
+  update ledger.work w set process_id = null, leased_until = null
+  from ended where w.process_id = ended.process_id`
+
 /**
- * Takes the rows of dead processes away and lets their work go. One that registers anew meanwhile has
- * another lock by then, and is left.
+ * Lets the work of dead processes go, and takes away the rows of those that were found dead by the last
+ * time already: until then the others count on one that only lost its connection.
  */
-async function signOffEnded(pool: Pool, own: string): Promise<void> {
-  await pool.query(
-    `with ended as materialized (
-       select process_id, lock_key from ledger.processes p
-       where process_id <> $1 and not exists (${LOCK_OF_P})),
-     signed_off as (
-       delete from ledger.processes p using ended
-       where p.process_id = ended.process_id and p.lock_key = ended.lock_key
-       returning p.process_id)
-     update ledger.work w set process_id = null, leased_until = null
-     from signed_off where w.process_id = signed_off.process_id`,
-    [own],
-  )
+function signingOff(pool: Pool, own: string): () => Promise<void> {
+  let before: ReadonlySet<number> = new Set()
+  const listsOf = (found: readonly Registration[]) => [
+    found.map(({ process_id }) => process_id),
+    found.map(({ lock_key }) => lock_key),
+  ]
+  return async () => {
+    const { rows: ended } = await pool.query<Registration>(ENDED, [own])
+    const known = ended.filter(({ lock_key }) => before.has(lock_key))
+    if (ended.length > 0) await pool.query(LET_GO, listsOf(ended))
+    if (known.length > 0) {
+      await pool.query(`delete from ledger.processes where ${STILL_THERE}`, listsOf(known))
+    }
+    before = new Set(ended.map(({ lock_key }) => lock_key))
+  }
 }

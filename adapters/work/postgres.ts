@@ -4,7 +4,7 @@ import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { together } from "../postgres/together.ts"
 import type { Processes } from "../processes/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
-import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED } from "./taking.ts"
+import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED, WAITING_KINDS } from "./taking.ts"
 import type { Backlog, Bound, ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
 
 interface Row {
@@ -53,7 +53,8 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
       const free = [...rows]
       let shared = 0
-      for (const bound of bounds) {
+      const waiting = free.length < limit ? await waitingKinds(pool, now, bounds) : new Set()
+      for (const bound of bounds.filter(({ kind }) => waiting.has(kind))) {
         if (free.length >= limit) break
         const { mostShared } = bound
         const room = Math.min(
@@ -130,6 +131,19 @@ function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDu
       return rows[0]?.due ?? null
     },
   }
+}
+
+/** The bounded kinds of which a row is due: most of the time there is none, and nobody has to take turns. */
+async function waitingKinds(
+  pool: Pool,
+  now: number,
+  bounds: readonly Bound[],
+): Promise<ReadonlySet<string>> {
+  if (bounds.length === 0) return new Set()
+  const values = [now, bounds.map(({ kind }) => kind)]
+  const query = { name: "work-waiting-kinds", text: WAITING_KINDS, values }
+  const { rows } = await pool.query<Pick<Row, "kind">>(query)
+  return new Set(rows.map(({ kind }) => kind))
 }
 
 /** Takes rows of a bounded kind, one at a time. */

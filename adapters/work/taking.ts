@@ -33,6 +33,13 @@ export const TAKE = `
     for update skip locked)
   ${HOLD_NEXT}`
 
+/** Of some kinds those with a row that is due and in nobody's hands, whatever else holds it up. */
+export const WAITING_KINDS = `
+  select distinct kind from ledger.work
+  where kind = any($2::text[])
+    and parked is null and due_at <= to_timestamp($1::float8 / 1000)
+    and (process_id is null or leased_until < clock_timestamp())`
+
 /** Rows of the same kind that somebody has in hand. */
 const HELD = `
         select count(*) from ledger.work held

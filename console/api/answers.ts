@@ -14,6 +14,9 @@ export interface Key {
   readonly status: "active" | "paused" | "deleted"
   readonly operations: readonly string[]
   readonly createdAt: string
+  /** Null where it never was. */
+  readonly lastUsedAt: string | null
+  readonly spentThisMonthMicros: number
 }
 
 /** A key just made: the only time that it is shown. */
@@ -35,7 +38,10 @@ export interface PersonOfTeam {
   readonly name: string | null
   readonly email: string | null
   readonly role: string
+  /** Those that they hold: by the role, and one by one. */
   readonly permissions: readonly string[]
+  /** Those that the role brings. */
+  readonly ofRole: readonly string[]
   readonly grant: readonly string[]
   readonly deny: readonly string[]
   readonly addedAt: string
@@ -64,6 +70,27 @@ export interface Limit extends Standing {
 export interface ChargeList {
   readonly charges: readonly Charge[]
   readonly next: number | null
+}
+
+/** What a month's charges add up to, by UTC day and item. Amounts are micros. */
+export interface ChargeDays {
+  readonly month: string
+  readonly days: readonly ChargeDay[]
+  readonly chargedMicros: number
+  readonly givenBackMicros: number
+  readonly netMicros: number
+  readonly charges: number
+}
+
+/** An item on a day. */
+export interface ChargeDay {
+  /** `YYYY-MM-DD`. */
+  readonly day: string
+  readonly item: string
+  readonly chargedMicros: number
+  readonly givenBackMicros: number
+  readonly netMicros: number
+  readonly charges: number
 }
 
 /** A charge. Amounts are micros. */

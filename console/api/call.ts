@@ -9,8 +9,13 @@ export const CONSOLE_HEADERS = { "x-console": "1" } as const
  * @param path behind `/console`
  * @throws Refused
  */
-export async function call<T>(method: string, path: string, body?: object): Promise<T> {
-  const response = await send(method, path, body)
+export async function call<T>(
+  method: string,
+  path: string,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<T> {
+  const response = await send(method, path, body, "application/json", headers)
   return (await response.json()) as T
 }
 
@@ -20,12 +25,17 @@ export async function send(
   path: string,
   body?: object | Blob,
   contentType = "application/json",
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
   const content =
     body === undefined ? {} : { body: body instanceof Blob ? body : JSON.stringify(body) }
   const response = await fetch(`/console${path}`, {
     method,
-    headers: { ...CONSOLE_HEADERS, ...(body === undefined ? {} : { "content-type": contentType }) },
+    headers: {
+      ...CONSOLE_HEADERS,
+      ...headers,
+      ...(body === undefined ? {} : { "content-type": contentType }),
+    },
     ...content,
   }).catch(() => null)
   if (response === null) throw noAnswer()

@@ -1,3 +1,4 @@
+import { useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import createClient from "openapi-fetch"
 import { CONSOLE_HEADERS } from "./call.ts"
@@ -33,4 +34,23 @@ export async function answerOf<T>(asked: Promise<Answered<T>>): Promise<NonNulla
   if (response.ok && data !== undefined && data !== null) return data
   const body = typeof error === "object" && error !== null ? { ...error } : {}
   throw new Refused(response.status, body, response.headers)
+}
+
+/**
+ * What a route of the API answers: asked once, shown until something changes.
+ *
+ * @param key tells apart what is asked: the route's name, and what it is given
+ */
+export function useFound<T>(
+  key: readonly unknown[],
+  ask: (api: ReturnType<typeof clientOf>) => Promise<Answered<T>>,
+  isWanted = true,
+) {
+  const { companyId } = useMe()
+  const api = useApi()
+  return useQuery({
+    queryKey: [companyId, "api", ...key],
+    queryFn: () => answerOf(ask(api)),
+    enabled: isWanted,
+  })
 }

@@ -127,19 +127,6 @@ export function saveFile(bytes: Blob, name: string): void {
   URL.revokeObjectURL(link.href)
 }
 
-/** Sends a file to an operation that takes one. @throws Refused */
-export async function sendFile<T>(
-  companyId: string,
-  name: string,
-  file: File,
-  input: Readonly<Record<string, string>> = {},
-): Promise<T> {
-  const path = `/${companyId}/files/${name}?${new URLSearchParams(input)}`
-  const answered = (await (await send("POST", path, file, "application/octet-stream")).json()) as T
-  await asked.invalidateQueries({ queryKey: [companyId] })
-  return answered
-}
-
 /** Makes the command that does the same, for people who write programs. */
 export function useCommand(): (operation: Operation, input: Input, said?: Said) => string {
   const { company, companyId } = useMe()

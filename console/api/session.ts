@@ -55,8 +55,9 @@ export async function enterCode(code: string): Promise<void> {
 /** Signs out, and forgets all that was shown. @throws Refused */
 export async function signOut(): Promise<void> {
   await call("DELETE", "/api/session")
-  asked.clear()
+  // First the session, which the page looks at: then nothing else is shown any more.
   asked.setQueryData(SESSION, null)
+  asked.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION[0] })
 }
 
 /** The session is over: what is shown is the sign-in. */
@@ -79,4 +80,9 @@ export function useMe(): Profile {
 /** Whether somebody is an owner or admin: they hold every permission. */
 export function isAdmin({ role }: Pick<Profile, "role">): boolean {
   return role === "owner" || role === "admin"
+}
+
+/** Whether somebody holds a permission. */
+export function holds(me: Pick<Profile, "role" | "permissions">, permission: string): boolean {
+  return isAdmin(me) || me.permissions.includes(permission)
 }

@@ -1,4 +1,4 @@
-import type { Charge } from "../api/answers.ts"
+import type { ChargeDay } from "../api/answers.ts"
 import { itemText } from "../api/names.ts"
 
 /** So many items have a colour of their own; all others are one. */
@@ -9,32 +9,32 @@ const MICROS = 1_000_000
 /** A day's row: `day` is its date, all else is dollars of an item. */
 export type DayRow = Readonly<Record<string, number | string>>
 
-/** Adds charges up by UTC day and item, up to today. */
+/** What was spent, as a row for each UTC day up to today. */
 export function byDay(
-  charges: readonly Charge[],
+  spent: readonly ChargeDay[],
   today: Date,
 ): { items: string[]; days: DayRow[] } {
-  const totals = Map.groupBy(charges, ({ item }) => itemText(item))
+  const totals = Map.groupBy(spent, ({ item }) => itemText(item))
   const items = [...totals]
     .map(([item, found]) => ({ item, micros: sum(found) }))
     .toSorted((a, b) => b.micros - a.micros)
     .map(({ item }) => item)
   const own = new Set(items.slice(0, MOST_ITEMS))
   const names = items.length > MOST_ITEMS ? [...own, OTHERS] : [...own]
-  const ofDay = Map.groupBy(charges, ({ at }) => at.slice(0, 10))
+  const ofDay = Map.groupBy(spent, ({ day }) => day)
   const days = Array.from({ length: today.getUTCDate() }, (_, before) => {
     const day = `${today.toISOString().slice(0, 8)}${String(before + 1).padStart(2, "0")}`
     const row: Record<string, number | string> = { day: day.slice(5) }
     for (const name of names) row[name] = 0
-    for (const charge of ofDay.get(day) ?? []) {
-      const name = itemText(charge.item)
+    for (const { item, netMicros } of ofDay.get(day) ?? []) {
+      const name = itemText(item)
       const into = own.has(name) ? name : OTHERS
-      row[into] = Number(row[into]) + (charge.amountMicros - charge.givenBackMicros) / MICROS
+      row[into] = Number(row[into]) + netMicros / MICROS
     }
     return row
   })
   return { items: names, days }
 }
 
-const sum = (charges: readonly Charge[]): number =>
-  charges.reduce((all, { amountMicros }) => all + amountMicros, 0)
+const sum = (spent: readonly ChargeDay[]): number =>
+  spent.reduce((all, { chargedMicros }) => all + chargedMicros, 0)

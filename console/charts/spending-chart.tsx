@@ -3,7 +3,7 @@ import "@mantine/charts/styles.css"
 import { Group, Stack, Switch } from "@mantine/core"
 import { useHotkeys } from "@mantine/hooks"
 import { useState } from "react"
-import type { Charge } from "../api/answers.ts"
+import type { ChargeDay } from "../api/answers.ts"
 import { DataTable } from "../parts/data-table.tsx"
 import { useNow } from "../parts/now.ts"
 import { Money, dollarsText } from "../parts/money.tsx"
@@ -14,10 +14,10 @@ const COLOURS = ["indigo.6", "teal.6", "orange.5", "grape.5", "cyan.6", "pink.5"
 const MICROS = 1_000_000
 
 /** What was spent by day and item: stacked bars, or their numbers. */
-export default function SpendingChart({ charges }: { readonly charges: readonly Charge[] }) {
+export default function SpendingChart({ spent }: { readonly spent: readonly ChargeDay[] }) {
   const [isTable, setTable] = useState(false)
   useHotkeys([["t", () => setTable((was) => !was)]])
-  const { items, days } = byDay(charges, new Date(useNow()))
+  const { items, days } = byDay(spent, new Date(useNow()))
   return (
     <Stack gap="sm">
       {isTable ? (

@@ -4,13 +4,14 @@ import { useParams } from "@tanstack/react-router"
 import { useState } from "react"
 import type { WholeCharge } from "../api/answers.ts"
 import { itemText, useNames } from "../api/names.ts"
-import { download, operate, useAnswer, useMay } from "../api/operations.ts"
+import { operate, useAnswer, useMay } from "../api/operations.ts"
 import { useMe } from "../api/session.ts"
 import { Action } from "../parts/action.tsx"
 import { ChargeState } from "../parts/charge-state.tsx"
 import { DataTable } from "../parts/data-table.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { Facts } from "../parts/facts.tsx"
+import { Fault } from "../parts/fault.tsx"
 import { Id } from "../parts/id.tsx"
 import type { Standing } from "../parts/limit-bar.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
@@ -19,6 +20,7 @@ import { Loaded } from "../parts/loaded.tsx"
 import { Money } from "../parts/money.tsx"
 import { Page, Section } from "../parts/page.tsx"
 import { Time } from "../parts/time.tsx"
+import { useDownload } from "../parts/use-download.ts"
 
 /** One charge: price, who, every limit as it stood, its end, its proof. */
 export default function ChargePage() {
@@ -122,18 +124,22 @@ function AsItStood({ chargeId }: { readonly chargeId: string }) {
     // What was is not going to change, and proofs are few a minute.
     staleTime: Infinity,
   })
+  const { save, isBusy, error } = useDownload()
   if (!may) return null
-  const save = () => void download(companyId, "audit-proof", { chargeId }, `proof-${chargeId}.json`)
   return (
     <Section
       title="As it was decided"
       says="The funds and every limit right before this charge, out of its proof."
       actions={
-        <Button variant="default" size="xs" onClick={save}>
+        <Button
+          {...{ variant: "default", size: "xs", loading: isBusy }}
+          onClick={() => save("audit-proof", { chargeId }, `proof-${chargeId}.json`)}
+        >
           Download the proof
         </Button>
       }
     >
+      {error === null ? null : <Fault error={error} />}
       {isAsked ? (
         <Loaded of={proof}>{({ inputs }) => <Inputs {...inputs} />}</Loaded>
       ) : (

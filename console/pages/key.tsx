@@ -14,6 +14,7 @@ import { KeyStatus } from "../parts/key-status.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
 import { TextLink, usePlace } from "../parts/link.tsx"
 import { Loaded } from "../parts/loaded.tsx"
+import { Money } from "../parts/money.tsx"
 import { OperationChoice } from "../parts/operation-choice.tsx"
 import { useNow } from "../parts/now.ts"
 import { paceText } from "../parts/pace.ts"
@@ -40,7 +41,7 @@ export default function KeyPage() {
 
 function Shown({ found }: { readonly found: Key }) {
   const { person } = useNames()
-  const { keyId, label, personId, status, operations, createdAt } = found
+  const { keyId, label, personId, status, operations, createdAt, lastUsedAt } = found
   return (
     <Page
       title={label ?? keyId}
@@ -52,6 +53,11 @@ function Shown({ found }: { readonly found: Key }) {
           ["Status", <KeyStatus key="status" status={status} />],
           ["Of", personId === null ? "The company's app" : person(personId)],
           ["Created", <Time key="created" at={createdAt} isWhole />],
+          [
+            "Last used",
+            lastUsedAt === null ? "Never" : <Time key="used" at={lastUsedAt} isWhole />,
+          ],
+          ["Spent this month", <Money key="spent" micros={found.spentThisMonthMicros} />],
           [
             "Spending",
             <TextLink key="spending" to="spending" search={{ key: keyId }}>

@@ -68,6 +68,16 @@ function List({ keys }: KeyList) {
       sortBy: ({ operations }) => operations.length,
     },
     {
+      ...{ title: "Spent this month", isNumber: true },
+      cell: ({ spentThisMonthMicros }) => <Money micros={spentThisMonthMicros} />,
+      sortBy: ({ spentThisMonthMicros }) => spentThisMonthMicros,
+    },
+    {
+      ...{ title: "Last used", isWide: true },
+      cell: ({ lastUsedAt }) => (lastUsedAt === null ? "Never" : <Time at={lastUsedAt} />),
+      sortBy: ({ lastUsedAt }) => lastUsedAt ?? "",
+    },
+    {
       ...{ title: "Own limit", isNumber: true, isWide: true },
       cell: ({ keyId }) => {
         const limit = limitOf(keyId)

@@ -1,8 +1,9 @@
 import { Alert, SimpleGrid, Skeleton, Stack, Text } from "@mantine/core"
 import { Suspense, lazy } from "react"
-import type { ChargeList, CompanyShown, LimitList, RefusalList } from "../api/answers.ts"
+import type { ChargeDays, CompanyShown, LimitList, RefusalList } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
 import { useAnswer, useMay } from "../api/operations.ts"
+import { AddFunds } from "../parts/add-funds.tsx"
 import { Empty } from "../parts/empty.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
 import { TextLink } from "../parts/link.tsx"
@@ -14,15 +15,13 @@ import { Figure, Page, Section } from "../parts/page.tsx"
 
 const SpendingChart = lazy(() => import("../charts/spending-chart.tsx"))
 
-/** So many charges are drawn: no call adds them up by day. */
-const MOST_DRAWN = 1_000
 const DAY_MS = 86_400_000
 
 /** How the company's money stands, and what needs somebody. */
 export default function Overview() {
   const seesBilling = useMay("company-show")
   return (
-    <Page title="Overview">
+    <Page title="Overview" actions={<AddFunds />}>
       {seesBilling ? <Attention /> : null}
       <Figures />
       <SpentByDay />
@@ -34,30 +33,22 @@ export default function Overview() {
 const monthOf = (now: number): string => new Date(now).toISOString().slice(0, 7)
 
 function useMonth() {
-  return useAnswer<ChargeList>("charge-list", { month: monthOf(useNow()), limit: MOST_DRAWN })
+  return useAnswer<ChargeDays>("charge-days", { month: monthOf(useNow()) })
 }
 
 function Figures() {
   const company = useAnswer<CompanyShown>("company-show", {}, useMay("company-show"))
   const refusals = useAnswer<RefusalList>("refusals-list", { limit: 100 }, useMay("refusals-list"))
   const month = useMonth()
-  const spent = (month.data?.charges ?? []).reduce(
-    (sum, { amountMicros, givenBackMicros }) => sum + amountMicros - givenBackMicros,
-    0,
-  )
   const since = useNow() - DAY_MS
   const ofDay = (refusals.data?.refusals ?? []).filter((one) => Date.parse(one.lastAt) > since)
-  const isPart = month.data !== undefined && month.data.next !== null
   return (
     <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="xl">
       <Figure label="Balance" says={<Paying company={company.data} />}>
         <Money micros={company.data?.balanceMicros ?? null} decimals={2} />
       </Figure>
-      <Figure
-        label="Spent this month"
-        says={isPart ? `The newest ${MOST_DRAWN} charges` : "In UTC days, less what was given back"}
-      >
-        <Money micros={month.data === undefined ? null : spent} decimals={2} />
+      <Figure label="Spent this month" says="In UTC days, less what was given back">
+        <Money micros={month.data?.netMicros ?? null} decimals={2} />
       </Figure>
       <Figure
         label="Refused in 24 hours"
@@ -117,15 +108,15 @@ function SpentByDay() {
   return (
     <Section title="Spent by day" says="This month, by what was bought.">
       <Loaded of={month} lines={8}>
-        {({ charges }) =>
-          charges.length === 0 ? (
+        {({ days }) =>
+          days.length === 0 ? (
             <Empty
               title="Nothing was spent this month"
               says="What calls of the API and your people spend is drawn here, day by day."
             />
           ) : (
             <Suspense fallback={<Skeleton height={300} animate={false} />}>
-              <SpendingChart charges={charges} />
+              <SpendingChart spent={days} />
             </Suspense>
           )
         }
@@ -136,7 +127,7 @@ function SpentByDay() {
 
 function LimitsNow() {
   const now = useNow()
-  const seesLimits = useMay("limit-list")
+  const seesLimits = useMay("limit-list", true)
   const list = useAnswer<LimitList>("limit-list", {}, seesLimits)
   const { holder } = useNames()
   if (!seesLimits) return null

@@ -1,12 +1,14 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core"
-import { useDisclosure } from "@mantine/hooks"
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core"
 import { notifications } from "@mantine/notifications"
 import { useState } from "react"
 import type { ReactNode } from "react"
 import type { Input, Said } from "../api/operations.ts"
 import { useCommand, useOperate, useOperation } from "../api/operations.ts"
 import { CopyAs } from "./copy-as.tsx"
+import type { DialogVariant } from "./dialog-button.tsx"
+import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
+import { useAct } from "./use-act.ts"
 
 interface ActionProps {
   /** The operation, as paths have it. */
@@ -19,9 +21,11 @@ interface ActionProps {
   /** What was done, after. */
   readonly done: string
   readonly isDangerous?: boolean
-  /** What is typed where it cannot be undone: its name as people know it, sent as the field's value. */
+  /** What is typed where it cannot be undone: its name as people know it. */
   readonly typed?: string
-  readonly variant?: "filled" | "default" | "subtle"
+  /** Said where something is typed; default that it cannot be undone. */
+  readonly warns?: string
+  readonly variant?: DialogVariant
   /** It is about the reader themselves: those may who may do it for themselves alone. */
   readonly isOwn?: boolean
   readonly onDone?: (answer: unknown) => void
@@ -31,81 +35,53 @@ interface ActionProps {
 
 /** A button that says what it will do, asks, does it, and says what it did. Not shown to who may not. */
 export function Action(props: ActionProps) {
-  const { operation: name, label, isDangerous = false, variant = "default", isOwn = false } = props
+  const { operation: name, label, isDangerous, variant, isOwn = false } = props
   const operation = useOperation(name)
-  const [isOpen, { open, close }] = useDisclosure(false)
   if (operation === null || operation.may === "no" || (operation.may === "own" && !isOwn))
     return null
   return (
-    <>
-      <Button
-        variant={variant}
-        size={variant === "subtle" ? "compact-sm" : "sm"}
-        onClick={open}
-        {...(isDangerous
-          ? { color: "red", variant: variant === "default" ? "light" : variant }
-          : {})}
-      >
-        {label}
-      </Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={label}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Confirm {...props} onClose={close} />
-      </Modal>
-    </>
+    <DialogButton {...{ label, variant, isDangerous }}>
+      {(close) => <Confirm {...props} onClose={close} />}
+    </DialogButton>
   )
 }
 
 function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   const { operation: name, input, label, says, done, isDangerous, typed, onDone, onClose } = props
+  const { warns = "This cannot be undone" } = props
   const operation = useOperation(name)
   const operate = useOperate()
   const commandOf = useCommand()
   const [word, setWord] = useState("")
   const [reason, setReason] = useState("")
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
+  const { act, isBusy, error } = useAct(async (how: Said) => {
+    const answer = await operate<unknown>(name, input, how)
+    notifications.show({ message: done })
+    onClose()
+    onDone?.(answer)
+  })
   if (operation === null) return null
   const { irreversible, needsReason } = operation
   const field = irreversible === null ? null : String(input[irreversible.field] ?? "")
-  const asksFor = field === null ? null : (typed ?? field)
+  const asksFor = typed ?? field
   const said: Said = {
     ...(needsReason ? { reason } : {}),
     ...(field === null ? {} : { confirm: field }),
   }
   const isReady = (asksFor === null || word === asksFor) && (!needsReason || reason.trim() !== "")
-  const act = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      const answer = await operate<unknown>(name, input, said)
-      notifications.show({ message: done })
-      onClose()
-      onDone?.(answer)
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
   return (
     <Stack
       component="form"
       onSubmit={(event: { preventDefault: () => void }) => {
         event.preventDefault()
-        if (isReady) void act()
+        if (isReady) void act(said)
       }}
     >
       <Text size="sm">{says}</Text>
       {props.children}
       {asksFor === null ? null : (
         <TextInput
-          label={`This cannot be undone: type ${asksFor}`}
+          label={`${warns}: type ${asksFor}`}
           value={word}
           autoComplete="off"
           onChange={(event) => setWord(event.currentTarget.value)}

@@ -1,4 +1,5 @@
 import { Button, CopyButton } from "@mantine/core"
+import type { Change } from "../api/change.ts"
 import { CommandIcon } from "./icons.tsx"
 
 interface CopyAsProps {
@@ -30,4 +31,12 @@ export function CopyAs({ command, what = "command" }: CopyAsProps) {
 /** The curl of a GET of the API. */
 export function curlOf(path: string): string {
   return `curl -s '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"`
+}
+
+/** The curl of a change by the API. */
+export function curlOfChange({ method, path, body }: Change): string {
+  const base = `curl -s -X ${method} '${window.location.origin}${path}' -H "Authorization: Bearer $KEY"`
+  if (body === undefined) return base
+  const text = JSON.stringify(body).replaceAll("'", String.raw`'\''`)
+  return `${base} -H 'Content-Type: application/json' -d '${text}'`
 }

@@ -3,6 +3,7 @@ import type { KeyboardEvent, ReactNode } from "react"
 import { useFilters } from "./filters.ts"
 import { RowLink } from "./link.tsx"
 import type { Place } from "./link.tsx"
+import type { Order } from "./pager.tsx"
 import { Pager } from "./pager.tsx"
 import styles from "./parts.module.css"
 
@@ -28,17 +29,19 @@ interface DataTableProps<Row> {
   readonly place?: (row: Row) => Place
   /** Where the next page begins; null for the last one, undefined where a list is whole. */
   readonly next?: string | number | null
+  /** Which way it goes on; the newest first where nothing is said. */
+  readonly order?: Order
   /** Shown where there is no row. */
   readonly empty: ReactNode
 }
 
 /** A list: a link for every row, arrow keys, pages by the cursor that the address has. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rowKey, place, next, empty } = props
+  const { label, columns, rowKey, place, next, order = "before", empty } = props
   const [filters, setFilters] = useFilters()
   const isWhole = next === undefined
   const rows = isWhole ? sorted(props.rows, columns, filters["sort"]) : props.rows
-  const isFirst = filters["before"] === undefined
+  const isFirst = filters[order] === undefined
   if (rows.length === 0 && isFirst) return <>{empty}</>
   return (
     <Stack gap="sm">
@@ -79,7 +82,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      {isWhole ? null : <Pager count={rows.length} next={next} />}
+      {isWhole ? null : <Pager {...{ count: rows.length, next, order }} />}
     </Stack>
   )
 }

@@ -14,7 +14,7 @@ export function useFilters(): readonly [Filters, (changed: Filters) => void] {
     ]),
   )
   const change = (changed: Filters): void => {
-    const next = { ...filters, before: undefined, ...changed }
+    const next = { ...filters, before: undefined, after: undefined, ...changed }
     const kept = Object.entries(next).filter(([, value]) => value !== undefined && value !== "")
     void navigate({ to: ".", search: Object.fromEntries(kept) })
   }

@@ -25,6 +25,11 @@ export function decimalsOf(amounts: readonly (number | null)[]): number {
   return most
 }
 
+/** Micros of an amount of dollars, as the API answers it. */
+export function dollarMicros(dollars: number): number {
+  return Math.round(dollars * MICROS)
+}
+
 interface MoneyProps {
   /** Millionths of a dollar; null shows a dash. */
   readonly micros: number | null

@@ -55,7 +55,7 @@ export function Section({ title, says, actions, children }: SectionProps) {
             </Text>
           )}
         </Stack>
-        {actions}
+        {actions === undefined ? null : <Group gap="xs">{actions}</Group>}
       </Group>
       {children}
     </Box>

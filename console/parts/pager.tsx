@@ -6,34 +6,44 @@ interface PagerProps {
   readonly count: number
   /** Where the next page begins; null for the last one. */
   readonly next: string | number | null
+  readonly order?: Order
 }
 
+/** Whether a list begins with its newest and goes on `before` a place, or with its first and goes on `after` one. */
+export type Order = "before" | "after"
+
+const WORDS = {
+  before: { here: "The newest", beyond: "Earlier ones", first: "Newest", go: "Earlier" },
+  after: { here: "The first", beyond: "Later ones", first: "From the first", go: "Later" },
+} as const
+
 /** Pages of a list, by the cursor in the address; nothing where there is but one. */
-export function Pager({ count, next }: PagerProps) {
-  const [{ before }, setFilters] = useFilters()
-  const isFirst = before === undefined
+export function Pager({ count, next, order = "before" }: PagerProps) {
+  const [filters, setFilters] = useFilters()
+  const words = WORDS[order]
+  const isFirst = filters[order] === undefined
   if (isFirst && next === null) return null
   return (
     <Group justify="space-between">
       <Text size="sm" c="dimmed">
-        {isFirst ? "The newest" : "Earlier ones"}: {count}
+        {isFirst ? words.here : words.beyond}: {count}
       </Text>
       <Group gap="xs">
         <Button
           variant="default"
           size="xs"
           disabled={isFirst}
-          onClick={() => setFilters({ before: undefined })}
+          onClick={() => setFilters({ [order]: undefined })}
         >
-          Newest
+          {words.first}
         </Button>
         <Button
           variant="default"
           size="xs"
           disabled={next === null}
-          onClick={() => setFilters({ before: String(next) })}
+          onClick={() => setFilters({ [order]: String(next) })}
         >
-          Earlier
+          {words.go}
         </Button>
       </Group>
     </Group>

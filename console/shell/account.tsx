@@ -1,8 +1,8 @@
 import { ActionIcon, Menu, Text, UnstyledButton, useMantineColorScheme } from "@mantine/core"
-import { notifications } from "@mantine/notifications"
 import { Link } from "@tanstack/react-router"
-import { signOut, useMe, useSession } from "../api/session.ts"
+import { useMe, useSession } from "../api/session.ts"
 import { ContrastIcon } from "../parts/icons.tsx"
+import { leave } from "../parts/leave.ts"
 
 /** Who is signed in, their other companies, light or dark, and signing out. */
 export function Account() {
@@ -37,15 +37,6 @@ export function Account() {
       </Menu>
     </>
   )
-}
-
-async function leave(): Promise<void> {
-  try {
-    await signOut()
-  } catch (error) {
-    if (!(error instanceof Error)) throw error
-    notifications.show({ color: "red", message: error.message })
-  }
 }
 
 function Scheme() {

@@ -37,8 +37,8 @@ export default function Palette() {
     },
   }))
   const ofPeople = people.map(({ personId, name, email }) => ({
-    ...{ id: personId, label: name ?? email ?? personId, description: `Spending of ${personId}` },
-    onClick: go("spending", { person: personId }),
+    ...{ id: personId, label: name ?? email ?? personId, description: `Person ${personId}` },
+    onClick: go(`team/${personId}`),
   }))
   const named = query.trim()
   const byId = /^[a-z]+_[\w-]{6,}$/.test(named)

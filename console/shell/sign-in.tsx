@@ -2,6 +2,7 @@ import { Anchor, Button, Center, PinInput, Stack, Text, TextInput, Title } from 
 import { useEffect, useState } from "react"
 import { askCode, enterCode } from "../api/session.ts"
 import { Fault } from "../parts/fault.tsx"
+import { useAct } from "../parts/use-act.ts"
 
 /** Signing in: an email address, then the code that was mailed there. */
 export function SignIn() {
@@ -30,7 +31,7 @@ interface AskEmailProps {
 }
 
 function AskEmail({ email, onEmail, onAsked }: AskEmailProps) {
-  const [act, isBusy, error] = useAct(async () => onAsked((await askCode(email)).minutes))
+  const { act, isBusy, error } = useAct(async () => onAsked((await askCode(email)).minutes))
   return (
     <Stack
       component="form"
@@ -71,7 +72,7 @@ interface AskCodeProps {
 
 function AskCode({ email, minutes, onBack }: AskCodeProps) {
   const [code, setCode] = useState("")
-  const [act, isBusy, error] = useAct(() => enterCode(code))
+  const { act, isBusy, error } = useAct(() => enterCode(code))
   return (
     <Stack
       component="form"
@@ -103,23 +104,4 @@ function AskCode({ email, minutes, onBack }: AskCodeProps) {
       </Anchor>
     </Stack>
   )
-}
-
-/** Does something once at a time, and keeps what went wrong. */
-function useAct(does: () => Promise<void>): readonly [() => Promise<void>, boolean, Error | null] {
-  const [isBusy, setBusy] = useState(false)
-  const [error, setError] = useState<Error | null>(null)
-  const act = async () => {
-    setBusy(true)
-    setError(null)
-    try {
-      await does()
-    } catch (thrown) {
-      if (!(thrown instanceof Error)) throw thrown
-      setError(thrown)
-    } finally {
-      setBusy(false)
-    }
-  }
-  return [act, isBusy, error]
 }

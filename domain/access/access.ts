@@ -13,8 +13,9 @@ import { decideCard, emptyCardFile, evolveCard } from "./card.ts"
 import type { AccessEvent, Plan } from "./access-events.ts"
 import type { Person } from "./grants.ts"
 import type { Operation } from "./operations.ts"
+import type { Role } from "./permissions.ts"
 import type { Team, TeamCommand, TeamFault } from "./team.ts"
-import { decideTeam, emptyTeam, evolveTeam } from "./team.ts"
+import { decideTeam, emptyTeam, evolveTeam, invitationOf } from "./team.ts"
 
 /** Where a company's apps are updated from unless it was said otherwise. */
 const FIRST_CHANNEL = "stable"
@@ -187,6 +188,7 @@ function decide(
     case "RemovePerson":
     case "InvitePerson":
     case "AcceptInvitation":
+    case "WithdrawInvitation":
       return changeTeam(command, state, at)
     case "CreateKey":
       return createKey(command, state, at)
@@ -235,6 +237,7 @@ function evolve(state: Access, event: AccessEvent): Access {
     case "AppAccessSet":
     case "PersonRemoved":
     case "PersonInvited":
+    case "InvitationWithdrawn":
       evolveTeam(state.team, event)
       return state
     case "KeyCreated": {
@@ -396,6 +399,11 @@ export function findKey(state: Access, keyId: KeyId): Key | null {
 /** The person of this id; null where the company has none. */
 export function findPerson(state: Access, personId: PersonId): Person | null {
   return state.team.people.get(personId) ?? null
+}
+
+/** What an invitation that nobody accepted invites to; null where there is none. */
+export function invitedAs(state: Access, inviteId: string): Role | null {
+  return invitationOf(state.team, inviteId)?.role ?? null
 }
 
 /** The person whose email has this tag; null where the company has none. */

@@ -62,6 +62,8 @@ export const teamFormats = {
       expiresAt: time,
     },
   },
+  /** An invitation was taken back before anybody accepted it. */
+  InvitationWithdrawn: { version: 1, fields: { at: time, inviteId: plain, emailTag: plain } },
 } satisfies FormatTable
 
 /** Everything that can happen to a company's people. */

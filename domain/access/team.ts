@@ -66,14 +66,31 @@ export interface AcceptInvitation {
   readonly emailTag: string
 }
 
+/** Takes an invitation back that nobody accepted. */
+export interface WithdrawInvitation {
+  readonly type: "WithdrawInvitation"
+  readonly inviteId: string
+}
+
 /** Everything that can be asked about people. */
 export type TeamCommand =
-  AddPerson | ChangePerson | ChangeAppAccess | RemovePerson | InvitePerson | AcceptInvitation
+  | AddPerson
+  | ChangePerson
+  | ChangeAppAccess
+  | RemovePerson
+  | InvitePerson
+  | AcceptInvitation
+  | WithdrawInvitation
 
 /** Why something about people was refused. */
 export interface TeamFault {
   readonly code:
-    "email_taken" | "no_such_person" | "last_owner" | "nothing_to_grant" | "not_invited"
+    | "email_taken"
+    | "no_such_person"
+    | "last_owner"
+    | "nothing_to_grant"
+    | "not_invited"
+    | "no_such_invitation"
   readonly message: string
 }
 
@@ -108,6 +125,10 @@ const NO_SUCH_PERSON: TeamFault = {
 const NOT_INVITED: TeamFault = {
   code: "not_invited",
   message: "This invitation is over, or there is another one by now: ask to be invited again.",
+}
+const NO_SUCH_INVITATION: TeamFault = {
+  code: "no_such_invitation",
+  message: "There is no such invitation in this company, or somebody accepted it.",
 }
 const LAST_OWNER: TeamFault = {
   code: "last_owner",
@@ -147,9 +168,27 @@ export function decideTeam(
       return [{ ...command, type: "PersonInvited", at }]
     case "AcceptInvitation":
       return acceptInvitation(command, state, at)
+    case "WithdrawInvitation": {
+      const { inviteId } = command
+      const emailTag = invitationOf(state, inviteId)?.emailTag
+      return emailTag === undefined
+        ? NO_SUCH_INVITATION
+        : [{ type: "InvitationWithdrawn", at, inviteId, emailTag }]
+    }
     default:
       return unreachable(command)
   }
+}
+
+/** An invitation that nobody accepted, by its id; null where there is none. */
+export function invitationOf(
+  { invited }: Team,
+  inviteId: string,
+): { readonly emailTag: string; readonly role: Role } | null {
+  for (const [emailTag, one] of invited) {
+    if (one.inviteId === inviteId) return { emailTag, role: one.role }
+  }
+  return null
 }
 
 function acceptInvitation(
@@ -235,6 +274,9 @@ export function evolveTeam(state: Team, event: TeamEvent): void {
       invited.set(emailTag, { inviteId, role, expiresAt })
       return
     }
+    case "InvitationWithdrawn":
+      invited.delete(event.emailTag)
+      return
     default:
       return unreachable(event)
   }

@@ -121,7 +121,8 @@ export interface SetPurchaseTerms extends PurchaseTerms {
 export interface StartPurchase {
   readonly type: "StartPurchase"
   readonly purchaseId: PurchaseId
-  readonly keyId: KeyId
+  /** Null for an owner who buys without one. */
+  readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly amountMicros: Micros
 }
@@ -219,7 +220,7 @@ export interface PurchaseRefused {
   readonly at: number
   readonly code: PurchaseRefusalCode
   readonly purchaseId: PurchaseId
-  readonly keyId: KeyId
+  readonly keyId: KeyId | null
   readonly amountMicros: Micros
   /** Null where an owner never turned purchases on for this key. */
   readonly terms: PurchaseTerms | null

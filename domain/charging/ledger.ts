@@ -384,7 +384,7 @@ function startPurchase(command: StartPurchase, state: Ledger, at: number): Decis
     purchaseId,
     keyId,
     amountMicros,
-    terms: purchases.terms.get(keyId) ?? null,
+    terms: (keyId === null ? null : purchases.terms.get(keyId)) ?? null,
     takenMicros: paidMicros + pendingMicros,
   }
 }

@@ -1,4 +1,4 @@
-/** The facts of a ledger about funds that API keys buy, and the forms they are stored in. */
+/** The facts of a ledger about funds that API keys and owners buy, and the forms they are stored in. */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import type { ValuesOf } from "../kernel/kind.ts"
 import { micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
@@ -16,20 +16,27 @@ export type PurchaseTerms = ValuesOf<typeof terms>
 
 const purchase = {
   purchaseId: id.purchase,
-  keyId: id.key,
+  /** Null where an owner bought them without a key: then by whom is known. */
+  keyId: optional(id.key),
   personId: optional(id.person),
   amountMicros: micros,
 }
+
+/** In version 1 a key had bought them. */
+const byKeyAlone = { version: 2, lifts: { 1: (raw) => raw } } satisfies Pick<
+  FormatTable[string],
+  "version" | "lifts"
+>
 
 /** Everything that can happen to the purchases of a company. */
 export const purchaseFormats = {
   /** An owner said what a key may buy funds for. */
   PurchaseTermsSet: { version: 1, fields: { at: time, keyId: id.key, ...terms } },
-  /** A key began to buy funds: its allowance is taken, nothing is paid yet. */
-  PurchaseStarted: { version: 1, fields: { at: time, ...purchase } },
+  /** A key, or an owner, began to buy funds: a key's allowance is taken, nothing is paid yet. */
+  PurchaseStarted: { ...byKeyAlone, fields: { at: time, ...purchase } },
   /** The payment arrived: the funds are raised. */
   PurchasePaid: {
-    version: 1,
+    ...byKeyAlone,
     fields: {
       at: time,
       ...purchase,
@@ -41,7 +48,7 @@ export const purchaseFormats = {
   },
   /** No payment came: the allowance is given back. */
   PurchaseFailed: {
-    version: 1,
+    ...byKeyAlone,
     fields: {
       at: time,
       ...purchase,

@@ -1,8 +1,8 @@
 /**
- * Funds that API keys buy: what each key may, and what it has begun (decisions.md §10).
+ * Funds that API keys and owners buy: what each key may, and what was begun (decisions.md §10).
  *
  * A purchase takes its amount from the key's allowance of the month in which it begins; where it
- * fails it gives it back. Only its payment raises the funds.
+ * fails it gives it back. An owner's, without a key, takes none. Only its payment raises the funds.
  */
 import type { KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -19,7 +19,7 @@ const CENT_MICROS = 10_000
 /** A purchase whose payment is not known. */
 interface Pending {
   readonly startedAt: number
-  readonly keyId: KeyId
+  readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly amountMicros: Micros
 }
@@ -56,12 +56,14 @@ export function noPurchases(): Purchases {
 /** The first rule that stands against a purchase in the month that begins at `month`; null for none. */
 export function purchaseFault(
   purchases: Purchases,
-  { keyId, amountMicros }: StartPurchase,
+  { keyId, personId, amountMicros }: StartPurchase,
   month: number,
 ): PurchaseRefusalCode | null {
   const isCents = Number.isSafeInteger(amountMicros) && amountMicros % CENT_MICROS === 0
   if (!isCents || amountMicros < LEAST_PURCHASE_MICROS || amountMicros > MOST_PURCHASE_MICROS)
     return "bad_amount"
+  // Terms are for keys: who buys without one is an owner, which is asked before.
+  if (keyId === null) return personId === null ? "purchase_not_allowed" : null
   const terms = purchases.terms.get(keyId)
   if (terms === undefined || terms.mode === "off") return "purchase_not_allowed"
   if (terms.mode === "needs_owner_review") return "purchase_needs_review"
@@ -71,13 +73,13 @@ export function purchaseFault(
   return taken + amountMicros > terms.perMonthMicros ? "over_monthly_limit" : null
 }
 
-/** What of a key's allowance is taken in the month that begins at `month`. */
+/** What of a key's allowance is taken in the month that begins at `month`; nothing without a key. */
 export function takenIn(
   purchases: Purchases,
-  keyId: KeyId,
+  keyId: KeyId | null,
   month: number,
 ): Pick<Taken, "paidMicros" | "pendingMicros"> {
-  const taken = purchases.taken.get(keyId)
+  const taken = keyId === null ? undefined : purchases.taken.get(keyId)
   return taken?.month === month ? taken : { paidMicros: 0, pendingMicros: 0 }
 }
 
@@ -105,10 +107,11 @@ export function evolvePurchases(purchases: Purchases, event: PurchaseEvent): voi
 
 function take(
   purchases: Purchases,
-  keyId: KeyId,
+  keyId: KeyId | null,
   month: number,
   change: { readonly paid: Micros; readonly pending: Micros },
 ): void {
+  if (keyId === null) return
   const former = purchases.taken.get(keyId)
   // What began in a month that is over no longer weighs in anything.
   if (former !== undefined && former.month > month) return

@@ -29,7 +29,7 @@ type Tables = RowsOf<typeof INVITATIONS>
 /** The read model. */
 export const invitations: Projection = {
   name: "invitations",
-  version: 3,
+  version: 4,
   categories: ["access", "companies"],
   ...madeOf(INVITATIONS),
   personal: ["invitations"],
@@ -42,6 +42,13 @@ export const invitations: Projection = {
       if (fact.type === "PersonInvited") {
         const email = await opener.open(companyId, fact.email)
         await INVITATIONS.upsert(tx, [INVITATIONS.rowOf({ ...fact, companyId, email })])
+      }
+      if (fact.type === "InvitationWithdrawn") {
+        await tx
+          .deleteFrom("invitations")
+          .where("company_id", "=", companyId)
+          .where("email_tag", "=", fact.emailTag)
+          .execute()
       }
       // Whoever has the email by now belongs to the company.
       if (fact.type === "PersonAdded" || fact.type === "PersonChanged") {

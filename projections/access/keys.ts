@@ -2,6 +2,10 @@
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { monthStart } from "../../domain/kernel/window.ts"
+import type { ChargeDayTables } from "../charging/charge-days.ts"
+import type { SpendingTables } from "../charging/spending.ts"
 import type { Projection } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, orNull, text, texts, madeOf, table } from "../kernel/table.ts"
@@ -90,5 +94,40 @@ export async function listKeys(
     .where("company_id", "=", companyId)
     .orderBy("created_at")
     .orderBy("key_id")
+    .execute()
+}
+
+/** A key, and what it was used for: null and 0 where it never was. */
+type UsedKey = KeyRow & {
+  readonly last_used_at: Date | null
+  readonly spent_micros: Micros
+}
+
+/** A company's keys in the order they came, with what each spent in the UTC month around `at` (milliseconds). */
+export async function listUsedKeys(
+  db: Kysely<Tables & ChargeDayTables & SpendingTables>,
+  companyId: CompanyId,
+  at: number,
+): Promise<readonly UsedKey[]> {
+  return db
+    .selectFrom("keys")
+    .leftJoin("key_uses", (join) =>
+      join
+        .onRef("key_uses.company_id", "=", "keys.company_id")
+        .onRef("key_uses.key_id", "=", "keys.key_id"),
+    )
+    .leftJoin("spending", (join) =>
+      join
+        .onRef("spending.company_id", "=", "keys.company_id")
+        .on("spending.holder", "=", "key")
+        .onRef("spending.holder_id", "=", "keys.key_id")
+        .on("spending.period", "=", "month")
+        .on("spending.window_start", "=", monthStart(at)),
+    )
+    .selectAll("keys")
+    .select(["key_uses.last_used_at", sql<Micros>`coalesce(spent_micros, 0)`.as("spent_micros")])
+    .where("keys.company_id", "=", companyId)
+    .orderBy("created_at")
+    .orderBy("keys.key_id")
     .execute()
 }

@@ -57,6 +57,10 @@ export const CHARGES = table(
   "(charge_id, company_id, revision) where charge_id is not null",
   "(company_id, at)",
   "(at) where state = 'open'",
+  // Lists of one key's, person's or item's charges, newest first, however many others there are.
+  "(company_id, key_id, revision) where charge_id is not null",
+  "(company_id, person_id, revision) where charge_id is not null",
+  "(company_id, item, revision) where charge_id is not null",
 )
 
 /** A billing line. */

@@ -2,6 +2,7 @@
 import type { Kysely } from "kysely"
 import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
+import { revisionAt } from "./billing-lines.ts"
 import type { ChargeRow } from "./charge-lines.ts"
 import type { ChargeTables } from "./charges.ts"
 
@@ -28,7 +29,13 @@ export async function listCharges(
     .selectAll()
     .where("company_id", "=", companyId)
     .where("charge_id", "is not", null)
-  if (within !== null) rows = rows.where("at", ">=", within[0]).where("at", "<", within[1])
+  if (within !== null) {
+    // By revisions, so that what narrows the list is read in the order in which it is shown.
+    const [after, upTo] = await Promise.all(within.map((at) => lastBefore(db, companyId, at)))
+    if (after === undefined || after === null) return []
+    rows = rows.where("revision", ">", after)
+    if (upTo !== undefined && upTo !== null) rows = rows.where("revision", "<=", upTo)
+  }
   if (keyId !== null) rows = rows.where("key_id", "=", keyId)
   if (personId !== null) rows = rows.where("person_id", "=", personId)
   if (item !== null) rows = rows.where("item", "=", item)
@@ -36,40 +43,9 @@ export async function listCharges(
   return rows.orderBy("revision", "desc").limit(limit).execute()
 }
 
-/** Whether a company was ever charged for an item of exactly this name. */
-export async function wasCharged(
-  db: Kysely<ChargeTables>,
-  companyId: CompanyId,
-  item: string,
-): Promise<boolean> {
-  const row = await db
-    .selectFrom("charges")
-    .select("revision")
-    .where("company_id", "=", companyId)
-    .where("charge_id", "is not", null)
-    .where("item", "=", item)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
-/** The items that a company was charged for, at most so many. */
-export async function chargedItems(
-  db: Kysely<ChargeTables>,
-  companyId: CompanyId,
-  limit: number,
-): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom("charges")
-    .select("item")
-    .distinct()
-    .where("company_id", "=", companyId)
-    .where("charge_id", "is not", null)
-    .where("item", "is not", null)
-    .orderBy("item")
-    .limit(limit)
-    .execute()
-  return rows.flatMap(({ item }) => item ?? [])
+/** The revision of the last line before an instant; null where there is none from it on. */
+function lastBefore(db: Kysely<ChargeTables>, companyId: CompanyId, at: Date) {
+  return revisionAt(db, companyId, new Date(at.getTime() - 1))
 }
 
 /** How much was added to a company's funds under a reference; null where none was. */

@@ -23,7 +23,7 @@ export type ChargeTables = RowsOf<typeof CHARGES>
 /** The read model. */
 export const charges: Projection = {
   name: "charges",
-  version: 2,
+  version: 3,
   categories: ["ledger"],
   ignores: ["ApiCallsCounted"],
   ...madeOf(CHARGES),

@@ -34,7 +34,8 @@ const PURCHASES = table(
   {
     company_id: text<CompanyId>(),
     purchase_id: text<PurchaseId>(),
-    key_id: text<KeyId>(),
+    /** Null where an owner bought without one. */
+    key_id: orNull(text<KeyId>()),
     person_id: orNull(text<PersonId>()),
     amount_micros: bigint<Micros>(),
     state: text<"pending" | "paid" | "failed">(),
@@ -59,7 +60,7 @@ type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>
 /** The read model. */
 export const purchases: Projection = {
   name: "purchases",
-  version: 1,
+  version: 2,
   categories: ["ledger"],
   ignores: SPENDING_FACTS,
   ...madeOf(PURCHASES, PURCHASE_TERMS),

@@ -7,7 +7,7 @@ import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { PERIODS, windowsAt } from "../../domain/kernel/window.ts"
-import type { RowOf } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, flag, text, table } from "../kernel/table.ts"
 
 /** The table `spending`. */
@@ -27,6 +27,9 @@ export const SPENDING = table(
   },
   ["company_id", "holder", "holder_id", "class", "keys_out", "period"],
 )
+
+/** The table, as queries are typed. */
+export type SpendingTables = RowsOf<typeof SPENDING>
 
 /** What was spent in the newest window that had any spending. */
 export type SpendingRow = RowOf<typeof SPENDING>

@@ -1,6 +1,7 @@
 /** Who may do what in a company: people, keys, invitations. */
 import { keyOperations } from "./operate/keys.ts"
 import { operationCommands } from "./operate/operation-names.ts"
+import { invitationOperations } from "./operate/invitations.ts"
 import { peopleOperations } from "./operate/people.ts"
 import { ACCESS } from "../../domain/access/aggregates.ts"
 import { invitations } from "../../projections/access/invitations.ts"
@@ -22,6 +23,11 @@ invitations are made and changed in the console or by the operator: no key can.`
   routes: [peopleList],
   readModels: [people, invitations, keys],
   reactions: [mailLeakedKey, mailInvitation],
-  operations: [...peopleOperations, ...keyOperations, ...operationCommands],
+  operations: [
+    ...peopleOperations,
+    ...invitationOperations,
+    ...keyOperations,
+    ...operationCommands,
+  ],
   topics: { person: "people of a company", key: "API keys", operation: "operations of the API" },
 }

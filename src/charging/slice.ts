@@ -1,6 +1,7 @@
 /** The ledger's own: what it shows, the nights and months, reminders and notices. */
 import { callOperations } from "./operate/calls.ts"
 import { chargeOperations } from "./operate/charges.ts"
+import { chargeDayOperations } from "./operate/charge-days.ts"
 import { moneyOperations } from "./operate/money.ts"
 import { destinationPriceOperations } from "./operate/destination-prices.ts"
 import { priceOperations } from "./operate/prices.ts"
@@ -8,6 +9,7 @@ import { spendingOperations } from "./operate/spending.ts"
 import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
 import { accounts } from "../../projections/charging/accounts.ts"
 import { apiCalls } from "../../projections/charging/api-calls.ts"
+import { chargeDays } from "../../projections/charging/charge-days.ts"
 import { charges } from "../../projections/charging/charges.ts"
 import { limits } from "../../projections/charging/limits.ts"
 import { months } from "../../projections/charging/months.ts"
@@ -23,11 +25,16 @@ import { sendReminder } from "./reactions/send-reminder.ts"
 export const charging: Slice = {
   name: "charging",
   streams: { ofCompanies: [LEDGER, REFUSALS], ofInstallation: [PRICES] },
-  readModels: [accounts, apiCalls, charges, limits, months, refusals, reminders],
+  readModels: [accounts, apiCalls, chargeDays, charges, limits, months, refusals, reminders],
   reactions: [chargeCalls, closeMonth, sendReminder, sendFundsNotice],
   operations: [
     ...[...moneyOperations, ...spendingOperations, ...chargeOperations],
-    ...[...callOperations, ...priceOperations, ...destinationPriceOperations],
+    ...[
+      ...chargeDayOperations,
+      ...callOperations,
+      ...priceOperations,
+      ...destinationPriceOperations,
+    ],
   ],
   topics: {
     limit: "spending limits",

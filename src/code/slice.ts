@@ -12,6 +12,7 @@ import { listedOperation } from "./operate/listed.ts"
 import { pushOperations } from "./operate/pushes.ts"
 import { repositoryOperations } from "./operate/repositories.ts"
 import { scrubOperation } from "./operate/scrub.ts"
+import { shownOperation } from "./operate/shown.ts"
 import { gitProvider } from "./providers/git.ts"
 import { secretScanProvider } from "./providers/secret-scan.ts"
 import { refusedPushMeasure } from "./push-checks.ts"
@@ -46,7 +47,13 @@ export const code: Slice = {
   settings: [codeSettings],
   aliases: ({ settings }) => codeAlias(settings(codeSettings)),
   providers: [gitProvider, secretScanProvider],
-  operations: [listedOperation, ...repositoryOperations, scrubOperation, ...pushOperations],
+  operations: [
+    listedOperation,
+    shownOperation,
+    ...repositoryOperations,
+    scrubOperation,
+    ...pushOperations,
+  ],
   topics: { code: "companies' code", repository: "companies' repositories" },
   erase: eraseRepository,
   inBackups: repositoriesInBackups,

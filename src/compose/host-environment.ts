@@ -7,6 +7,7 @@ import { StartupFault } from "../../adapters/startup/port.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import { closeAll } from "./closers.ts"
+import { refuseHalfPlayed } from "./demo/half-played.ts"
 import { keepEmbedded } from "./kept-embedded.ts"
 
 /** Where an installation lives, held by this process. */
@@ -43,6 +44,7 @@ export async function openHostEnvironment(
     )
   }
   try {
+    await refuseHalfPlayed(folder.path)
     await onceHeld()
     return await openHeld(config, folder, hold, log, signal)
   } catch (error) {

@@ -62,7 +62,9 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   const { databaseUrl, databaseConnections } = given
   const { migrations } = given.program ?? PROGRAM
   await migrateToLatest(databaseUrl, migrations, given.signal)
-  const { log, watch, watchStore } = watchSuppressing(databaseUrl, given.log, given.waits)
+  const { waits, deadlineMs } = given
+  const suppressing = watchSuppressing(databaseUrl, given.log, waits, deadlineMs)
+  const { log, watch, watchStore } = suppressing
   const options = { ...given, log }
   const tracing = await openTraces(given.traces ?? null, log)
   const closers: NamedCloser[] = [{ what: "traces", close: tracing.close }]

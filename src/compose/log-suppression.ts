@@ -9,6 +9,7 @@ import type { DatabaseWaits, DatabaseWatch, ToldOfSilence } from "../../adapters
 import { USUAL_WAITS, watchDatabase } from "../../adapters/postgres/watch.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import type { Log } from "../frame/ports.ts"
+import { DEFAULT_DEADLINE_MS } from "../frame/writer/runner/port.ts"
 
 /** Errors of the ledger that may come of an event store that does not answer, wherever that is. */
 const OF_A_STORE: ReadonlySet<string> = new Set([
@@ -121,13 +122,19 @@ export interface Suppressing {
   readonly watchStore: (head: () => Promise<unknown>, waits?: SuppressingWaits) => StoreWatch
 }
 
-/** Begins to watch a database, and to be calm about it. */
+/**
+ * Begins to watch a database, and to be calm about it.
+ *
+ * @param deadlineMs how long a caller waits
+ */
 export function watchSuppressing(
   databaseUrl: string,
   given: DetailedLog,
   waits: DatabaseWaits = USUAL_WAITS,
+  deadlineMs: number = DEFAULT_DEADLINE_MS,
 ): Suppressing {
-  const lateMs = waits.silentMs + waits.doubtMs
+  // Whoever came while it was silent is turned away at their own deadline, and by nothing before.
+  const lateMs = Math.max(waits.silentMs + waits.doubtMs, deadlineMs)
   const database = new Suspect(given, "PostgreSQL", lateMs, mayComeOfDatabase, (told) =>
     watchDatabase(databaseUrl, told, waits),
   )

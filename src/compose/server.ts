@@ -1,5 +1,4 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
-import { SHOWN } from "../shown.ts"
 import { PROGRAM } from "../slices.ts"
 import { dirname } from "node:path"
 import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
@@ -11,13 +10,14 @@ import { startDaemons } from "../frame/daemon.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { runOperation } from "../frame/operator/run-operation.ts"
 import { serveAdmin } from "../frame/operator/socket-server.ts"
-import { buildApp } from "../frame/http/app.ts"
 import { DOCS_URL } from "../frame/http/documents/documents.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
+import { appOf } from "./app.ts"
 import type { Config } from "./config.ts"
 import { refuseFreeCalls } from "./free-calls.ts"
-import { diskMeasure } from "./disk-measure.ts"
-import { makeDemo, nextKey } from "./demo.ts"
+import { makeDemo, nextKey } from "./demo/acme.ts"
+import type { Week } from "./demo/week.ts"
+import { openWeek } from "./demo/week.ts"
 import { arrangeFaults } from "./faults.ts"
 import type { Installation } from "./installation.ts"
 import type { NamedCloser } from "./closers.ts"
@@ -26,6 +26,7 @@ import { openInstallation } from "./installation.ts"
 import { checkAddress, listen } from "./listening.ts"
 import { explainOpening } from "./opening-faults.ts"
 import { pastedProgram } from "./pasted.ts"
+import type { HostEnvironment } from "./host-environment.ts"
 import { openHostEnvironment } from "./host-environment.ts"
 
 /** Whoever stops it waits no longer than ten seconds, whatever the database does. */
@@ -36,12 +37,22 @@ const CALLS_WITHIN_MS = 4_000
 const POSTGRES_WITHIN_MS = 1_500
 const STOP_WITHOUT_DATABASE_MS = 5_000
 
+/** What is done while stores are opened. */
+interface Moments {
+  /** Looks at what else is needed, while a new data folder has no database yet. */
+  readonly onceHeld?: () => Promise<void>
+  /** Works with the database before the installation on it is opened. */
+  readonly onceRunning?: (environment: HostEnvironment) => Promise<void>
+}
+
 /** Where the server speaks to its operator. */
 export interface ServerOptions {
   readonly config: Config
   /** The same as it is shown. */
   readonly settings: readonly ShownSetting[]
   readonly demo: boolean
+  /** Takes a line about the demo's week as it is played, in a new data folder; default it is not. */
+  readonly tellOfWeek?: (line: string) => void
   readonly log: DetailedLog
   /** Writes a line for people to standard output. */
   readonly say: (line: string) => void
@@ -64,7 +75,7 @@ export interface OpenStores extends Installation {
  * installation.
  *
  * @param signal aborted where nobody waits for them any more: what was opened is closed again
- * @param onceHeld looks at what else is needed, while a new data folder has no database yet
+ * @param moments what is done on the way
  * @throws what that throws, StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openStores(
@@ -72,10 +83,11 @@ export async function openStores(
   baseUrl: () => string,
   log: DetailedLog,
   signal: AbortSignal,
-  onceHeld?: () => Promise<void>,
+  moments: Moments = {},
 ): Promise<OpenStores> {
-  const environment = await openHostEnvironment(config, log, signal, onceHeld)
+  const environment = await openHostEnvironment(config, log, signal, moments.onceHeld)
   try {
+    await moments.onceRunning?.(environment)
     const installation = await openInstallation({ ...config, ...environment, baseUrl, log, signal })
     const { folder, databaseLost } = environment
     const close = async (withinMs = STOP_WITHIN_MS) => {
@@ -93,15 +105,27 @@ export async function openStores(
 
 /** The same, or null where the signal was aborted first. @throws StartupFault */
 async function openUnlessStopped(
-  { config, log, signal }: ServerOptions,
+  options: ServerOptions,
   baseUrl: () => string,
+  week: Week | null,
 ): Promise<OpenStores | null> {
+  const { config, log, signal } = options
+  const onceHeld = async () => {
+    await checkAddress(config)
+    await week?.onceHeld()
+  }
   try {
-    return await openStores(config, baseUrl, log, signal, () => checkAddress(config))
+    return await openStores(config, baseUrl, log, signal, { ...week, onceHeld })
   } catch (error) {
     if (signal.aborted && error === signal.reason) return null
     throw error
   }
+}
+
+/** The demo's week, where it may be played. */
+function weekOf(options: ServerOptions, baseUrl: () => string): Week | null {
+  const { demo, tellOfWeek: tell } = options
+  return demo && tell !== undefined ? openWeek({ ...options, tell, baseUrl }) : null
 }
 
 /**
@@ -112,7 +136,8 @@ export async function runServer(options: ServerOptions): Promise<number> {
   const { config, log, signal } = options
   for (const warning of config.warnings) log.warn(warning, null)
   const address = { now: config.baseUrl ?? "" }
-  const stores = await openUnlessStopped(options, () => address.now)
+  const week = weekOf(options, () => address.now)
+  const stores = await openUnlessStopped(options, () => address.now, week)
   if (stores === null) return 0
   const stopped = Promise.withResolvers<number>()
   let stopWithinMs = STOP_WITHIN_MS
@@ -129,7 +154,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
   let code = 1
   let left: readonly string[] = []
   try {
-    await serve(options, stores, address, closers)
+    await serve({ ...options, isPlayed: week?.isPlayed() === true }, stores, address, closers)
     code = await stopped.promise
   } finally {
     signal.removeEventListener("abort", stop)
@@ -144,22 +169,13 @@ export async function runServer(options: ServerOptions): Promise<number> {
 
 /** Begins to serve, and says so. */
 async function serve(
-  { config, settings, log, say, demo }: ServerOptions,
+  { config, settings, log, say, demo, isPlayed }: ServerOptions & { readonly isPlayed: boolean },
   stores: OpenStores,
   address: { now: string },
   closers: NamedCloser[],
 ): Promise<void> {
   await refuseFreeCalls(stores.ports)
-  const app = await buildApp(stores.ports, PROGRAM.entries, PROGRAM.retired, {
-    ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
-    ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
-    ...{ doors: PROGRAM.doors(stores.ports), aliases: PROGRAM.aliases(stores.ports) },
-    shown: SHOWN,
-    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
-    probes: PROGRAM.probes,
-    measures: [...PROGRAM.measures, diskMeasure(config.dataDir)],
-    ...{ simulated: config.simulated, logRequests: config.logRequests },
-  })
+  const app = await appOf(stores.ports, config)
   arrangeFaults(config.faults).server(app.server)
   const url = await listen(app, config)
   closers.push({ what: "calls in hand", close: () => app.close() })
@@ -195,7 +211,7 @@ async function serve(
   }
   const program = pastedProgram(config.dataDir)
   const more = demo
-    ? await makeDemo(stores.ports, url, program)
+    ? await makeDemo(stores.ports, { url, program, isPlayed })
     : await nextKey(stores.ports, program)
   for (const line of more) say(line)
 }

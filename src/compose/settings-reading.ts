@@ -44,6 +44,8 @@ export interface Config {
   readonly traces: Traces | null
   /** What of the world outside is simulated. */
   readonly simulated: Simulated
+  /** Whether any provider takes money, reaches people or answers strangers. */
+  readonly reachesOut: boolean
   /** What is to be said of the settings, a sentence each: those that nobody reads. */
   readonly warnings: readonly string[]
   /** What is to go wrong; nothing, outside of tests. */
@@ -186,6 +188,7 @@ export function configIn(brought: Brought, env: Env): Config {
             share: settings.OTEL_TRACES_SAMPLER_ARG,
           },
     simulated: simulatedOf(brought.providers, given),
+    reachesOut: brought.providers.some(({ chosenBy }) => (chosenBy?.(given) ?? null) !== null),
     warnings: unreadSettings(given, knownIn(environment)),
     faults,
     settings: settingsIn(given),

@@ -69,13 +69,15 @@ export function openWork(around: Around): WorkHere {
       }
       return { operations: PROGRAM.operations, ports: stores.ports, close }
     },
-    start: async ({ demo }) => {
+    start: async ({ demo, week }) => {
       const config = readConfig(env)
       const say = (line: string) => terminal.out(`${line}\n`)
       const settings = listSettings(env)
       const log = openLog(config.logLevel)
       signal.addEventListener("abort", () => log.info("stopping", { askedBy: stopping.askedBy() }))
-      const code = await runServer({ config, settings, demo, log, say, signal })
+      const tellOfWeek = week ? (line: string) => terminal.err(`${line}\n`) : undefined
+      const telling = tellOfWeek === undefined ? {} : { tellOfWeek }
+      const code = await runServer({ config, settings, demo, log, say, signal, ...telling })
       // What could not be closed for want of its database keeps nobody waiting who starts us again.
       isLeft ||= code !== 0
       return code

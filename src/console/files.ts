@@ -6,8 +6,6 @@ import { randomBytes } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { extname } from "node:path"
 import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
-import { brotliCompress, constants } from "node:zlib"
 import { contentType } from "mime-types"
 import { z } from "zod"
 import type { AsSent } from "../frame/calls/as-sent.ts"
@@ -22,10 +20,6 @@ const BUILT = fileURLToPath(new URL("../../console/dist/", import.meta.url))
 /** Stands in the built page wherever a nonce belongs. */
 const NONCE = "__CSP_NONCE__"
 const YEAR_S = 31_536_000
-const COMPRESSED = /^\.(js|mjs|css|svg|json|map|wasm|html|txt)$/
-
-const compress = promisify(brotliCompress)
-const compressed = new Map<string, Promise<Buffer>>()
 
 const base = { group: "console", method: "GET", query: ANY_QUERY, reply: z.unknown() } as const
 
@@ -38,16 +32,16 @@ export const asset = openRoute({
   params: z.object({ file: z.string() }),
   refuses: ["not_found"],
   handle: async (_ports, { params: { file }, sent }) => {
-    const found = /^[\w-][\w.-]*$/.test(file) ? await read(`assets/${file}`) : null
+    const isName = /^[\w-][\w.-]*$/.test(file)
+    const found = isName ? await read(`assets/${file}`) : null
     if (found === null)
       return { ok: false, refusal: refusal("not_found", "There is no such file.") }
-    const isSmaller = COMPRESSED.test(extname(file)) && takesBrotli(sent)
-    const bytes = isSmaller ? await smaller(file, found) : found
-    return bytesOf(bytes, contentType(extname(file)) || "application/octet-stream", {
+    const smaller = takesBrotli(sent) ? await read(`assets/${file}.br`) : null
+    return bytesOf(smaller ?? found, contentType(extname(file)) || "application/octet-stream", {
       "cache-control": `public, max-age=${YEAR_S}, immutable`,
       vary: "accept-encoding",
       "x-content-type-options": "nosniff",
-      ...(isSmaller ? { "content-encoding": "br" } : {}),
+      ...(smaller === null ? {} : { "content-encoding": "br" }),
     })
   },
 })
@@ -108,16 +102,6 @@ async function read(path: string): Promise<Buffer | null> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null
     throw error
   }
-}
-
-/** A file made smaller, once: its name changes with what is in it. */
-function smaller(file: string, bytes: Buffer): Promise<Buffer> {
-  const known = compressed.get(file)
-  if (known !== undefined) return known
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
-  const made = compress(bytes, { params })
-  compressed.set(file, made)
-  return made
 }
 
 const takesBrotli = (sent: AsSent): boolean =>

@@ -114,9 +114,9 @@ export function noCard(): Exclude<PurchaseReply, { ok: true }> {
   return { ok: false, refusal: refusal("no_card", message) }
 }
 
-/** Whoever calls without a key has none that an owner lets buy. */
-export function notByKey(): Exclude<PurchaseReply, { ok: true }> {
-  const message = "Funds are bought here with an API key that an owner lets buy them."
+/** Whoever buys without a key is an owner. */
+export function notByOwner(): Exclude<PurchaseReply, { ok: true }> {
+  const message = "Only an owner of the company may buy funds without an API key."
   return { ok: false, refusal: refusal("purchase_not_allowed", message) }
 }
 

@@ -16,7 +16,7 @@ import { OutcomeUnknown } from "../frame/writer/run.ts"
 import type { PurchaseReply } from "./purchase-answers.ts"
 import { NOT_TAKEN, failed, notYet, paid } from "./purchase-answers.ts"
 
-/** The id of a purchase: for ever the same for the same API key, `Idempotency-Key` and attempt. */
+/** The id of a purchase: for ever the same for the same buyer, `Idempotency-Key` and attempt. */
 export function purchaseIdOf({ parts }: Seed): PurchaseId {
   return derivedId("pur", ...parts)
 }

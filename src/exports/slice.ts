@@ -1,4 +1,5 @@
 /** Bills by HTTP, beyond the specification. */
+import { billOperations } from "./operate/bills.ts"
 import { exportOperations } from "./operate/export.ts"
 import type { Slice } from "../frame/slice.ts"
 import { exportBill } from "./routes/export-bill.ts"
@@ -16,6 +17,6 @@ Of the money of a line, charges are below zero. A closed month never changes: wh
 in which it was. Neither counted nor charged.`,
   },
   routes: [listLines, exportBill],
-  operations: exportOperations,
-  topics: { export: "bills for finance" },
+  operations: [...exportOperations, ...billOperations],
+  topics: { export: "bills for finance", bill: "companies' bills" },
 }

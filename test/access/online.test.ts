@@ -199,7 +199,7 @@ describe("people", () => {
       people: [
         {
           ...{ personId: ownerId, name: "Owner", email: "owner@example.com", role: "owner" },
-          ...{ permissions: PERMISSIONS, grant: [], deny: [] },
+          ...{ permissions: PERMISSIONS, ofRole: PERMISSIONS, grant: [], deny: [] },
           addedAt: expect.stringMatching(/Z$/),
         },
       ],

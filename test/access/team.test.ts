@@ -264,6 +264,34 @@ describe("InvitePerson", () => {
   })
 })
 
+describe("WithdrawInvitation", () => {
+  const invited: AccessEvent = { ...invite, type: "PersonInvited" }
+  const { inviteId, emailTag } = invite
+  const withdraw = { type: "WithdrawInvitation", at: NOW, inviteId } as const
+  const withdrawn: AccessEvent = { type: "InvitationWithdrawn", at: NOW, inviteId, emailTag }
+
+  it("takes back what nobody accepted, once", () => {
+    given(access, opened, owner, invited).when(withdraw).records(withdrawn)
+    given(access, opened, owner, invited, withdrawn).when(withdraw).refuses("no_such_invitation")
+    given(access, opened, owner, invited, withdrawn).when(invite).records(invited)
+  })
+
+  it("is refused where there is none by this id, or another was made since", () => {
+    given(access, opened, owner).when(withdraw).refuses("no_such_invitation")
+    const anew: AccessEvent = { ...invited, inviteId: "inv_2" }
+    given(access, opened, owner, invited, anew).when(withdraw).refuses("no_such_invitation")
+  })
+
+  it("leaves nothing to accept", () => {
+    given(access, opened, owner, invited, withdrawn)
+      .when({
+        ...{ type: "AcceptInvitation", at: NOW, inviteId, personId: "per_9", emailTag },
+        ...{ name: "s1.per_9.YQ", email: invite.email },
+      })
+      .refuses("not_invited")
+  })
+})
+
 it("is all refused before a company is open", () => {
   const remove = { type: "RemovePerson", at: NOW, personId: "per_1" } as const
   for (const command of [change("per_1", {}), allow("per_1", {}), remove, invite]) {

@@ -23,13 +23,15 @@ export async function openBoxWorld(options: WorldOptions = {}): Promise<CodeWorl
   return one
 }
 
+/** What all companies of a world begin with, by the world's folder: to make it runs git five times. */
+const bundles = new Map<string, string>()
+
 /** A company with a repository of one commit. */
 export async function makeBoxCompany({ world, folder }: CodeWorld, funds = "50"): Promise<Company> {
   const company = await makeCompany(world, funds)
-  const copy = workingCopy(folder, { "README.md": "# Hello\n" })
-  await world.operate("repository import", {
-    ...{ company: company.companyId, file: bundleOf(copy) },
-  })
+  const file = bundles.get(folder) ?? bundleOf(workingCopy(folder, { "README.md": "# Hello\n" }))
+  bundles.set(folder, file)
+  await world.operate("repository import", { company: company.companyId, file })
   return company
 }
 

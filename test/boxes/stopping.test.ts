@@ -28,6 +28,8 @@ it("a command that outlives its server is 503, and in the box's activity", async
   const closed = world.app.close()
   const { status, headers } = await answered
   expect([status, headers.get("retry-after")]).toEqual([503, "60"])
+  // Otherwise the server would wait until the connection is let go of, over a minute later.
+  expect(headers.get("connection")).toBe("close")
   expect(await noted()).toEqual(["no answer"])
   await closed
   await one.close()

@@ -46,7 +46,8 @@ export function arrangement(
     case "buy": {
       const { purchaseId, keyId } = meant
       const amountMicros = centsOf(facts, keyId, meant.cents, at) * CENT + meant.odd
-      return { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros }
+      const personId = keyId === null ? "per_a" : null
+      return { type: "StartPurchase", purchaseId, keyId, personId, amountMicros }
     }
     case "pay":
       return { type: "PayPurchase", purchaseId: meant.purchaseId, paymentId: "pi_1" }
@@ -75,7 +76,7 @@ function noticeOf(
   return "micros" in below ? below.micros * unitMicros : fundsIn(facts) + below.off
 }
 
-function centsOf(facts: Facts, keyId: KeyId, meant: Cents, at: number): number {
+function centsOf(facts: Facts, keyId: KeyId | null, meant: Cents, at: number): number {
   if ("cents" in meant) return meant.cents
   const terms = purchaseTermsIn(facts, keyId)
   if (terms === null) return 500

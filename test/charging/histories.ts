@@ -82,7 +82,7 @@ const purchaseTerms: fc.Arbitrary<Intention> = fc.record({
 const buy: fc.Arbitrary<Intention> = fc.record({
   do: fc.constant("buy"),
   purchaseId,
-  keyId,
+  keyId: fc.oneof({ weight: 6, arbitrary: keyId }, { weight: 1, arbitrary: fc.constant(null) }),
   cents,
   odd: fc.constantFrom(0, 0, 0, 0, 0, 1),
 })

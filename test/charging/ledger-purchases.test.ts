@@ -55,6 +55,25 @@ describe("SetPurchaseTerms", () => {
 })
 
 describe("StartPurchase", () => {
+  it("without a key is an owner's: no terms are asked, and none of a key's allowance is taken", () => {
+    const owns = { keyId: null, amountMicros: 5_000 * DOLLAR } as const
+    given(ledger, may()).when(buy(owns)).records(started(owns))
+    const state = fold(ledger, may(), started(owns), paid(owns))
+    expect(accountOf(state).fundsMicros).toBe(5_000 * DOLLAR)
+    expect(allowanceOf(state, "key_1", NOW)).toMatchObject({ paidMicros: 0, pendingMicros: 0 })
+    given(ledger, started(owns)).when(buy(owns)).recordsNothing()
+    given(ledger, may(), paid(owns)).when(buy(owns)).recordsNothing()
+  })
+
+  it("without a key is refused where nobody asks, and an amount that none may buy", () => {
+    given(ledger)
+      .when(buy({ keyId: null, personId: null }))
+      .refuses("purchase_not_allowed")
+    given(ledger)
+      .when(buy({ keyId: null, amountMicros: 5 * DOLLAR - CENT }))
+      .refuses("bad_amount")
+  })
+
   it("takes the allowance, and raises no funds yet", () => {
     given(ledger, may()).when(buy()).records(started())
     const state = fold(ledger, may(), started())

@@ -11,7 +11,7 @@ import { isLast } from "./plain-facts.ts"
 const DOLLAR = 1_000_000
 
 /** What an owner last said that a key may buy; null where none ever did. */
-export function purchaseTermsIn(facts: Facts, keyId: KeyId): PurchaseTerms | null {
+export function purchaseTermsIn(facts: Facts, keyId: KeyId | null): PurchaseTerms | null {
   const last = facts.findLast((fact) => fact.type === "PurchaseTermsSet" && fact.keyId === keyId)
   if (last?.type !== "PurchaseTermsSet") return null
   const { mode, perPurchaseMicros, perMonthMicros } = last
@@ -37,7 +37,8 @@ export function endOfPurchase(facts: Facts, id: PurchaseId): "paid" | "failed" |
 }
 
 /** What a key's purchases that began in the month around an instant take of its allowance. */
-export function takenOf(facts: Facts, keyId: KeyId, at: number): Micros {
+export function takenOf(facts: Facts, keyId: KeyId | null, at: number): Micros {
+  if (keyId === null) return 0
   const month = naiveCalendar.month(at)
   return facts
     .filter((fact) => fact.type === "PurchaseStarted")
@@ -49,12 +50,14 @@ export function takenOf(facts: Facts, keyId: KeyId, at: number): Micros {
 /** The first rule that stands against a purchase at an instant; null for none. */
 export function purchaseFaultIn(
   facts: Facts,
-  { keyId, amountMicros }: StartPurchase,
+  { keyId, personId, amountMicros }: StartPurchase,
   at: number,
 ): PurchaseRefusalCode | null {
   if (isLast(facts, "LedgerClosed", "LedgerReopened")) return "ledger_closed"
   const isCents = Number.isInteger(amountMicros / (DOLLAR / 100))
   if (!isCents || amountMicros < 5 * DOLLAR || amountMicros > 5_000 * DOLLAR) return "bad_amount"
+  // An owner's own purchase has no terms: only nobody's is refused.
+  if (keyId === null) return personId === null ? "purchase_not_allowed" : null
   const terms = purchaseTermsIn(facts, keyId)
   switch (terms?.mode ?? "off") {
     case "off":

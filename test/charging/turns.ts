@@ -69,7 +69,8 @@ export type Arrangement =
   | {
       readonly do: "buy"
       readonly purchaseId: PurchaseId
-      readonly keyId: KeyId
+      /** Null for an owner who buys without one. */
+      readonly keyId: KeyId | null
       readonly cents: Cents
       /** Micros beside the cents: whole cents it is without. */
       readonly odd: number

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
-import { newChance } from "../faults/rounds.ts"
+import { newChance, roundsOf } from "../faults/rounds.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { Attacked } from "./attacked.ts"
@@ -14,6 +14,23 @@ import type { CodeCompany } from "./git.ts"
 import { beginPost, codeAddress, makeCodeCompany, pushBody } from "./git.ts"
 
 const { seed, between } = newChance()
+
+const FIRST = ["PushAccepted", "PushLanded"]
+
+/** Five clients die at once in each; `LEDGER_DEEP=1` lets more of them die. */
+const ROUNDS = roundsOf(5, 20)
+
+/**
+ * When a server is killed, and what the facts then come to. Without `LEDGER_DEEP=1` it is killed where
+ * what git holds and what the facts say differ: the yes is a fact that git never heard, and refs moved
+ * that no fact tells of.
+ */
+const KILLS: readonly (readonly [string, Failpoint, string, readonly string[]])[] = [
+  ["before the yes is said", "append.after", "PushAccepted", ["PushAccepted", "RefsFound"]],
+  ["once refs moved, before that is a fact", "append.before", "PushLanded", FIRST],
+  ["before the yes is a fact", "append.before", "PushAccepted", []],
+  ["once refs moved, and that is a fact", "append.after", "PushLanded", FIRST],
+]
 
 let here: Attacked
 const places: Place[] = []
@@ -34,8 +51,6 @@ async function ahead(folder: string): Promise<CodeCompany> {
   await here.desk.commit(folder, "b", randomBytes(300_000))
   return company
 }
-
-const FIRST = ["PushAccepted", "PushLanded"]
 
 const tipsOf = ({ companyId }: CodeCompany) => here.world.ports.repositories.tips(companyId)
 
@@ -89,7 +104,7 @@ async function holdAppends() {
   return { letGo }
 }
 
-it(`a client that dies a hundred times leaves nothing (seed ${seed})`, async () => {
+it(`a client that dies ${5 * ROUNDS} times leaves nothing (seed ${seed})`, async () => {
   const company = await ahead("torn")
   const tips = await tipsOf(company)
   const body = await pushBody(here.desk, "torn", { old: tips[0]?.id ?? "" })
@@ -104,7 +119,7 @@ it(`a client that dies a hundred times leaves nothing (seed ${seed})`, async () 
     sent.destroy()
     await answered.catch(() => undefined)
   }
-  for (let i = 0; i < 20; i += 1) await Promise.all([tear(), tear(), tear(), tear(), tear()])
+  for (let i = 0; i < ROUNDS; i += 1) await Promise.all([tear(), tear(), tear(), tear(), tear()])
   await expect
     .poll(() => here.world.ports.packPlaces.count())
     .toEqual({ in: 0, out: 0, waiting: 0 })
@@ -175,25 +190,23 @@ describe("a server that is killed", () => {
     await expectNextLands(company, "hook")
   })
 
-  it.each<readonly [string, Failpoint, string, readonly string[]]>([
-    ["before the yes is a fact", "append.before", "PushAccepted", []],
-    ["before the yes is said", "append.after", "PushAccepted", ["PushAccepted", "RefsFound"]],
-    ["once refs moved, before that is a fact", "append.before", "PushLanded", FIRST],
-    ["once refs moved, and that is a fact", "append.after", "PushLanded", FIRST],
-  ])("%s, leaves what the next one finds and ends", async (_when, name, type, ended) => {
-    const folder = `${name}-${type}`
-    const company = await ahead(folder)
-    const tips = await tipsOf(company)
-    const server = await startServer({ LEDGER_FAILPOINTS: `${name}:${type}=1` })
-    const said = await pushTo(server, company, folder)
-    expect(await server.ended).toBeNull()
-    await expectSwept(company)
-    await here.world.operate("wait")
-    await here.world.operate("clock advance", { duration: "61s" })
-    await expect.poll(() => factsOf(here.world, company)).toEqual([...FIRST, ...ended])
-    const hasMoved = ended.includes("PushLanded")
-    expect((await tipsOf(company))[0]?.id === tips[0]?.id).toBe(!hasMoved)
-    expect([said.code === 0 && !hasMoved]).toEqual([false])
-    await expectNextLands(company, folder)
-  })
+  it.each(KILLS.slice(0, roundsOf(2, KILLS.length)))(
+    "%s, leaves what the next one finds and ends",
+    async (_when, name, type, ended) => {
+      const folder = `${name}-${type}`
+      const company = await ahead(folder)
+      const tips = await tipsOf(company)
+      const server = await startServer({ LEDGER_FAILPOINTS: `${name}:${type}=1` })
+      const said = await pushTo(server, company, folder)
+      expect(await server.ended).toBeNull()
+      await expectSwept(company)
+      await here.world.operate("wait")
+      await here.world.operate("clock advance", { duration: "61s" })
+      await expect.poll(() => factsOf(here.world, company)).toEqual([...FIRST, ...ended])
+      const hasMoved = ended.includes("PushLanded")
+      expect((await tipsOf(company))[0]?.id === tips[0]?.id).toBe(!hasMoved)
+      expect([said.code === 0 && !hasMoved]).toEqual([false])
+      await expectNextLands(company, folder)
+    },
+  )
 })

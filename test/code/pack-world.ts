@@ -1,5 +1,6 @@
 /** A company with one commit, and packs that a machine of somebody's sends to it. */
 import type { CompanyCode } from "../../src/code/company-code.ts"
+import { isDeepStrictEqual } from "node:util"
 import { expect } from "vitest"
 import type { Attacked } from "./attacked.ts"
 import { factsOf, openAttacked, quarantines } from "./attacked.ts"
@@ -27,7 +28,7 @@ export interface PackWorld {
   readonly second: string
   /** The company that packs are sent to. */
   company: CodeCompany
-  /** Another company from now on. */
+  /** Another company from now on, unless this one stands as it was made: to push to one takes seconds. */
   readonly renew: () => Promise<void>
   readonly git: (...args: readonly string[]) => Promise<string>
   /** A thin pack of what a commit has and another has not. */
@@ -57,10 +58,18 @@ export async function openPackWorld(): Promise<PackWorld> {
     await here.desk.right(push, { in: AT })
     return company
   }
+  let latest = await made()
+  const isAsMade = async () => {
+    if (world.company !== latest || (await world.told()).length > 0) return false
+    const { key } = await callerOf(here.world, latest)
+    return key?.status === "active" && isDeepStrictEqual(await world.tips(), { main: first })
+  }
   const world: PackWorld = {
-    ...{ here, code, first, second, company: await made() },
+    ...{ here, code, first, second, company: latest },
     renew: async () => {
-      world.company = await made()
+      if (await isAsMade()) return
+      latest = await made()
+      world.company = latest
     },
     git: (...args) => here.desk.right(args, { in: AT }),
     packFrom: (base, tip) =>

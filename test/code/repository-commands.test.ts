@@ -82,6 +82,25 @@ describe("repository create", () => {
   })
 })
 
+describe("repository show", () => {
+  it("says whether there is one, and where its branches and tags point", async () => {
+    const { companyId } = company
+    const none = { companyId, isThere: false, branch: "main", refs: [] }
+    expect(await operate("show")).toEqual(none)
+    await operate("create")
+    expect(await operate("show")).toEqual({ ...none, isThere: true })
+    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    git(copy, "tag", "v1")
+    await operate("import", { file: bundleOf(copy) })
+    const id = git(copy, "rev-parse", "HEAD")
+    const refs = [
+      { kind: "branch", name: "main", id },
+      { kind: "tag", name: "v1", id },
+    ]
+    expect(await operate("show")).toEqual({ companyId, isThere: true, branch: "main", refs })
+  })
+})
+
 describe("repository import and export", () => {
   it("take a bundle in as a push, and give all of it out again", async () => {
     const copy = workingCopy(code.folder, { "a.txt": "one\n" })

@@ -132,6 +132,23 @@ describe("whoever may change the team", () => {
     expect(await act("person-change", { personId, name: "Maxine" })).toEqual([200, undefined])
   })
 
+  it("withdraws no invitation that they may not make", async () => {
+    const { act } = await asManager()
+    const invite = async (role: string) => {
+      const email = `${role}-to-be@example.com`
+      const asked = { company: company.companyId, email, role }
+      return (await world.operate("person invite", asked)).inviteId as string
+    }
+    for (const role of ["owner", "admin"]) {
+      const inviteId = await invite(role)
+      expect(await act("person-uninvite", { inviteId })).toEqual([403, "not_allowed"])
+    }
+    expect(await act("person-uninvite", { inviteId: await invite("user") })).toEqual([
+      200,
+      undefined,
+    ])
+  })
+
   it("makes keys of their own, for what they may do and without funds to buy", async () => {
     const { personId, act } = await asManager()
     const own = { person: personId, operations: ["phone.messages.send"] }

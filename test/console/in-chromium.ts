@@ -1,81 +1,87 @@
-/** The console's pages in a real browser, at a server of their own. */
+/** The console in a real browser, at an installation of its own with the demo's company. */
+import type { AddressInfo } from "node:net"
 import type { Browser, Page } from "playwright-core"
 import { buildConsoleIfNeeded } from "../../bin/console.mjs"
-import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { makeDemo } from "../../src/compose/demo/acme.ts"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { openBrowser } from "../publishing/browser.ts"
+import type { World, WorldOptions } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import { newPage, settled } from "./visiting.ts"
 
-/** Whom the demo's company belongs to. */
-export const OWNER = "ada@example.com"
+/** The demo's company, and whom it belongs to. */
+export const [COMPANY, OWNER] = ["acme", "ada@example.com"] as const
 
-/** How pages are looked at: a telephone and a wide screen, light and dark. */
-export const LOOKS = [
-  { width: 1440, scheme: "light" },
-  { width: 1440, scheme: "dark" },
-  { width: 390, scheme: "light" },
-  { width: 390, scheme: "dark" },
-] as const
-
-/** A server with the demo's company, and a browser. */
+/** An installation that listens, and a browser. */
 export interface Opened {
-  readonly place: Place
-  readonly server: ServerProcess
+  readonly world: World
+  readonly url: string
   readonly browser: Browser
   readonly close: () => Promise<void>
 }
 
-/** Builds the pages where that is needed, and opens a server with the demo's company. */
-export async function openConsole(): Promise<Opened> {
-  const code = await buildConsoleIfNeeded()
-  if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
-  const place = await makePlace()
-  const server = await place.start("--demo")
-  const browser = await openBrowser()
-  const close = async () => {
-    await browser.close()
-    await place.clear()
-  }
-  return { place, server, browser, close }
+let running: Promise<Browser> | null = null
+
+/** One browser for the files that run in one process: it ends with that, and each page has a profile of its own. */
+function sharedBrowser(): Promise<Browser> {
+  running ??= openBrowser()
+  return running
 }
 
-/** A page on which the demo's owner is signed in, by a link of the operator's. */
-export async function signedInPage({ place, browser }: Opened): Promise<Page> {
-  const { people } = await place.ledger("person", "list", "--company", "acme")
-  const { url } = await place.ledger("console", "link", "--person", people[0].personId)
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
-  const page = await context.newPage()
-  await page.goto(url)
-  await page.getByRole("heading", { level: 1 }).waitFor()
+/** Builds the pages where that is needed, and opens an installation with the demo's company as it is new. */
+export async function openConsole(settings: WorldOptions["settings"] = {}): Promise<Opened> {
+  const code = await buildConsoleIfNeeded()
+  if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
+  const world = await openWorld({ clock: "system", settings })
+  await world.app.listen({ port: 0, host: "127.0.0.1" })
+  const { port } = world.app.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  await makeDemo(world.ports, { url, program: "company-ledger", isPlayed: false })
+  const browser = await sharedBrowser()
+  const close = async () => {
+    await Promise.all(browser.contexts().map((context) => context.close()))
+    await world.close()
+  }
+  return { world, url, browser, close }
+}
+
+/** The demo's owner, by id. */
+export async function ownerOf({ world }: Pick<Opened, "world">): Promise<string> {
+  const { people } = await world.operate("person list", { company: COMPANY })
+  return people[0].personId
+}
+
+/** Adds somebody to the company as an operator does; answers their id. */
+export async function addPerson(
+  { world }: Opened,
+  name: string,
+  role: string,
+  permissions: readonly string[] = [],
+): Promise<string> {
+  const email = `${name.toLowerCase()}@example.com`
+  const whose = { company: COMPANY, name, email, role, permissions }
+  return (await world.operate("person add", whose)).personId
+}
+
+/** A page on which somebody is signed in, by a link of the operator's; the demo's owner where nobody is named. */
+export async function signedInPage(opened: Opened, personId?: string): Promise<Page> {
+  const person = personId ?? (await ownerOf(opened))
+  const { url } = await opened.world.operate("console link", { person })
+  const page = await newPage(opened.browser)
+  await page.goto(`${opened.url}${new URL(url).pathname}`)
+  await settled(page)
   return page
 }
 
 /** What is spent and refused at the company, so that its pages have something to show. */
-export async function spendSomething({ place }: Opened): Promise<void> {
-  const { people } = await place.ledger("person", "list", "--company", "acme")
-  const ai = ["--company", "acme", "--class", "ai"]
-  await place.ledger("limit", "set", ...ai, "--period", "week", "--dollars", "12", "--remind", "10")
-  const charge = ["charge", ...ai, "--person", people[0].personId, "--item", "chat completion"]
-  for (const dollars of ["3.2", "2.75", "4.1"]) await place.ledger(...charge, "--dollars", dollars)
+export async function spendSomething({ world, ...opened }: Opened): Promise<void> {
+  const person = await ownerOf({ world, ...opened })
+  const ai = { company: COMPANY, class: "ai" }
+  await world.operate("limit set", { ...ai, period: "week", dollars: "12", reminders: ["10"] })
+  const charge = (dollars: string) =>
+    world.operate("charge", { ...ai, person, item: "chat completion", dollars })
+  for (const dollars of ["3.2", "2.75", "4.1"]) await charge(dollars)
   // It is more than is left: what is refused is shown too.
-  await place.attempt(...charge, "--dollars", "5", "--json")
-}
-
-/** The addresses of all pages: those of the navigation, and one of each thing that a list leads to. */
-export async function addressesOf(page: Page): Promise<readonly string[]> {
-  const hrefs = (selector: string) =>
-    page.locator(selector).evaluateAll((links) => links.map((link) => link.getAttribute("href")))
-  const pages = (await hrefs("nav a")).filter((href) => href !== null)
-  const things: string[] = []
-  for (const address of pages) {
-    await visit(page, address)
-    const [first] = await hrefs("[data-row]")
-    if (first !== undefined && first !== null) things.push(first)
-  }
-  return [...new Set([...pages, ...things])]
-}
-
-/** Opens a page, and waits until all that it asked for is there. */
-export async function visit(page: Page, address: string): Promise<void> {
-  await page.goto(new URL(address, page.url()).href, { waitUntil: "networkidle" })
-  await page.getByRole("heading", { level: 1 }).waitFor()
+  const refused = await charge("5").catch((error: unknown) => error)
+  if (!(refused instanceof OperatorRefused)) throw new Error("more was spent than may be")
 }

@@ -1,33 +1,109 @@
-/** Makes a picture of every page of the console in each look: `npm run console:pictures -- FOLDER`. */
-import { mkdirSync } from "node:fs"
-import { join } from "node:path"
-import {
-  LOOKS,
-  addressesOf,
-  openConsole,
-  signedInPage,
-  spendSomething,
-  visit,
-} from "./in-chromium.ts"
+/**
+ * Makes pictures of the console with the demo's week in it: `npm run console:pictures -- FOLDER` of every page in
+ * each look, `npm run console:pictures -- --docs` those that docs/console.md shows, and its lines about them.
+ */
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import type { Page } from "playwright-core"
+import { buildConsoleIfNeeded } from "../../bin/console.mjs"
+import { openBrowser } from "../publishing/browser.ts"
+import { makePlace } from "../support/server-process.ts"
+import type { Look } from "./visiting.ts"
+import { LOOKS, addressesOf, lookAt, newPage, settled, visit } from "./visiting.ts"
 
-const [, , folder = "reports/console"] = process.argv
-mkdirSync(folder, { recursive: true })
-const opened = await openConsole()
-try {
-  await spendSomething(opened)
-  const page = await signedInPage(opened)
+const DOCUMENT = resolve(import.meta.dirname, "../../docs/console.md")
+const SHOWN = resolve(import.meta.dirname, "../../docs/console")
+/** Looks that are shown beside the wide and light one, by the page. */
+const OTHER_LOOKS: Readonly<Record<string, readonly Look[]>> = {
+  overview: [LOOKS[1], LOOKS[2]],
+  refusals: [LOOKS[1], LOOKS[2]],
+}
+/** What a picture may have at most, bytes, and all of them. */
+const MOST_BYTES = 120_000
+const MOST_OF_ALL = 2_000_000
+const HEADING = "## What it looks like"
+
+/** A thing's own page goes by its list's name: ids differ from run to run. */
+function nameOf(address: string): string {
+  const [, , , name = "overview", thing] = address.split("/")
+  return `${name}${thing === undefined ? "" : "-one"}`
+}
+
+async function show(page: Page, address: string, look: Look): Promise<void> {
+  await lookAt(page, look)
+  await visit(page, address)
+}
+
+/** Pictures of every page in each look. */
+async function pictureAll(page: Page, folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true })
   for (const address of await addressesOf(page)) {
-    // A thing's own page goes by its list's name: ids differ from run to run.
-    const [, , , name = "overview", thing] = address.split("/")
-    for (const { width, scheme } of LOOKS) {
-      await page.setViewportSize({ width, height: 900 })
-      await page.emulateMedia({ colorScheme: scheme })
-      await visit(page, address)
-      const file = `${name}${thing === undefined ? "" : "-one"}-${width}-${scheme}.png`
+    for (const look of LOOKS) {
+      await show(page, address, look)
+      const file = `${nameOf(address)}-${look.width}-${look.scheme}.png`
       await page.screenshot({ path: join(folder, file), fullPage: true })
     }
   }
   process.stdout.write(`The pictures are in ${folder}.\n`)
+}
+
+/** A picture as WebP, small enough for a repository. */
+async function smallPicture(page: Page, file: string): Promise<number> {
+  const devtools = await page.context().newCDPSession(page)
+  for (const quality of [80, 60, 40]) {
+    const { data } = await devtools.send("Page.captureScreenshot", { format: "webp", quality })
+    writeFileSync(join(SHOWN, file), Buffer.from(data, "base64"))
+    if (statSync(join(SHOWN, file)).size <= MOST_BYTES) break
+  }
+  await devtools.detach()
+  const { size } = statSync(join(SHOWN, file))
+  if (size > MOST_BYTES) throw new Error(`${file} has ${size} bytes`)
+  return size
+}
+
+/** Those of the navigation's pages that the document shows, with a line each. */
+async function pictureForDocument(page: Page): Promise<void> {
+  rmSync(SHOWN, { recursive: true, force: true })
+  mkdirSync(SHOWN, { recursive: true })
+  const lines: string[] = []
+  let bytes = 0
+  const navigation = (await addressesOf(page)).filter((one) => !nameOf(one).endsWith("-one"))
+  for (const address of navigation) {
+    const name = nameOf(address)
+    for (const look of [LOOKS[0], ...(OTHER_LOOKS[name] ?? [])]) {
+      await show(page, address, look)
+      const title = await page.getByRole("heading", { level: 1 }).innerText()
+      const words = [look.width < 600 ? "narrow" : "", look.scheme === "dark" ? "dark" : ""]
+      const suffix = words.filter((word) => word !== "")
+      const file = [name, ...suffix].join("-") + ".webp"
+      bytes += await smallPicture(page, file)
+      const titled = suffix.length === 0 ? title : `${title}, ${suffix.join(" and ")}`
+      lines.push(`${titled}:`, "", `![${titled}](console/${file})`, "")
+    }
+  }
+  if (bytes > MOST_OF_ALL) throw new Error(`the pictures have ${bytes} bytes`)
+  const [before = ""] = readFileSync(DOCUMENT, "utf8").split(`\n${HEADING}\n`)
+  const says =
+    "With the week of `npm start -- --demo`; `npm run console:pictures -- --docs` makes them anew."
+  const section = [HEADING, "", says, "", ...lines].join("\n")
+  writeFileSync(DOCUMENT, `${before.trimEnd()}\n\n${section.trimEnd()}\n`)
+  process.stdout.write(`${lines.length / 4} pictures, ${bytes} bytes, are in ${SHOWN}.\n`)
+}
+
+const [, , folder = "reports/console"] = process.argv
+const code = await buildConsoleIfNeeded()
+if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
+const place = await makePlace()
+const browser = await openBrowser()
+try {
+  await place.start("--demo")
+  const { people } = await place.ledger("person", "list", "--company", "acme")
+  const { url } = await place.ledger("console", "link", "--person", people[0].personId)
+  const page = await newPage(browser)
+  await page.goto(url)
+  await settled(page)
+  await (folder === "--docs" ? pictureForDocument(page) : pictureAll(page, folder))
 } finally {
-  await opened.close()
+  await browser.close()
+  await place.clear()
 }

@@ -129,6 +129,23 @@ describe("a code", () => {
   })
 })
 
+describe("an invitation that was withdrawn", () => {
+  it("makes nobody of whoever has its code, and is listed no more", async () => {
+    const email = "withdrawn@example.com"
+    const invited = { company: company.companyId, email, role: "admin" }
+    const { inviteId } = await world.operate("person invite", invited)
+    const browser = new Browser(world)
+    const code = await codeFor(world, browser, email)
+    await world.operate("person uninvite", { company: company.companyId, inviteId })
+    expect((await browser.send("POST", "/console/api/session", { code })).status).toBe(403)
+    const left = await world.operate("person list", { company: company.companyId })
+    expect(JSON.stringify(left)).not.toContain(email)
+    await expect(
+      world.operate("person uninvite", { company: company.companyId, inviteId }),
+    ).rejects.toMatchObject({ code: "no_such_invitation" })
+  })
+})
+
 describe("a session", () => {
   const isSignedIn = async (browser: Browser) =>
     (await browser.get("/console/api/session")).status === 200

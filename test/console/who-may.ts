@@ -67,6 +67,11 @@ export const ROWS: Readonly<Record<string, Row>> = {
     may: "Team",
     input: ({ company }) => ({ company, email: "invited@example.com", role: "user" }),
   },
+  // None, so that whoever may withdraws none.
+  "person-uninvite": {
+    may: "Team",
+    input: ({ company }) => ({ company, inviteId: "inv_0000000000000000000000" }),
+  },
   "person-list": { may: "Team", input: ofCompany },
   "limit-set": {
     may: OWNER_ADMIN,
@@ -78,7 +83,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
     may: OWNER_ADMIN,
     input: ({ company, person }) => ({ company, person, class: "ai" }),
   },
-  "limit-list": billing,
+  "limit-list": {
+    ...{ may: "See billing", own: true },
+    input: ({ company, person }) => ({ company, person }),
+  },
   "funds-notice": { may: OWNER_ADMIN, input: ({ company }) => ({ company, off: true }) },
   "charge-give-back": {
     ...{ may: OWNER_ADMIN, reason: true },
@@ -86,6 +94,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   "charges-open": billing,
   "charge-list": {
+    ...{ may: "See billing", own: true },
+    input: ({ company, person }) => ({ company, person }),
+  },
+  "charge-days": {
     ...{ may: "See billing", own: true },
     input: ({ company, person }) => ({ company, person }),
   },
@@ -103,6 +115,8 @@ export const ROWS: Readonly<Record<string, Row>> = {
   "card-set": { may: OWNER_ADMIN, input: ({ company }) => ({ company, verified: true }) },
   "card-remove": { may: OWNER_ADMIN, input: ofCompany },
   "card-verify": { may: OWNER_ADMIN, input: ofCompany },
+  "card-page": { may: OWNER_ADMIN, input: ofCompany },
+  "card-look": { may: OWNER_ADMIN, input: ofCompany },
   "connect-approve": {
     may: OWNER,
     input: ({ company, me }) => ({ company, person: me, code: "ABCD-EFGH-JKMN-PQRS" }),
@@ -121,7 +135,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   "suppression-offer": {
     may: OWNER_ADMIN,
-    input: ({ company }) => ({ company, domain: "acme.example", set: "off" }),
+    input: ({ company }) => ({ company, domain: "acme.example", turn: "off" }),
   },
   "domain-list": { may: "Manage domains", input: ofCompany },
   "domain-remove": {
@@ -144,13 +158,16 @@ export const ROWS: Readonly<Record<string, Row>> = {
     ...{ may: OWNER_ADMIN, reason: true },
     input: ({ company }) => ({ company, fingerprint: "0".repeat(32) }),
   },
+  "repository-show": { may: "Download and pull the code", input: ofCompany },
   "code-pushes": { may: "Download and pull the code", input: ofCompany },
   "publish-log": {
     may: "Create test environments",
     input: ({ publish }) => ({ publishId: publish }),
   },
+  "box-list": { may: OWNER_ADMIN, input: ofCompany },
   "preview-show": { may: "Create test environments", input: ofCompany },
   "preview-reset": { may: OWNER_ADMIN, input: ofCompany },
+  "bill-list": billing,
   "export-billing": {
     may: "See billing",
     input: ({ company }) => ({ company, month: "2026-01", format: "csv" }),

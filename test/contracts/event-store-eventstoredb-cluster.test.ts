@@ -178,7 +178,7 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
   it("is given up as the leader, and callers go on with the next one, which nobody has to wait for", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster, QUICK)
-    await store.append("a", someEvents(1), NO_STREAM)
+    await appendSurely(store, "a", someEvents(1), NO_STREAM)
     const former = cluster.leader
     cluster.freeze(former)
     const event = someEvents(1)
@@ -197,8 +197,10 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
   it("is not where the search for the next leader begins", async () => {
     const cluster = await clusterOf(3)
     const former = cluster.leader
-    const stores = Array.from({ length: 8 }, () => open(cluster, QUICK))
-    await Promise.all(stores.map((store) => store.head()))
+    // Long enough for a slow machine: whoever gives one up that answers looks for the next one anywhere.
+    const patience = { appendTimeoutMs: within(1_000), readTimeoutMs: within(1_000) }
+    const stores = Array.from({ length: 8 }, () => open(cluster, { ...QUICK, ...patience }))
+    await Promise.all(stores.map((store) => surely(() => store.head())))
     cluster.freeze(former)
     cluster.elect(cluster.followers[0] as EventStoreDbServer)
     const { accepted } = former.relay
@@ -209,7 +211,7 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
   it("is not believed when it thaws and does not know yet that another one leads", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster, QUICK)
-    await store.append("a", someEvents(1), NO_STREAM)
+    await appendSurely(store, "a", someEvents(1), NO_STREAM)
     const former = cluster.leader
     cluster.freeze(former)
     await expect(surelyNot(() => store.head())).resolves.toBe("Unavailable")

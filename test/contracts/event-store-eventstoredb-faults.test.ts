@@ -12,6 +12,7 @@ import {
 import type { AppendFault } from "../support/eventstoredb-server/faults.ts"
 import { appendSurely, EventStoreDbUnderTest, until } from "./event-store-eventstoredb-fixture.ts"
 import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
+import { within } from "../support/within.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
@@ -69,7 +70,7 @@ describe("EventStoreDB: what the server answers", () => {
     ["silent-stored", 2],
   ] as const)("3, 8: does not know, and the same bytes again do: %s", async (fault, stored) => {
     const server = await eventStoreDb.start()
-    const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
+    const store = eventStoreDb.open(server, { appendTimeoutMs: within(300) })
     // The connection is there by then: what is not sent in time is surely not stored.
     await appendSurely(store, "b", someEvents(1), NO_STREAM)
     failOnce(server, fault)

@@ -53,7 +53,7 @@ describe("EventStoreDB: a server that is silent", () => {
   it("10: fails a read for which nothing comes", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { readTimeoutMs: 200 })
-    await store.append("a", someEvents(1), NO_STREAM)
+    await appendSurely(store, "a", someEvents(1), NO_STREAM)
     server.relay.freeze()
     await expect(collect(store.read("a"))).rejects.toThrow("did not answer within 200 ms")
     await expect(store.head()).rejects.toThrow(Unavailable)
@@ -67,7 +67,7 @@ describe("EventStoreDB: a server that is silent", () => {
   it("10: is lost for those who follow, who come back by themselves", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { readTimeoutMs: 200, pollMs: 20 })
-    await store.append("a", someEvents(1), NO_STREAM)
+    await appendSurely(store, "a", someEvents(1), NO_STREAM)
     const follower = followed(store, {})
     await follower.until(() => follower.heads.length > 0)
     server.relay.freeze()
@@ -75,7 +75,7 @@ describe("EventStoreDB: a server that is silent", () => {
     const told = follower.heads.length
     server.relay.thaw()
     await follower.until(() => follower.heads.length > told)
-    await store.append("a", someEvents(1), 0)
+    await appendSurely(store, "a", someEvents(1), 0)
     await follower.until(() => follower.events.length === 2)
     expect(follower.interruptions[0]).toEqual(
       new Unavailable("the event store did not answer within 400 ms"),
@@ -84,7 +84,7 @@ describe("EventStoreDB: a server that is silent", () => {
 
   it("11: takes nothing from the others when one answer is overdue, and gets a new client", async () => {
     const server = await eventStoreDb.start()
-    const store = eventStoreDb.open(server, { appendTimeoutMs: 1_500 })
+    const store = eventStoreDb.open(server, { appendTimeoutMs: within(1_500) })
     const answers: string[] = []
     server.faultOf = ({ stream }) => (stream === "silent" ? "silent-unstored" : "none")
     const silent = store.append("silent", someEvents(1), NO_STREAM)

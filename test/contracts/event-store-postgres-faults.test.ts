@@ -9,6 +9,7 @@ import {
 import { testDatabase } from "../support/postgres.ts"
 import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
+import { within } from "../support/within.ts"
 
 const postgres = new PostgresUnderTest()
 
@@ -70,7 +71,7 @@ describe("PostgreSQL event store: faults", () => {
   })
 
   it("waits for no answer longer than its time; what was not sent is surely not stored", async () => {
-    const store = postgres.open({ appendTimeoutMs: 400 })
+    const store = postgres.open({ appendTimeoutMs: within(1_000) })
     await postgres.holdTheLock()
     const [sent, unsent] = [someEvents(1), someEvents(1)]
     const first = expect(store.append("a", sent, NO_STREAM)).rejects.toThrow(UnknownOutcome)

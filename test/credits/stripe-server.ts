@@ -37,6 +37,8 @@ export interface StripeServer {
   readonly heard: Heard[]
   /** Companies that are customers, with their card; null: a customer without one. */
   readonly customers: Map<string, string | null>
+  /** When their cards were made, seconds; default 0. */
+  readonly cardsSince: Map<string, number>
   next: Next
   readonly close: () => Promise<void>
 }
@@ -50,6 +52,7 @@ export async function startStripeServer(): Promise<StripeServer> {
     intents: [],
     heard: [],
     customers: new Map(),
+    cardsSince: new Map(),
     next: "paid",
     close: async () => {
       server.closeAllConnections()
@@ -102,6 +105,8 @@ function answerTo(
     const wanted = named(form, "payment")
     return list(state.intents.filter(({ metadata }) => metadata["payment"] === wanted))
   }
+  const customer = customerCall(state, call, form)
+  if (customer !== null) return customer
   const cancelled = /^POST \/v1\/payment_intents\/(\w+)\/cancel$/.exec(call)?.[1]
   if (cancelled !== undefined) return cancel(state, cancelled)
   if (call !== "POST /v1/payment_intents") {
@@ -138,6 +143,29 @@ function customersOf(state: StripeServer, form: URLSearchParams): readonly objec
       invoice_settings: { default_payment_method: card },
     },
   ]
+}
+
+/** What is answered of a customer: making one, looking at one, opening the portal for one. */
+function customerCall(state: StripeServer, call: string, form: URLSearchParams): Answer | null {
+  if (call === "POST /v1/customers") {
+    const company = form.get("metadata[company]") ?? ""
+    state.customers.set(company, state.customers.get(company) ?? null)
+    return { status: 200, body: { id: `cus_${company}`, object: "customer" } }
+  }
+  if (call === "POST /v1/billing_portal/sessions") {
+    // As Stripe answers whose portal has no settings yet.
+    if (state.next === "declined") return error(400, "invalid_request_error", "")
+    const [customer, back] = [form.get("customer"), form.get("return_url") ?? ""]
+    const url = `https://billing.stripe.test/${customer}?back=${encodeURIComponent(back)}`
+    return { status: 200, body: { object: "billing_portal.session", url } }
+  }
+  const company = /^GET \/v1\/customers\/cus_(\w+)$/.exec(call)?.[1]
+  if (company === undefined) return null
+  const id = state.customers.get(company) ?? null
+  const created = state.cardsSince.get(company) ?? 0
+  const card = id === null ? null : { id, object: "payment_method", created }
+  const body = { id: `cus_${company}`, object: "customer" }
+  return { status: 200, body: { ...body, invoice_settings: { default_payment_method: card } } }
 }
 
 function cancel(state: StripeServer, id: string): Answer {

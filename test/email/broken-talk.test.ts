@@ -9,6 +9,7 @@ import type { Mailing } from "./mailing.ts"
 import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
 import type { TalkStand } from "./talk-stand.ts"
 import { STEPS, openTalkStand } from "./talk-stand.ts"
+import { within } from "../support/within.ts"
 
 const ADA = "ada@example.com"
 /** More than one piece of what is sent at once. */
@@ -80,7 +81,7 @@ describe("a relay that breaks the talk off", () => {
 describe("a relay that falls silent", () => {
   it.each(STEPS)("at %s may have the mail, unless it never greeted", async (at) => {
     stand.breaking = { at, how: "hang" }
-    const waits = { greetingTimeout: 100, socketTimeout: 400 }
+    const waits = { greetingTimeout: within(300), socketTimeout: within(600) }
     const relay = openRelay({ url: stand.url, warn: () => undefined, waits })
     const tag = "a0" as AddressTag
     const { companyId } = company

@@ -17,12 +17,13 @@ import { makeSender } from "./company.ts"
 import { reckon } from "./reckoning.ts"
 import { within } from "../support/within.ts"
 
+/** What this machine needs at most for an answer now decides how long nobody doubts of one. */
 const WAITS: DatabaseWaits = {
-  ...{ answerMs: 1_500, behindMs: 2_000, askMs: 1_000 },
-  ...{ silentMs: 800, doubtMs: 400 },
+  ...{ answerMs: within(1_500), behindMs: within(2_000), askMs: within(1_000) },
+  ...{ silentMs: within(800), doubtMs: within(400) },
 }
 const TEXTS = 80
-const DEADLINE_MS = 3_000
+const DEADLINE_MS = within(3_000)
 /** Who is turned away waits no longer than the deadline, and what it takes this machine to say so. */
 const ANSWERED_WITHIN_MS = DEADLINE_MS + 1_500
 const BACK_WITHIN_MS = 3_000

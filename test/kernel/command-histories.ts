@@ -92,6 +92,9 @@ const access = fc.oneof(
     role,
     expiresAt: fc.constant(NOW + DAY_MS),
   }),
+  commandOf<AccessCommand, "WithdrawInvitation">("WithdrawInvitation", {
+    inviteId: fc.constantFrom("inv_1", "inv_2"),
+  }),
   commandOf<AccessCommand, "AcceptInvitation">("AcceptInvitation", {
     inviteId: fc.constantFrom("inv_1", "inv_2"),
     personId,

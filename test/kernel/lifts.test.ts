@@ -19,6 +19,17 @@ function without(stored: string, ...fields: readonly string[]): string {
   return JSON.stringify(JSON.parse(stored, kept))
 }
 
+describe("a purchase of version 1", () => {
+  it.each(["PurchaseStarted", "PurchasePaid", "PurchaseFailed"])("was a key's: %s", (type) => {
+    const event = ledgerCodec.decode(type as "PurchaseStarted", 1, golden(`ledger/${type}.v1.json`))
+    expect(event).toMatchObject({ keyId: "key_Ab3dE6gH", personId: "per_0001" })
+    const byOwner = without(golden(`ledger/${type}.v2.json`), "keyId")
+    const now = ledgerCodec.decode(type as "PurchaseStarted", 2, byOwner)
+    expect(now).toEqual({ ...event, keyId: null })
+    expect(ledgerCodec.version("PurchaseStarted")).toBe(2)
+  })
+})
+
 describe("a charge of version 1", () => {
   it("was of an id that carried state makes once-only, and weighed by itself", () => {
     const event = ledgerCodec.decode("Charged", 1, golden("ledger/Charged.v1.json"))

@@ -13,6 +13,7 @@ import { testDatabase } from "../support/postgres.ts"
 import type { World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { factsOf, faultsOf } from "./looking.ts"
+import { within } from "../support/within.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -195,7 +196,7 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
 })
 
 it("notices an older copy that is put in the server's place, and so does doctor", async () => {
-  const world = await open({ url, eventStoreUrl: server.url, deadlineMs: 300 })
+  const world = await open({ url, eventStoreUrl: server.url, deadlineMs: within(1_000) })
   const { companyId, key } = await makeCompany(world)
   const place = server.log.records.at(-1)?.commit ?? 0n
   await world.operate("funds add", { company: companyId, dollars: "5" })

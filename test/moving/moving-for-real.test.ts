@@ -1,7 +1,7 @@
 /** The commands as an operator gives them: real processes, an embedded PostgreSQL, Ctrl-C. */
 import { stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { afterAll, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { interrupted } from "../support/interrupted.ts"
 import type { Place } from "../support/server-process.ts"
@@ -18,57 +18,73 @@ async function place(settings: Record<string, string> = {}): Promise<Place> {
   return made
 }
 
-it("backs up beside a server, restores into an empty folder, and moves to EventStoreDB", async () => {
-  const home = await place()
-  const server = await home.start("--demo")
-  await home.ledger("charge", "--company", "acme", "--class", "ai", "--dollars", "1", "--item", "x")
-  const file = join(dirname(home.dataDir), "acme.backup")
-  const written = await home.ledger("backup", file)
-  expect(written).toMatchObject({ ok: true, file, audit: { ok: true } })
-  expect((await stat(file)).mode & 0o777).toBe(0o600)
-  expect((await stat(file)).size).toBe(written.bytes)
-  const beside = await home.attempt("restore", file, "--json")
-  expect(beside.code).toBe(1)
-  expect(JSON.parse(beside.stdout)).toMatchObject({ error: "conflict" })
-  expect(await server.end("SIGTERM")).toBe(0)
-  const alone = await home.attempt("backup", join(dirname(file), "none", "b"))
-  expect(alone).toMatchObject({ code: 1 })
-  expect(alone.stderr).toMatch(/its folder does not exist/)
+describe("an installation that moves", () => {
+  /** Where it was, with its server and the backup of it; then where it is restored. */
+  let home: Place
+  let other: Place
+  let file: string
+  let events: number
+  let shown: unknown
 
-  const other = await place()
-  const restored = await other.ledger("restore", file)
-  expect(restored).toMatchObject({ ok: true, events: written.events, audit: { ok: true } })
-  const shown = await home.ledger("company", "show", "acme")
-  expect(await other.ledger("company", "show", "acme")).toEqual(shown)
-  const twice = await other.attempt("restore", file, "--json")
-  expect(twice.code).toBe(1)
-  expect(JSON.parse(twice.stdout)).toMatchObject({ error: "not_empty" })
+  it("is backed up beside its server", async () => {
+    home = await place()
+    await home.ledger("company", "create", "acme", "--funds", "50")
+    const server = await home.start()
+    const charge = ["--company", "acme", "--class", "ai", "--dollars", "1", "--item", "x"]
+    await home.ledger("charge", ...charge)
+    shown = await home.ledger("company", "show", "acme")
+    file = join(dirname(home.dataDir), "acme.backup")
+    const written = await home.ledger("backup", file)
+    events = written.events
+    expect(written).toMatchObject({ ok: true, file, audit: { ok: true } })
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect((await stat(file)).size).toBe(written.bytes)
+    const beside = await home.attempt("restore", file, "--json")
+    expect(beside.code).toBe(1)
+    expect(JSON.parse(beside.stdout)).toMatchObject({ error: "conflict" })
+    expect(await server.end("SIGTERM")).toBe(0)
+    const alone = await home.attempt("backup", join(dirname(file), "none", "b"))
+    expect(alone).toMatchObject({ code: 1 })
+    expect(alone.stderr).toMatch(/its folder does not exist/)
+  })
 
-  const store = await EventStoreDbServer.start()
-  closing.push(() => store.stop())
-  const begun = Promise.withResolvers<undefined>()
-  store.faultOf = () => {
-    begun.resolve(undefined)
-    // Its answer never comes: the command is interrupted while it waits.
-    return "silent-stored"
-  }
-  const words = ["store", "copy", "--to", store.url]
-  const cut = await interrupted(other, words, begun.promise)
-  expect(cut).toMatchObject({ code: 130 })
-  expect(cut.stderr).toMatch(/give the same command again, and it goes on where it stopped/)
-  store.faultOf = () => "none"
-  const copied = await other.ledger(...words)
-  expect(copied).toMatchObject({ ok: true, to: store.url, events: written.events })
-  expect(copied.alreadyThere).toBeGreaterThan(0)
-  const without = await other.attempt("company", "list")
-  expect(without).toMatchObject({ code: 1 })
-  expect(without.stderr).toMatch(/set LEDGER_EVENTSTORE_URL to that server/)
-  const moved = await place({ LEDGER_DATA_DIR: other.dataDir, LEDGER_EVENTSTORE_URL: store.url })
-  const running = await moved.start()
-  expect(await moved.ledger("company", "show", "acme")).toEqual(shown)
-  expect(running.lines.join("\n")).toContain(`event store  ${store.url}`)
-  expect(await moved.ledger("audit", "verify")).toMatchObject({ ok: true })
-  expect(await running.end("SIGTERM")).toBe(0)
+  it("is restored into an empty folder, and into no other", async () => {
+    other = await place()
+    const restored = await other.ledger("restore", file)
+    expect(restored).toMatchObject({ ok: true, events, audit: { ok: true } })
+    expect(await other.ledger("company", "show", "acme")).toEqual(shown)
+    const twice = await other.attempt("restore", file, "--json")
+    expect(twice.code).toBe(1)
+    expect(JSON.parse(twice.stdout)).toMatchObject({ error: "not_empty" })
+  })
+
+  it("is copied to EventStoreDB, also where that was interrupted, and goes on there", async () => {
+    const store = await EventStoreDbServer.start()
+    closing.push(() => store.stop())
+    const begun = Promise.withResolvers<undefined>()
+    store.faultOf = () => {
+      begun.resolve(undefined)
+      // Its answer never comes: the command is interrupted while it waits.
+      return "silent-stored"
+    }
+    const words = ["store", "copy", "--to", store.url]
+    const cut = await interrupted(other, words, begun.promise)
+    expect(cut).toMatchObject({ code: 130 })
+    expect(cut.stderr).toMatch(/give the same command again, and it goes on where it stopped/)
+    store.faultOf = () => "none"
+    const copied = await other.ledger(...words)
+    expect(copied).toMatchObject({ ok: true, to: store.url, events })
+    expect(copied.alreadyThere).toBeGreaterThan(0)
+    const without = await other.attempt("company", "list")
+    expect(without).toMatchObject({ code: 1 })
+    expect(without.stderr).toMatch(/set LEDGER_EVENTSTORE_URL to that server/)
+    const moved = await place({ LEDGER_DATA_DIR: other.dataDir, LEDGER_EVENTSTORE_URL: store.url })
+    const running = await moved.start()
+    expect(await moved.ledger("company", "show", "acme")).toEqual(shown)
+    expect(running.lines.join("\n")).toContain(`event store  ${store.url}`)
+    expect(await moved.ledger("audit", "verify")).toMatchObject({ ok: true })
+    expect(await running.end("SIGTERM")).toBe(0)
+  })
 })
 
 it("says in its help that the file holds secrets, and who may read it", async () => {

@@ -64,7 +64,10 @@ describe.each(["bash", "zsh"] as const)("%s", (shell) => {
       ["key", "create", "--company", "acme", "--operation", "phone.messages.s"],
       ["phone.messages.send"],
     ],
-    [["projections", "rebuild", "char"], ["charges"]],
+    [
+      ["projections", "rebuild", "char"],
+      ["charge-days", "charges"],
+    ],
     // A file may stand there, which the shell knows by itself.
     [["export", "billing", "--out", ""], []],
     [["no", "such", ""], []],

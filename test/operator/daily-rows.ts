@@ -8,6 +8,10 @@ export const DAILY_ROWS: readonly (readonly [string, object])[] = [
       ...{ item: "text_segment", before: 9, limit: 3 },
     },
   ],
+  [
+    "charge days --company acme --month 2026-11 --class ai",
+    { company: "acme", month: "2026-11", class: "ai" },
+  ],
   ["charge show chg_1 --company acme", { chargeId: "chg_1", company: "acme" }],
   [
     "message list --company acme --since 2026-11-01T00:00 --before 2026-12-01 --limit 3",

@@ -71,8 +71,13 @@ describe("where no installation is", () => {
       `There is no installation in ${there.dataDir}: set LEDGER_DATA_DIR to the folder of yours, ` +
         'or make one there with "company-ledger start".\n',
     )
-    const json = await there.attempt(...wordsOf(line), "--json")
-    expect(JSON.parse(json.stdout)).toMatchObject({ error: "startup" })
+    expect(await around(there)).toEqual([])
+  })
+
+  it("says so in JSON where that is asked for", async () => {
+    const there = await newPlace()
+    const { stdout } = await there.attempt("company", "list", "--json")
+    expect(JSON.parse(stdout)).toMatchObject({ error: "startup" })
     expect(await around(there)).toEqual([])
   })
 

@@ -55,9 +55,11 @@ function patternOf(expected: string): RegExp {
 let place: Place
 let server: ServerProcess
 let key = ""
+let id = ""
 beforeAll(async () => {
   place = await makePlace()
-  server = await place.start("--demo")
+  // What the tour does is its key's own: the week before it is played by another test.
+  server = await place.start("--demo", "--no-week")
 })
 afterAll(async () => {
   await place.clear()
@@ -66,7 +68,9 @@ afterAll(async () => {
 /** Waits for the key that the demo prints, behind all else of the banner. */
 async function printedKey(): Promise<string> {
   await expect.poll(() => server.lines.at(-1)).toBe("")
-  return /cpk_\w+/.exec(server.lines.join("\n"))?.[0] ?? ""
+  const printed = server.lines.join("\n")
+  id = /its id\s+(key_\w+)/.exec(printed)?.[1] ?? id
+  return /cpk_\w+/.exec(printed)?.[0] ?? ""
 }
 
 /** Runs a command of the tour in a shell that has what the README defines. */
@@ -78,7 +82,7 @@ async function type(command: string): Promise<string> {
       /^alias .*$/m,
       `company-ledger() { '${process.execPath}' '${ROOT}/src/main.ts' "$@"; }`,
     )
-    .replace("KEY=cpk_…", `KEY=${key}`)
+    .replace("KEY=cpk_… ID=key_…", `KEY=${key} ID=${id}`)
     .replace("http://127.0.0.1:3000", server.url)
   const env = { ...process.env, LEDGER_DATA_DIR: place.dataDir }
   const { stdout } = await run("bash", ["-c", `${own}\n${command}`], { env, cwd: ROOT })
@@ -124,7 +128,7 @@ describe("the quick start", () => {
     const answers: string[] = []
     for (const command of texts) answers.push(await type(command))
     const statuses = answers.flatMap((answer) => /\n(\d{3})\n$/.exec(answer)?.[1] ?? [])
-    expect(statuses).toEqual(["200", "429", "200"])
+    expect(statuses).toEqual(["200", "401", "200"])
   })
 
   it("is followed by the command that makes another key, at every later start", async () => {

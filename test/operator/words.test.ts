@@ -161,7 +161,7 @@ const inputs: readonly (readonly [string, object])[] = [
     { chargeId: "chg_1", company: "acme", dollars: "0.1" },
   ],
   ["charges open", {}],
-  ["charges open --company acme", { company: "acme" }],
+  ["bill list --company acme", { company: "acme" }],
   ["calls list --company acme --day 2026-11-21", { company: "acme", day: "2026-11-21" }],
   ["price list", {}],
   ["price set text_segment --dollars 0.01", { item: "text_segment", dollars: "0.01" }],

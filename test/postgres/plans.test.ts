@@ -8,6 +8,7 @@ import { makeCompany, openWorld } from "../support/world.ts"
 const GROWING = [
   ...["ledger.checkpoints", "ledger.claims", "ledger.company_keys", "ledger.simulated"],
   ...["ledger.subject_keys", "ledger.work", "read.accounts", "read.charges", "read.limits"],
+  ...["read.charge_days", "read.key_uses"],
   ...["read.messages", "read.refusals", "read.spending", "eventstore.events"],
 ]
 const CALLS = 40

@@ -77,6 +77,15 @@ describe("a registered process", () => {
     expect(await b.isAlive(a.own)).toBe(true)
   })
 
+  it("is one of the others until it was found dead twice: it may have lost its connection only", async () => {
+    const row = "insert into ledger.processes (process_id, lock_key) values ('prc_lost', -1)"
+    await pool.query(row)
+    const { process } = await register()
+    // Whoever registers has looked once.
+    expect(await process.others()).toEqual(["prc_lost"])
+    await expect.poll(() => process.others()).toEqual([])
+  })
+
   it("keeps trying while the database is away", async () => {
     const { process: a } = await register()
     const way = await cuttable(database.url)
@@ -115,6 +124,7 @@ describe("a registered process", () => {
     await work("of the dead", dead.own)
     way.set(false)
     await expect.poll(() => rowsOf(dead)).toBe(0)
+    expect(await living.others()).not.toContain(dead.own)
     const free = [
       { name: "of the dead", process_id: null },
       { name: "of the living", process_id: living.own },

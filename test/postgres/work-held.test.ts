@@ -149,6 +149,22 @@ describe("a kind of which only so many may be in hand", () => {
     expect((await queue.take(NOW, 10, bound(5))).map(({ name }) => name)).toEqual(["c"])
   })
 
+  it("has nobody wait for a turn while none of it is due, or all of it is in hand", async () => {
+    await add("a", "a")
+    await add("later", "later", NOW + 1)
+    expect(await queue.take(NOW, 10, bound(5))).toMatchObject([{ name: "a" }])
+    const line = await pool.connect()
+    try {
+      // Whoever takes one waits for this.
+      await line.query("select pg_advisory_lock(hashtext('work send-text'))")
+      expect(await queue.take(NOW, 10, bound(5))).toEqual([])
+      expect(await others.take(NOW, 10, bound(5))).toEqual([])
+    } finally {
+      line.release(true)
+    }
+    expect(await others.take(NOW + 1, 10, bound(5))).toMatchObject([{ name: "later" }])
+  })
+
   it("is not taken beyond its number for a company, whichever process asks", async () => {
     for (let i = 0; i < 6; i += 1) await add(`s${i}`, `n${i}`)
     await pool.query("update ledger.work set company_id = 'co_bbbbbb' where name = 'n5'")

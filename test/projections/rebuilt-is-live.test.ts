@@ -41,6 +41,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   calls: "update calls set charged_micros = charged_micros + 1",
   previews: "update previews set port = port + 1",
   apps: "update devices set sequence = sequence + 1",
+  "charge-days": "update charge_days set charges = charges + 1",
   charges: "update charges set given_back_micros = 1 where kind = 'charge'",
   forms: "update forms set closed_at = null",
   leads: "delete from leads where collected_at is null",
@@ -199,7 +200,7 @@ describe("a fact that nobody can read", () => {
     const { revision, position } = await appendRaw(world.ports.store, stream, "Charged", '{"a":1}')
     const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
     // The others are not concerned by charges.
-    const ofLedger = ["accounts", "api-calls", "calls", "charges", "limits"]
+    const ofLedger = ["accounts", "api-calls", "calls", "charge-days", "charges", "limits"]
     const stopped = [...ofLedger, "work"]
     const { projections } = await world.operate("projections status")
     const others = projections

@@ -17,6 +17,21 @@ export const noBrowser: string | null = PROGRAM === undefined ? "chromium is not
 const QUIET = [
   ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
   ...["--disable-quic", "--disable-gpu", "--no-first-run"],
+  // No page is looked at for so long that what its script is compiled to by then pays.
+  "--js-flags=--no-opt --no-maglev",
+]
+
+/**
+ * What it leaves out. Its own toolbar is made of pages too, in each window anew, which take longer to load than
+ * most of those that are looked at. The last list that is given counts: that of the one who starts it is said again.
+ */
+const WITHOUT = [
+  ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIReloadButton"],
+  ...["InitialWebUI", "PreloadTopChromeWebUI"],
+  ...["AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"],
+  ...["DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades"],
+  ...["LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"],
+  ...["PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"],
 ]
 
 /** Opens one with a profile of its own. @param args what it is told besides */
@@ -25,6 +40,6 @@ export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: PROGRAM,
     chromiumSandbox: false,
-    args: [...QUIET, ...args],
+    args: [...QUIET, `--disable-features=${WITHOUT.join(",")}`, ...args],
   })
 }

@@ -41,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
       dataDir,
       log: (sentence) => console.warn(sentence),
       settings: {
-        fsync: process.env["TEST_FSYNC"] === "on" ? "on" : "off",
+        ...(process.env["TEST_FSYNC"] === "on" ? {} : { fsync: "off", full_page_writes: "off" }),
         // Several files run at once, and some of them as several processes.
         max_connections: "400",
       },

@@ -25,21 +25,55 @@ export interface TestDatabase {
 export async function makeTemplate(admin: string): Promise<void> {
   await execute(admin, `create database ${TEMPLATE} template template0`)
   await migrateToLatest(urlOfDatabase(admin, TEMPLATE))
-  await execute(admin, `alter database ${TEMPLATE} with is_template true allow_connections false`)
+  await close(admin, TEMPLATE)
+}
+
+/**
+ * Makes another template of that one, once: files that run at once ask for it at once.
+ *
+ * @param furnish puts into the database of an address what is to be in the copies
+ */
+export async function makeTemplateOnce(
+  admin: string,
+  name: string,
+  furnish: (url: string) => Promise<void>,
+): Promise<void> {
+  const client = new pg.Client({ connectionString: admin })
+  await client.connect()
+  try {
+    await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [name])
+    const { rowCount } = await client.query(
+      "select from pg_database where datname = $1 and datistemplate",
+      [name],
+    )
+    if (rowCount !== 0) return
+    await client.query(`drop database if exists ${name} with (force)`)
+    await client.query(`create database ${name} template ${TEMPLATE}`)
+    await furnish(urlOfDatabase(admin, name))
+    await close(admin, name)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A template is copied only while nobody is connected to it. */
+async function close(admin: string, name: string): Promise<void> {
+  await execute(admin, `alter database ${name} with is_template true allow_connections false`)
 }
 
 /**
  * Makes a database in the test run's PostgreSQL, or in that of the superuser's address `server`: a
- * copy of the migrated template, or an empty one with `migrated: false`. Roles belong to the whole
- * cluster and are shared by all databases.
+ * copy of the migrated template or of the one named, or an empty one with `migrated: false`. Roles
+ * belong to the whole cluster and are shared by all databases.
  */
 export async function testDatabase(options?: {
   migrated?: boolean
-  server?: string
+  server?: string | undefined
+  template?: string
 }): Promise<TestDatabase> {
   const admin = options?.server ?? inject("postgresUrl")
   const name = `test_${randomBytes(8).toString("hex")}`
-  const template = (options?.migrated ?? true) ? TEMPLATE : "template0"
+  const { migrated = true, template = migrated ? TEMPLATE : "template0" } = options ?? {}
   await execute(admin, `create database ${name} template ${template}`)
   return {
     url: urlOfDatabase(admin, name),

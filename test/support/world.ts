@@ -16,7 +16,10 @@ import { heardByAll } from "../../src/frame/operator/run-operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Installation } from "../../src/compose/installation.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
+import type { TestDatabase } from "./postgres.ts"
 import { testDatabase } from "./postgres.ts"
+import { within } from "./within.ts"
+import { worldDatabase } from "./world-database.ts"
 import type { Program } from "../../src/frame/slice.ts"
 import { expectContract } from "./reply-contract.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -29,6 +32,9 @@ export interface ApiAnswer {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any
 }
+
+/** So long an installation has to end, milliseconds, on a machine that does nothing else. */
+const CLOSE_WITHIN_MS = 8_000
 
 /** What a test can do with an installation. */
 export interface World {
@@ -77,10 +83,7 @@ export interface WorldOptions {
 
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
-  const database =
-    options.url === undefined
-      ? await testDatabase(options.server === undefined ? {} : { server: options.server })
-      : { url: options.url, drop: async () => undefined }
+  const database = await databaseOf(options)
   const warnings: string[] = []
   const log = {
     info: () => undefined,
@@ -104,6 +107,12 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     ...(options.program === undefined ? {} : { program: options.program }),
   })
   return worldOf(installation, database, warnings, options)
+}
+
+/** The one that is there, or one of the world's own, with the tables of all slices where it has them. */
+async function databaseOf({ url, server, program }: WorldOptions): Promise<TestDatabase> {
+  if (url !== undefined) return { url, drop: async () => undefined }
+  return program === undefined ? worldDatabase(server) : testDatabase({ server })
 }
 
 let shared: Promise<World> | null = null
@@ -135,7 +144,8 @@ async function worldOf(
   await app.ready()
   const end = async () => {
     await app.close()
-    await close()
+    // What is left in hand waits until its lease has run out.
+    await close(within(CLOSE_WITHIN_MS))
   }
   return {
     app,

@@ -167,15 +167,66 @@ describe("what is looked at", () => {
   })
 
   it("is brought up at once where a fact was heard that it lacks", async () => {
-    const { runners } = processes(2)
+    const { store, runners } = processes(2)
     const [one, two] = runners as [Runner, Runner]
     await execute(one, addFunds(5))
     await funds(two)
     await execute(one, addFunds(7))
-    two.heard([{ stream: STREAM, revision: 1 }])
+    two.heard(await stored(store))
     expect(await funds(two)).toBe(12)
     const glimpse = await two.glance(OWN, accountOf)
     expect(glimpse.fundsMicros).toBe(12)
+  })
+
+  it("is not what lacks a heard fact, while another caller has it brought up", async () => {
+    const { store, runners, open, now } = processes(1)
+    const [one] = runners as [Runner]
+    await execute(one, addFunds(5))
+    let gate = Promise.resolve()
+    const late = open({
+      ...store,
+      read: async function* (...args: Parameters<typeof store.read>) {
+        await gate
+        yield* store.read(...args)
+      },
+    })
+    expect(await funds(late)).toBe(5)
+    await execute(one, addFunds(7))
+    late.heard(await stored(store))
+    late.confirmed(now())
+    const reading = Promise.withResolvers<void>()
+    gate = reading.promise
+    const bringingUp = funds(late)
+    await new Promise(setImmediate)
+    const glimpse = late.glance(OWN, accountOf)
+    reading.resolve()
+    expect((await glimpse).fundsMicros).toBe(12)
+    expect(await bringingUp).toBe(12)
+  })
+
+  it("is not what has a fact of its own in the place of one that was heard", async () => {
+    const { store, runners, open, now } = processes(1)
+    const [one] = runners as [Runner]
+    await execute(one, addFunds(5))
+    const gate = Promise.withResolvers<void>()
+    const late = open({
+      ...store,
+      append: async (...args) => {
+        await gate.promise
+        return store.append(...args)
+      },
+    })
+    expect(await funds(late)).toBe(5)
+    const adding = execute(late, addFunds(3))
+    await new Promise(setImmediate)
+    expect((await late.glance(OWN, accountOf)).fundsMicros).toBe(8)
+    await execute(one, addFunds(7))
+    late.heard(await stored(store))
+    late.confirmed(now())
+    const glimpse = late.glance(OWN, accountOf)
+    gate.resolve()
+    expect((await glimpse).fundsMicros).toBe(15)
+    expect((await adding).accepted).toBe(true)
   })
 })
 

@@ -62,7 +62,7 @@ export async function startProjector(
   const readings = new Readings(given.decode)
   const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
   const shadow = openShadow({ ...ports, pool: patiently(ports.pool) })
-  await prepare(ports.pool, projections, hints)
+  await makeMissing(ports.pool, projections, hints)
   const former = await storedRows(ports.pool)
   const changed = projections.filter(({ name, version }) =>
     former.some((row) => row.name === name && row.version !== version),
@@ -213,7 +213,7 @@ async function close(
 }
 
 /** Makes the tables that are missing, one process after the other; hints go on as they are. */
-async function prepare(
+export async function makeMissing(
   pool: Pool,
   projections: readonly Projection[],
   hints: readonly Projection[],

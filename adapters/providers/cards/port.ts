@@ -77,6 +77,24 @@ export interface Cards {
   readonly release: (hold: CardPayment, paymentId: string | null) => Promise<HoldEnd>
 }
 
+/** Pages of the processor's own, on which a company puts the card on file that payments are taken from. */
+export interface CardPages {
+  /**
+   * Opens one, and has the company known to the processor by our id alone.
+   *
+   * @param returnTo where its reader comes back to, an address of ours
+   * @returns its address, good for some minutes
+   * @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly open: (companyId: CompanyId, returnTo: string) => Promise<string>
+  /**
+   * Since when the processor has the card on file, UTC milliseconds; null: it has none.
+   *
+   * @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly cardSince: (companyId: CompanyId) => Promise<number | null>
+}
+
 /** What the built-in processor can be told to do with a company's card. */
 export const CARD_OUTCOMES = [
   "paid",

@@ -6,6 +6,7 @@
 import { Stripe } from "stripe"
 import type {
   CardPayment,
+  CardPages,
   Cards,
   HoldAnswer,
   OrderedPayment,
@@ -13,14 +14,13 @@ import type {
   PaymentKnowledge,
   PaymentRefusal,
 } from "./port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import { heard, translated } from "./stripe-faults.ts"
+import { findCustomer, openStripePages } from "./stripe-pages.ts"
 
 const TIMEOUT_MS = 8_000
 const MICROS_PER_CENT = 10_000
 /** Shared payment tokens are in the preview of Stripe's API alone. */
 const TOKENS_VERSION = "2026-04-22.preview"
-/** Faults of a connection that was never made. */
-const NEVER_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])
 
 /** How Stripe is reached. */
 export interface StripeSettings {
@@ -30,7 +30,7 @@ export interface StripeSettings {
 }
 
 /** Opens the adapter. It calls nobody before the first payment. */
-export function openStripeCards({ secretKey, url }: StripeSettings): Cards {
+export function openStripeCards({ secretKey, url }: StripeSettings): Cards & CardPages {
   const stripe = new Stripe(secretKey, {
     timeout: TIMEOUT_MS,
     // What went unanswered is asked about, by a reaction that outlives this process.
@@ -44,6 +44,7 @@ export function openStripeCards({ secretKey, url }: StripeSettings): Cards {
   }
   return {
     ...holdsBy(stripe),
+    ...openStripePages(stripe),
     ask,
     pay: async (payment) => {
       const source = await sourceOf(stripe, payment)
@@ -123,11 +124,9 @@ async function sourceOf(
   if (sharedPaymentToken !== null) {
     return { payment_method_data: { shared_payment_granted_token: sharedPaymentToken } }
   }
-  const query = `metadata['company']:'${companyId}'`
-  const { data } = await heard(stripe.customers.search({ query, limit: 1 }))
-  const [customer] = data
+  const customer = await findCustomer(stripe, companyId)
   const method = customer?.invoice_settings.default_payment_method ?? null
-  if (customer === undefined || method === null) return null
+  if (customer === null || method === null) return null
   const payment_method = typeof method === "string" ? method : method.id
   return { customer: customer.id, payment_method }
 }
@@ -230,33 +229,4 @@ function refusedBy(error: unknown): { readonly answer: PaymentRefusal } | null {
   }
   const isRefused = error instanceof Stripe.errors.StripeInvalidRequestError
   return isRefused ? { answer: "payment_failed" } : null
-}
-
-async function heard<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer
-  } catch (error) {
-    throw translated(error)
-  }
-}
-
-/** An error of Stripe as one of the port; any other stays what it is. */
-function translated(error: unknown): unknown {
-  const { errors } = Stripe
-  if (
-    error instanceof errors.StripeRateLimitError ||
-    error instanceof errors.StripeAuthenticationError ||
-    error instanceof errors.StripePermissionError ||
-    (error instanceof errors.StripeConnectionError && NEVER_SENT.has(faultOf(error)))
-  ) {
-    return new ProviderUnavailable(`Stripe took nothing: ${error.type}`, { cause: error })
-  }
-  if (error instanceof errors.StripeError) {
-    return new ProviderSilent(`Stripe did not say: ${error.type}`, { cause: error })
-  }
-  return error
-}
-
-function faultOf({ detail }: InstanceType<typeof Stripe.errors.StripeConnectionError>): unknown {
-  return typeof detail === "object" && "code" in detail ? detail.code : undefined
 }

@@ -138,12 +138,22 @@ class Sandboxed implements PreviewHost {
     )
 
   async #start(plan: AppPlan): Promise<string> {
+    const { boxHost } = this.#options
+    const running = await boxHost.find(sandboxOf(plan.companyId))
+    // One that runs may be about to end: the version is then brought up in one of its own.
+    const address = running === null ? null : await this.#bringUp(running, plan)
+    const there = address ?? (await this.#bringUp(await this.#sandbox(plan.companyId), plan))
+    if (there === null) throw new ProviderUnavailable("the preview's sandbox ended")
+    return there
+  }
+
+  /** Brings a version up in a sandbox; null where that ends meanwhile. */
+  async #bringUp(box: Box, plan: AppPlan): Promise<string | null> {
     const { pacer, times = {} } = this.#options
-    const box = await this.#sandbox(plan.companyId)
     try {
       return await bringUp(box, { plan, pacer, times, port: portOf(plan.publishId) })
     } catch (error) {
-      if (error instanceof BoxGone) throw new ProviderUnavailable("the preview's sandbox ended")
+      if (error instanceof BoxGone) return null
       throw error
     }
   }

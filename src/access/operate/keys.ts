@@ -3,7 +3,7 @@ import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { ALL_OPERATIONS } from "../../../domain/access/operations.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
-import { listKeys } from "../../../projections/access/keys.ts"
+import { listUsedKeys } from "../../../projections/access/keys.ts"
 import { makeApiKey } from "../../frame/calls/api-key.ts"
 import {
   DOLLARS_NOTE,
@@ -159,7 +159,8 @@ const change = (
 
 const list = operation({
   name: "key list",
-  summary: "list a company's keys",
+  summary: "list a company's keys, when each was last used and what it spent this month",
+  notes: ["A month is UTC. Calls that were not recorded as counted are no use: see calls list."],
   example: "key list --company acme",
   input: z.object({
     company,
@@ -174,8 +175,10 @@ const list = operation({
   },
   run: async ({ ports }, { company: named, person }) => {
     const companyId = await findCompany(ports, named)
+    // Calls that are only gathered were made already: they are recorded, so that the list shows them.
+    await ports.settle()
     await showWrites(ports)
-    const all = await listKeys(ports.readAll, companyId)
+    const all = await listUsedKeys(ports.readAll, companyId, ports.clock.now())
     const rows = person === undefined ? all : all.filter((row) => row.person_id === person)
     return {
       keys: rows.map((row) => ({
@@ -185,6 +188,8 @@ const list = operation({
         status: row.status,
         operations: row.operations,
         createdAt: row.created_at.toISOString(),
+        lastUsedAt: row.last_used_at?.toISOString() ?? null,
+        spentThisMonthMicros: row.spent_micros,
       })),
     }
   },

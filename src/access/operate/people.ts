@@ -6,7 +6,12 @@ import type { AccessCommand } from "../../../domain/access/access.ts"
 import { findPerson } from "../../../domain/access/access.ts"
 import type { Grantable } from "../../../domain/access/grants.ts"
 import { grantFault, personOf } from "../../../domain/access/grants.ts"
-import { PERMISSIONS, ROLES, isAdminRole } from "../../../domain/access/permissions.ts"
+import {
+  PERMISSIONS,
+  ROLES,
+  isAdminRole,
+  permissionsOf,
+} from "../../../domain/access/permissions.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import { listInvitations } from "../../../projections/access/invitations.ts"
 import { listPeople } from "../../../projections/access/people.ts"
@@ -25,15 +30,14 @@ import { teamBar } from "./console-team.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
-/** An invitation stands so long. */
-const INVITED_FOR_MS = 7 * 86_400_000
-
 const personName = words
   .refine((text) => text.trim() !== "", "must not be empty")
   .meta({ description: "their name" })
-const theirEmail = email.meta({ description: "their email" })
+/** An email of somebody. */
+export const theirEmail = email.meta({ description: "their email" })
 const permissions = z.array(z.enum(PERMISSIONS)).meta({ flag: "permission" })
-const role = z.enum(ROLES).meta({ description: "their role" })
+/** A role in a company. */
+export const role = z.enum(ROLES).meta({ description: "their role" })
 const personNamed = z.string().meta({ description: "the person, by id", argument: "PERSON_ID" })
 const grantable = z.string().transform((name, context) => {
   const fault = grantFault(name)
@@ -45,7 +49,7 @@ const grantable = z.string().transform((name, context) => {
 const grantables = z.array(grantable).default([]).meta({ takes: "op" })
 
 /** Asks for something about people, and waits until everybody sees it. @throws OperatorRefused */
-async function ask(
+export async function ask(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
   command: AccessCommand,
@@ -202,32 +206,6 @@ const remove = operation({
   },
 })
 
-const invite = operation({
-  name: "person invite",
-  summary: "invite somebody by email, for seven days",
-  notes: ["Adding a person with this email ends the invitation."],
-  example: "person invite --company acme --email ada@example.com --role developer",
-  changes: true,
-  input: z.object({ company, email: theirEmail, role }),
-  console: { permission: "Team", bars: teamBar, mailsTo: ({ email: to }) => to },
-  run: async (context, { company: named, email: address, role: invitedAs }) => {
-    const { sealing, clock } = context.ports
-    const companyId = await findCompany(context.ports, named)
-    const inviteId = newId("inv")
-    const expiresAt = clock.now() + INVITED_FOR_MS
-    await ask(context, companyId, {
-      type: "InvitePerson",
-      inviteId,
-      email: await sealing.seal(companyId, inviteId, address),
-      emailTag: await sealing.tag(companyId, address.toLowerCase()),
-      role: invitedAs,
-      expiresAt,
-    })
-    const until = new Date(expiresAt).toISOString()
-    return { inviteId, companyId, role: invitedAs, expiresAt: until }
-  },
-})
-
 const seen = operation({
   name: "person seen",
   summary: "note that a person is active somewhere just now",
@@ -262,7 +240,8 @@ const list = operation({
         const held = personOf(personId, row.role, access).permissions
         const added = { addedAt: row.added_at.toISOString() }
         const fields = { personId, name, email: address, role: row.role, permissions: held }
-        return { ...fields, ...access, ...added }
+        const ofRole = permissionsOf(row.role, [])
+        return { ...fields, ofRole, ...access, ...added }
       }),
       invited: invited.map((row) => ({
         inviteId: row.invite_id,
@@ -275,12 +254,4 @@ const list = operation({
 })
 
 /** Operations on people. */
-export const peopleOperations: readonly AdminOperation[] = [
-  add,
-  change,
-  app,
-  remove,
-  invite,
-  seen,
-  list,
-]
+export const peopleOperations: readonly AdminOperation[] = [add, change, app, remove, seen, list]

@@ -25,6 +25,7 @@ export const mailInvitation = reaction({
       return [{ name: inviteId, payload, dueAt: at }]
     },
   },
+  until: { InvitationWithdrawn: ({ inviteId }) => [inviteId] },
   isPersonal: true,
   giveUp: "nothing is lost",
   perform: async (ports, work) => {

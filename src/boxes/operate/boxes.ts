@@ -8,6 +8,7 @@ import { findBox, listBoxes } from "../../../projections/boxes/boxes.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import { accepted, company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import { listLimit } from "../../frame/operator/lists.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -38,6 +39,7 @@ const list = operation({
   notes: ["Times are UTC. Boxes that ended are listed until somebody deletes them."],
   example: "box list --company acme",
   input: z.object({ company, limit: listLimit }),
+  console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports }, { company: named, limit }) => {
     const companyId = await findCompany(ports, named)
     await showWrites(ports)

@@ -3,25 +3,16 @@ import { z } from "zod"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { resourceId } from "../../../domain/kernel/resource.ts"
 import { monthEnd } from "../../../domain/kernel/window.ts"
-import { ITEM_NAMES, itemCalled, itemNamed } from "../../../domain/charging/item-names.ts"
-import {
-  chargedItems,
-  giveBacksOf,
-  listCharges,
-  wasCharged,
-} from "../../../projections/charging/charge-lists.ts"
+import { giveBacksOf, listCharges } from "../../../projections/charging/charge-lists.ts"
 import type { ChargeRow } from "../../../projections/charging/charges.ts"
 import { companiesOfCharge, findCharge } from "../../../projections/charging/charges.ts"
 import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
-import { nearestName } from "../../frame/kernel/nearest.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import {
   DOLLARS_NOTE,
   company,
   findCompany,
-  keyNamed,
   month,
-  personNamed,
   showWrites,
   someId,
 } from "../../frame/operator/inputs.ts"
@@ -29,6 +20,7 @@ import { listLimit, renderList } from "../../frame/operator/lists.ts"
 import type { Asking } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { chargesAsked, ofOwnSpending, whichCharges } from "./which-charges.ts"
 
 /** The charge that is meant, by the word behind the command. */
 export const chargeNamed = someId.meta({
@@ -52,28 +44,18 @@ const list = operation({
   input: z.object({
     company,
     month: month.optional().meta({ description: "only of this month, as YYYY-MM" }),
-    key: z.string().optional().meta({ description: "only by this key, by id" }),
-    person: z.string().optional().meta({ description: "only of this person, by id" }),
-    item: z.string().optional().meta({ description: "only of this item" }),
+    ...whichCharges,
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
     limit: listLimit,
   }),
-  console: {
-    permission: "See billing",
-    own: ({ input, me }) => {
-      const { person = me.personId } = input
-      return person === me.personId ? { ...input, person } : null
-    },
-  },
-  run: async ({ ports }, { key, person, item, before = null, limit, ...input }) => {
+  console: { permission: "See billing", own: ofOwnSpending },
+  run: async ({ ports }, { before = null, limit, ...input }) => {
     const companyId = await findCompany(ports, input.company)
     await showWrites(ports)
     const rows = await listCharges(ports.readAll, {
       companyId,
       within: input.month === undefined ? null : daysOf(input.month),
-      keyId: key === undefined ? null : keyNamed(key),
-      personId: person === undefined ? null : personNamed(person),
-      item: item === undefined ? null : await findItem(ports, companyId, item),
+      ...(await chargesAsked(ports, companyId, input)),
       before,
       // One more than is shown says whether there are more.
       limit: limit + 1,
@@ -91,25 +73,6 @@ const list = operation({
 })
 
 const OWN_WAIT_MS = 5_000
-
-/** So many of a company's own items are looked through for what was meant. */
-const MOST_ITEMS = 1_000
-
-/**
- * An item by its name in the price book, on the bill or in a charge. What was charged under exactly
- * this name goes before what it may be short for.
- *
- * @throws OperatorRefused where nothing goes by it
- */
-async function findItem(ports: AdminPorts, companyId: CompanyId, name: string): Promise<string> {
-  if (await wasCharged(ports.readAll, companyId, name)) return name
-  const item = itemNamed(name) ?? itemCalled(name)
-  if (item !== null) return item
-  const own = await chargedItems(ports.readAll, companyId, MOST_ITEMS)
-  const nearest = nearestName(name, [...ITEM_NAMES, ...own])
-  const meant = nearest === null ? '"price list" has those with a price.' : `Was ${nearest} meant?`
-  throw new OperatorRefused("not_found", `There is no item "${name}". ${meant}`)
-}
 
 /** The first instant of a month, and that of the next. */
 function daysOf(name: string): readonly [Date, Date] {

@@ -5,8 +5,9 @@ import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
 import { limitNamed, readLimits } from "../../../domain/charging/ledger-views.ts"
 import type { Limit, LimitName } from "../../../domain/charging/limits.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { listKeys } from "../../../projections/access/keys.ts"
 import { limitStandings } from "../../../projections/charging/limits.ts"
 import {
   DOLLARS_NOTE,
@@ -21,9 +22,10 @@ import {
   together,
 } from "../../frame/operator/inputs.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
-import type { AdminOperation } from "../../frame/operator/operation.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { fundsOperations } from "./funds.ts"
+import { ofOwnSpending } from "./which-charges.ts"
 import { ownTerms, renderRemovedLimit, renderSetLimit, standingOf } from "./limit-shown.ts"
 
 const Holder = z.object({
@@ -166,14 +168,22 @@ const listLimits = operation({
   summary: "list a company's limits with what is used, what remains and when it resets",
   notes: ["Amounts are US dollars; with --json micros, millionths of a dollar. Times are UTC."],
   example: "limit list --company acme --json",
-  input: z.object({ company }),
-  console: { permission: "See billing" },
+  input: z.object({
+    company,
+    person: z.string().optional().meta({
+      description:
+        "only those that hold for this person, by id: theirs, their keys', the company's",
+    }),
+  }),
+  console: { permission: "See billing", own: ofOwnSpending },
   run: async ({ ports }, input) => {
     const companyId = await findCompany(ports, input.company)
     // Calls that are only gathered weigh already: they are recorded, so that the list shows them.
     await ports.settle()
     await showWrites(ports)
-    const standings = await limitStandings(ports.readAll, companyId, ports.clock.now())
+    const all = await limitStandings(ports.readAll, companyId, ports.clock.now())
+    const standings =
+      input.person === undefined ? all : await thoseFor(ports, companyId, input.person, all)
     return {
       limits: standings.map((one) => ({
         ...standingOf(one),
@@ -183,6 +193,22 @@ const listLimits = operation({
     }
   },
 })
+
+/** The limits that hold for a person. @throws OperatorRefused where the company has no such person */
+async function thoseFor<L extends Pick<Limit, "holder" | "holderId">>(
+  ports: AdminPorts,
+  companyId: CompanyId,
+  person: string,
+  all: readonly L[],
+): Promise<readonly L[]> {
+  const personId = await findPersonOf(ports, companyId, person)
+  const listed = await listKeys(ports.readAll, companyId)
+  const own = new Set(listed.filter((key) => key.person_id === personId).map((key) => key.key_id))
+  return all.filter(({ holder, holderId }) => {
+    if (holder === "person") return holderId === personId
+    return holder === "company" || own.has(holderId as KeyId)
+  })
+}
 
 /** Operations on money. */
 export const moneyOperations: readonly AdminOperation[] = [

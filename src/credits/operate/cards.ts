@@ -10,6 +10,7 @@ import { accepted, company, findLivingCompany } from "../../frame/operator/input
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { cardPageOperations } from "./card-page.ts"
 import { verifyCard } from "./verify-card.ts"
 
 const setCard = operation({
@@ -32,6 +33,7 @@ const setCard = operation({
   }),
   console: {
     roles: OWNER_OR_ADMIN,
+    isHere: ({ testCards }) => testCards !== null,
     bars: ({ ports }) =>
       ports.testCards === null ? "Cards are put on file at the payment processor." : null,
   },
@@ -77,4 +79,9 @@ async function record(
 }
 
 /** Operations on cards. */
-export const cardOperations: readonly AdminOperation[] = [setCard, removeCard, verifyCard]
+export const cardOperations: readonly AdminOperation[] = [
+  setCard,
+  removeCard,
+  verifyCard,
+  ...cardPageOperations,
+]

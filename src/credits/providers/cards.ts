@@ -1,7 +1,7 @@
 /** The payment processor: the built-in one, or Stripe where a key of it is set. */
 import { z } from "zod"
 import { CARDS, openBuiltInCards } from "../../../adapters/providers/cards/built-in.ts"
-import type { Cards, TestCards } from "../../../adapters/providers/cards/port.ts"
+import type { CardPages, Cards, TestCards } from "../../../adapters/providers/cards/port.ts"
 import { StartupFault } from "../../../adapters/startup/port.ts"
 import type { Provider } from "../../frame/provider.ts"
 import { settings } from "../../frame/settings.ts"
@@ -11,6 +11,8 @@ declare module "../../frame/ports.ts" {
     readonly cards: Cards
     /** The built-in payment processor's cards; null where payments go to a real one. */
     readonly testCards: TestCards | null
+    /** The processor's own pages for cards; null where it has none. */
+    readonly cardPages: CardPages | null
   }
 }
 
@@ -45,11 +47,12 @@ export const cards: Provider = {
       outside.settings(cardSettings)
     if (secretKey === undefined) {
       const builtIn = openBuiltInCards(outside)
-      return { cards: builtIn, testCards: builtIn }
+      return { cards: builtIn, testCards: builtIn, cardPages: null }
     }
     try {
       const { openStripeCards } = await import("../../../adapters/providers/cards/stripe.ts")
-      return { cards: openStripeCards({ secretKey, url }), testCards: null }
+      const stripe = openStripeCards({ secretKey, url })
+      return { cards: stripe, testCards: null, cardPages: stripe }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error
       const message =

@@ -1,5 +1,4 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
-import { METHODS } from "node:http"
 import type { IncomingMessage } from "node:http"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
@@ -32,12 +31,14 @@ import { DOOR_TARGET, addDoors, upgradeOf } from "./doors.ts"
 import type { Alias, Door } from "./hosts.ts"
 import { doorOf, hostOf, ledTo, misdirected } from "./hosts.ts"
 import { callOf, fieldsOf } from "./incoming.ts"
+import type { KnownPaths } from "./known-paths.ts"
+import { VERBS, addRetired, knownPaths, nothingHere, refuseOtherVerbs } from "./known-paths.ts"
 import type { EntryConfig } from "./outgoing.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
 import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
 import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
-import { answeredVerbs, otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
+import { answeredVerbs, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
 import { enteringBy, reachedBy } from "./ways-in.ts"
 
@@ -45,8 +46,8 @@ import { enteringBy, reachedBy } from "./ways-in.ts"
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
 /** For one host name a year, and not for those below it. */
 const HSTS_OF_ONE = "max-age=31536000"
-/** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
-const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
+/** A name that a route looks at itself is not taken for an unknown path: a domain has up to 253. */
+const MOST_IN_PATH = 1_000
 
 /** Paths of what a company's people may see, and nobody on the way. */
 const PRIVATE_PATHS = ["/api/", "/console"]
@@ -94,11 +95,11 @@ export async function buildApp(
   const { rateLimits, ownHost = null, doors = [], aliases = [] } = settings
   const { webhooks = [], pages = [] } = settings
   const app = openServer([...entries, ...webhooks, ...pages], settings)
+  const known = knownPaths(MOST_IN_PATH)
   app.server.on("checkExpectation", refuseExpectation)
   // A body is read by the call it belongs to, once that is let in: the framework looks at none.
   for (const verb of VERBS) app.addHttpMethod(verb, { hasBody: false, overrideExisting: true })
-  const stopping = new AbortController()
-  app.addHook("preClose", async () => stopping.abort())
+  const stopping = stoppingOf(app)
   endUnreadBodies(app, ports.pacer)
   // Before the headers of this API's own answers.
   addDoors(app, { doors, aliases }, ports.pacer)
@@ -116,7 +117,7 @@ export async function buildApp(
     // What stands below a company's own host name is the company's: nothing is said of it here.
     if (isLed) void reply.header("strict-transport-security", HSTS_OF_ONE)
     const refused =
-      (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, stopping.signal.aborted)
+      (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, known, stopping.aborted)
     if (refused !== null) sendRefusal(reply, refused)
   })
   await watchPressure(app)
@@ -125,7 +126,7 @@ export async function buildApp(
     sendRefusal(reply, faultRefusal(error, asked, ports.log))
   })
   app.setNotFoundHandler((request, reply) => {
-    sendRefusal(reply, unknownPath(request.originalUrl))
+    sendRefusal(reply, nothingHere(request, known))
   })
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const calls = { ports, rates, lastWrites: openLastWrites() }
@@ -134,21 +135,35 @@ export async function buildApp(
   addMetrics(app, ports, admission, [ready, ...(settings.measures ?? [])])
   logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
   const served = [...entries, ...webhooks, ...pages]
-  for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
+  for (const entry of served) addEntry(app, calls, admission, entry, stopping)
   const { waysIn = [] } = settings
   const reached = waysIn.flatMap((way) => reachedBy(entries).map((entry) => ({ way, entry })))
-  for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping.signal, way)
+  for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping, way)
   const beside = reached.map(({ way, entry }) => ({ ...entry, url: `${way.at}${entry.url}` }))
   for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
     const verbs = own.flatMap(({ method }) => answeredVerbs(method))
-    refuseOtherVerbs(app, url, verbs)
+    refuseOtherVerbs(app, known, url, verbs)
   }
   const documents = await addDocuments(app, entries, retired, ports.baseUrl, settings.shown)
-  for (const url of [...WATCHED_URLS, ...documents]) refuseOtherVerbs(app, url, ["GET", "HEAD"])
+  for (const url of [...WATCHED_URLS, ...documents])
+    refuseOtherVerbs(app, known, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
   app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
-  refuseOtherVerbs(app, "/", answeredVerbs("GET"))
+  refuseOtherVerbs(app, known, "/", answeredVerbs("GET"))
   return app
+}
+
+/**
+ * Aborts once the app begins to close. Whoever is answered from then on comes back to another process: a
+ * connection that is kept would hold the end up.
+ */
+function stoppingOf(app: FastifyInstance): AbortSignal {
+  const stopping = new AbortController()
+  app.addHook("preClose", async () => stopping.abort())
+  app.addHook("onSend", async (_request, reply) => {
+    if (stopping.signal.aborted) void reply.header("connection", "close")
+  })
+  return stopping.signal
 }
 
 /** The web framework, without a route. */
@@ -168,8 +183,7 @@ function openServer(
     rewriteUrl: (request) => targetOf(request, doors, aliases),
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
-    // A name that a route looks at itself is not taken for an unknown path: a domain has up to 253.
-    routerOptions: { maxParamLength: 1_000 },
+    routerOptions: { maxParamLength: MOST_IN_PATH },
     // Who still comes while it closes is told so in the words of this API.
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => {
@@ -203,10 +217,14 @@ function targetOf(
 const UNKNOWN: Omit<Asked, "requestId"> = { pays: null, isNamed: false, mayBeDone: false }
 
 /** What needs no route to be refused; null where there is nothing of it. */
-function refusedAtOnce(request: FastifyRequest, isStopping: boolean): Refusal | null {
+function refusedAtOnce(
+  request: FastifyRequest,
+  known: KnownPaths,
+  isStopping: boolean,
+): Refusal | null {
   const hostless = hostRefusal(request.raw)
   if (hostless !== null) return hostless
-  if (request.is404) return unknownPath(request.originalUrl)
+  if (request.is404) return nothingHere(request, known)
   return isStopping && !WATCHED_URLS.includes(request.url) ? stoppingRefusal(request.id) : null
 }
 
@@ -269,22 +287,4 @@ function configOf(entry: Served): EntryConfig {
   const [route] = "parameter" in entry ? Object.values(entry.routes) : [entry]
   const { client, errorForm } = route ?? {}
   return { ...(client && { client }), ...(errorForm && { errorForm }) }
-}
-
-/** A known path with another verb: 405 with the verbs it has. */
-function refuseOtherVerbs(app: FastifyInstance, url: string, allowed: readonly string[]): void {
-  const others = VERBS.filter((verb) => !allowed.includes(verb))
-  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
-    sendRefusal(reply, otherVerb(request.method, allowed))
-    return reply
-  }
-  app.route({ method: others, url, onRequest: refuse, handler: refuse })
-}
-
-function addRetired(app: FastifyInstance, url: string): void {
-  const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
-    sendRefusal(reply, retiredPath())
-    return reply
-  }
-  app.route({ method: VERBS, url, onRequest: refuse, handler: refuse })
 }

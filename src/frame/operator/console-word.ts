@@ -27,6 +27,8 @@ export type ConsoleWord<I> = May & {
   readonly own?: (asking: Asking<I>) => I | null | Promise<I | null>
   /** Why not even those may who may otherwise; null where nothing stands against it. */
   readonly bars?: (asking: Asking<I>) => string | null | Promise<string | null>
+  /** Whether consoles of this installation have it at all; default that they do. */
+  readonly isHere?: (ports: Ports) => boolean
   /** How often, per person. */
   readonly rate?: RateLimit
   /** The email that it has mailed to, which is counted as codes are. */

@@ -45,7 +45,8 @@ export function openInConsole(
   return {
     offered: async (who) => {
       const me = await personOf(ports(), who)
-      return me === null ? [] : offered.map((one) => offeredTo(one, me))
+      const here = offered.filter(({ console: { isHere } }) => isHere?.(ports()) ?? true)
+      return me === null ? [] : here.map((one) => offeredTo(one, me))
     },
     run: async (request, talk) => {
       const found = byPath.get(request.operation)
@@ -59,9 +60,19 @@ export function openInConsole(
       const { file } = request
       const field = fileField(found)
       if (field === null || file === null) return doIt(asked, me, talk, {})
-      return withSpooled(file, (path) => doIt(asked, me, talk, { [field]: path }))
+      return withSpooled(file, async (path) =>
+        withoutPath(await doIt(asked, me, talk, { [field]: path }), path),
+      )
     },
   }
+}
+
+/** The same answer for whoever sent a file: where the server kept it meanwhile is nothing to them. */
+function withoutPath(answer: ConsoleAnswer, path: string): ConsoleAnswer {
+  if (!("refusal" in answer)) return answer
+  const { message } = answer.refusal
+  const said = message.startsWith(path) ? `This file${message.slice(path.length)}` : message
+  return { refusal: { ...answer.refusal, message: said.replaceAll(path, "this file") } }
 }
 
 /** An operation that was asked for, and what it is done with. */

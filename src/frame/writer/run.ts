@@ -20,7 +20,7 @@ import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
 import { watchDeadlines } from "./runner/deadlines.ts"
 import type { Working } from "./runner/fresh.ts"
-import { isFresh } from "./runner/fresh.ts"
+import { isFresh, noteHeard } from "./runner/fresh.ts"
 import type { StreamCache } from "./runner/stream-cache.ts"
 import { emptyCache, laneOf, measure } from "./runner/stream-cache.ts"
 import type { Runner, RunnerPorts } from "./runner/port.ts"
@@ -77,12 +77,9 @@ export function openRunner(given: RunnerPorts): Runner {
       return gatherInto(ports, laneNow, item, stopping.signal, deadlineMs) as Promise<never>
     },
     heard: (events) => {
-      for (const { stream, revision } of events) {
-        const lane = lanes.get(stream)
-        if (lane === undefined) continue
-        lane.reached = Math.max(lane.reached, revision)
-        // A load that is under way may have read the stream before this event was in it.
-        if (lane.loaded === null || revision > lane.loaded.revision) lane.isStale = true
+      for (const event of events) {
+        const lane = lanes.get(event.stream)
+        if (lane !== undefined) noteHeard(lane, event)
       }
     },
     confirmed: (asOfMs) => {

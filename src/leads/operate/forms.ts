@@ -8,7 +8,7 @@ import { parseFormId } from "../../../domain/leads/ids.ts"
 import type { FormRow } from "../../../projections/leads/forms.ts"
 import { findForm, listForms } from "../../../projections/leads/forms.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import { renderFields } from "../../frame/operator/cli/render.ts"
+import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import {
   accepted,
   company,
@@ -74,6 +74,7 @@ const add = operation({
 const list = operation({
   name: "form list",
   summary: "list a company's forms",
+  notes: ["With --json the HTML of each is shown as well."],
   example: "form list --company acme",
   input: z.object({ company }),
   console: { permission: "Read leads" },
@@ -83,6 +84,16 @@ const list = operation({
     const rows = await listForms(ports.readAll, companyId)
     return { forms: rows.map((row) => shown(ports, row)) }
   },
+  // One line a form, whose HTML has many.
+  render: ({ forms }, page) =>
+    renderTable(
+      forms.map(({ html: _html, hostnames, ...form }) => ({
+        ...form,
+        hostnames: hostnames.join(" "),
+      })),
+      page,
+      "forms",
+    ),
 })
 
 function shown(ports: AdminPorts, row: FormRow) {
@@ -93,6 +104,7 @@ function shown(ports: AdminPorts, row: FormRow) {
     hostnames: row.hostnames?.split(" ").filter((one) => one !== "") ?? [],
     refuseLinks: row.refuse_links,
     url: `${ports.baseUrl()}${formPath(row.form_id)}`,
+    html: snippetOf(ports.baseUrl(), row.form_id),
     openedAt: row.opened_at.toISOString(),
   }
 }

@@ -36,6 +36,7 @@ export type BatchAppendCall = ServerDuplexStream<BatchAppendReq, BatchAppendResp
 export interface Arrival {
   readonly stream: string
   readonly ids: readonly string[]
+  readonly types: readonly string[]
 }
 
 /** What appends are stored in, and what may happen to them. */
@@ -84,7 +85,8 @@ export function answerBatchAppends(call: BatchAppendCall, house: AppendHouse): v
 /** Stores an append or not, and gives the answer if there is one. */
 function decide({ options, events }: Pending, house: AppendHouse): BatchAppendResp | null {
   const stream = nameOf(options)
-  const fault = house.faultOf({ stream, ids: events.map(({ id }) => id) })
+  const [ids, types] = [events.map(({ id }) => id), events.map(({ type }) => type)]
+  const fault = house.faultOf({ stream, ids, types })
   const expected = expectedOf(options)
   const answer = answerOf(fault, stream)
   if (fault === "none" && sizeOf(events) > MAX_APPEND_BYTES) return appendRefusal(tooLarge())

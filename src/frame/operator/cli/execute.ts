@@ -79,7 +79,7 @@ async function perform(
   const { command, input } = invocation
   switch (command.does) {
     case "start":
-      return host.start({ demo: input["demo"] === true })
+      return host.start({ demo: input["demo"] === true, week: input["week"] !== false })
     case "operation":
       return operate(invocation, host, terminal, signal)
     case "local":

@@ -7,13 +7,21 @@ const start: ProgramCommand = {
   does: "start",
   name: "start",
   summary: "run the server until it is stopped",
-  notes: ["HOST, PORT, DATABASE_URL and the other settings come from the environment; see config."],
+  notes: [
+    "HOST, PORT, DATABASE_URL and the other settings come from the environment; see config.",
+    "In a new data folder the demo's company has lived for a week, which takes some seconds to play; not with " +
+      "DATABASE_URL, LEDGER_EVENTSTORE_URL, or a provider that is real.",
+  ],
   example: "start --demo",
   input: z.object({
     demo: z
       .boolean()
       .default(false)
       .meta({ description: 'make the company "acme" where the store is empty' }),
+    week: z
+      .boolean()
+      .default(true)
+      .meta({ description: "the demo's company has spent nothing yet", flag: "week" }),
   }),
 }
 

@@ -1,5 +1,6 @@
 /** Working through a stream's queue: load, decide a batch, store it, answer; again. */
 import { DamagedStream, Unavailable, WrongRevision } from "../../../../adapters/eventstore/port.ts"
+import { NO_TRACING } from "../../../../adapters/tracing/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
 import { turnAway, turnAwayLate } from "./deadlines.ts"
@@ -135,12 +136,14 @@ async function storeBatch(
   // A no stores nothing, whatever becomes of the append that it waits for.
   for (const one of answers) one.waiting.isInDoubt = isYes(one)
   const last = Math.max(...waiting.map(({ deadline }) => Math.min(deadline, asOf + DOUBT_MS)))
+  const expectedRevision = loaded.revision - events.length
+  lane.appending = { events, first: expectedRevision + 1 }
   try {
     loaded.position = await inTraces(working, lane, batch, () =>
       appendSurely(working, {
         stream: lane.stream,
         events,
-        expectedRevision: loaded.revision - events.length,
+        expectedRevision,
         waitedUntil: () => Math.min(last, working.ending.at),
       }),
     )
@@ -161,6 +164,8 @@ async function storeBatch(
     }
     failAll(working, lane, waiting, error)
     return true
+  } finally {
+    lane.appending = null
   }
 }
 
@@ -171,6 +176,7 @@ function inTraces<T>(
   { answers, events }: Batch,
   append: () => Promise<T>,
 ): Promise<T> {
+  if (tracing === NO_TRACING) return append()
   const traces = answers.flatMap(({ waiting }) => waiting.command?.cause.trace ?? [])
   if (traces.length === 0) return append()
   const attributes = {

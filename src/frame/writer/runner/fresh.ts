@@ -11,7 +11,7 @@ import type { Deadlines } from "./deadlines.ts"
 import type { Lane, Waiting } from "./lane.ts"
 import { foldNews } from "./load.ts"
 import type { Tracing } from "../../../../adapters/tracing/port.ts"
-import type { RunnerPorts } from "./port.ts"
+import type { HeardEvent, RunnerPorts } from "./port.ts"
 
 /** An entry of a cache is valid for so long after it was confirmed. */
 export const FRESH_FOR_MS = 1_000
@@ -63,6 +63,16 @@ export function freshFor({ pacer }: Working, { command, isLatest, arrivedAt }: W
   return Math.min(arrivedAt, pacer.elapsedMs() - FRESH_FOR_MS)
 }
 
+/** Takes note of a stored event: a state that lacks it, or has one of its own in its place, is stale. */
+export function noteHeard(lane: Lane, { revision, id }: HeardEvent): void {
+  const { loaded, appending } = lane
+  lane.reached = Math.max(lane.reached, revision)
+  // A load that is under way may have read the stream before this event was in it.
+  const isNew = loaded === null || revision > loaded.revision
+  const own = appending?.events[revision - appending.first]
+  if (isNew || (own !== undefined && own.id !== id)) lane.isStale = true
+}
+
 /**
  * Folds what the store has beyond the state; true where there was something.
  *
@@ -72,14 +82,15 @@ export async function catchUp(working: Working, lane: Lane): Promise<boolean> {
   const { loaded } = lane
   if (loaded === null) return false
   const asOf = working.pacer.elapsedMs()
-  lane.isStale = false
   const before = loaded.revision
   try {
+    // A state that lacks what was heard stays stale until it is read: others look at it meanwhile.
     await foldNews(working.store, lane.aggregate, loaded, lane.stream)
   } catch (error) {
     lane.isStale = true
     throw error
   }
+  lane.isStale = lane.reached > loaded.revision
   lane.confirmedAt = asOf
   lane.reached = Math.max(lane.reached, loaded.revision)
   return loaded.revision > before

@@ -46,6 +46,8 @@ export interface Lane {
   loaded: Loaded<unknown> | null
   /** The newest revision that was stored from here or heard of: no load may end before it. */
   reached: number
+  /** The events that the state has and nobody knows to be stored, and the revision of the first. */
+  appending: { readonly events: readonly ProposedEvent[]; readonly first: number } | null
   /** When the state was last known to be the store's, by the pacer's elapsed time. */
   confirmedAt: number
   /** Facts were heard of that the state does not have. */
@@ -87,6 +89,7 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     aggregate,
     loaded: null,
     reached: -1,
+    appending: null,
     confirmedAt: -Infinity,
     isStale: false,
     conflicts: 0,

@@ -3,7 +3,12 @@ import type { Checkpoints } from "../../../../adapters/checkpoints/port.ts"
 import type { Clock, Pacer } from "../../../../adapters/clock/port.ts"
 import type { Locks } from "../../../../adapters/locks/port.ts"
 import type { Tracing } from "../../../../adapters/tracing/port.ts"
-import type { DamagedStream, EventStore, Position } from "../../../../adapters/eventstore/port.ts"
+import type {
+  DamagedStream,
+  EventStore,
+  Position,
+  StoredEvent,
+} from "../../../../adapters/eventstore/port.ts"
 import type {
   Aggregate,
   GatheringAggregate,
@@ -41,6 +46,9 @@ export class DeadlinePassed extends Error {
 export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown"
 }
+
+/** Which event was stored, and where. */
+export type HeardEvent = Pick<StoredEvent, "stream" | "revision" | "id">
 
 /**
  * Carries out commands, one batch a stream at a time. Where somebody may say how long they wait and
@@ -112,9 +120,7 @@ export interface Runner {
     deadlineMs?: number,
   ) => Promise<N | null>
   /** Takes note of stored events: a state that lacks one of them is brought up before it is used. */
-  readonly heard: (
-    events: readonly { readonly stream: string; readonly revision: number }[],
-  ) => void
+  readonly heard: (events: readonly HeardEvent[]) => void
   /** Takes note that everything stored at a moment was heard: `asOfMs` by the pacer's elapsed time. */
   readonly confirmed: (asOfMs: number) => void
   /** The streams that this process found damaged and has not found whole since. */

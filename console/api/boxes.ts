@@ -1,0 +1,48 @@
+import { useQuery } from "@tanstack/react-query"
+import type { Box, BoxList } from "./code-answers.ts"
+import { answerOf, useApi } from "./company.ts"
+import { useAnswer, useMay } from "./operations.ts"
+import { useMe } from "./session.ts"
+
+const MOST_BOXES = 200
+const AGAIN_MS = 5_000
+
+/** All boxes of the company, and whose they are; to who may not see that, their own. */
+export function useBoxes() {
+  const { companyId } = useMe()
+  const api = useApi()
+  const seesAll = useMay("box-list")
+  const all = useAnswer<BoxList>("box-list", { limit: MOST_BOXES }, seesAll)
+  const own = useQuery<BoxList>({
+    queryKey: [companyId, "boxes"],
+    queryFn: () => answerOf(api.GET("/api/v1/sandboxes")),
+    enabled: !seesAll,
+  })
+  return { seesAll, found: seesAll ? all : own }
+}
+
+/** One box, as it stands; one that starts is looked at until it runs. */
+export function useBox(boxId: string) {
+  const { companyId } = useMe()
+  const api = useApi()
+  return useQuery({
+    queryKey: [companyId, "boxes", boxId],
+    queryFn: () => answerOf(api.GET("/api/v1/sandboxes/{id}", { params: { path: { id: boxId } } })),
+    refetchInterval: ({ state }) => (state.data?.status === "starting" ? AGAIN_MS : false),
+  })
+}
+
+/** Why a box stopped, in words; null where it did not. */
+export function stopWords(reason: Box["stopReason"]): string | null {
+  return reason === null ? null : STOP_WORDS[reason]
+}
+
+const STOP_WORDS: Readonly<Record<NonNullable<Box["stopReason"]>, string>> = {
+  idle: "Nothing was done in it",
+  time_cap: "Its time was over",
+  budget: "Its budget was used up",
+  spending_limit: "A spending limit stood against its next minute",
+  funds: "The funds were used up",
+  key_changed: "Its key may not any more",
+  stopped: "Somebody stopped it",
+}

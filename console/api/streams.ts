@@ -1,0 +1,33 @@
+/** What streams hold, by the word that their names begin with. */
+const WORDS: Readonly<Record<string, string>> = {
+  access: "People, keys and roles",
+  app: "Installed app",
+  box: "Box",
+  boxes: "Places for boxes",
+  call: "Call",
+  calls: "Places for calls",
+  code: "Repository and pushes",
+  domain: "Domain",
+  leads: "Leads and forms",
+  ledger: "Charges, funds and limits",
+  mail: "Email",
+  phone: "Phone numbers",
+  publish: "Publishes",
+  recipient: "Text recipient",
+  recordings: "Recordings",
+  refusals: "Refused charges",
+  registration: "Registration for texts",
+  suppressions: "Suppressed email addresses",
+}
+
+/** What a stream holds: `Charges, funds and limits`. */
+export function streamWords(stream: string): string {
+  const [category = stream] = stream.split("-")
+  return WORDS[category] ?? category
+}
+
+/** What a stream is of, beside its company: `box_4Zb0x7`; null where it is the company's only one. */
+export function streamThing(stream: string): string | null {
+  const [, , ...rest] = stream.split("-")
+  return rest.length === 0 ? null : rest.join("-")
+}

@@ -1,0 +1,248 @@
+import { Button, Menu, Stack, Table, Text } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import { useParams } from "@tanstack/react-router"
+import { useState } from "react"
+import type { Bill, BillList } from "../api/bills.ts"
+import { BILL_FORMS, monthText } from "../api/bills.ts"
+import type { Schema } from "../api/company.ts"
+import { answerOf, useApi } from "../api/company.ts"
+import { useNames } from "../api/names.ts"
+import { useAnswer, useMay } from "../api/operations.ts"
+import { useMe } from "../api/session.ts"
+import { BillState } from "../parts/bill-state.tsx"
+import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import type { Column } from "../parts/data-table.tsx"
+import { DataTable } from "../parts/data-table.tsx"
+import { Empty } from "../parts/empty.tsx"
+import { Fault } from "../parts/fault.tsx"
+import { useFilters } from "../parts/filters.ts"
+import { RowLink } from "../parts/link.tsx"
+import { Loaded } from "../parts/loaded.tsx"
+import { Money, decimalsOf } from "../parts/money.tsx"
+import { Page, Section } from "../parts/page.tsx"
+import { Time } from "../parts/time.tsx"
+import { useDownload } from "../parts/use-download.ts"
+
+/** So many lines are shown before somebody asks for the rest of a page. */
+const MOST_AT_FIRST = 100
+
+/** One month: what moved the funds, line by line, and as a file. */
+export default function BillPage() {
+  const { month = "" } = useParams({ strict: false })
+  const list = useAnswer<BillList>("bill-list")
+  return (
+    <Loaded of={list}>
+      {({ bills }) => {
+        const found = bills.find((one) => one.month === month)
+        return found === undefined ? (
+          <Empty
+            title="There is no bill of this month"
+            says="Each month has one from the month on in which the company's account was opened."
+          />
+        ) : (
+          <Shown bill={found} />
+        )
+      }}
+    </Loaded>
+  )
+}
+
+function Shown({ bill }: { readonly bill: Bill }) {
+  const { month, state } = bill
+  const { company, companyId } = useMe()
+  const { isBusy, error, save } = useDownload()
+  const name = `${company ?? companyId}-${month}`.replaceAll(/[^\w.-]+/g, "-")
+  return (
+    <Page
+      title={monthText(month)}
+      says={
+        <>
+          <BillState state={state} />
+          {state === "open"
+            ? " · it is closed when the month is over"
+            : " · it never changes any more"}
+        </>
+      }
+      actions={
+        <>
+          <CopyAs
+            command={`company-ledger export billing --company '${company ?? companyId}' --month ${month} --format csv --out ${name}.csv`}
+          />
+          <Download
+            isBusy={isBusy}
+            onChoose={(format, ending) =>
+              save("export-billing", { month, format }, `${name}.${ending}`)
+            }
+          />
+        </>
+      }
+    >
+      {error === null ? null : <Fault error={error} />}
+      <Statement bill={bill} />
+      <Section
+        title="Lines"
+        says="The oldest first; what was spent is below zero."
+        actions={<CopyAs what="curl" command={curlOf(`/api/v1/billing/lines?month=${month}`)} />}
+      >
+        <Lines month={month} />
+      </Section>
+    </Page>
+  )
+}
+
+interface DownloadProps {
+  readonly isBusy: boolean
+  readonly onChoose: (format: string, ending: string) => void
+}
+
+function Download({ isBusy, onChoose }: DownloadProps) {
+  if (!useMay("export-billing")) return null
+  return (
+    <Menu position="bottom-end" width={260}>
+      <Menu.Target>
+        <Button variant="filled" loading={isBusy}>
+          Download
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {BILL_FORMS.map(([format, title, says, ending]) => (
+          <Menu.Item key={format} onClick={() => onChoose(format, ending)}>
+            {title}
+            <Text size="xs" c="dimmed">
+              {says}
+            </Text>
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+/** What moved the funds, from what the month began with to what it left. */
+function Statement({ bill }: { readonly bill: Bill }) {
+  const { charges, openingMicros, closingMicros, state } = bill
+  const moves = [
+    ["Funds added", bill.addedMicros],
+    ["Funds purchased", bill.purchasedMicros],
+    ["Corrections", bill.correctedMicros],
+    [`${charges.toLocaleString("en-US")} charges`, -bill.chargedMicros],
+    ["Given back", bill.givenBackMicros],
+  ] as const
+  const shown = moves.filter(([, micros]) => micros !== 0)
+  const decimals = decimalsOf([openingMicros, closingMicros, ...shown.map(([, micros]) => micros)])
+  const row = (word: string, micros: number, isSum: boolean) => (
+    <Table.Tr key={word}>
+      <Table.Td fw={isSum ? 600 : 400}>{word}</Table.Td>
+      <Table.Td ta="right" fw={isSum ? 600 : 400}>
+        <Money micros={micros} decimals={decimals} />
+      </Table.Td>
+    </Table.Tr>
+  )
+  return (
+    <Section title="Statement">
+      <Table maw={460} aria-label="Statement">
+        <Table.Tbody>
+          {row("At the beginning", openingMicros, true)}
+          {shown.map(([word, micros]) => row(word, micros, false))}
+          {row(state === "open" ? "So far" : "At the end", closingMicros, true)}
+        </Table.Tbody>
+      </Table>
+    </Section>
+  )
+}
+
+type Line = Schema<"BillingLine">
+
+function Lines({ month }: { readonly month: string }) {
+  const { companyId } = useMe()
+  const api = useApi()
+  const [{ after: cursor }] = useFilters()
+  const query = { month, ...(cursor === undefined ? {} : { cursor }) }
+  const found = useQuery({
+    queryKey: [companyId, "billing lines", query],
+    queryFn: () => answerOf(api.GET("/api/v1/billing/lines", { params: { query } })),
+  })
+  return (
+    <Loaded of={found} lines={8}>
+      {({ lines, nextCursor }) => (
+        <LinesOfPage key={cursor} lines={lines} next={nextCursor ?? null} />
+      )}
+    </Loaded>
+  )
+}
+
+const KINDS: Readonly<Record<Line["kind"], string>> = {
+  charge: "Charge",
+  api_calls: "API calls",
+  rent: "Rent",
+  give_back: "Given back",
+  purchase: "Funds purchased",
+  funds_added: "Funds added",
+  funds_corrected: "Correction",
+}
+
+/** What a line is, in words. */
+function lineText({ kind, itemName, item, description }: Line): string {
+  const what = itemName ?? item
+  if (kind === "charge" || kind === "rent") return what ?? KINDS[kind]
+  if (kind === "give_back") return what === null ? KINDS[kind] : `${KINDS[kind]}: ${what}`
+  return description === null ? KINDS[kind] : `${KINDS[kind]}: ${description}`
+}
+
+function LinesOfPage({
+  lines,
+  next,
+}: {
+  readonly lines: readonly Line[]
+  readonly next: string | null
+}) {
+  const { person } = useNames()
+  const [isAll, setAll] = useState(lines.length <= 2 * MOST_AT_FIRST)
+  const shown = isAll ? lines : lines.slice(0, MOST_AT_FIRST)
+  const decimals = decimalsOf(lines.map(({ amountMicros }) => amountMicros))
+  const columns: readonly Column<Line>[] = [
+    {
+      title: "What",
+      cell: (line) => {
+        const chargeId = line.corrects ?? line.chargeId
+        return chargeId === null ? (
+          lineText(line)
+        ) : (
+          <RowLink to={`spending/${chargeId}`}>{lineText(line)}</RowLink>
+        )
+      },
+    },
+    { title: "When", isWide: true, cell: ({ at }) => <Time at={at} /> },
+    { title: "Person", isWide: true, cell: ({ personId }) => person(personId) },
+    {
+      ...{ title: "Quantity", isNumber: true, isWide: true },
+      cell: ({ quantity, unit }) =>
+        quantity === null
+          ? "–"
+          : `${quantity.toLocaleString("en-US")}${unit === null ? "" : ` ${unit}`}`,
+    },
+    {
+      ...{ title: "Amount", isNumber: true },
+      cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={decimals} />,
+    },
+  ]
+  return (
+    <Stack gap="sm">
+      <DataTable
+        {...{ label: "Lines of the bill", columns, rows: shown, next, order: "after" }}
+        rowKey={({ lineId }) => lineId}
+        empty={
+          <Empty
+            title="Nothing moved the funds this month"
+            says="Each charge, purchase and give-back is a line here, in the order they were decided."
+          />
+        }
+      />
+      {isAll ? null : (
+        <Button variant="default" onClick={() => setAll(true)}>
+          Show all {lines.length.toLocaleString("en-US")}
+        </Button>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,68 @@
+import { TextInput } from "@mantine/core"
+import type { Schema } from "../../api/company.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+import { DataTable } from "../../parts/data-table.tsx"
+import { Empty } from "../../parts/empty.tsx"
+import { Section } from "../../parts/page.tsx"
+import { WebLink } from "../../parts/web-link.tsx"
+import { AddressStatus } from "./domain-status.tsx"
+
+type Domain = Schema<"Domain">
+
+/** The web addresses under a domain that lead to the company's app. */
+export function AppAddresses({ domain }: { readonly domain: Domain }) {
+  return (
+    <Section
+      title="Web addresses"
+      says="They lead to your app."
+      actions={<PointAddress domain={domain} />}
+    >
+      <DataTable
+        label="Web addresses"
+        rows={domain.appAddresses}
+        rowKey={({ id }) => id}
+        columns={[
+          {
+            title: "Address",
+            cell: ({ hostname }) => <WebLink address={`https://${hostname}`} />,
+            sortBy: ({ hostname }) => hostname,
+          },
+          { title: "Status", cell: ({ status }) => <AddressStatus status={status} /> },
+          { title: "What is wrong", isWide: true, cell: ({ error }) => error ?? "Nothing" },
+        ]}
+        empty={
+          <Empty
+            title="No web address leads to your app from here"
+            says="Point the domain itself or a name under it at your app; its records are made for you."
+            command={`POST /api/v1/domain {"action": "save_app_address", "domainId": "${domain.id}", "hostname": "app.${domain.domain}"}`}
+          />
+        }
+      />
+    </Section>
+  )
+}
+
+function PointAddress({ domain: { id, domain } }: { readonly domain: Domain }) {
+  return (
+    <CallDialog<{ readonly hostname: string }>
+      label="Point an address at your app"
+      says="Records of this name that lead elsewhere are replaced."
+      initial={{ hostname: `app.${domain}` }}
+      check={{
+        hostname: (text) =>
+          text.trim() === domain || text.trim().endsWith(`.${domain}`)
+            ? null
+            : `${domain}, or a name under it`,
+      }}
+      changeOf={({ hostname }) => ({
+        ...{ method: "POST", path: "/api/v1/domain" },
+        body: { action: "save_app_address", domainId: id, hostname: hostname.trim() },
+      })}
+      fields={(form) => (
+        <TextInput label="Host name" data-autofocus {...form.getInputProps("hostname")} />
+      )}
+      does="Point it"
+      done="It leads to your app once its domain points here."
+    />
+  )
+}

@@ -1,0 +1,205 @@
+import { Group, NumberInput, Select, SimpleGrid, Stack, TextInput, Textarea } from "@mantine/core"
+import type { Schema } from "../../api/company.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+import type { Column } from "../../parts/data-table.tsx"
+import { DataTable } from "../../parts/data-table.tsx"
+import { Empty } from "../../parts/empty.tsx"
+import { FilterBar } from "../../parts/filter-bar.tsx"
+import { useFilters } from "../../parts/filters.ts"
+import { CopyIt } from "../../parts/id.tsx"
+import { OneLine } from "../../parts/one-line.tsx"
+import { Section } from "../../parts/page.tsx"
+import { ExportZone } from "./zone-file.tsx"
+
+type Domain = Schema<"Domain">
+type DnsRecord = Schema<"DnsRecord">
+
+const PATH = "/api/v1/domain"
+
+/** The types that can be written; others are only read. */
+const WRITABLE = ["A", "AAAA", "CNAME", "MX", "TXT"] as const
+const TYPES = [...WRITABLE, "CAA", "SRV", "NS"] as const
+
+const SOURCES = {
+  copied: "Copied",
+  added: "Added",
+  email: "For mail",
+  app: "For your app",
+} as const
+
+/** The domain's records, as they are served. */
+export function Records({ domain }: { readonly domain: Domain }) {
+  const [{ type, source }] = useFilters()
+  const rows = domain.records
+    .filter((one) => type === undefined || one.type === type)
+    .filter((one) => source === undefined || one.source === source)
+  return (
+    <Section
+      title="Records"
+      says="They are answered to whoever asks for the domain, once its registrar names our name servers."
+      actions={
+        <Group gap="xs">
+          <ExportZone domain={domain} />
+          <WriteRecord domain={domain} />
+        </Group>
+      }
+    >
+      <Stack>
+        <FilterBar
+          filters={[
+            { name: "type", label: "Type", options: TYPES.map((one) => [one, one]) },
+            { name: "source", label: "Where it is from", options: Object.entries(SOURCES) },
+          ]}
+        />
+        <DataTable
+          {...{ label: "Records", columns: columnsOf(domain), rows }}
+          rowKey={({ id }) => id}
+          empty={
+            <Empty
+              title="No records here"
+              says="What is copied at connecting, added by you, or made for mail and your app stands here."
+              command={`POST /api/v1/domain {"action": "add_record", "record": {"type": "TXT", "name": "@", "content": "…"}}`}
+            />
+          }
+        />
+      </Stack>
+    </Section>
+  )
+}
+
+function columnsOf(domain: Domain): readonly Column<DnsRecord>[] {
+  return [
+    { title: "Type", cell: ({ type }) => type, sortBy: ({ type }) => type },
+    {
+      title: "Name",
+      cell: ({ name }) => <OneLine text={shortName(name, domain.domain)} width={220} />,
+      sortBy: ({ name }) => name,
+    },
+    {
+      title: "Content",
+      cell: ({ content, priority }) => (
+        <Group gap={4} wrap="nowrap" maw={{ base: 130, sm: 340 }}>
+          <OneLine text={priority === null ? content : `${priority} ${content}`} />
+          <CopyIt text={content} what={`the content of ${content.slice(0, 20)}`} />
+        </Group>
+      ),
+    },
+    { title: "From", isWide: true, cell: ({ source }) => SOURCES[source] },
+    {
+      ...{ title: "Change", isNumber: true, isWide: true },
+      cell: (record) =>
+        record.source === "email" || record.source === "app" ? null : (
+          <Group gap={0} justify="flex-end" wrap="nowrap">
+            {isWritable(record.type) ? <WriteRecord domain={domain} record={record} /> : null}
+            <RemoveRecord domain={domain} record={record} />
+          </Group>
+        ),
+    },
+  ]
+}
+
+/** `@` for the domain itself, and what stands before it. */
+function shortName(name: string, apex: string): string {
+  return name === apex ? "@" : name.replace(new RegExp(`\\.${apex.replaceAll(".", "\\.")}$`), "")
+}
+
+const isWritable = (type: string): boolean => WRITABLE.some((one) => one === type)
+
+type Values = {
+  readonly type: string
+  readonly name: string
+  readonly content: string
+  readonly priority: number | string
+}
+
+interface WriteProps {
+  readonly domain: Domain
+  /** The one to change; a new one without. */
+  readonly record?: DnsRecord
+}
+
+function WriteRecord({ domain: { id, domain }, record }: WriteProps) {
+  const isNew = record === undefined
+  const which = isNew ? { action: "add_record" } : { action: "update_record", id: record.id }
+  return (
+    <CallDialog<Values>
+      label={isNew ? "Add a record" : "Change"}
+      title={isNew ? "Add a record" : "Change the record"}
+      variant={isNew ? "default" : "subtle"}
+      says="It is answered at once; who asked before may keep the former one for a while."
+      initial={{
+        ...{ type: record?.type ?? "TXT", name: isNew ? "@" : shortName(record.name, domain) },
+        ...{ content: record?.content ?? "", priority: record?.priority ?? 10 },
+      }}
+      check={{
+        name: (text) => (text.trim() === "" ? "A name; @ for the domain itself" : null),
+        content: (text) => (text.trim() === "" ? "What it says" : null),
+      }}
+      changeOf={({ type, name, content, priority }) => ({
+        ...{ method: "POST", path: PATH },
+        body: {
+          ...{ ...which, domainId: id },
+          record: {
+            ...{ type, name: name.trim(), content: content.trim() },
+            priority: type === "MX" ? Number(priority) : null,
+          },
+        },
+      })}
+      fields={(form) => (
+        <>
+          <SimpleGrid cols={{ base: 1, xs: 2 }}>
+            <Select
+              label="Type"
+              allowDeselect={false}
+              data={[...WRITABLE]}
+              {...form.getInputProps("type")}
+            />
+            <TextInput
+              label="Name"
+              description={`@ is ${domain}`}
+              inputWrapperOrder={["label", "input", "description", "error"]}
+              {...form.getInputProps("name")}
+            />
+          </SimpleGrid>
+          <Textarea
+            label="Content"
+            autosize
+            minRows={2}
+            data-autofocus
+            {...form.getInputProps("content")}
+          />
+          {form.values.type === "MX" ? (
+            <NumberInput
+              label="Priority"
+              description="The lowest is tried first"
+              min={0}
+              max={65_535}
+              allowDecimal={false}
+              {...form.getInputProps("priority")}
+            />
+          ) : null}
+        </>
+      )}
+      does={isNew ? "Add" : "Save"}
+      done={isNew ? "The record was added." : "The record was changed."}
+    />
+  )
+}
+
+function RemoveRecord({ domain: { id }, record }: Required<WriteProps>) {
+  return (
+    <CallDialog
+      label="Remove"
+      title={`Remove ${record.type} ${record.name}`}
+      variant="subtle"
+      isDangerous
+      says="It is not answered any more. Adding it again makes the same."
+      changeOf={() => ({
+        ...{ method: "POST", path: PATH },
+        body: { action: "remove_record", domainId: id, id: record.id },
+      })}
+      does="Remove"
+      done="The record was removed."
+    />
+  )
+}

@@ -1,0 +1,32 @@
+import { useQuery } from "@tanstack/react-query"
+import type { Schema } from "../../api/company.ts"
+import { call } from "../../api/call.ts"
+import { useMe } from "../../api/session.ts"
+import { DialogButton } from "../../parts/dialog-button.tsx"
+import { TextView } from "../../parts/text-view.tsx"
+import { Loaded } from "../../parts/loaded.tsx"
+
+/** A button: all records as one text, in the form that other name servers take. */
+export function ExportZone({ domain }: { readonly domain: Schema<"Domain"> }) {
+  return (
+    <DialogButton label="Zone file" title={`Zone file of ${domain.domain}`} size="xl">
+      {() => <ZoneFile domain={domain} />}
+    </DialogButton>
+  )
+}
+
+function ZoneFile({ domain: { id, domain } }: { readonly domain: Schema<"Domain"> }) {
+  const { companyId } = useMe()
+  const found = useQuery({
+    queryKey: [companyId, "zone-file", id],
+    queryFn: () =>
+      call<{ readonly file: string }>("POST", `/${companyId}/api/v1/domain`, {
+        ...{ action: "export_records", domainId: id },
+      }),
+  })
+  return (
+    <Loaded of={found} lines={8}>
+      {({ file }) => <TextView title="Zone file" text={file} fileName={`${domain}.zone`} />}
+    </Loaded>
+  )
+}

@@ -1,0 +1,23 @@
+import type { Schema } from "../../api/company.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+
+interface CollectProps {
+  readonly leads: readonly Schema<"Lead">[]
+  readonly label: string
+}
+
+/** A button: says that leads were taken over. Nothing where all of them were. */
+export function Collect({ leads, label }: CollectProps) {
+  const ids = leads.filter(({ collectedAt }) => collectedAt === null).map(({ id }) => id)
+  if (ids.length === 0) return null
+  return (
+    <CallDialog<Record<string, never>, { readonly collected: number }>
+      label={label}
+      title="Mark as collected"
+      says={`${ids.length === 1 ? "This lead is" : `${ids.length} leads are`} marked as taken over. They stay in the list.`}
+      changeOf={() => ({ method: "POST", path: "/api/v1/leads", body: { collected: ids } })}
+      does="Mark as collected"
+      done={({ collected }) => `Marked as collected: ${collected}.`}
+    />
+  )
+}

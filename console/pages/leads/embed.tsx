@@ -1,0 +1,44 @@
+import { Button, Modal, Stack, Text } from "@mantine/core"
+import { useDisclosure } from "@mantine/hooks"
+import type { LeadForm } from "../../api/work-answers.ts"
+import { TextView } from "../../parts/text-view.tsx"
+import { WebLink } from "../../parts/web-link.tsx"
+
+interface EmbedDialogProps {
+  readonly form: LeadForm
+  readonly onClose: () => void
+}
+
+/** How a form comes to a page of one's own. */
+export function EmbedDialog({ form: { name, url, html }, onClose }: EmbedDialogProps) {
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={`Use ${name ?? "the form"}`}
+      size="lg"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      <Stack>
+        <Text size="sm" component="div">
+          Its own page: <WebLink address={url} />
+        </Text>
+        <Text size="sm">For a page of your own, this HTML:</Text>
+        <TextView title="HTML" text={html} />
+      </Stack>
+    </Modal>
+  )
+}
+
+/** A button: how a form comes to a page of one's own. */
+export function Embed({ form }: { readonly form: LeadForm }) {
+  const [isOpen, { open, close }] = useDisclosure(false)
+  return (
+    <>
+      <Button variant="subtle" size="compact-sm" onClick={open}>
+        Embed
+      </Button>
+      {isOpen ? <EmbedDialog form={form} onClose={close} /> : null}
+    </>
+  )
+}

@@ -1,0 +1,147 @@
+import { Button, Group, Stack } from "@mantine/core"
+import type { FormList } from "../../api/work-answers.ts"
+import type { Schema } from "../../api/company.ts"
+import { useFound } from "../../api/company.ts"
+import { useAnswer } from "../../api/operations.ts"
+import { useMe } from "../../api/session.ts"
+import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
+import type { Column } from "../../parts/data-table.tsx"
+import { DataTable } from "../../parts/data-table.tsx"
+import { Empty } from "../../parts/empty.tsx"
+import { FilterBar, monthOptions } from "../../parts/filter-bar.tsx"
+import { useFilters } from "../../parts/filters.ts"
+import { Loaded } from "../../parts/loaded.tsx"
+import { useNow } from "../../parts/now.ts"
+import { OneLine } from "../../parts/one-line.tsx"
+import { Section } from "../../parts/page.tsx"
+import { saveCsv } from "../../parts/save-csv.ts"
+import { SearchBox } from "../../parts/search-box.tsx"
+import { Time } from "../../parts/time.tsx"
+import { Collect } from "./collect.tsx"
+import { LeadState, nameOf } from "./lead-state.tsx"
+
+type Lead = Schema<"Lead">
+
+/** Leads, the oldest first, as the API lists them. */
+export function LeadList() {
+  const found = useLeads()
+  const rows = useNarrowed(found.data?.leads ?? [])
+  return (
+    <Section
+      title="Leads"
+      says="The oldest first, as programs collect them."
+      actions={
+        <>
+          <CopyAs what="curl" command={curlOf("/api/v1/leads")} />
+          <SaveList leads={rows} />
+          <Collect leads={rows} label="Mark all shown" />
+        </>
+      }
+    >
+      <Stack>
+        <Narrow />
+        <Loaded of={found} lines={8}>
+          {({ nextCursor }) => <List rows={rows} next={nextCursor ?? null} />}
+        </Loaded>
+      </Stack>
+    </Section>
+  )
+}
+
+/** A page of the API's list: from the address's month on, or from where the page before ended. */
+function useLeads() {
+  const [{ month, after }] = useFilters()
+  const since = month === undefined ? {} : { since: `${month}-01T00:00:00.000Z` }
+  const query = after === undefined ? since : { cursor: after }
+  return useFound(["listLeads", query], (api) => api.GET("/api/v1/leads", { params: { query } }))
+}
+
+function useNarrowed(leads: readonly Lead[]): readonly Lead[] {
+  const [{ form, state, who }] = useFilters()
+  const wanted = who?.toLowerCase() ?? ""
+  return leads
+    .filter((lead) => form === undefined || lead.formId === form)
+    .filter(
+      (lead) => state === undefined || (lead.collectedAt !== null) === (state === "collected"),
+    )
+    .filter((lead) => wanted === "" || JSON.stringify(lead).toLowerCase().includes(wanted))
+}
+
+/** What forms are called. */
+export function useFormNames(): readonly (readonly [string, string])[] {
+  const forms = useAnswer<FormList>("form-list").data?.forms ?? []
+  return forms.map(({ formId, name }) => [formId, name ?? formId] as const)
+}
+
+function Narrow() {
+  return (
+    <Group gap="xs">
+      <SearchBox name="who" label="Name, email or words" />
+      <FilterBar
+        filters={[
+          { name: "form", label: "Form", options: useFormNames() },
+          {
+            ...{ name: "state", label: "State" },
+            options: [
+              ["new", "New"],
+              ["collected", "Collected"],
+            ],
+          },
+          { name: "month", label: "From month", options: monthOptions(useNow()) },
+        ]}
+      />
+    </Group>
+  )
+}
+
+function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: string | null }) {
+  const forms = new Map(useFormNames())
+  const columns: readonly Column<Lead>[] = [
+    { title: "Who", cell: (lead) => <OneLine text={nameOf(lead)} width={220} /> },
+    {
+      title: "Email",
+      isWide: true,
+      cell: ({ email }) => <OneLine text={email ?? "–"} width={220} />,
+    },
+    { title: "Phone", isWide: true, cell: ({ phone }) => phone ?? "–" },
+    { title: "Form", isWide: true, cell: ({ formId }) => forms.get(formId) ?? "–" },
+    { title: "State", cell: (lead) => <LeadState lead={lead} /> },
+    { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  ]
+  return (
+    <DataTable
+      {...{ label: "Leads", columns, rows, next }}
+      order="after"
+      rowKey={({ id }) => id}
+      place={({ id, createdAt }) => ({
+        to: `leads/${id}`,
+        search: { since: new Date(Date.parse(createdAt) - 1).toISOString() },
+      })}
+      empty={
+        <Empty
+          title="No leads here"
+          says="Whoever sends a form of yours is listed here. Open a form among Forms, or by:"
+          command='company-ledger form add --company NAME --name "Contact us"'
+        />
+      }
+    />
+  )
+}
+
+function SaveList({ leads }: { readonly leads: readonly Lead[] }) {
+  const { companyId } = useMe()
+  const rows = leads.map(({ utm, fields, ...lead }) => ({
+    ...lead,
+    utm: JSON.stringify(utm),
+    fields: JSON.stringify(fields),
+  }))
+  return (
+    <Button
+      variant="default"
+      disabled={rows.length === 0}
+      onClick={() => saveCsv(`leads-${companyId}.csv`, rows)}
+    >
+      Save as CSV
+    </Button>
+  )
+}

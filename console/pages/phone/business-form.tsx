@@ -1,0 +1,140 @@
+import { Select, SimpleGrid, TextInput } from "@mantine/core"
+import type { UseFormReturnType } from "@mantine/form"
+import type { Schema } from "../../api/company.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+import { numberFault } from "./state.ts"
+
+type Business = Schema<"SaveBusinessRequest">
+
+/** What was saved of the business. */
+export type SavedBusiness = Partial<Business>
+
+const ENTITIES: Readonly<Record<Business["entityType"], string>> = {
+  llc: "LLC",
+  corporation: "Corporation",
+  partnership: "Partnership",
+  cooperative: "Cooperative",
+  nonprofit: "Non-profit",
+  sole_proprietor: "Sole proprietor",
+}
+
+const INDUSTRIES: readonly Business["industry"][] = [
+  ...(["AGRICULTURE", "COMMUNICATION", "CONSTRUCTION", "EDUCATION", "ENERGY"] as const),
+  ...(["ENTERTAINMENT", "FINANCIAL", "GAMBLING", "GOVERNMENT", "HEALTHCARE"] as const),
+  ...(["HOSPITALITY", "HUMAN_RESOURCES", "INSURANCE", "LEGAL", "MANUFACTURING"] as const),
+  ...(["NGO", "POLITICAL", "POSTAL", "PROFESSIONAL", "REAL_ESTATE", "RETAIL"] as const),
+  ...(["TECHNOLOGY", "TRANSPORTATION"] as const),
+]
+
+/** Each field, what it is called, and what it is before anything was saved. */
+const FIELDS = {
+  ...{ legalName: "Legal name", brandName: "Known as", ein: "Tax number (EIN)" },
+  ...{ website: "Website", street: "Street and number", street2: "More of the street" },
+  ...{ city: "Town", region: "State", postalCode: "ZIP code", country: "Country" },
+  ...{ repFirstName: "First name", repLastName: "Last name", repEmail: "Email" },
+  ...{ repPhone: "Phone", repTitle: "Title" },
+  ...{ stockExchange: "Stock exchange", stockTicker: "Ticker" },
+} as const
+
+type FieldName = keyof typeof FIELDS
+
+type Values = Record<FieldName, string> & {
+  readonly entityType: string
+  readonly industry: string
+  readonly repPosition: string
+}
+
+const MAY_BE_EMPTY: ReadonlySet<string> = new Set<FieldName>([
+  ...(["brandName", "ein", "website", "street2", "repTitle"] as const),
+  ...(["stockExchange", "stockTicker"] as const),
+])
+
+const NAMES = Object.keys(FIELDS) as readonly FieldName[]
+
+function valuesOf(saved: SavedBusiness | null): Values {
+  const texts = NAMES.map((name) => [name, saved?.[name] ?? (name === "country" ? "US" : "")])
+  return {
+    ...(Object.fromEntries(texts) as Record<FieldName, string>),
+    entityType: saved?.entityType ?? "llc",
+    industry: saved?.industry ?? "RETAIL",
+    repPosition: saved?.repPosition ?? "",
+  }
+}
+
+/** What was left empty is not said. */
+function bodyOf(values: Values): object {
+  const given = Object.entries(values).map(([name, value]) => [name, value.trim()] as const)
+  return Object.fromEntries(given.filter(([, value]) => value !== ""))
+}
+
+/** A button that opens a form: who texts. */
+export function BusinessForm({ saved }: { readonly saved: SavedBusiness | null }) {
+  const isThere = (text: string): string | null => (text.trim() === "" ? "Is required" : null)
+  const required = NAMES.filter((name) => !MAY_BE_EMPTY.has(name))
+  return (
+    <CallDialog<Values>
+      label={saved === null ? "Fill in" : "Change"}
+      title="The business"
+      says="Carriers compare it with public registers: write it as it is registered."
+      initial={valuesOf(saved)}
+      check={{
+        ...Object.fromEntries(required.map((name) => [name, isThere])),
+        repPhone: numberFault,
+        ein: (text, { entityType }) =>
+          entityType === "sole_proprietor" || /^\d{2}-?\d{7}$/.test(text.trim())
+            ? null
+            : "Nine digits, for all but sole proprietors",
+      }}
+      changeOf={(values) => ({
+        ...{ method: "PUT", path: "/api/v1/phone/business", body: bodyOf(values) },
+      })}
+      fields={(form) => <Fields form={form} />}
+      does="Save"
+      done="The business was saved. Nothing was sent yet."
+    />
+  )
+}
+
+function Fields({ form }: { readonly form: UseFormReturnType<Values> }) {
+  const input = (name: FieldName) => (
+    <TextInput key={name} label={FIELDS[name]} {...form.getInputProps(name)} />
+  )
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2 }} verticalSpacing="sm">
+      {(["legalName", "brandName"] as const).map(input)}
+      <Select
+        label="What it is"
+        allowDeselect={false}
+        data={Object.entries(ENTITIES).map(([value, label]) => ({ value, label }))}
+        {...form.getInputProps("entityType")}
+      />
+      {input("ein")}
+      <Select
+        label="What it works in"
+        allowDeselect={false}
+        searchable
+        data={INDUSTRIES.map((value) => ({ value, label: industryText(value) }))}
+        {...form.getInputProps("industry")}
+      />
+      {(["website", "street", "street2", "city", "region"] as const).map(input)}
+      {(["postalCode", "country", "repFirstName", "repLastName"] as const).map(input)}
+      {(["repEmail", "repPhone", "repTitle"] as const).map(input)}
+      <Select
+        label="Position"
+        clearable
+        clearButtonProps={{ "aria-label": "No position" }}
+        data={["CEO", "CFO", "GM", "VP", "Director", "General Counsel", "Other"]}
+        value={form.values.repPosition === "" ? null : form.values.repPosition}
+        onChange={(value) => form.setFieldValue("repPosition", value ?? "")}
+        error={form.errors["repPosition"]}
+      />
+      {(["stockExchange", "stockTicker"] as const).map(input)}
+    </SimpleGrid>
+  )
+}
+
+function industryText(industry: string): string {
+  if (industry === "NGO") return industry
+  const words = industry.toLowerCase().replaceAll("_", " ")
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

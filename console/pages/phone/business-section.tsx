@@ -1,0 +1,120 @@
+import { Checkbox, Select, Text } from "@mantine/core"
+import type { PriceList } from "../../api/answers.ts"
+import { useAnswer } from "../../api/operations.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+import { Empty } from "../../parts/empty.tsx"
+import { Facts } from "../../parts/facts.tsx"
+import { Money } from "../../parts/money.tsx"
+import { Section } from "../../parts/page.tsx"
+import { phoneText } from "../../parts/phone-text.ts"
+import { WebLink } from "../../parts/web-link.tsx"
+import type { SavedBusiness } from "./business-form.tsx"
+import { BusinessForm } from "./business-form.tsx"
+import type { Part } from "./part-status.tsx"
+
+interface BusinessProps {
+  readonly business: Readonly<Record<string, unknown>> | null
+  readonly part: Part
+  readonly mayPrepare: boolean
+  readonly maySubmit: boolean
+}
+
+/** The first step: who texts. */
+export function BusinessSection({ business, part, mayPrepare, maySubmit }: BusinessProps) {
+  const saved = business as SavedBusiness | null
+  const isOpen = part.status !== "waiting" && part.status !== "approved"
+  const isOfOne = saved?.entityType === "sole_proprietor"
+  return (
+    <Section
+      title="1. Business"
+      says="Who texts, as it is registered."
+      actions={
+        <>
+          {mayPrepare && isOpen ? <BusinessForm saved={saved} /> : null}
+          {maySubmit && isOpen && saved !== null ? <SubmitBusiness isOfOne={isOfOne} /> : null}
+        </>
+      }
+    >
+      {saved === null ? (
+        <Empty
+          title="Nothing is saved of the business"
+          says="Its name, tax number, address, and whom carriers may ask stand here. A program saves them by:"
+          command="PUT /api/v1/phone/business"
+        />
+      ) : (
+        <Saved saved={saved} />
+      )}
+    </Section>
+  )
+}
+
+function Saved({ saved }: { readonly saved: SavedBusiness }) {
+  const { street, street2, city, region, postalCode, country } = saved
+  const address = [street, street2, city, region, postalCode, country]
+  return (
+    <Facts
+      of={[
+        ["Legal name", saved.legalName],
+        ["Known as", saved.brandName ?? saved.legalName],
+        ["Tax number", saved.ein],
+        ["Website", <WebLink key="website" address={saved.website ?? null} />],
+        ["Address", address.filter((one) => typeof one === "string" && one !== "").join(", ")],
+        [
+          "Whom carriers may ask",
+          `${saved.repFirstName} ${saved.repLastName}, ${saved.repEmail}, ${phoneText(saved.repPhone ?? null)}`,
+        ],
+      ]}
+    />
+  )
+}
+
+type Submit = { readonly brandType: string; readonly live: boolean }
+
+function SubmitBusiness({ isOfOne }: { readonly isOfOne: boolean }) {
+  return (
+    <CallDialog<Submit>
+      label="Send for review"
+      title="Send the business for review"
+      variant="filled"
+      initial={{ brandType: isOfOne ? "sole_proprietor" : "low_volume", live: false }}
+      changeOf={(body) => ({
+        ...{ method: "POST", path: "/api/v1/phone/registration/business" },
+        body,
+      })}
+      fields={(form) => (
+        <>
+          <Select
+            label="How much is texted"
+            allowDeselect={false}
+            data={[
+              { value: "low_volume", label: "Little: low volume" },
+              { value: "standard", label: "Much: standard" },
+              { value: "sole_proprietor", label: "Sole proprietor" },
+            ]}
+            {...form.getInputProps("brandType")}
+          />
+          <Checkbox
+            label="It is meant"
+            description="A paid review, which ends test mode and what was tested; without it a test one"
+            {...form.getInputProps("live", { type: "checkbox" })}
+          />
+          <Fee brandType={form.values.brandType} isLive={form.values.live} />
+        </>
+      )}
+      does="Send for review"
+      done="The business is with the carriers."
+    />
+  )
+}
+
+function Fee({ brandType, isLive }: { readonly brandType: string; readonly isLive: boolean }) {
+  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
+  const price = prices.find(({ item }) => item === `brand_fee_${brandType}`)
+  return (
+    <Text size="sm">
+      A review costs <Money micros={price?.unitPriceMicros ?? null} />
+      {isLive ? ", charged now. " : "; in test mode nothing. "}
+      What carriers ask for later in the same review costs nothing again.
+    </Text>
+  )
+}

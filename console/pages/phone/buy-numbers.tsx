@@ -1,0 +1,188 @@
+import { Button, Group, Select, Stack, TextInput } from "@mantine/core"
+import { useForm } from "@mantine/form"
+import { useQuery } from "@tanstack/react-query"
+import { answerOf, useApi } from "../../api/company.ts"
+import type { Schema } from "../../api/company.ts"
+import { useMe } from "../../api/session.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+import { CopyAs, curlOf } from "../../parts/copy-as.tsx"
+import type { Column } from "../../parts/data-table.tsx"
+import { DataTable } from "../../parts/data-table.tsx"
+import { Empty } from "../../parts/empty.tsx"
+import { useFilters } from "../../parts/filters.ts"
+import { Loaded } from "../../parts/loaded.tsx"
+import { Money } from "../../parts/money.tsx"
+import { Section } from "../../parts/page.tsx"
+import { phoneText } from "../../parts/phone-text.ts"
+import { abilitiesText, placeText } from "./state.ts"
+
+type Offered = Schema<"OfferedNumber">
+type State = Schema<"PhoneState"> | undefined
+
+const KINDS = [
+  { value: "local", label: "Local" },
+  { value: "toll_free", label: "Toll-free" },
+]
+
+/** Looks for numbers that can be bought. What is looked for stands in the address. */
+export function BuyNumbers({ state }: { readonly state: State }) {
+  const [filters] = useFilters()
+  const { kind, areaCode, contains, region } = filters
+  const query = {
+    ...(kind === "toll_free" ? { kind } : { kind: "local", areaCode, region }),
+    contains,
+  }
+  const isAsked = kind !== undefined
+  const found = useOffers(query, isAsked)
+  return (
+    <Section
+      title="Buy a number"
+      says="At most ten searches a minute, together with those that programs make by the API."
+      actions={isAsked ? <CopyAs what="curl" command={curlOf(searchPath(query))} /> : undefined}
+    >
+      <Stack>
+        <Search />
+        {isAsked ? (
+          <Loaded of={found}>{({ numbers }) => <Offers numbers={numbers} state={state} />}</Loaded>
+        ) : null}
+      </Stack>
+    </Section>
+  )
+}
+
+type Query = Readonly<Record<string, string | undefined>>
+
+function searchPath(query: Query): string {
+  const given = Object.entries(query).filter((one): one is [string, string] => one[1] !== undefined)
+  return `/api/v1/phone/search?${new URLSearchParams(given)}`
+}
+
+/** Offers are asked for when somebody asks, and not each time that something else changes. */
+function useOffers(query: Query, isAsked: boolean) {
+  const { companyId } = useMe()
+  const api = useApi()
+  return useQuery({
+    queryKey: ["searchNumbers", companyId, query],
+    queryFn: () => answerOf(api.GET("/api/v1/phone/search", { params: { query: query as never } })),
+    enabled: isAsked,
+    staleTime: Infinity,
+    refetchOnWindowFocus: false,
+  })
+}
+
+function Search() {
+  const [{ kind, areaCode, contains, region }, setFilters] = useFilters()
+  const form = useForm({
+    initialValues: {
+      ...{ kind: kind ?? "local", areaCode: areaCode ?? "" },
+      ...{ contains: contains ?? "", region: region ?? "" },
+    },
+    validate: {
+      areaCode: (text) => (/^([2-9]\d{2})?$/.test(text) ? null : "Three digits, such as 415"),
+      contains: (text) => (/^([\d*]{2,10})?$/.test(text) ? null : "2 to 10 digits, * for any"),
+      region: (text) => (/^([A-Za-z]{2})?$/.test(text) ? null : "Two letters, such as CA"),
+    },
+    validateInputOnChange: true,
+  })
+  const isLocal = form.values.kind === "local"
+  return (
+    <form
+      onSubmit={form.onSubmit((wanted) =>
+        setFilters(isLocal ? wanted : { ...wanted, areaCode: "", region: "" }),
+      )}
+      noValidate
+      aria-label="Search for numbers"
+    >
+      <Group gap="xs" align="flex-start">
+        <Select
+          label="Kind"
+          w={{ base: "47%", xs: 130 }}
+          allowDeselect={false}
+          data={KINDS}
+          {...form.getInputProps("kind")}
+        />
+        <TextInput
+          label="Area code"
+          w={{ base: "47%", xs: 130 }}
+          inputMode="numeric"
+          disabled={!isLocal}
+          {...form.getInputProps("areaCode")}
+        />
+        <TextInput
+          label="State"
+          w={{ base: "47%", xs: 130 }}
+          disabled={!isLocal}
+          {...form.getInputProps("region")}
+        />
+        <TextInput
+          label="Has these digits"
+          w={{ base: "47%", xs: 160 }}
+          {...form.getInputProps("contains")}
+        />
+        <Button type="submit" variant="default" mt={{ base: 0, xs: 25 }}>
+          Search
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+function Offers({
+  numbers,
+  state,
+}: {
+  readonly numbers: readonly Offered[]
+  readonly state: State
+}) {
+  const priceOf = ({ kind }: Offered): number | null =>
+    state === undefined
+      ? null
+      : kind === "toll_free"
+        ? state.nextTollFreeMicros
+        : state.nextNumberMicros
+  const columns: readonly Column<Offered>[] = [
+    { title: "Number", cell: ({ number }) => phoneText(number) },
+    { title: "Place", isWide: true, cell: placeText },
+    { title: "It can", isWide: true, cell: abilitiesText },
+    { ...{ title: "A month", isNumber: true }, cell: (one) => <Money micros={priceOf(one)} /> },
+    {
+      ...{ title: "Buy", isNumber: true },
+      cell: (one) => <Buy offer={one} price={priceOf(one)} />,
+    },
+  ]
+  return (
+    <DataTable
+      {...{ label: "Numbers for sale", columns, rows: numbers }}
+      rowKey={({ number }) => number}
+      empty={
+        <Empty
+          title="No such number is for sale"
+          says="Look for fewer digits, another area code or the whole state."
+        />
+      }
+    />
+  )
+}
+
+function Buy({ offer, price }: { readonly offer: Offered; readonly price: number | null }) {
+  const { number, locality, region } = offer
+  return (
+    <CallDialog
+      label="Buy"
+      title={`Buy ${phoneText(number)}`}
+      variant="subtle"
+      says={
+        <>
+          Its first month, <Money micros={price} />, is charged now, and each month on that day
+          until it is released.
+        </>
+      }
+      changeOf={() => ({
+        ...{ method: "POST", path: "/api/v1/phone/buy" },
+        body: { number, locality, region },
+      })}
+      does="Buy it"
+      done={`${phoneText(number)} is yours.`}
+    />
+  )
+}

@@ -1,0 +1,33 @@
+import type { Schema } from "../../api/company.ts"
+import { Status } from "../../parts/status.tsx"
+
+const OUTCOMES = {
+  answered: { tone: "good", word: "Answered" },
+  voicemail: { tone: "busy", word: "Voicemail" },
+  missed: { tone: "bad", word: "Missed" },
+} as const
+
+/** What the outcome of a call can be, and what it is called. */
+export const CALL_OUTCOMES = Object.entries(OUTCOMES).map(
+  ([value, { word }]) => [value, word] as const,
+)
+
+/** What a call came to; how far it has come while it lasts. */
+export function CallOutcome({
+  call,
+}: {
+  readonly call: Pick<Schema<"Call">, "status" | "outcome">
+}) {
+  const { status, outcome } = call
+  if (outcome === null) {
+    return <Status tone="busy">{status === "ringing" ? "Ringing" : "Going on"}</Status>
+  }
+  const { tone, word } = OUTCOMES[outcome]
+  return <Status tone={tone}>{word}</Status>
+}
+
+/** How long something lasted: `1:05`. */
+export function durationText(seconds: number): string {
+  const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60]
+  return `${minutes}:${String(rest).padStart(2, "0")}`
+}

@@ -1,0 +1,155 @@
+import { Checkbox, NumberInput, Select, SimpleGrid, TextInput, Textarea } from "@mantine/core"
+import type { UseFormReturnType } from "@mantine/form"
+import type { Schema } from "../../api/company.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+
+type Settings = Schema<"NumberSettings">
+
+type Values = {
+  readonly label: string
+  readonly ringMode: string
+  /** A phone a line, and whose it is behind it. */
+  readonly ringTo: string
+  readonly ringSeconds: number | string
+  readonly screenCalls: boolean
+  readonly recordCalls: boolean
+  readonly recordingNotice: string
+  readonly acknowledgeRecording: boolean
+  readonly voicemail: boolean
+  readonly voicemailGreeting: string
+}
+
+function valuesOf(settings: Settings): Values {
+  const { ringTo, label, voicemailGreeting, ringMode, ringSeconds, screenCalls } = settings
+  return {
+    ...{ label: label ?? "", ringMode, ringSeconds, screenCalls },
+    ringTo: ringTo.map(({ phone, name }) => [phone, name ?? ""].join(" ").trim()).join("\n"),
+    ...{ recordCalls: settings.recordCalls, recordingNotice: settings.recordingNotice },
+    ...{ acknowledgeRecording: false, voicemail: settings.voicemail },
+    voicemailGreeting: voicemailGreeting ?? "",
+  }
+}
+
+const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim())
+
+const linesOf = (text: string): readonly string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+
+function ringToOf(text: string) {
+  return linesOf(text).map((line) => {
+    const [, phone = line, name = ""] = /^(\+[\d().-]+)\s*(.*)$/.exec(line) ?? []
+    return { phone, name: orNull(name) }
+  })
+}
+
+function patchOf(id: string, former: Settings, values: Values) {
+  const { recordCalls, acknowledgeRecording, recordingNotice, ringMode } = values
+  return {
+    ...{ id, label: orNull(values.label), ringMode, ringTo: ringToOf(values.ringTo) },
+    ...{ ringSeconds: Number(values.ringSeconds), screenCalls: values.screenCalls, recordCalls },
+    ...(recordingNotice === former.recordingNotice
+      ? {}
+      : { recordingNotice: orNull(recordingNotice) }),
+    ...{ voicemail: values.voicemail, voicemailGreeting: orNull(values.voicemailGreeting) },
+    ...(acknowledgeRecording ? { acknowledgeRecording } : {}),
+  }
+}
+
+/** A button that opens a form: what happens when somebody calls a number. */
+export function ChangeNumber({ settings }: { readonly settings: Settings }) {
+  return (
+    <CallDialog<Values>
+      label="Change"
+      title="When somebody calls"
+      says="It holds from the next call on."
+      initial={valuesOf(settings)}
+      check={{
+        ringTo: (text) =>
+          linesOf(text).length > 5
+            ? "At most five phones"
+            : linesOf(text).every((line) => line.startsWith("+"))
+              ? null
+              : "A full number a line, such as +14155550123 Ada",
+      }}
+      changeOf={(values) => ({
+        ...{ method: "PATCH", path: "/api/v1/phone/settings" },
+        body: { numbers: [patchOf(settings.id, settings, values)] },
+      })}
+      fields={(form) => <Fields form={form} isRecorded={settings.recordCalls} />}
+      does="Save"
+      done="It holds from the next call on."
+    />
+  )
+}
+
+interface FieldsProps {
+  readonly form: UseFormReturnType<Values>
+  readonly isRecorded: boolean
+}
+
+function Fields({ form, isRecorded }: FieldsProps) {
+  const { recordCalls, voicemail } = form.values
+  return (
+    <>
+      <TextInput label="What you call it" maxLength={40} {...form.getInputProps("label")} />
+      <Textarea
+        label="Whose phones ring"
+        description="A full number a line, and whose it is behind it; none: straight to voicemail"
+        autosize
+        minRows={2}
+        {...form.getInputProps("ringTo")}
+      />
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <Select
+          label="How"
+          allowDeselect={false}
+          data={[
+            { value: "all", label: "All at once" },
+            { value: "order", label: "One after another" },
+          ]}
+          {...form.getInputProps("ringMode")}
+        />
+        <NumberInput
+          label="Seconds"
+          min={10}
+          max={60}
+          allowDecimal={false}
+          {...form.getInputProps("ringSeconds")}
+        />
+      </SimpleGrid>
+      <Ticked form={form} name="screenCalls" label="Who answers presses 1" />
+      <Ticked form={form} name="voicemail" label="Callers can leave a message" />
+      {voicemail ? (
+        <Textarea
+          label="What they hear before"
+          description="Empty: usual words"
+          {...form.getInputProps("voicemailGreeting")}
+        />
+      ) : null}
+      <Ticked form={form} name="recordCalls" label="Calls are recorded" />
+      {recordCalls ? (
+        <Textarea label="What both hear before" {...form.getInputProps("recordingNotice")} />
+      ) : null}
+      {recordCalls && !isRecorded ? (
+        <Ticked
+          form={form}
+          name="acknowledgeRecording"
+          label="You answer for it that whoever calls agrees to be recorded"
+        />
+      ) : null}
+    </>
+  )
+}
+
+interface TickedProps {
+  readonly form: UseFormReturnType<Values>
+  readonly name: "screenCalls" | "voicemail" | "recordCalls" | "acknowledgeRecording"
+  readonly label: string
+}
+
+function Ticked({ form, name, label }: TickedProps) {
+  return <Checkbox label={label} {...form.getInputProps(name, { type: "checkbox" })} />
+}

@@ -1,0 +1,129 @@
+import { Alert, Stack } from "@mantine/core"
+import { useState } from "react"
+import type { Schema } from "../../api/company.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+import { Empty } from "../../parts/empty.tsx"
+import { Facts } from "../../parts/facts.tsx"
+import { Section } from "../../parts/page.tsx"
+import { phoneText } from "../../parts/phone-text.ts"
+import { Status } from "../../parts/status.tsx"
+import { Time } from "../../parts/time.tsx"
+import { WebLink } from "../../parts/web-link.tsx"
+import { PagesForm } from "./pages-form.tsx"
+import { Problems } from "./problems.tsx"
+
+type Pages = Schema<"TextingPages">
+
+interface PagesProps {
+  readonly pages: Pages
+  /** When they passed their check; null for never. */
+  readonly passedAt: string | null
+  readonly mayPrepare: boolean
+}
+
+/** The second step: where people agree, and read the terms. */
+export function PagesSection({ pages, passedAt, mayPrepare }: PagesProps) {
+  const [check, setCheck] = useState<Schema<"PagesCheck"> | null>(null)
+  const isSaved = pages.mode !== null
+  return (
+    <Section
+      title="2. Pages"
+      says="Where people agree to be texted, the terms, and the privacy policy: hosted here, or your own."
+      actions={
+        mayPrepare ? (
+          <>
+            <PagesForm pages={pages} />
+            {isSaved ? <CheckNow onChecked={setCheck} /> : null}
+          </>
+        ) : undefined
+      }
+    >
+      <Stack>
+        {check === null ? null : <Checked check={check} />}
+        {isSaved ? (
+          <Saved pages={pages} passedAt={passedAt} />
+        ) : (
+          <Empty
+            title="No pages are saved"
+            says="Hosted pages are made from what you say here; own ones are looked at. A program saves them by:"
+            command="PUT /api/v1/phone/pages"
+          />
+        )}
+      </Stack>
+    </Section>
+  )
+}
+
+function CheckNow({ onChecked }: { readonly onChecked: (check: Schema<"PagesCheck">) => void }) {
+  return (
+    <CallDialog<Record<string, never>, Schema<"PagesCheck">>
+      label="Check now"
+      title="Check the pages"
+      says="The pages are read now, as a reviewer of the carriers does. What would be refused is shown."
+      changeOf={() => ({ method: "POST", path: "/api/v1/phone/pages/check" })}
+      does="Check"
+      done={({ passed }) => (passed ? "The pages passed." : "Something would be refused.")}
+      onDone={onChecked}
+    />
+  )
+}
+
+const PAGE_WORDS = { texts: "Where people agree", terms: "Terms", privacy: "Privacy" } as const
+
+const DOMAIN_WORDS: Readonly<Record<string, string>> = {
+  not_connected: "The host name is under no connected domain.",
+  waiting_dns: "The host name does not lead here yet.",
+  waiting_certificate: "Nobody opened the host name by https yet.",
+  failed: "The host name does not lead here any more.",
+}
+
+function Checked({ check }: { readonly check: Schema<"PagesCheck"> }) {
+  const { passed, problems, domainStatus, domainError } = check
+  const ofDomain = domainStatus === null ? undefined : DOMAIN_WORDS[domainStatus]
+  if (passed && ofDomain === undefined) {
+    return (
+      <Alert color="green" variant="light" title="The pages passed">
+        A reviewer would find nothing to refuse.
+      </Alert>
+    )
+  }
+  const own = problems.map(({ page, message }) => ({ where: PAGE_WORDS[page], message }))
+  const domain =
+    ofDomain === undefined ? [] : [{ where: "Host name", message: domainError ?? ofDomain }]
+  return <Problems title="A reviewer would refuse" problems={[...own, ...domain]} />
+}
+
+function Saved({ pages, passedAt }: { readonly pages: Pages; readonly passedAt: string | null }) {
+  const urls = pages.liveUrls ?? pages.previewUrls
+  const isPreview = pages.liveUrls === null
+  return (
+    <Facts
+      of={[
+        ["Served", pages.mode === "hosted" ? "From here" : "By your own site"],
+        ["Host name", pages.hostname],
+        [
+          "Check",
+          passedAt === null ? (
+            <Status key="check" tone="quiet">
+              Not passed
+            </Status>
+          ) : (
+            <span key="check">
+              <Status tone="good">Passed</Status> <Time at={passedAt} />
+            </span>
+          ),
+        ],
+        ["Texted about", pages.services],
+        ["Offers", pages.offers === true ? `Up to ${pages.offersPerMonth} a month` : "None"],
+        ["Help", `${pages.supportEmail}, ${phoneText(pages.supportPhone)}`],
+        ...Object.entries(PAGE_WORDS).map(
+          ([name, word]) =>
+            [
+              isPreview ? `${word} (preview)` : word,
+              <WebLink key={name} address={urls?.[name as keyof typeof PAGE_WORDS] ?? null} />,
+            ] as const,
+        ),
+      ]}
+    />
+  )
+}

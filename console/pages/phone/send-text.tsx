@@ -1,0 +1,97 @@
+import { Select, Text, TextInput, Textarea } from "@mantine/core"
+import type { PriceList } from "../../api/answers.ts"
+import type { Schema } from "../../api/company.ts"
+import { useAnswer } from "../../api/operations.ts"
+import { CallDialog } from "../../parts/call-dialog.tsx"
+import { Money } from "../../parts/money.tsx"
+import { numberFault, sendersOf, usePhoneState } from "./state.ts"
+
+type Values = { readonly to: string; readonly body: string; readonly from: string }
+
+const MOST_CHARACTERS = 1_600
+
+interface SendTextProps {
+  /** Whom to; asked for where it is not known. */
+  readonly to?: string
+  readonly label?: string
+}
+
+/** A button that opens a form: sends a text. */
+export function SendText({ to, label = "Send a text" }: SendTextProps) {
+  return (
+    <CallDialog<Values, Schema<"SendTextAnswer">>
+      label={label}
+      title="Send a text"
+      variant="filled"
+      initial={{ to: to ?? "", body: "", from: "" }}
+      check={{
+        to: numberFault,
+        body: (body) =>
+          body === ""
+            ? "What it says"
+            : [...body].length > MOST_CHARACTERS
+              ? `At most ${MOST_CHARACTERS} characters`
+              : null,
+      }}
+      changeOf={({ from, ...values }) => ({
+        ...{ method: "POST", path: "/api/v1/phone/messages" },
+        body: { ...values, to: values.to.trim(), ...(from === "" ? {} : { from }) },
+      })}
+      says={<WhatItCosts />}
+      fields={(form) => (
+        <>
+          <TextInput
+            label="To"
+            placeholder="+14155550123"
+            inputMode="tel"
+            readOnly={to !== undefined}
+            {...form.getInputProps("to")}
+          />
+          <From {...form.getInputProps("from")} />
+          <Textarea
+            label="Text"
+            data-autofocus
+            autosize
+            minRows={3}
+            maxRows={10}
+            description={`${[...form.values.body].length} of ${MOST_CHARACTERS} characters`}
+            {...form.getInputProps("body")}
+          />
+        </>
+      )}
+      does="Send"
+      done="The text is queued: the list says what becomes of it."
+    />
+  )
+}
+
+function From(props: { readonly value?: string; readonly onChange?: (value: string) => void }) {
+  const { data: state } = usePhoneState()
+  return (
+    <Select
+      label="From"
+      placeholder="The first number"
+      clearable
+      clearButtonProps={{ "aria-label": "From the first number" }}
+      data={state === undefined ? [] : sendersOf(state)}
+      value={props.value === "" ? null : (props.value ?? null)}
+      onChange={(value) => props.onChange?.(value ?? "")}
+    />
+  )
+}
+
+function WhatItCosts() {
+  const prices = useAnswer<PriceList>("price-list").data?.prices ?? []
+  const price = prices.find(({ item }) => item === "text_segment")
+  return (
+    <Text size="sm" span>
+      It is handed to the carrier at once, and charged by its segments
+      {price === undefined ? null : (
+        <>
+          : <Money micros={price.unitPriceMicros} /> each in the US and Canada
+        </>
+      )}
+      . A first text tells how to stop.
+    </Text>
+  )
+}

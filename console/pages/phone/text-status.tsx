@@ -1,0 +1,28 @@
+import type { Schema } from "../../api/company.ts"
+import type { Tone } from "../../parts/status.tsx"
+import { Status } from "../../parts/status.tsx"
+
+const STATUSES: Readonly<Record<Schema<"Message">["status"], readonly [Tone, string]>> = {
+  queued: ["busy", "Queued"],
+  sent: ["busy", "Sent"],
+  delivered: ["good", "Delivered"],
+  failed: ["bad", "Failed"],
+  received: ["good", "Received"],
+}
+
+/** What the status of a text can be, and what it is called. */
+export const TEXT_STATUSES = Object.entries(STATUSES).map(
+  ([value, [, word]]) => [value, word] as const,
+)
+
+/** How a text stands, with the carrier's word where it failed. */
+export function TextStatus({
+  text,
+}: {
+  readonly text: Pick<Schema<"Message">, "status" | "errorCode">
+}) {
+  const [tone, word] = STATUSES[text.status]
+  return (
+    <Status tone={tone}>{text.errorCode === null ? word : `${word}: ${text.errorCode}`}</Status>
+  )
+}

@@ -1,0 +1,146 @@
+import { Alert, Stack, Text } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import { useParams } from "@tanstack/react-router"
+import type { ChargeList } from "../api/answers.ts"
+import type { PublishLog } from "../api/code-answers.ts"
+import type { Schema } from "../api/company.ts"
+import { answerOf, useApi } from "../api/company.ts"
+import { useNames } from "../api/names.ts"
+import { useAnswer, useMay } from "../api/operations.ts"
+import { useMe } from "../api/session.ts"
+import { CopyAs, curlOf } from "../parts/copy-as.tsx"
+import { Empty } from "../parts/empty.tsx"
+import { Facts } from "../parts/facts.tsx"
+import { Id } from "../parts/id.tsx"
+import { TextLink } from "../parts/link.tsx"
+import { WebLink } from "../parts/web-link.tsx"
+import { Loaded } from "../parts/loaded.tsx"
+import { Money } from "../parts/money.tsx"
+import { Page, Section } from "../parts/page.tsx"
+import { IS_GOING, PublishStatus } from "../parts/publish-status.tsx"
+import { TextView } from "../parts/text-view.tsx"
+import { Time } from "../parts/time.tsx"
+
+type Publish = Schema<"Publish">
+
+const AGAIN_MS = 3_000
+
+/** One publish: how far it came, what it cost, and what its build wrote. */
+export default function PublishPage() {
+  const { publishId = "" } = useParams({ strict: false })
+  const { companyId } = useMe()
+  const api = useApi()
+  const params = { path: { id: publishId } }
+  const found = useQuery({
+    queryKey: [companyId, "publishes", publishId],
+    queryFn: () => answerOf(api.GET("/api/v1/publish/{id}", { params })),
+    refetchInterval: ({ state }) =>
+      state.data !== undefined && IS_GOING.has(state.data.status) ? AGAIN_MS : false,
+  })
+  return (
+    <Page
+      title="Publish"
+      says={
+        <>
+          <Id id={publishId} /> of the <TextLink to="previews">previews</TextLink>
+        </>
+      }
+      actions={<CopyAs what="curl" command={curlOf(`/api/v1/publish/${publishId}`)} />}
+    >
+      <Loaded of={found}>{(publish) => <Shown publish={publish} />}</Loaded>
+    </Page>
+  )
+}
+
+function Shown({ publish }: { readonly publish: Publish }) {
+  const { id, status, commit, address, createdAt, finishedAt, error } = publish
+  const { person, key } = useNames()
+  const mayLog = useMay("publish-log")
+  const input = { item: "deploy", limit: 200 }
+  const charges = useAnswer<ChargeList>("charge-list", input, useMay("charge-list", true)).data
+  const charge = charges?.charges.find(({ resource }) => resource === id)
+  return (
+    <>
+      <Facts
+        of={[
+          ["Status", <PublishStatus key="status" status={status} />],
+          ["Commit", <Id key="commit" id={commit} />],
+          [
+            "Address",
+            <WebLink key="address" address={`${window.location.protocol}//${address}/`} />,
+          ],
+          ["Asked for", <Time key="asked" at={createdAt} isWhole />],
+          ["Went live or ended", <Time key="ended" at={finishedAt} isWhole />],
+          ["By", charge === undefined ? null : person(charge.personId)],
+          ["Key", <KeyLink key="key" keyId={charge?.keyId ?? null} name={key} />],
+          [
+            "Cost",
+            charge === undefined ? null : (
+              <TextLink key="cost" to={`spending/${charge.chargeId}`}>
+                <Money micros={charge.amountMicros - charge.givenBackMicros} />
+              </TextLink>
+            ),
+          ],
+        ]}
+      />
+      {error === null ? null : (
+        <Alert color="red" variant="light" title={error.split("\n", 1)[0]}>
+          <Text size="sm">
+            What it cost was given back. Mend what the log names, push, and publish the new commit.
+          </Text>
+        </Alert>
+      )}
+      {mayLog ? <Log publishId={id} status={status} /> : null}
+    </>
+  )
+}
+
+interface KeyLinkProps {
+  readonly keyId: string | null
+  readonly name: (keyId: string | null) => string
+}
+
+function KeyLink({ keyId, name }: KeyLinkProps) {
+  return keyId === null ? <>–</> : <TextLink to={`keys/${keyId}`}>{name(keyId)}</TextLink>
+}
+
+function Log({
+  publishId,
+  status,
+}: {
+  readonly publishId: string
+  readonly status: Publish["status"]
+}) {
+  const asked = useAnswer<PublishLog>("publish-log", { publishId }, !IS_GOING.has(status))
+  if (IS_GOING.has(status)) {
+    return (
+      <Section title="Log">
+        <Empty title="It is under way" says="What its build writes is here once that has ended." />
+      </Section>
+    )
+  }
+  return (
+    <Section title="Log" says="Of a build the first and last MiB are kept, for 30 days.">
+      <Loaded of={asked}>{(log) => <Parts {...log} />}</Loaded>
+    </Section>
+  )
+}
+
+function Parts({ build, start, app }: PublishLog) {
+  const parts = [
+    ["Build", build],
+    ["Start", start],
+    [`App: ${app?.status === "running" ? "runs" : "is down"}`, app?.log ?? null],
+  ] as const
+  const kept = parts.filter(([, text]) => text !== null && text.trim() !== "")
+  if (kept.length === 0) {
+    return <Empty title="No log" says="Its build wrote nothing, or it is not kept any more." />
+  }
+  return (
+    <Stack>
+      {kept.map(([title, text]) => (
+        <TextView key={title} title={title} text={text?.trimEnd() ?? ""} isLog />
+      ))}
+    </Stack>
+  )
+}

@@ -1,0 +1,88 @@
+import { useParams } from "@tanstack/react-router"
+import type { EventList, StoredEvent } from "../api/audit-answers.ts"
+import { useNames } from "../api/names.ts"
+import { useAnswer } from "../api/operations.ts"
+import { streamThing, streamWords } from "../api/streams.ts"
+import { byWhom } from "../parts/by-whom.ts"
+import type { Column } from "../parts/data-table.tsx"
+import { DataTable } from "../parts/data-table.tsx"
+import { Empty } from "../parts/empty.tsx"
+import { EventDrawer } from "../parts/event-drawer.tsx"
+import { FilterBar } from "../parts/filter-bar.tsx"
+import { useFilters } from "../parts/filters.ts"
+import { Id } from "../parts/id.tsx"
+import { TextLink } from "../parts/link.tsx"
+import { Loaded } from "../parts/loaded.tsx"
+import { Page } from "../parts/page.tsx"
+import { Time } from "../parts/time.tsx"
+
+const PAGE_ROWS = 50
+
+/** One stream: its events, the first one first, each opened in place. */
+export default function StreamPage() {
+  const { stream = "" } = useParams({ strict: false })
+  const [{ person, key, type, after, event }] = useFilters()
+  const { people, keys } = useNames()
+  const list = useAnswer<EventList>("audit-show", {
+    ...{ stream, person, key, type, limit: PAGE_ROWS },
+    from: after === undefined ? 0 : Number(after) + 1,
+  })
+  const thing = streamThing(stream)
+  const types = [...new Set(list.data?.events.map((one) => one.type))].toSorted()
+  return (
+    <Page
+      title={thing === null ? streamWords(stream) : `${streamWords(stream)} ${thing}`}
+      says={
+        <>
+          Stream <Id id={stream} /> of the <TextLink to="ledger">ledger</TextLink>
+        </>
+      }
+    >
+      <FilterBar
+        filters={[
+          { name: "type", label: "Type of event", options: types.map((one) => [one, one]) },
+          { name: "person", label: "Person", options: people },
+          { name: "key", label: "Key", options: keys },
+        ]}
+      />
+      <Loaded of={list}>{(found) => <List stream={stream} {...found} />}</Loaded>
+      {event === undefined ? null : <EventDrawer stream={stream} revision={Number(event)} />}
+    </Page>
+  )
+}
+
+function List({ stream, events, next }: EventList & { readonly stream: string }) {
+  const [filters] = useFilters()
+  const names = useNames()
+  const search = Object.fromEntries(
+    Object.entries(filters).filter(([, value]) => value !== undefined),
+  ) as Record<string, string>
+  const columns: readonly Column<StoredEvent>[] = [
+    { title: "Event", cell: ({ type }) => type },
+    {
+      ...{ title: "Revision", isNumber: true, isWide: true },
+      cell: ({ revision }) => revision.toLocaleString("en-US"),
+    },
+    { title: "When", cell: ({ at }) => <Time at={at} /> },
+    { title: "By", isWide: true, cell: ({ metadata }) => byWhom(metadata, names) },
+    { title: "Hash", isWide: true, cell: ({ metadata }) => <Id id={metadata.hash} /> },
+  ]
+  return (
+    <DataTable
+      {...{ label: "Events", columns, rows: events, order: "after" }}
+      next={next === null ? null : next - 1}
+      rowKey={({ revision }) => String(revision)}
+      place={({ revision }) => ({
+        to: `ledger/${stream}`,
+        search: { ...search, event: String(revision) },
+      })}
+      empty={
+        <Empty
+          title="No event passes"
+          says="The stream has no event of this type, person or key."
+          command={`company-ledger audit show ${stream}`}
+        />
+      }
+    />
+  )
+}

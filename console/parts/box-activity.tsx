@@ -1,0 +1,60 @@
+import { Code } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import type { Schema } from "../api/company.ts"
+import { answerOf, useApi } from "../api/company.ts"
+import { useNames } from "../api/names.ts"
+import { useMe } from "../api/session.ts"
+import type { Column } from "./data-table.tsx"
+import { DataTable } from "./data-table.tsx"
+import { Loaded } from "./loaded.tsx"
+import styles from "./parts.module.css"
+import { Time } from "./time.tsx"
+
+type Done = Schema<"BoxEvent">
+
+const WORDS: Readonly<Record<Done["action"], string>> = {
+  start: "Started",
+  exec: "Ran a command",
+  start_process: "Ran in the background",
+  stop_process: "Stopped a command",
+  write_file: "Wrote a file",
+  delete_file: "Deleted a file",
+  open_preview: "Opened a port",
+  preview: "Visit of a port",
+  close_preview: "Closed a port",
+  push: "Pushed",
+  stop: "Stopped",
+  notice: "Notice",
+}
+
+/** What was done in a box, the newest first. */
+export function BoxActivity({ boxId }: { readonly boxId: string }) {
+  const { companyId } = useMe()
+  const api = useApi()
+  const { key } = useNames()
+  const found = useQuery({
+    queryKey: [companyId, "boxes", boxId, "activity"],
+    queryFn: () =>
+      answerOf(api.GET("/api/v1/sandboxes/{id}/events", { params: { path: { id: boxId } } })),
+  })
+  const columns: readonly Column<Done>[] = [
+    { title: "When", cell: ({ at }) => <Time at={at} /> },
+    { title: "What", cell: ({ action }) => WORDS[action] },
+    {
+      ...{ title: "Of what", isWide: true },
+      cell: ({ detail }) => (detail === null ? "–" : <Code className={styles.code}>{detail}</Code>),
+    },
+    { title: "Came to", cell: ({ result }) => result },
+    { title: "Key", isWide: true, cell: ({ apiKeyId }) => key(apiKeyId) },
+  ]
+  return (
+    <Loaded of={found}>
+      {({ events }) => (
+        <DataTable
+          {...{ label: "Activity", columns, rows: events, empty: null }}
+          rowKey={({ at, action, detail }) => `${at} ${action} ${detail}`}
+        />
+      )}
+    </Loaded>
+  )
+}

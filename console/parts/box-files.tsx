@@ -1,0 +1,149 @@
+import { Anchor, Breadcrumbs, Stack, Text } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import type { Schema } from "../api/company.ts"
+import { answerOf, useApi } from "../api/company.ts"
+import { useMe } from "../api/session.ts"
+import { CallDialog } from "./call-dialog.tsx"
+import { sizeText } from "./bytes.ts"
+import type { Column } from "./data-table.tsx"
+import { DataTable } from "./data-table.tsx"
+import { Empty } from "./empty.tsx"
+import { useFilters } from "./filters.ts"
+import { Loaded } from "./loaded.tsx"
+import { Section } from "./page.tsx"
+import { TextView } from "./text-view.tsx"
+import { Time } from "./time.tsx"
+
+type Entry = Schema<"FileEntry">
+
+/** Where a box's repository is. */
+const REPOSITORY = "/workspace/repo"
+
+interface BoxFilesProps {
+  readonly boxId: string
+  readonly mayDelete: boolean
+}
+
+/** Files of a box, folder by folder; the one that is looked at stands in the address. */
+export function BoxFiles({ boxId, mayDelete }: BoxFilesProps) {
+  const [{ path = REPOSITORY, file }] = useFilters()
+  return (
+    <Stack>
+      <Way path={file ?? path} />
+      {file === undefined ? (
+        <Folder boxId={boxId} path={path} />
+      ) : (
+        <File boxId={boxId} path={file} mayDelete={mayDelete} />
+      )}
+    </Stack>
+  )
+}
+
+/** The folders down to here, each of them a link. */
+function Way({ path }: { readonly path: string }) {
+  const [, setFilters] = useFilters()
+  const names = path.split("/").filter((name) => name !== "")
+  return (
+    <Breadcrumbs separatorMargin={6}>
+      {["/", ...names].map((name, at) => {
+        const here = `/${names.slice(0, at).join("/")}`
+        return at === names.length ? (
+          <Text key={here} size="sm" aria-current="page">
+            {name}
+          </Text>
+        ) : (
+          <Anchor
+            key={here}
+            component="button"
+            type="button"
+            size="sm"
+            underline="always"
+            onClick={() => setFilters({ path: here, file: undefined })}
+          >
+            {name === "/" ? "Root" : name}
+          </Anchor>
+        )
+      })}
+    </Breadcrumbs>
+  )
+}
+
+function Folder({ boxId, path }: { readonly boxId: string; readonly path: string }) {
+  const { companyId } = useMe()
+  const api = useApi()
+  const params = { path: { id: boxId }, query: { path, hidden: "1" as const } }
+  const found = useQuery({
+    queryKey: [companyId, "boxes", boxId, "folder", path],
+    queryFn: () => answerOf(api.GET("/api/v1/sandboxes/{id}/files", { params })),
+  })
+  const columns: readonly Column<Entry>[] = [
+    {
+      title: "Name",
+      cell: ({ name, type }) => (type === "directory" ? `${name}/` : name),
+      sortBy: ({ name }) => name,
+    },
+    {
+      ...{ title: "Size", isNumber: true },
+      cell: ({ size, type }) => (type === "file" ? sizeText(size) : "–"),
+      sortBy: ({ size }) => size,
+    },
+    {
+      ...{ title: "Changed", isWide: true },
+      cell: ({ modifiedAt }) => <Time at={modifiedAt} />,
+      sortBy: ({ modifiedAt }) => modifiedAt,
+    },
+  ]
+  return (
+    <Loaded of={found}>
+      {({ files }) => (
+        <DataTable
+          {...{ label: "Files", columns, rows: files }}
+          rowKey={({ name }) => name}
+          place={({ type, path: there }) => ({
+            to: `boxes/${boxId}`,
+            search: { tab: "files", [type === "directory" ? "path" : "file"]: there },
+          })}
+          empty={<Empty title="This folder is empty" says="Commands in the box write files." />}
+        />
+      )}
+    </Loaded>
+  )
+}
+
+function File({ boxId, path, mayDelete }: BoxFilesProps & { readonly path: string }) {
+  const { companyId } = useMe()
+  const api = useApi()
+  const [, setFilters] = useFilters()
+  const params = { path: { id: boxId }, query: { path } }
+  const found = useQuery({
+    queryKey: [companyId, "boxes", boxId, "file", path],
+    queryFn: () => answerOf(api.GET("/api/v1/sandboxes/{id}/files/content", { params })),
+  })
+  const query = new URLSearchParams({ path }).toString()
+  const folder = path.slice(0, Math.max(1, path.lastIndexOf("/")))
+  return (
+    <Section
+      title={path.slice(path.lastIndexOf("/") + 1)}
+      actions={
+        mayDelete ? (
+          <CallDialog
+            label="Delete the file"
+            variant="subtle"
+            says={`${path} is deleted in the box. Git in it still has what was committed.`}
+            done="The file was deleted."
+            isDangerous
+            changeOf={() => ({
+              method: "DELETE",
+              path: `/api/v1/sandboxes/${boxId}/files/content?${query}`,
+            })}
+            onDone={() => setFilters({ path: folder, file: undefined })}
+          />
+        ) : null
+      }
+    >
+      <Loaded of={found}>
+        {({ content }) => <TextView title="Content" text={content === "" ? " " : content} />}
+      </Loaded>
+    </Section>
+  )
+}

@@ -1,0 +1,86 @@
+import { Stack, Text, TextInput } from "@mantine/core"
+import type { Box } from "../api/code-answers.ts"
+import { CallDialog } from "./call-dialog.tsx"
+import { DataTable } from "./data-table.tsx"
+import { Empty } from "./empty.tsx"
+import { WebLink } from "./web-link.tsx"
+
+interface BoxPortsProps {
+  readonly box: Box
+  readonly mayChange: boolean
+}
+
+/** Ports of a box that can be opened by a link. */
+export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
+  return (
+    <Stack>
+      <Text size="sm" c="dimmed">
+        Whoever has such a link can open it until the box stops or the port is closed.
+      </Text>
+      <DataTable
+        label="Ports"
+        rows={previews}
+        rowKey={({ port }) => String(port)}
+        columns={[
+          { ...{ title: "Port", isNumber: true }, cell: ({ port }) => port },
+          { title: "Link", cell: ({ url }) => <WebLink address={url} /> },
+          ...(mayChange
+            ? [
+                {
+                  ...{ title: "Change", isNumber: true },
+                  cell: ({ port }: { readonly port: number }) => <Close boxId={id} port={port} />,
+                },
+              ]
+            : []),
+        ]}
+        empty={
+          <Empty
+            title="No port is open"
+            says="What listens in the box can be opened in a browser by a link of its own."
+            command={`POST /api/v1/sandboxes/${id}/previews {"port": 3000}`}
+          />
+        }
+      />
+      {mayChange ? <Open boxId={id} /> : null}
+    </Stack>
+  )
+}
+
+const portFault = (text: string): string | null =>
+  /^\d{4,5}$/.test(text) && Number(text) >= 1_024 && Number(text) <= 65_535
+    ? null
+    : "A number from 1024 to 65535"
+
+function Open({ boxId }: { readonly boxId: string }) {
+  return (
+    <div>
+      <CallDialog
+        label="Open a port"
+        says="A link is made that leads to this port of the box. Whoever has it needs no key."
+        done="The port is open."
+        initial={{ port: "3000" }}
+        check={{ port: portFault }}
+        fields={(form) => (
+          <TextInput label="Port" inputMode="numeric" {...form.getInputProps("port")} />
+        )}
+        changeOf={({ port }) => ({
+          ...{ method: "POST", path: `/api/v1/sandboxes/${boxId}/previews` },
+          body: { port: Number(port) },
+        })}
+      />
+    </div>
+  )
+}
+
+function Close({ boxId, port }: { readonly boxId: string; readonly port: number }) {
+  return (
+    <CallDialog
+      label="Close"
+      variant="subtle"
+      says="The link leads nowhere any more. Opening the port again makes another one."
+      done="The port is closed."
+      isDangerous
+      changeOf={() => ({ method: "DELETE", path: `/api/v1/sandboxes/${boxId}/previews/${port}` })}
+    />
+  )
+}

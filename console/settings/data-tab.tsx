@@ -1,0 +1,67 @@
+import { Button, Group, Stack } from "@mantine/core"
+import { asked } from "../api/queries.ts"
+import { useMe } from "../api/session.ts"
+import { Action } from "../parts/action.tsx"
+import { CopyAs } from "../parts/copy-as.tsx"
+import { Fault } from "../parts/fault.tsx"
+import { Section } from "../parts/page.tsx"
+import { useDownload } from "../parts/use-download.ts"
+
+/** Taking the company's data, and deleting it all. */
+export function DataTab() {
+  return (
+    <>
+      <Export />
+      <Delete />
+    </>
+  )
+}
+
+function Export() {
+  const { company, companyId } = useMe()
+  const { isBusy, error, save } = useDownload()
+  const name = company ?? companyId
+  const file = `${name.replaceAll(/[^\w.-]+/g, "-")}-data.ndjson`
+  return (
+    <Section
+      title="Export"
+      says="All that is kept of the company in one file: every fact in its order, names and texts in the clear, and each mail that was sent. It holds personal data: keep it where nobody else reads it."
+    >
+      <Stack align="flex-start">
+        <Group gap="xs">
+          <Button
+            variant="default"
+            loading={isBusy}
+            onClick={() => save("company-export", {}, file)}
+          >
+            Download everything
+          </Button>
+          <CopyAs command={`company-ledger company export '${name}' --out ${file}`} />
+        </Group>
+        {error === null ? null : <Fault error={error} />}
+      </Stack>
+    </Section>
+  )
+}
+
+function Delete() {
+  const { company, companyId } = useMe()
+  const name = company ?? companyId
+  return (
+    <Section
+      title="Delete the company"
+      says="Its data is erased after 14 days: until then an owner can undo it here."
+    >
+      <Action
+        operation="company-delete"
+        input={{ company: name }}
+        label="Delete the company"
+        warns="It can be undone for 14 days"
+        says="Its keys stop at once, and nobody spends anything any more. After 14 days its data is erased, which nothing brings back."
+        done="The company was deleted."
+        isDangerous
+        onDone={() => void asked.invalidateQueries({ queryKey: ["session"] })}
+      />
+    </Section>
+  )
+}

@@ -1,0 +1,212 @@
+/**
+ * Read model `charge-days`: what was charged on each UTC day, by item, person and key, and when each key was
+ * last used. A day is that on which something weighed, as in the limits: calls are charged the night after
+ * theirs, and what comes back does so on the day of its charge.
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { SpendingClass } from "../../domain/charging/limits.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { dayStart } from "../../domain/kernel/window.ts"
+import type { ChargesAsked } from "./charge-lists.ts"
+import type { Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, text, madeOf, table } from "../kernel/table.ts"
+
+const DAY_MS = 86_400_000
+
+const CHARGE_DAYS = table(
+  "charge_days",
+  {
+    company_id: text<CompanyId>(),
+    /** The UTC day, `YYYY-MM-DD`. */
+    day: text(),
+    item: text(),
+    class: text<SpendingClass>(),
+    /** Empty where nobody in particular spent it. */
+    person_id: text<PersonId | "">(),
+    /** Empty where no key spent it. */
+    key_id: text<KeyId | "">(),
+    charged_micros: bigint<Micros>(),
+    given_back_micros: bigint<Micros>(),
+    /** How many charges there were, also those that came back. */
+    charges: bigint(),
+  },
+  ["company_id", "day", "item", "class", "person_id", "key_id"],
+  "(company_id, item)",
+)
+
+const KEY_USES = table(
+  "key_uses",
+  {
+    company_id: text<CompanyId>(),
+    key_id: text<KeyId>(),
+    /** Its newest charge, or when its newest calls were counted, which is soon after they came. */
+    last_used_at: instant(),
+  },
+  ["company_id", "key_id"],
+)
+
+/** What was charged on a day. */
+type ChargeDayRow = RowOf<typeof CHARGE_DAYS>
+type KeyUseRow = RowOf<typeof KEY_USES>
+
+/** The tables of this read model. */
+export type ChargeDayTables = RowsOf<typeof CHARGE_DAYS | typeof KEY_USES>
+
+/** The read model. */
+export const chargeDays: Projection = {
+  name: "charge-days",
+  version: 1,
+  categories: ["ledger"],
+  ignores: ["ChargesClosed"],
+  ...madeOf(CHARGE_DAYS, KEY_USES),
+  apply: async (tx: Transaction<ChargeDayTables>, facts) => {
+    const days = new Map<string, ChargeDayRow>()
+    const uses = new Map<string, KeyUseRow>()
+    for (const { fact, companyId } of ofCompanies(facts)) {
+      const added = dayOf(companyId, fact as LedgerEvent)
+      if (added !== null) addTo(days, added)
+      for (const use of usesIn(companyId, fact as LedgerEvent)) {
+        const place = `${use.company_id} ${use.key_id}`
+        const former = uses.get(place)
+        if (former === undefined || former.last_used_at < use.last_used_at) uses.set(place, use)
+      }
+    }
+    await CHARGE_DAYS.insert(
+      tx,
+      [...days.values()],
+      sql`on conflict (company_id, day, item, class, person_id, key_id) do update
+        set charged_micros = charge_days.charged_micros + excluded.charged_micros,
+            given_back_micros = charge_days.given_back_micros + excluded.given_back_micros,
+            charges = charge_days.charges + excluded.charges`,
+    )
+    await KEY_USES.insert(
+      tx,
+      [...uses.values()],
+      sql`on conflict (company_id, key_id) do update
+        set last_used_at = greatest(key_uses.last_used_at, excluded.last_used_at)`,
+    )
+  },
+}
+
+/** What a fact adds to its day; null where it is no spending. */
+function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
+  if (fact.type !== "Charged" && fact.type !== "ChargeGivenBack") return null
+  const { item, class: charged, personId, keyId, amountMicros } = fact
+  const isCharge = fact.type === "Charged"
+  return {
+    ...{ company_id: companyId, item, class: charged },
+    day: nameOf(isCharge ? weighedAt(fact) : fact.chargedAt),
+    ...{ person_id: personId ?? "", key_id: keyId ?? "" },
+    charged_micros: isCharge ? amountMicros : 0,
+    given_back_micros: isCharge ? 0 : amountMicros,
+    charges: isCharge ? 1 : 0,
+  }
+}
+
+/** When a charge weighed: calls did when they were counted, the night before they were charged. */
+function weighedAt({ weighed, servedFrom, at }: Extract<LedgerEvent, { type: "Charged" }>): number {
+  return weighed ? (servedFrom ?? at) : at
+}
+
+function addTo(days: Map<string, ChargeDayRow>, row: ChargeDayRow): void {
+  const { company_id, day, item, class: charged, person_id, key_id } = row
+  const place = JSON.stringify([company_id, day, item, charged, person_id, key_id])
+  const former = days.get(place)
+  days.set(place, {
+    ...row,
+    charged_micros: row.charged_micros + (former?.charged_micros ?? 0),
+    given_back_micros: row.given_back_micros + (former?.given_back_micros ?? 0),
+    charges: row.charges + (former?.charges ?? 0),
+  })
+}
+
+/** When a fact says that keys were used. A charge of calls says nothing new: they were counted before. */
+function usesIn(company_id: CompanyId, fact: LedgerEvent): readonly KeyUseRow[] {
+  if (fact.type === "Charged") {
+    const { keyId: key_id, weighed, at } = fact
+    return key_id === null || weighed ? [] : [{ company_id, key_id, last_used_at: new Date(at) }]
+  }
+  if (fact.type !== "ApiCallsCounted") return []
+  // Calls of an evening may be counted in the morning after it.
+  const last_used_at = new Date(Math.min(fact.at, dayStart(fact.day) + DAY_MS - 1))
+  return fact.tallies.map(({ keyId: key_id }) => ({ company_id, key_id, last_used_at }))
+}
+
+const nameOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** Which days are asked for; null wherever it does not matter. */
+type ChargeDaysAsked = Pick<ChargesAsked, "companyId" | "keyId" | "personId" | "item"> & {
+  readonly class: SpendingClass | null
+  /** `YYYY-MM`. */
+  readonly month: string
+}
+
+/** What was spent on a day for an item. */
+export interface ChargeDay {
+  readonly day: string
+  readonly item: string
+  readonly chargedMicros: Micros
+  readonly givenBackMicros: Micros
+  readonly charges: number
+}
+
+/** Spending of a month by day and item, in their order. */
+export async function listChargeDays(
+  db: Kysely<ChargeDayTables>,
+  { companyId, month, keyId, personId, item, class: charged }: ChargeDaysAsked,
+): Promise<readonly ChargeDay[]> {
+  let rows = db
+    .selectFrom("charge_days")
+    .select(["day", "item"])
+    .select([
+      sql<Micros>`sum(charged_micros)::bigint`.as("chargedMicros"),
+      sql<Micros>`sum(given_back_micros)::bigint`.as("givenBackMicros"),
+      sql<number>`sum(charges)::bigint`.as("charges"),
+    ])
+    .where("company_id", "=", companyId)
+    .where("day", ">=", `${month}-01`)
+    .where("day", "<=", `${month}-31`)
+  if (keyId !== null) rows = rows.where("key_id", "=", keyId)
+  if (personId !== null) rows = rows.where("person_id", "=", personId)
+  if (item !== null) rows = rows.where("item", "=", item)
+  if (charged !== null) rows = rows.where("class", "=", charged)
+  return rows.groupBy(["day", "item"]).orderBy("day").orderBy("item").execute()
+}
+
+/** Whether a company was ever charged for an item of exactly this name. */
+export async function wasCharged(
+  db: Kysely<ChargeDayTables>,
+  companyId: CompanyId,
+  item: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom("charge_days")
+    .select("day")
+    .where("company_id", "=", companyId)
+    .where("item", "=", item)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The items that a company was charged for, at most so many. */
+export async function chargedItems(
+  db: Kysely<ChargeDayTables>,
+  companyId: CompanyId,
+  limit: number,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom("charge_days")
+    .select("item")
+    .distinct()
+    .where("company_id", "=", companyId)
+    .orderBy("item")
+    .limit(limit)
+    .execute()
+  return rows.map(({ item }) => item)
+}

@@ -1,0 +1,251 @@
+/** What happens at the company `acme` in the week before it is first looked at. */
+import type { Step } from "./step.ts"
+import { call, command } from "./step.ts"
+
+/** The demo's company. */
+export const NAME = "acme"
+/** How long it is played, hours. */
+export const WEEK_H = 168
+
+const company = NAME
+/** Behind what all else is to be done first. */
+const SETTLED = { isSettled: true } as const
+const CUSTOMERS = ["+14155550111", "+12125550122", "+13125550133", "+16175550144"] as const
+
+/** Who works there, with which keys, and what each may spend. */
+const founding: readonly Step[] = [
+  command(
+    0,
+    "company create",
+    { name: NAME, funds: "20", ownerName: "Ada Example", ownerEmail: "ada@example.com" },
+    { keep: { acme: "companyId", ada: "ownerId" } },
+  ),
+  command(0, "card set", { company, verified: true }),
+  ...(
+    [
+      ["ben", "Ben Sample", "admin", []],
+      ["cleo", "Cleo Specimen", "developer", ["Use phone", "Spend on environments"]],
+      ["dan", "Dan Placeholder", "manager", ["See billing", "Read leads"]],
+    ] as const
+  ).map(([id, name, role, permissions]) =>
+    command(
+      0.1,
+      "person add",
+      { company, name, email: `${id}@example.com`, role, permissions },
+      { keep: { [id]: "personId" } },
+    ),
+  ),
+  ...(
+    [
+      ["back office", "ada", "office", { addFundsPerPurchase: "50", addFundsPerMonth: "200" }],
+      ["shop", "ben", "shop", {}],
+      ["support agent", "cleo", "agent", {}],
+      ["coding agent", "cleo", "coder", {}],
+    ] as const
+  ).map(([label, person, id, funds]) =>
+    command(
+      0.2,
+      "key create",
+      { company, person: `{${person}}`, allOperations: true, label, ...funds },
+      { keep: { [id]: "keyId", [`${id}.key`]: "key" } },
+    ),
+  ),
+  command(0.3, "limit set", { company, class: "general", period: "month", dollars: "40" }),
+  command(0.3, "limit set", {
+    ...{ company, class: "ai", period: "week", dollars: "25", reminders: ["20", "24"] },
+  }),
+  command(0.3, "limit set", {
+    ...{ company, person: "{ada}", class: "general", period: "week", dollars: "20" },
+  }),
+  command(0.3, "limit set", {
+    ...{ company, person: "{cleo}", class: "ai", period: "month", dollars: "60" },
+  }),
+  command(0.3, "limit set", { company, key: "{agent}", period: "day", dollars: "0.12" }),
+]
+
+/** A telephone number, a domain with mail, and a form for leads. */
+const settingUp: readonly Step[] = [
+  call(1, "shop", "GET /api/v1/phone/search?areaCode=415", undefined, {
+    keep: { offered: "numbers.0.number" },
+  }),
+  call(
+    1,
+    "shop",
+    "POST /api/v1/phone/buy",
+    { number: "{offered}" },
+    { keep: { number: "number.number", numberId: "number.id" } },
+  ),
+  call(1.1, "shop", "PATCH /api/v1/phone/settings", {
+    numbers: [
+      {
+        ...{ id: "{numberId}", label: "Shop", ringTo: [{ phone: "+14155550190" }] },
+        ...{ recordCalls: true, acknowledgeRecording: true },
+      },
+    ],
+  }),
+  call(
+    2,
+    "office",
+    "POST /api/v1/domain",
+    { domain: "acme-example.com" },
+    { keep: { domainId: "id" } },
+  ),
+  call(3, "office", "POST /api/v1/domain", { check: true }, SETTLED),
+  call(
+    3.1,
+    "office",
+    "POST /api/v1/email/domains",
+    { action: "add", domainId: "{domainId}", domain: "mail.acme-example.com" },
+    { keep: { sendingId: "id" }, isSettled: true },
+  ),
+  call(
+    3.2,
+    "office",
+    "POST /api/v1/email/domains",
+    { action: "check", id: "{sendingId}" },
+    SETTLED,
+  ),
+  command(
+    3.5,
+    "repository upload",
+    { company, file: "{app.zip}", message: "The first version" },
+    SETTLED,
+  ),
+  command(
+    4,
+    "form add",
+    { company, name: "Ask for a quote", hostnames: ["www.acme-example.com"] },
+    { keep: { form: "formId" } },
+  ),
+]
+
+/** The company's code: the files of a page that says hello. */
+export const APP = {
+  "README.md": "# acme\n\nThe page of a company that is made up.\n",
+  "index.html": "<!doctype html>\n<title>acme</title>\n<h1>Hello from acme</h1>\n",
+}
+
+/** What models cost on each day: at which hour of it, whose work it was, what, and dollars. */
+const MODELS = [
+  [5.2, "cleo", "code review", ["0.84", "1.12", "0.66", "0.95", "1.31", "0.72", "0.88"]],
+  [8.7, "dan", "chat completion", ["0.31", "0.22", "0.47", "0.19", "0.36", "0.28", "0.41"]],
+  [13.4, "ben", "document summary", ["0.62", "0.48", "0.91", "0.55", "0.37", "0.83", "0.44"]],
+  [20.1, "cleo", "embeddings", ["0.14", "0.35", "0.21", "0.42", "0.18", "0.29", "0.33"]],
+] as const
+
+const modelDays: readonly Step[] = MODELS.flatMap(([hour, who, item, days]) =>
+  days.map((dollars, day) =>
+    command(
+      day * 24 + hour,
+      "charge",
+      { company, class: "ai", person: `{${who}}`, item, dollars, id: `${who}-${item[0]}-${day}` },
+      {},
+    ),
+  ),
+)
+
+const BODIES = [
+  "Your order is packed and leaves today.",
+  "We open at nine tomorrow. See you!",
+  "Your invoice is ready: reply if anything looks wrong.",
+  "Thanks for waiting: the part is in stock again.",
+] as const
+
+/** What every day brings: texts out and in, a call, mails, addresses looked up, a lead. */
+const daily: readonly Step[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
+  const at = (hour: number) => day * 24 + hour
+  const customer = CUSTOMERS[day % CUSTOMERS.length] as string
+  const other = CUSTOMERS[(day + 1) % CUSTOMERS.length] as string
+  const text = (to: string, n: number) => ({
+    ...{ to, from: "{number}", body: BODIES[(day + n) % BODIES.length] },
+  })
+  return [
+    call(at(6), "shop", "POST /api/v1/phone/messages", text(customer, 0), { isSettled: true }),
+    call(at(6), "shop", "POST /api/v1/phone/messages", text(other, 1)),
+    call(at(6.5), "agent", "POST /api/v1/phone/messages", text(customer, 2), {
+      mayBeRefused: true,
+    }),
+    command(at(6.5), "carrier text-in", {
+      ...{ company, from: customer, to: "{number}", body: "Great, thank you." },
+    }),
+    command(at(9), "carrier call-in", {
+      ...{ company, from: other, to: "{number}", seconds: String(45 + 37 * day) },
+      ...{ outcome: day % 3 === 2 ? "voicemail" : "answered", recorded: day % 3 !== 2 },
+    }),
+    call(at(10), "office", "POST /api/v1/email/send", {
+      from: "Acme <hello@mail.acme-example.com>",
+      to: CUSTOMERS.slice(0, 2 + (day % 3)).map((_one, n) => `customer${n + 1}@example.net`),
+      ...{ subject: "News from acme", text: "What is new this week." },
+    }),
+    call(at(11), "shop", "POST /api/v1/places", {
+      ...{ action: "suggest", input: `${12 + day} map`, sessionToken: `checkout-${day}` },
+    }),
+    command(at(12), "lead add", {
+      ...{ company, form: "{form}", firstName: "Lead", lastName: `Number ${day + 1}` },
+      ...{ email: `lead${day + 1}@example.net`, message: "What would ten of these cost?" },
+    }),
+  ]
+})
+
+/** An agent that texts until its key's limit of the day stops it. */
+const burst: readonly Step[] = Array.from({ length: 15 }, (_one, n) =>
+  call(
+    74 + n / 60,
+    "agent",
+    "POST /api/v1/phone/messages",
+    { to: CUSTOMERS[n % 4], from: "{number}", body: `Ticket ${1040 + n} is answered.` },
+    { mayBeRefused: true },
+  ),
+)
+
+const LABELS = ["Fix the tests", "Try the new checkout", "Update packages", "Speed up search"]
+
+/** A box in which an agent works for an hour. */
+const boxes: readonly Step[] = [30, 54, 101, 150].flatMap((at, n) => [
+  call(
+    at,
+    "coder",
+    "POST /api/v1/sandboxes",
+    { size: n % 2 === 0 ? "small" : "large", branch: "main", maxMinutes: 90, label: LABELS[n] },
+    { keep: { [`box${n}`]: "id" } },
+  ),
+  call(
+    at + 0.1,
+    "coder",
+    `POST /api/v1/sandboxes/{box${n}}/exec`,
+    { command: "npm test" },
+    SETTLED,
+  ),
+  call(at + 0.4 + n / 4, "coder", `POST /api/v1/sandboxes/{box${n}}/stop`, undefined, SETTLED),
+])
+
+/** Funds that end, a card that is charged, and what is given back. */
+const money: readonly Step[] = [
+  command(26, "charge", {
+    ...{ company, class: "general", person: "{ben}", item: "label printing", dollars: "2.4" },
+    id: "labels-1",
+  }),
+  command(
+    95,
+    "charge",
+    { company, class: "general", person: "{ben}", item: "print run", dollars: "14.5", id: "run-1" },
+    { mayBeRefused: true },
+  ),
+  call(95.5, "office", "POST /api/v1/credits", { amount: 50 }),
+  command(95.6, "charge", {
+    ...{ company, class: "general", person: "{ben}", item: "print run", dollars: "14.5" },
+    id: "run-2",
+  }),
+  command(
+    100,
+    "charge give-back",
+    { company, chargeId: "ben-d-3" },
+    { reason: "The model was down, and answered nothing." },
+  ),
+  command(130, "person invite", { company, email: "eve@example.com", role: "developer" }),
+]
+
+/** The whole week in the order of its times, which steps at one time have as they stand here. */
+export const WEEK: readonly Step[] = [
+  ...[...founding, ...settingUp, ...modelDays, ...daily, ...burst, ...boxes, ...money],
+].toSorted((one, other) => one.at - other.at)

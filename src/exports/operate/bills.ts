@@ -1,0 +1,74 @@
+/** The months that a company has bills of. */
+import { z } from "zod"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import type { OpenMonth } from "../../../domain/charging/ledger-views.ts"
+import { openMonthOf } from "../../../domain/charging/ledger-views.ts"
+import type { MonthSums } from "../../../domain/charging/months.ts"
+import { NO_SUMS } from "../../../domain/charging/months.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+import { monthEnd, monthName } from "../../../domain/kernel/window.ts"
+import type { MonthRow } from "../../../projections/charging/months.ts"
+import { closedMonths } from "../../../projections/charging/months.ts"
+import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { operation } from "../../frame/operator/operation.ts"
+
+/** What a month began with, what moved the funds in it, and what it left. */
+interface Bill extends Readonly<MonthSums> {
+  readonly month: string
+  readonly state: "open" | "closed"
+  readonly openingMicros: Micros
+  readonly closingMicros: Micros
+}
+
+const list = operation({
+  name: "bill list",
+  summary:
+    "list the months that a company has bills of, the newest first, with what moved its funds",
+  notes: [
+    "Months are UTC. A closed one never changes again; an open one says how it stands so far.",
+    '"export billing" writes the lines of one.',
+  ],
+  example: "bill list --company acme",
+  input: z.object({ company }),
+  console: { permission: "See billing" },
+  run: async ({ ports }, { company: named }) => {
+    const companyId = await findCompany(ports, named)
+    await showWrites(ports)
+    const closed = await closedMonths(ports.readAll, companyId)
+    const current = await ports.runner.readLatest(ledgerOf(companyId), openMonthOf)
+    // A month that was closed since the read model was asked is not open any more: it is shown once.
+    const open = current === null ? [] : openBills(current, ports.clock.now())
+    const isClosed = new Set(closed.map(({ month }) => month))
+    const bills = [...closed.map(closedBill), ...open.filter(({ month }) => !isClosed.has(month))]
+    return { bills: bills.toReversed() }
+  },
+})
+
+function closedBill(row: MonthRow): Bill {
+  return {
+    ...{ month: row.month, state: "closed", openingMicros: row.opening_micros },
+    ...{ addedMicros: row.added_micros, purchasedMicros: row.purchased_micros },
+    ...{ correctedMicros: row.corrected_micros, chargedMicros: row.charged_micros },
+    ...{ givenBackMicros: row.given_back_micros, charges: row.charges },
+    closingMicros: row.funds_micros,
+  }
+}
+
+/** The month of the ledger's last fact, and those since: they are closed by the next fact. */
+function openBills(current: OpenMonth, now: number): readonly Bill[] {
+  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = current
+  const { start, openingMicros, fundsMicros: closingMicros, charges } = current
+  const sums = { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros }
+  const bills: Bill[] = [
+    { month: monthName(start), state: "open", openingMicros, ...sums, charges, closingMicros },
+  ]
+  for (let at = monthEnd(start); at <= now; at = monthEnd(at)) {
+    const funds = { openingMicros: closingMicros, ...NO_SUMS, closingMicros }
+    bills.push({ month: monthName(at), state: "open", ...funds })
+  }
+  return bills
+}
+
+/** Operations on bills. */
+export const billOperations: readonly AdminOperation[] = [list]

@@ -1,0 +1,103 @@
+/** The console's pages as the server sends them, built as an installation has them; and what a package holds. */
+import { execFile } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { resolve } from "node:path"
+import { promisify } from "node:util"
+import { brotliDecompressSync } from "node:zlib"
+import { beforeAll, describe, expect, it } from "vitest"
+import { buildConsoleIfNeeded } from "../../bin/console.mjs"
+import type { World } from "../support/world.ts"
+import { sharedWorld } from "../support/world.ts"
+
+const ROOT = resolve(import.meta.dirname, "../..")
+
+let world: World
+beforeAll(async () => {
+  const code = await buildConsoleIfNeeded()
+  if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
+  world = await sharedWorld()
+}, 180_000)
+
+const get = (url: string, headers: Record<string, string> = {}) =>
+  world.app.inject({ method: "GET", url, headers: { host: "localhost:3000", ...headers } })
+
+describe("the page", () => {
+  it("is the same at every address of its own, with a nonce of each answer", async () => {
+    const nonces: string[] = []
+    for (const path of ["", "/", "/co_0000aa", "/co_0000aa/keys/key_12345678?from=list"]) {
+      const { statusCode, headers, body } = await get(`/console${path}`)
+      expect([statusCode, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"])
+      expect(headers["cache-control"]).toBe("no-store")
+      const policy = String(headers["content-security-policy"])
+      const nonce = /style-src 'self' 'nonce-([^']+)'/.exec(policy)?.[1] ?? ""
+      expect(policy).toMatch(/default-src 'self';.* script-src 'self';.*frame-ancestors 'none'/)
+      expect(body).toContain(`nonce="${nonce}"`)
+      expect(body).not.toContain("__CSP_NONCE__")
+      nonces.push(nonce)
+    }
+    expect(new Set(nonces).size).toBe(4)
+  })
+
+  it("has no script in itself, and loads from its own address alone", async () => {
+    const { body } = await get("/console")
+    const scripts = [...body.matchAll(/<script\b([^>]*)>([^<]*)<\/script>/g)]
+    expect(scripts.length).toBeGreaterThan(0)
+    for (const [, attributes, text] of scripts) {
+      expect([/ src="\/console\/assets\//.test(String(attributes)), text]).toEqual([true, ""])
+    }
+    expect(body).not.toMatch(/(src|href)="(https?:)?\/\//)
+  })
+})
+
+describe("what it loads", () => {
+  it("is kept for a year, and sent compressed to whoever takes it", async () => {
+    const { body } = await get("/console")
+    const paths = [...body.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(
+      ([, path = ""]) => path,
+    )
+    expect(paths.length).toBeGreaterThan(1)
+    for (const path of paths) {
+      expect(path).toMatch(/-[\w-]{8}\.\w+$/)
+      const plain = await get(path)
+      expect(plain.statusCode).toBe(200)
+      expect(plain.headers["cache-control"]).toBe("public, max-age=31536000, immutable")
+      expect(plain.headers["content-encoding"]).toBeUndefined()
+      const file = readFileSync(resolve(ROOT, "console/dist", path.replace("/console/", "")))
+      expect(plain.rawPayload.equals(file)).toBe(true)
+      if (!/\.(js|css|svg)$/.test(path)) continue
+      const smaller = await get(path, { "accept-encoding": "gzip, br" })
+      expect(smaller.headers["content-encoding"]).toBe("br")
+      expect(brotliDecompressSync(smaller.rawPayload).equals(file)).toBe(true)
+    }
+  })
+
+  it.each([
+    ...["..%2findex.html", "..%2f..%2fpackage.json", "%2e%2e%2f.sources", "..%5cindex.html"],
+    ...[".sources", "%00", "assets%2f..%2f..%2findex.html", "gone-12345678.js"],
+  ])("has nothing outside of its folder: %s", async (name) => {
+    const { statusCode, body } = await get(`/console/assets/${name}`)
+    expect(statusCode === 404 || statusCode === 400).toBe(true)
+    expect(body).not.toMatch(/company-ledger|<div id="root"|^[0-9a-f]{64}\n$/)
+  })
+})
+
+it("is in the package, built, and without its sources", async () => {
+  const npm = promisify(execFile)
+  const { stdout } = await npm("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: ROOT,
+    maxBuffer: 16_000_000,
+  })
+  const said = JSON.parse(stdout) as unknown
+  const [packed] = (Array.isArray(said) ? said : Object.values(said as object)) as {
+    files: readonly { readonly path: string }[]
+  }[]
+  const paths = packed?.files.map(({ path }) => path) ?? []
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      ...["LICENSE", "README.md", "bin/company-ledger.mjs", "console/dist/index.html"],
+      ...["src/answers.json", "src/catalogue.json", "src/main.ts", "domain/kernel/money.ts"],
+    ]),
+  )
+  expect(paths.some((path) => /^console\/dist\/assets\/.+\.js$/.test(path))).toBe(true)
+  expect(paths.filter((path) => /^(test|bench)\/|^console\/(?!dist\/)/.test(path))).toEqual([])
+})

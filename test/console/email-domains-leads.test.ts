@@ -1,0 +1,204 @@
+/** What people do on the console's pages of email, domains and leads, in a real browser. */
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noBrowser } from "../publishing/browser.ts"
+import type { Opened } from "./in-chromium.ts"
+import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { faultsOf, visit } from "./visiting.ts"
+import { askSomething, callerOf, mailSomething } from "./work-data.ts"
+
+let opened: Opened
+let page: Page
+let company = ""
+beforeAll(async () => {
+  if (noBrowser !== null) return
+  opened = await openConsole()
+  page = await signedInPage(opened)
+  company = new URL(page.url()).pathname.split("/")[2] ?? ""
+})
+afterAll(async () => {
+  if (noBrowser === null) await opened.close()
+})
+
+/** So long a page is tried until its check meets a minute that is used up. */
+const REFUSED_WITHIN_MS = 120_000
+
+const open = (place: string) => visit(page, `/console/${company}/${place}`)
+const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
+const dialog = () => page.getByRole("dialog")
+const does = (name: string) => dialog().getByRole("button", { name, exact: true }).click()
+const said = (text: RegExp | string) => page.getByText(text).first().waitFor()
+
+describe("the pages of email, domains and leads", () => {
+  it("say what would be there where nothing is yet", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    for (const [place, title] of [
+      ["email", "No mails here"],
+      ["email?tab=suppressed", "You may write to everybody"],
+      ["email?tab=senders", "No sending domains yet"],
+      ["domains", "No domains yet"],
+      ["leads", "No leads here"],
+      ["leads?tab=forms", "No forms yet"],
+    ] as const) {
+      // One page shows one thing at a time.
+      // oxlint-disable-next-line no-await-in-loop
+      await open(place)
+      // oxlint-disable-next-line no-await-in-loop
+      await said(title)
+    }
+    await expect.poll(() => page.getByRole("button", { name: "Open a form" }).count()).toBe(1)
+  })
+
+  it("connect a domain, check it, add a record and remove the domain by its name", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await open("domains")
+    await press("Connect a domain")
+    await dialog().getByLabel("Domain").fill("https://other.example")
+    await dialog().getByText("A domain, such as acme.com").waitFor()
+    await dialog().getByLabel("Domain").fill("other.example")
+    await does("Connect")
+    await page.getByRole("heading", { level: 1, name: "other.example" }).waitFor()
+    const servers = page.getByRole("region", { name: "Name servers", exact: true }).last()
+    await expect.poll(() => servers.getByRole("row").count()).toBeGreaterThan(1)
+    await press("Check now")
+    await does("Check")
+    await said("other.example points here.")
+    await press("Add a record")
+    await dialog().getByLabel("Content").fill("verification=4Zb0x7")
+    await does("Add")
+    await said("verification=4Zb0x7")
+    await press("Zone file")
+    await dialog()
+      .getByText(/verification=4Zb0x7/)
+      .waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "Remove", exact: true }).first().click()
+    const remove = dialog().getByRole("button", { name: "Remove", exact: true })
+    expect(await remove.isDisabled()).toBe(true)
+    await dialog()
+      .getByLabel(/^This cannot be undone/)
+      .fill("other.example")
+    await remove.click()
+    await said("No domains yet")
+  })
+
+  it("open a form, show what came by it, and erase that for ever", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await open("leads?tab=forms")
+    await press("Open a form")
+    await dialog().getByLabel("Name", { exact: true }).fill("Ask us")
+    await does("Open the form")
+    await dialog()
+      .getByText(/<form method="post"/)
+      .waitFor()
+    await page.keyboard.press("Escape")
+    await askSomething(opened)
+    await open("leads")
+    await page.getByRole("link", { name: "Ada Lane" }).click()
+    await page.getByRole("heading", { level: 1, name: "Ada Lane" }).waitFor()
+    // What somebody wrote is text, and an address of no web page is no link.
+    await said(/<script>alert\(1\)<\/script>/)
+    expect(await page.getByRole("link", { name: /javascript/ }).count()).toBe(0)
+    await expect.poll(() => page.getByText("javascript:alert(1)").count()).toBe(1)
+    expect(await faultsOf(page)).toEqual([])
+    await press("Mark as collected")
+    await does("Mark as collected")
+    await said("Collected")
+    await press("Erase")
+    await dialog()
+      .getByLabel(/^This cannot be undone/)
+      .fill("Ada Lane")
+    await does("Erase")
+    await page.getByRole("heading", { level: 1, name: "Erased" }).waitFor()
+    await open("leads?state=new")
+    await page.getByRole("link", { name: "Grace" }).waitFor()
+    await expect.poll(() => page.getByRole("row").count()).toBe(2)
+  })
+
+  it("look up an address", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await open("leads?tab=addresses")
+    await page.getByLabel("What is known of it").fill("12 map")
+    await press("Suggest")
+    await page
+      .getByRole("button", { name: /^Look up / })
+      .first()
+      .click()
+    await page.getByText("ZIP code").waitFor()
+    expect(await faultsOf(page)).toEqual([])
+  })
+
+  it("show what became of mails, and send a test mail", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await mailSomething(opened, await callerOf(opened))
+    await open("email")
+    await page.getByRole("link", { name: "grace@example.com" }).click()
+    await page.getByRole("heading", { level: 1, name: /^Mail from/ }).waitFor()
+    await expect.poll(() => page.getByRole("row").count()).toBe(3)
+    expect(await faultsOf(page)).toEqual([])
+    await open("email?status=bounced")
+    await page.getByRole("link", { name: "gone@example.com" }).waitFor()
+    await expect.poll(() => page.getByRole("row").count()).toBe(2)
+    await open("email?tab=senders")
+    await said("Verified")
+    await press("Offer to unsubscribe")
+    await does("Save")
+    await said("It holds from the next mail on.")
+    await open("email")
+    await press("Send a test mail")
+    await does("Send")
+    await said(/From test@acme\.example to ada@example\.com/)
+  })
+
+  it("have no page that is too wide or shuts anybody out", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await page.setViewportSize({ width: 390, height: 900 })
+    for (const place of ["email", "email?tab=senders", "domains", "leads", "leads?tab=forms"]) {
+      // One page shows one thing at a time.
+      // oxlint-disable-next-line no-await-in-loop
+      await open(place)
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await faultsOf(page), place).toEqual([])
+    }
+    await page.getByRole("button", { name: "Embed" }).first().waitFor()
+  })
+
+  it("say how long to wait where too many domains were checked", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const caller = await callerOf(opened)
+    const { id } = await caller.ask<{ id: string }>("POST", "/domain", { domain: "last.example" })
+    // The same six a minute are those of programs.
+    const check = () =>
+      caller.ask("POST", "/domain", { check: true, domainId: id }).then(() => "checked", String)
+    const waits = dialog().getByText(/Try again in \d+ seconds/)
+    const checkInPage = async () => {
+      const answers = await Promise.all(Array.from({ length: 7 }, check))
+      expect(answers.some((one) => one.includes("rate_limited"))).toBe(true)
+      await open(`domains/${id}`)
+      await press("Check now")
+      await does("Check")
+      await waits
+        .or(page.getByText(/^Its registrar names/))
+        .first()
+        .waitFor()
+      return waits.isVisible()
+    }
+    // A minute may begin anew between the calls and the page, but not each time.
+    await expect.poll(checkInPage, { timeout: REFUSED_WITHIN_MS }).toBe(true)
+  })
+
+  it("show only as much as somebody may", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const joan = await addPerson(opened, "Joan", "user", ["Read leads"])
+    const reader = await signedInPage(opened, joan)
+    for (const name of ["Email", "Domains", "Phone"]) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await reader.getByRole("link", { name, exact: true }).count(), name).toBe(0)
+    }
+    await visit(reader, `/console/${company}/leads?tab=forms`)
+    await reader.getByRole("link", { name: "Contact us" }).waitFor()
+    expect(await reader.getByRole("button", { name: "Open a form" }).count()).toBe(0)
+    expect(await reader.getByRole("button", { name: "Close" }).count()).toBe(0)
+    expect(await reader.getByRole("link", { name: "Address look-up" }).count()).toBe(0)
+  })
+})

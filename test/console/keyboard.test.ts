@@ -1,0 +1,148 @@
+/** The console without a mouse: everything is reached by keys, and one sees where one is. */
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noBrowser } from "../publishing/browser.ts"
+import type { Opened } from "./in-chromium.ts"
+import { COMPANY, OWNER, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import { codeOnceAsked } from "./by-code.ts"
+import { newPage, visit } from "./visiting.ts"
+
+/** No way on a page is longer. */
+const MOST_TABS = 60
+
+let opened: Opened
+beforeAll(async () => {
+  if (noBrowser !== null) return
+  opened = await openConsole()
+  await spendSomething(opened)
+})
+afterAll(async () => {
+  if (noBrowser === null) await opened.close()
+})
+
+const here = (page: Page) => new URL(page.url()).pathname.split("/").slice(3).join("/")
+
+/** What has the focus: its name, and whether one sees that it has it. */
+const focused = (page: Page) =>
+  page.evaluate<{ readonly name: string; readonly isSeen: boolean }>(`(() => {
+    const at = document.activeElement
+    // Between the last thing and the first one stands the page itself.
+    if (at === document.body) return { name: "", isSeen: true }
+    const style = getComputedStyle(at)
+    const isRinged = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0
+    const isField = /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)
+    const name = at.getAttribute("aria-label") ?? at.innerText ?? at.value ?? ""
+    return { name: name.trim(), isSeen: isRinged || isField }
+  })()`)
+
+/** Goes on by Tab until what has this name has the focus; each stop on the way is seen. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let tabs = 0; tabs < MOST_TABS; tabs += 1) {
+    await page.keyboard.press("Tab")
+    const at = await focused(page)
+    if (at.name !== "") expect(at).toEqual({ name: at.name, isSeen: true })
+    if (name.test(at.name)) return
+  }
+  throw new Error(`no Tab leads to ${String(name)} on ${page.url()}`)
+}
+
+/** Opens the palette, types, and takes the first of what it finds. */
+async function goTo(page: Page, words: string): Promise<void> {
+  await page.keyboard.press("Control+k")
+  const field = page.getByRole("textbox", { name: "Go to" })
+  await field.waitFor()
+  // The field has the focus by itself.
+  await expect.poll(async () => (await focused(page)).name).toBe("Go to")
+  await page.keyboard.type(words)
+  await page.getByRole("dialog").getByText(words).first().waitFor()
+  await page.keyboard.press("ArrowDown")
+  await page.keyboard.press("Enter")
+  await field.waitFor({ state: "hidden" })
+}
+
+describe("without a mouse", () => {
+  it("somebody signs in", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const page = await newPage(opened.browser)
+    await page.goto(`${opened.url}/console`)
+    await page.getByLabel("Email").waitFor()
+    // The one field of the page has the focus by itself.
+    await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("INPUT")
+    const code = await codeOnceAsked(opened, OWNER, async () => {
+      await page.keyboard.type(OWNER)
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: "Enter the code" }).waitFor()
+    })
+    // The first digit has the focus by itself.
+    await page.keyboard.type(code)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Overview" }).waitFor()
+    await tabTo(page, /^Spending$/)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Spending" }).waitFor()
+  })
+
+  it("the palette leads to a page, a key, a person and a charge", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const page = await signedInPage(opened)
+    const company = COMPANY
+    const { keys } = await opened.world.operate("key list", { company })
+    const { charges } = await opened.world.operate("charge list", { company })
+    const { people } = await opened.world.operate("person list", { company })
+    await goTo(page, "Limits")
+    await expect.poll(() => here(page)).toBe("limits")
+    await goTo(page, "demo")
+    await expect.poll(() => here(page)).toBe(`keys/${keys[0].keyId}`)
+    await goTo(page, "Ada Example")
+    await expect.poll(() => here(page)).toBe(`team/${people[0].personId}`)
+    await goTo(page, charges[0].chargeId)
+    await expect.poll(() => here(page)).toBe(`spending/${charges[0].chargeId}`)
+  })
+
+  it("the arrow keys go from row to row, and Enter opens one", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const page = await signedInPage(opened)
+    const [company] = new URL(page.url()).pathname.match(/^\/console\/[^/]+/) ?? []
+    await visit(page, `${company}/spending`)
+    const rows = page.locator("[data-row]")
+    await rows.first().waitFor()
+    const places = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("href")))
+    expect(places.length).toBeGreaterThan(2)
+    await rows.first().focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("ArrowUp")
+    const at = await page.evaluate("document.activeElement.getAttribute('href')")
+    expect(at).toBe(places[1])
+    await page.keyboard.press("Enter")
+    await expect.poll(() => new URL(page.url()).pathname).toBe(places[1])
+  })
+
+  it("a key is made, and Escape leaves a dialog and gives the focus back", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const page = await signedInPage(opened)
+    await goTo(page, "Keys")
+    await page.getByRole("heading", { name: "Keys" }).waitFor()
+    await tabTo(page, /^Create key$/)
+    await page.keyboard.press("Enter")
+    const form = page.getByRole("dialog")
+    await form.waitFor()
+    await page.keyboard.press("Escape")
+    await form.waitFor({ state: "hidden" })
+    await expect.poll(async () => (await focused(page)).name).toBe("Create key")
+    await page.keyboard.press("Enter")
+    await form.getByLabel("Name", { exact: true }).focus()
+    await page.keyboard.type("by keys")
+    await form.getByRole("button", { name: /^Phone/ }).focus()
+    await page.keyboard.press("Enter")
+    await form.getByLabel("All of Phone").focus()
+    await page.keyboard.press("Space")
+    await tabTo(page, /^Create key$/)
+    await page.keyboard.press("Enter")
+    await page.locator("[data-secret]").waitFor()
+    expect(await page.locator("[data-secret]").innerText()).toMatch(/^cpk_/)
+    await tabTo(page, /^I have kept it$/)
+    await page.keyboard.press("Enter")
+    await expect.poll(() => page.getByRole("link", { name: "by keys" }).count()).toBe(1)
+  })
+})

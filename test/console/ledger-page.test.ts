@@ -1,0 +1,118 @@
+/** The ledger as an auditor reads it in the console: streams, events, what is signed, and checking it. */
+import { readFileSync } from "node:fs"
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noBrowser } from "../publishing/browser.ts"
+import type { Opened } from "./in-chromium.ts"
+import {
+  COMPANY,
+  OWNER,
+  addPerson,
+  openConsole,
+  signedInPage,
+  spendSomething,
+} from "./in-chromium.ts"
+
+/** A build, a server and a browser: on a machine with other work to do that takes its time. */
+const WITHIN_MS = 600_000
+
+let opened: Opened
+let owner: Page
+beforeAll(async () => {
+  if (noBrowser !== null) return
+  opened = await openConsole()
+  await spendSomething(opened)
+  owner = await signedInPage(opened)
+}, WITHIN_MS)
+afterAll(async () => {
+  if (noBrowser === null) await opened.close()
+})
+
+/** A page of somebody new with a role. */
+async function pageOf(role: string): Promise<Page> {
+  return signedInPage(opened, await addPerson(opened, role, role))
+}
+
+async function openStream(page: Page, holds: string): Promise<void> {
+  await page.getByRole("link", { name: "Ledger", exact: true }).click()
+  await page.getByRole("link", { name: holds }).click()
+  await page.getByRole("heading", { level: 1, name: holds }).waitFor()
+}
+
+describe("the ledger's page", { timeout: WITHIN_MS }, () => {
+  it("shows each event with its hash and the one before, and opens personal fields by a switch", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await openStream(owner, "People, keys and roles")
+    await owner.getByRole("link", { name: "PersonAdded" }).click()
+    const event = owner.getByRole("dialog")
+    const hash = event.getByRole("region", { name: "Hash" })
+    const before = await event.getByRole("region", { name: "Previous" }).innerText()
+    expect(await hash.innerText()).toMatch(/^[0-9a-f]{64}$/)
+    expect(before).toMatch(/^[0-9a-f]{64}$/)
+    const data = event.getByRole("region", { name: "Data", exact: true })
+    expect(await data.innerText()).not.toContain(OWNER)
+    await event.getByRole("switch", { name: "Open personal fields" }).click()
+    await expect.poll(() => data.innerText(), { timeout: WITHIN_MS }).toContain(OWNER)
+    // The one before is the one that it says it is.
+    await owner.goto(owner.url().replace(/event=\d+/, "event=0"))
+    await expect.poll(() => hash.innerText(), { timeout: WITHIN_MS }).toBe(before)
+    const none = event.getByRole("region", { name: "Previous: none, this is the first" })
+    expect(await none.innerText()).toBe("0".repeat(64))
+  })
+
+  it("narrows streams to a type of event, and says where there is none", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await owner.getByRole("dialog").getByRole("button", { name: "Close" }).click()
+    await owner.getByRole("link", { name: "Ledger", exact: true }).first().click()
+    await owner.getByRole("combobox", { name: "Type of event" }).click()
+    await owner.getByRole("option", { name: "KeyDeleted" }).click()
+    await owner.getByText("No stream has such an event").waitFor()
+    expect(owner.url()).toContain("type=KeyDeleted")
+  })
+
+  it("verifies all of it, and says what is wrong where a noted head is not there", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await owner.getByRole("link", { name: "Verify", exact: true }).click()
+    await owner.getByRole("button", { name: "Verify" }).click()
+    await owner.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
+    await expect.poll(() => owner.getByText(/^(\d+) of \1$/).count()).toBe(1)
+    const noted = owner.getByLabel("A head or hash that you noted")
+    await noted.fill("123")
+    await owner.getByText("64 hexadecimal digits").waitFor()
+    await noted.fill("0".repeat(64))
+    await owner.getByRole("button", { name: "Verify" }).click()
+    await owner.getByText("Something does not hold").waitFor({ timeout: WITHIN_MS })
+    await owner.getByText("The first place that does not hold").waitFor()
+  })
+
+  it("shows the key and the head, and gives the raw streams out", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await owner.getByRole("link", { name: "Head and key", exact: true }).click()
+    await owner.getByRole("button", { name: "Sign and show the head" }).click()
+    const key = await owner.getByRole("region", { name: "Public key (Ed25519)" }).innerText()
+    const { publicKey } = await opened.world.operate("audit head", { company: COMPANY })
+    expect(key).toBe(publicKey)
+    await owner.getByRole("button", { name: "Export" }).click()
+    const saving = owner.waitForEvent("download")
+    await owner.getByRole("dialog").getByRole("button", { name: "Download" }).click()
+    const lines = readFileSync(await (await saving).path(), "utf8")
+      .trim()
+      .split("\n")
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({ companyLedger: "export" })
+    expect(lines.at(-1)).toContain("manifest")
+  })
+
+  it("opens nothing personal to who is no admin, and is not there without See billing", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const manager = await pageOf("manager")
+    await openStream(manager, "People, keys and roles")
+    await manager.getByRole("link", { name: "CompanyOpened" }).click()
+    await manager.getByRole("region", { name: "Data", exact: true }).waitFor()
+    expect(await manager.getByLabel("Open personal fields").count()).toBe(0)
+    const user = await pageOf("user")
+    expect(await user.getByRole("link", { name: "Ledger", exact: true }).count()).toBe(0)
+    await user.goto(`${manager.url().split("/ledger/")[0]}/ledger`)
+    await user.getByRole("alert").first().waitFor()
+    expect(await user.getByRole("alert").first().innerText()).toContain("See billing")
+  })
+})

@@ -1,0 +1,207 @@
+/** The pages of the team and of billing, in a real browser against the real server. */
+import { readFile } from "node:fs/promises"
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noBrowser } from "../publishing/browser.ts"
+import { signedInByCode } from "./by-code.ts"
+import type { Opened } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+
+let opened: Opened
+let owner: Page
+beforeAll(async () => {
+  if (noBrowser !== null) return
+  opened = await openConsole()
+  owner = await signedInPage(opened)
+})
+afterAll(async () => {
+  if (noBrowser === null) await opened.close()
+})
+
+/** Goes to a page by the navigation. */
+async function goTo(page: Page, name: string): Promise<void> {
+  await page.getByRole("link", { name, exact: true }).click()
+  await page.getByRole("heading", { level: 1, name }).waitFor()
+}
+
+/** Opens somebody's own page by their name in the list of people. */
+async function openPerson(page: Page, name: string): Promise<void> {
+  await page.getByRole("link", { name, exact: true }).click()
+  // Until it is there the list is, whose columns are sorted by buttons with the names of those of the person.
+  await page.getByRole("heading", { level: 1, name, exact: true }).waitFor()
+}
+
+/** Opens a dialog by its button. */
+async function dialogOf(page: Page, button: string) {
+  await page.getByRole("button", { name: button, exact: true }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.waitFor()
+  return dialog
+}
+
+/** What a region of the page says. */
+const saysOf = (page: Page, region: string) => () =>
+  page.getByRole("region", { name: region, exact: true }).innerText()
+
+describe("the team", () => {
+  it("invites somebody, who comes with a role of their own, which an owner lowers", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await goTo(owner, "Team")
+    await owner.getByText("Nobody is invited").waitFor()
+    const form = await dialogOf(owner, "Invite")
+    await form.getByLabel("Email", { exact: true }).fill("alan")
+    await expect.poll(() => form.innerText()).toContain("An email, such as ada@example.com")
+    await form.getByLabel("Email", { exact: true }).fill("alan@example.com")
+    await form.getByLabel("Admin").check()
+    await form.getByRole("button", { name: "Invite" }).click()
+    await expect.poll(saysOf(owner, "Invitations")).toMatch(/alan@example\.com\s+Admin/)
+    const alan = await signedInByCode(opened, "alan@example.com")
+    // Who has just come is known by name once the read model has them.
+    await alan.reload()
+    await goTo(alan, "Settings")
+    await alan.getByRole("link", { name: "You", exact: true }).click()
+    await expect.poll(saysOf(alan, "alan")).toMatch(/Role\s+Admin/)
+    await owner.reload()
+    await openPerson(owner, "alan")
+    const change = await dialogOf(owner, "Change")
+    await change.getByLabel("Developer").check()
+    await change.getByRole("button", { name: "Save" }).click()
+    await expect.poll(() => owner.getByRole("main").innerText()).toMatch(/Role\s+Developer/)
+    await alan.reload()
+    await alan.getByRole("button", { name: "Mail me a code" }).waitFor()
+    expect(await alan.getByRole("link", { name: "Keys" }).count()).toBe(0)
+  })
+
+  it("says who is online, and keeps what was typed where an invitation is refused", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await goTo(owner, "Team")
+    await expect.poll(saysOf(owner, "People")).toMatch(/Online\s+in the dashboard/)
+    const form = await dialogOf(owner, "Invite")
+    await form.getByLabel("Email", { exact: true }).fill("ada@example.com")
+    await form.getByRole("button", { name: "Invite" }).click()
+    const fault = form.getByRole("alert")
+    await fault.waitFor()
+    expect(await fault.innerText()).toContain("already has this email")
+    expect(await form.getByLabel("Email", { exact: true }).inputValue()).toBe("ada@example.com")
+  })
+
+  it("gives and takes permissions, and removes whoever's name is typed", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await addPerson(opened, "Uma", "user")
+    await owner.goto(owner.url())
+    await goTo(owner, "Team")
+    await openPerson(owner, "Uma")
+    await expect.poll(saysOf(owner, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
+    const form = await dialogOf(owner, "Permissions")
+    await form.getByLabel("Use phone").check()
+    await form.getByRole("button", { name: "Save" }).click()
+    await expect.poll(saysOf(owner, "Permissions")).toMatch(/Use phone\s.*\sGiven\n/)
+    const again = await dialogOf(owner, "Permissions")
+    await again.getByLabel("Use phone").uncheck()
+    await again.getByRole("button", { name: "Save" }).click()
+    await expect.poll(saysOf(owner, "Permissions")).toMatch(/Use phone\s.*\sNo\n/)
+    const gone = await dialogOf(owner, "Remove")
+    expect(await gone.getByRole("button", { name: "Remove" }).isDisabled()).toBe(true)
+    await gone.getByLabel(/type Uma/).fill("Uma")
+    await gone.getByRole("button", { name: "Remove" }).click()
+    await owner.getByRole("heading", { level: 1, name: "Team" }).waitFor()
+    await expect.poll(saysOf(owner, "People")).not.toContain("Uma")
+  })
+
+  it("lets a manager give what they hold, and says why not the rest", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const personId = await addPerson(opened, "Ulf", "user")
+    const mary = await signedInPage(opened, await addPerson(opened, "Mary", "manager"))
+    await goTo(mary, "Team")
+    const form = await dialogOf(mary, "Invite")
+    expect(await form.getByLabel("Owner").isDisabled()).toBe(true)
+    expect(await form.innerText()).toContain("Only an owner changes owners, or makes one")
+    expect(await form.getByLabel("Manager").isDisabled()).toBe(false)
+    await mary.keyboard.press("Escape")
+    await form.waitFor({ state: "hidden" })
+    await openPerson(mary, "Ulf")
+    const may = await dialogOf(mary, "Permissions")
+    expect(await may.getByLabel("Push and upload code").isDisabled()).toBe(true)
+    expect(await may.innerText()).toContain("You do not hold it yourself, and cannot give it")
+    await may.getByLabel("Send email").check()
+    await may.getByRole("button", { name: "Save" }).click()
+    await expect.poll(saysOf(mary, "Permissions")).toMatch(/Send email\s.*\sGiven\n/)
+    const { people } = await opened.world.operate("person list", { company: COMPANY })
+    expect(people).toContainEqual(
+      expect.objectContaining({ personId, permissions: ["Send email"], ofRole: [] }),
+    )
+  })
+})
+
+describe("billing", () => {
+  it("shows the month, and hands it out in six forms", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await spendSomething(opened)
+    await owner.goto(owner.url())
+    await goTo(owner, "Billing")
+    const months = owner.getByRole("region", { name: "Months", exact: true }).last()
+    await months.locator("[data-row]").first().click()
+    await owner.getByRole("table", { name: "Statement" }).waitFor()
+    await expect.poll(saysOf(owner, "Statement")).toMatch(/3 charges\s+−\$10\.05/)
+    await expect
+      .poll(saysOf(owner, "Lines of the bill"))
+      .toMatch(/chat completion\s[\s\S]*−\$3\.20/i)
+    await owner.getByRole("button", { name: "Download" }).click()
+    await expect.poll(() => owner.getByRole("menuitem").count()).toBe(6)
+    const [file] = await Promise.all([
+      owner.waitForEvent("download"),
+      owner.getByRole("menuitem", { name: /^CSV/ }).click(),
+    ])
+    expect(file.suggestedFilename()).toMatch(/^acme-\d{4}-\d\d\.csv$/)
+    const text = await readFile(await file.path(), "utf8")
+    expect(text).toContain('"chat completion"')
+    expect(text).toContain("-3200000")
+  })
+
+  it("changes the plan, takes the card off, puts another one on file and verifies it", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await goTo(owner, "Billing")
+    const plan = await dialogOf(owner, "Change the plan")
+    await plan.getByRole("combobox", { name: "Plan" }).click()
+    await owner.getByRole("option", { name: "$79 a month" }).click()
+    await plan.getByRole("button", { name: "Change" }).click()
+    await expect.poll(() => owner.getByRole("main").innerText()).toMatch(/Plan\s+\$79 a month/)
+    const off = await dialogOf(owner, "Remove")
+    await off.getByRole("button", { name: "Remove" }).click()
+    await expect.poll(saysOf(owner, "Card")).toContain("No card on file")
+    const card = await dialogOf(owner, "Put a card on file")
+    await card.getByRole("combobox", { name: "What payments come to" }).click()
+    await owner.getByRole("option", { name: "Declined" }).click()
+    await card.getByRole("button", { name: "Put it on file" }).click()
+    await expect.poll(saysOf(owner, "Card")).toContain("On file, not verified")
+    const no = await dialogOf(owner, "Verify")
+    await no.getByRole("button", { name: "Verify" }).click()
+    await no.getByRole("alert").waitFor()
+    expect(await no.getByRole("alert").innerText()).toContain("The card was declined")
+    await owner.keyboard.press("Escape")
+    const other = await dialogOf(owner, "Change the card")
+    await other.getByRole("button", { name: "Put it on file" }).click()
+    await expect.poll(() => owner.getByRole("dialog").count()).toBe(0)
+    const yes = await dialogOf(owner, "Verify")
+    await yes.getByRole("button", { name: "Verify" }).click()
+    await expect.poll(saysOf(owner, "Card")).toContain("On file, verified")
+  })
+
+  it("is not shown to whoever holds neither Team nor See billing", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const urs = await signedInPage(opened, await addPerson(opened, "Urs", "user"))
+    const links = await urs
+      .getByRole("navigation", { name: "Pages" })
+      .getByRole("link")
+      .allInnerTexts()
+    expect(links).toContain("Settings")
+    expect(links).not.toContain("Team")
+    expect(links).not.toContain("Billing")
+    const at = urs.url().replace(/\/$/, "")
+    await urs.goto(`${at}/team`)
+    await urs.getByText("You do not see the team").waitFor()
+    await urs.goto(`${at}/billing`)
+    await urs.getByText("You do not see the bills").waitFor()
+    expect(await urs.getByRole("button", { name: "Change the plan" }).count()).toBe(0)
+  })
+})

@@ -1,0 +1,210 @@
+/** What people do on the console's phone page, in a real browser against the real server. */
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noBrowser } from "../publishing/browser.ts"
+import type { Opened } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { faultsOf, visit } from "./visiting.ts"
+import { callerOf, phoneSomething } from "./work-data.ts"
+
+const FILL_IN: Readonly<Record<string, string>> = {
+  ...{
+    "Legal name": "Acme Bakery LLC",
+    "Known as": "Acme Bakery",
+    "Tax number (EIN)": "123456789",
+  },
+  ...{ "Street and number": "1 Main St", Town: "Austin", State: "TX", "ZIP code": "78701" },
+  ...{ "First name": "Ada", "Last name": "Lane", Email: "ada@acme.example", Phone: "+15125550123" },
+}
+
+let opened: Opened
+let page: Page
+beforeAll(async () => {
+  if (noBrowser !== null) return
+  opened = await openConsole()
+  page = await signedInPage(opened)
+})
+afterAll(async () => {
+  if (noBrowser === null) await opened.close()
+})
+
+const open = async (tab: string) => {
+  await visit(page, `/console/${new URL(page.url()).pathname.split("/")[2]}/phone?tab=${tab}`)
+}
+const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
+const dialog = () => page.getByRole("dialog")
+const does = (name: string) => dialog().getByRole("button", { name, exact: true }).click()
+const said = (text: RegExp | string) => page.getByText(text).first().waitFor()
+
+describe("the phone page", () => {
+  it("says what would be there where nothing is yet", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    for (const [tab, title] of [
+      ["texts", "No texts here"],
+      ["calls", "No calls here"],
+      ["opt-outs", "Nobody has opted out"],
+      ["opt-ins", "Nobody has opted in yet"],
+    ] as const) {
+      await open(tab)
+      await expect.poll(() => page.getByText(title).count(), { message: tab }).toBe(1)
+    }
+  })
+
+  it("sends a text, shows the conversation, and stops texting the number", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await open("texts")
+    await press("Send a text")
+    await dialog().getByLabel("To", { exact: true }).fill("4155550123")
+    await dialog().getByText("A full number, such as +14155550123").waitFor()
+    await dialog().getByLabel("To", { exact: true }).fill("+14155550123")
+    await dialog().getByRole("textbox", { name: "Text" }).fill("Hello from acme")
+    await does("Send")
+    await page.getByRole("link", { name: "+1 415 555 0123" }).first().click()
+    await page.getByRole("heading", { level: 1, name: "+1 415 555 0123" }).waitFor()
+    await expect
+      .poll(() => page.getByRole("listitem").first().innerText())
+      .toMatch(/Hello from acme/)
+    await press("Stop texting")
+    await does("Stop texting")
+    await said("This number may not be texted")
+    await expect.poll(() => page.getByRole("button", { name: "Reply" }).count()).toBe(0)
+    await open("opt-outs")
+    await press("Undo")
+    await does("Undo the opt-out")
+    await said("Opted in again")
+  })
+
+  it("searches for a number, buys it, says who is called, and lets it go", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await open("numbers")
+    await page.getByLabel("Area code").fill("415")
+    await press("Search")
+    const offers = page.getByRole("region", { name: "Numbers for sale" })
+    const offer = offers.getByRole("row").nth(1)
+    const number = (await offer.getByRole("cell").first().innerText()).replaceAll("\u00a0", " ")
+    expect(number).toMatch(/^\+1 415 /)
+    await offer.getByRole("button", { name: "Buy" }).click()
+    await expect.poll(() => dialog().innerText()).toMatch(/Its first month, \$\d+\.\d\d/)
+    await does("Buy it")
+    const owned = page.getByRole("region", { name: "Your numbers", exact: true })
+    await owned.getByRole("link", { name: number }).click()
+    await press("Change")
+    await dialog().getByLabel("Whose phones ring").fill("+14155550144 Grace")
+    await does("Save")
+    await said("Grace")
+    await press("Release")
+    const release = dialog().getByRole("button", { name: "Release", exact: true })
+    expect(await release.isDisabled()).toBe(true)
+    await dialog()
+      .getByLabel(/^This cannot be undone/)
+      .fill(number.replaceAll(" ", ""))
+    await release.click()
+    await page.getByRole("heading", { level: 1, name: "Phone" }).waitFor()
+    await expect.poll(() => owned.getByRole("link", { name: number }).count()).toBe(0)
+  })
+
+  it("says how long to wait where too many numbers were searched for", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const { ask } = await callerOf(opened)
+    // The same ten a minute are those of programs.
+    const search = () => ask("GET", "/phone/search?kind=local").then(() => "found", String)
+    const answers = await Promise.all(Array.from({ length: 11 }, search))
+    expect(answers.some((one) => one.includes("rate_limited"))).toBe(true)
+    await open("numbers")
+    await press("Search")
+    await said(/Try again in \d+ seconds/)
+  })
+
+  it("shows a text that the funds refuse as a refusal", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const limit = { company: COMPANY, class: "general", period: "month" }
+    await opened.world.operate("limit set", { ...limit, dollars: "0.001" })
+    await open("texts")
+    await press("Send a text")
+    await dialog().getByLabel("To", { exact: true }).fill("+14155550123")
+    await dialog().getByRole("textbox", { name: "Text" }).fill("It does not fit")
+    await does("Send")
+    const refused = dialog().getByRole("group", { name: "A refused charge" })
+    await expect.poll(() => refused.innerText()).toMatch(/general spending a month/)
+    expect(await dialog().getByRole("textbox", { name: "Text" }).inputValue()).toBe(
+      "It does not fit",
+    )
+    await opened.world.operate("limit set", { ...limit, dollars: "40" })
+  })
+
+  it("shows calls, plays a message, and has no page that shuts anybody out", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await phoneSomething(opened, await callerOf(opened))
+    await open("calls")
+    await page.getByRole("row").filter({ hasText: "Voicemail" }).getByRole("link").click()
+    await page.getByRole("heading", { level: 1, name: /^Call from/ }).waitFor()
+    const audio = page.locator("audio")
+    await audio.waitFor()
+    const address = new URL(String(await audio.getAttribute("src")), page.url()).href
+    const answer = await page.request.get(address)
+    expect([answer.status(), answer.headers()["content-type"]]).toEqual([200, "audio/mpeg"])
+    expect(await faultsOf(page)).toEqual([])
+    for (const tab of ["numbers", "texts", "calls", "registration", "opt-outs"]) {
+      await page.setViewportSize({ width: 390, height: 900 })
+      await open(tab)
+      expect(await faultsOf(page), tab).toEqual([])
+    }
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await open("texts")
+    await page.getByRole("row").filter({ hasText: "+1 415 555 0199" }).last().waitFor()
+    // What people text is shown as they wrote it, and never as a part of the page.
+    await expect.poll(() => page.getByText("<b>Ada</b>").count()).toBe(1)
+  })
+
+  it("registers a business in test mode, step by step", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await open("registration")
+    const business = page.getByRole("region", { name: "1. Business" })
+    await business.getByRole("button", { name: "Fill in" }).click()
+    for (const [label, value] of Object.entries(FILL_IN)) {
+      await dialog().getByRole("textbox", { name: label, exact: true }).fill(value)
+    }
+    await does("Save")
+    await business.getByText("Acme Bakery LLC").waitFor()
+    await business.getByRole("button", { name: "Send for review" }).click()
+    await dialog()
+      .getByText(/A review costs \$\d+/)
+      .waitFor()
+    await does("Send for review")
+    await press("Approve what waits")
+    await does("Approve")
+    const parts = page.getByRole("region", { name: "Parts of the registration" })
+    await expect.poll(() => parts.getByRole("row").nth(1).innerText()).toMatch(/Approved/)
+    const pages = page.getByRole("region", { name: "2. Pages" })
+    await pages.getByRole("button", { name: "Fill in" }).click()
+    await dialog().getByLabel("What people are texted about").fill("Orders and pick-ups")
+    await dialog().getByLabel("Help by phone").fill("+15125550123")
+    await dialog().getByLabel("Help by mail").fill("help@acme.example")
+    await does("Save")
+    await pages.getByRole("button", { name: "Check now" }).click()
+    await does("Check")
+    await pages.getByText("A reviewer would refuse").waitFor()
+    const campaign = page.getByRole("region", { name: "3. Campaign" })
+    await campaign.getByRole("button", { name: "Write it" }).click()
+    await press("Fill in with a draft")
+    await expect
+      .poll(() => dialog().getByLabel("What is texted, and to whom").inputValue())
+      .toMatch(/Acme Bakery/)
+    await does("Save")
+    await campaign.getByRole("button", { name: "Send for review" }).waitFor()
+    expect(await faultsOf(page)).toEqual([])
+  })
+
+  it("shows nothing of it to somebody who may not use the phone", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const reader = await signedInPage(opened, await addPerson(opened, "Joan", "user"))
+    expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
+    const company = new URL(page.url()).pathname.split("/")[2]
+    await visit(reader, `/console/${company}/phone`)
+    await reader
+      .getByText("An owner or admin of the company can do this, or let you.")
+      .first()
+      .waitFor()
+    expect(await reader.getByRole("button", { name: "Buy" }).count()).toBe(0)
+  })
+})

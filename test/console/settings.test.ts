@@ -1,0 +1,157 @@
+/** The page of settings, in a real browser against the real server. */
+import { readFile } from "node:fs/promises"
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { noBrowser } from "../publishing/browser.ts"
+import type { Opened } from "./in-chromium.ts"
+import { COMPANY, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+
+const INSTALL = "ab".repeat(28)
+
+let opened: Opened
+let owner: Page
+/** What the page's own policy kept it from. */
+const blocked: string[] = []
+beforeAll(async () => {
+  if (noBrowser !== null) return
+  opened = await openConsole()
+  owner = await signedInPage(opened)
+  owner.on("console", (message) => {
+    if (message.text().includes("Content Security Policy")) blocked.push(message.text())
+  })
+})
+afterAll(async () => {
+  if (noBrowser === null) await opened.close()
+})
+
+/** Opens a tab of the settings; the address has it. */
+async function openTab(page: Page, title: string, name: string): Promise<void> {
+  await page.getByRole("link", { name: "Settings", exact: true }).click()
+  await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
+  await page.getByRole("link", { name: title, exact: true }).click()
+  await page.waitForURL(new RegExp(`tab=${name}`))
+}
+
+/** Opens a dialog by its button. */
+async function dialogOf(page: Page, button: string) {
+  await page.getByRole("button", { name: button, exact: true }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.waitFor()
+  return dialog
+}
+
+/** Asks the API as an app. */
+async function asApp(path: string, body: object, key: string | null = null) {
+  const sent = await fetch(`${opened.url}${path}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+    },
+    body: JSON.stringify(body),
+  })
+  return (await sent.json()) as Readonly<Record<string, string>>
+}
+
+describe("the settings", () => {
+  it("approve an app by the code it shows, and list it once it checked in", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await openTab(owner, "Apps", "apps")
+    await owner.getByText("No app has checked in yet").waitFor()
+    const release = { version: "2.1.0", notes: "Faster lists", channel: "stable" }
+    await opened.world.operate("release publish", release)
+    const { code = "" } = await asApp("/api/v1/connect/start", {
+      ...{ version: "2.0.0", installId: INSTALL },
+    })
+    await openTab(owner, "Approve an app", "approve")
+    const form = await dialogOf(owner, "Enter the code")
+    await form.getByRole("textbox", { name: "Code" }).fill("ABCD-EFGH-JKMN-PQRS")
+    await form.getByRole("button", { name: "Approve" }).click()
+    await form.getByRole("alert").waitFor()
+    expect(await form.getByRole("alert").innerText()).toContain("There is no such code")
+    await form.getByRole("textbox", { name: "Code" }).fill(code.toLowerCase())
+    await form.getByRole("button", { name: "Approve" }).click()
+    await owner.getByText("App 2.0.0 is connected").waitFor()
+    const { key = null } = await asApp("/api/v1/connect/start", { code })
+    await asApp("/api/v1/checkin", { installId: INSTALL, version: "2.0.0" }, key)
+    await openTab(owner, "Apps", "apps")
+    await owner.reload()
+    await owner.getByRole("region", { name: "Installed apps" }).locator("[data-row]").click()
+    await owner.getByRole("heading", { level: 1, name: "App 2.0.0" }).waitFor()
+    const newer = owner.getByRole("region", { name: "Newer releases", exact: true }).last()
+    await expect.poll(() => newer.innerText()).toMatch(/2\.1\.0\s+Faster lists/)
+  })
+
+  it("change the channel, and keep what was typed where it cannot be", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await openTab(owner, "You", "you")
+    await owner.getByRole("link", { name: "Company", exact: true }).click()
+    const form = await dialogOf(owner, "Change the channel")
+    await form.getByRole("textbox", { name: "Channel" }).fill("Beta one")
+    await form.getByRole("button", { name: "Change" }).click()
+    await expect.poll(() => form.innerText()).toContain("1 to 30 small letters, digits and dashes")
+    expect(await form.getByRole("textbox", { name: "Channel" }).inputValue()).toBe("Beta one")
+    await form.getByRole("textbox", { name: "Channel" }).fill("beta")
+    await form.getByRole("button", { name: "Change" }).click()
+    const region = owner.getByRole("region", { name: "Release channel" })
+    await expect.poll(() => region.innerText()).toMatch(/Channel\s+beta/)
+    await expect.poll(() => region.innerText()).toContain("None was published in it yet")
+  })
+
+  it("join the affiliate programme", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await openTab(owner, "Affiliate", "affiliate")
+    await owner.getByText("The company does not take part").waitFor()
+    const join = await dialogOf(owner, "Join")
+    await join.getByRole("button", { name: "Join" }).click()
+    const link = owner.getByRole("region", { name: "The company's link" })
+    await expect.poll(() => link.innerText()).toMatch(/\/join\/\w{10}/)
+    await expect.poll(() => owner.getByText("Nobody yet").count()).toBe(1)
+  })
+
+  it("show a user themselves alone: their name, which they change, and the way out", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    const page = await signedInPage(opened, await addPerson(opened, "Uma", "user"))
+    await openTab(page, "You", "you")
+    const tabs = page.getByRole("navigation", { name: "Settings" }).getByRole("link")
+    expect(await tabs.allInnerTexts()).toEqual(["Company", "You"])
+    await page.getByText("No permission yet").waitFor()
+    const form = await dialogOf(page, "Change your name")
+    await form.getByRole("textbox", { name: "Name" }).fill("Uma the <b>Great</b>")
+    await form.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Uma the <b>Great</b>" }).waitFor()
+    await page.getByRole("link", { name: "Company", exact: true }).click()
+    await page.getByRole("region", { name: "Release channel" }).waitFor()
+    expect(await page.getByRole("button", { name: "Change the channel" }).count()).toBe(0)
+    await openTab(page, "You", "you")
+    await page.getByRole("button", { name: "Sign out" }).click()
+    await page.getByRole("button", { name: "Mail me a code" }).waitFor()
+    await page.reload()
+    await page.getByRole("button", { name: "Mail me a code" }).waitFor()
+  })
+
+  it("hand out all of the company's data, delete the company, and undo that", async (ctx) => {
+    ctx.skip(noBrowser !== null, String(noBrowser))
+    await openTab(owner, "Export and delete", "data")
+    const [file] = await Promise.all([
+      owner.waitForEvent("download"),
+      owner.getByRole("button", { name: "Download everything" }).click(),
+    ])
+    expect(file.suggestedFilename()).toBe("acme-data.ndjson")
+    expect(await readFile(await file.path(), "utf8")).toContain("ada@example.com")
+    const dialog = await dialogOf(owner, "Delete the company")
+    const does = dialog.getByRole("button", { name: "Delete the company" })
+    await dialog.getByLabel(/type acme/).fill("acm")
+    expect(await does.isDisabled()).toBe(true)
+    await dialog.getByLabel(/type acme/).fill("acme")
+    await does.click()
+    await owner.getByRole("heading", { name: "acme was deleted" }).waitFor()
+    const deleted = await opened.world.operate("company show", { company: COMPANY })
+    expect(deleted.deleted.deleteDataAfter).toMatch(/^\d{4}-/)
+    await owner.getByRole("button", { name: "Restore the company" }).click()
+    await owner.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
+    const restored = await opened.world.operate("company show", { company: COMPANY })
+    expect(restored.deleted).toBeNull()
+    expect(blocked).toEqual([])
+  })
+})

@@ -1,0 +1,94 @@
+/** Putting a card on file at the payment processor's own page. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import type { StripeServer } from "./stripe-server.ts"
+import { startStripeServer } from "./stripe-server.ts"
+
+describe("the page for cards", () => {
+  let server: StripeServer
+  let world: World
+  let company: Company
+  beforeAll(async () => {
+    server = await startStripeServer()
+    const settings = { CARDS_STRIPE_KEY: "sk_test_of_a_stand_in", CARDS_STRIPE_URL: server.url }
+    world = await openWorld({ settings })
+  })
+  beforeEach(async () => {
+    server.next = "paid"
+    company = await makeCompany(world)
+    await world.operate("card remove", { company: company.companyId })
+  })
+  afterAll(async () => {
+    await world.close()
+    await server.close()
+  })
+
+  const page = () => world.operate("card page", { company: company.companyId })
+  const look = () => world.operate("card look", { company: company.companyId })
+  const made = () => server.heard.filter(({ call }) => call === "POST /v1/customers")
+
+  it("is Stripe's, opened for the company's customer, and leads back to the console", async () => {
+    const { companyId } = company
+    const back = encodeURIComponent(`http://ledger.test/console/${companyId}/billing`)
+    const url = `https://billing.stripe.test/cus_${companyId}?back=${back}`
+    expect(await page()).toEqual({ companyId, url })
+    const asked = server.heard.at(-1)
+    expect(asked?.form.get("flow_data[type]")).toBe("payment_method_update")
+    // Nothing but our id of it goes to Stripe.
+    const form = Object.fromEntries(made().at(-1)?.form ?? [])
+    expect(form).toEqual({ description: companyId, "metadata[company]": companyId })
+    const before = made().length
+    expect(await page()).toEqual({ companyId, url })
+    expect(made()).toHaveLength(before)
+  })
+
+  it("puts what is done there on the account when it is looked at", async () => {
+    const { companyId } = company
+    await page()
+    expect(await look()).toEqual({ companyId, card: null })
+    server.customers.set(companyId, "pm_one")
+    const unverified = { companyId, card: { verified: false, failing: false } }
+    expect(await look()).toEqual(unverified)
+    expect(await world.operate("card verify", { company: companyId })).toMatchObject({
+      status: "verified",
+    })
+    expect(await look()).toMatchObject({ card: { verified: true } })
+    // Another card, put there after the last one was verified, is not.
+    server.cardsSince.set(companyId, world.ports.clock.now() / 1_000 + 60)
+    expect(await look()).toEqual(unverified)
+    server.customers.set(companyId, null)
+    expect(await look()).toEqual({ companyId, card: null })
+  })
+
+  it("is refused with what Stripe has against it, and changes nothing while Stripe is away", async () => {
+    server.next = "declined"
+    await expect(page()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/^Stripe opened no page: No\. Try it again/),
+    })
+    server.next = "paid"
+    server.customers.set(company.companyId, "pm_one")
+    await look()
+    server.next = "unavailable"
+    for (const ask of [page, look])
+      await expect(ask()).rejects.toMatchObject({ code: "unavailable" })
+    const { card } = await world.operate("company show", { company: company.companyId })
+    expect(card).toEqual({ verified: false, failing: false })
+  })
+})
+
+it("there is none of the built-in processor, whose cards are set instead", async () => {
+  const world = await openWorld()
+  try {
+    const { companyId } = await makeCompany(world)
+    for (const name of ["card page", "card look"] as const) {
+      await expect(world.operate(name, { company: companyId })).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringMatching(/^The built-in payment processor has no page/),
+      })
+    }
+  } finally {
+    await world.close()
+  }
+})

@@ -1,0 +1,36 @@
+/** Databases as the program leaves them at its first start: with the tables of all slices. */
+import { inject } from "vitest"
+import { openBehindPool } from "../../adapters/postgres/database.ts"
+import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import { makeMissing } from "../../adapters/postgres/projector/projector.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import type { TestDatabase } from "./postgres.ts"
+import { makeTemplateOnce, testDatabase } from "./postgres.ts"
+
+/** The migrations of the slices, and the tables of all read models, empty: nobody has started on it. */
+const TEMPLATE = "ledger_world_template"
+
+/** The servers that have the template, by the superuser's address. */
+const furnished = new Map<string, Promise<void>>()
+
+/**
+ * Makes a database in the test run's PostgreSQL, or in another one, in which a start of the program
+ * finds no table missing: making them takes longer than most tests. The start is a first one still.
+ */
+export async function worldDatabase(server?: string): Promise<TestDatabase> {
+  const admin = server ?? inject("postgresUrl")
+  const made = furnished.get(admin) ?? makeTemplateOnce(admin, TEMPLATE, furnish)
+  furnished.set(admin, made)
+  await made
+  return testDatabase({ server, template: TEMPLATE })
+}
+
+async function furnish(url: string): Promise<void> {
+  await migrateToLatest(url, PROGRAM.migrations)
+  const pool = openBehindPool(url, 1, () => undefined)
+  try {
+    await makeMissing(pool, PROGRAM.readModels, [PROGRAM.workRows])
+  } finally {
+    await pool.end()
+  }
+}
