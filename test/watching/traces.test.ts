@@ -7,6 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { openTracing } from "../../adapters/tracing/opentelemetry.ts"
+import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import { tracedPorts } from "../../src/frame/traced-ports.ts"
 import { makePlace } from "../support/server-process.ts"
 import { startCollector } from "./collector.ts"
@@ -15,6 +16,15 @@ const TRACE = "0af7651916cd43dd8448eb211c80319c"
 const CALLER = "b7ad6b7169203331"
 const FROM = `00-${TRACE}-${CALLER}-01`
 const TO = "+14155550123"
+
+/** What spans may carry: names of few words, counts, and ids that say nothing of a person. */
+const KEYS = [
+  ...["http.request.method", "http.route", "http.response.status_code", "error.type"],
+  ...["ledger.request.id", "ledger.company.id", "ledger.charge.id", "ledger.error"],
+  ...["ledger.stream.category", "ledger.append.facts", "ledger.append.callers"],
+  ...["ledger.work.id", "ledger.work.kind", "ledger.work.tries", "ledger.work.result"],
+  ...["ledger.provider", "ledger.act"],
+]
 
 /** A server with the demo's company, that says by its coverage which modules it loaded. */
 async function serve(settings: Record<string, string>) {
@@ -67,6 +77,8 @@ describe("a server", () => {
     for (const secret of [TO, TO.slice(1), "private words", key, "Ada", "per_", "key_"]) {
       expect(told).not.toContain(secret)
     }
+    const keys = collector.spans.flatMap(({ attributes }) => attributes.map((one) => one.key))
+    expect(KEYS).toEqual(expect.arrayContaining([...new Set(keys)]))
     expect(await loaded()).toContain("sdk-trace")
   })
 
@@ -75,6 +87,14 @@ describe("a server", () => {
     await send({ traceparent: FROM })
     // Its types of constants alone, which the metrics' package brings.
     expect(await loaded()).toEqual(["api"])
+  })
+})
+
+describe("no tracing", () => {
+  it("leaves what is asked outside as it is, and nothing to follow", () => {
+    const ports = { carrier: { asked: async () => "nothing" } }
+    expect(tracedPorts(ports, NO_TRACING)).toBe(ports)
+    expect(NO_TRACING.current()).toBeNull()
   })
 })
 

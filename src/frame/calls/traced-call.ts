@@ -1,6 +1,7 @@
 /** Calls as traces know them: one span each, which follows from what its caller was doing. */
 import type { Call } from "./call.ts"
 import type { TracedAnswer } from "./answer.ts"
+import { NO_TRACING } from "../../../adapters/tracing/port.ts"
 import { fieldOf } from "./as-sent.ts"
 import type { CallPorts } from "./carry-out.ts"
 import { carryOut } from "./carry-out.ts"
@@ -8,6 +9,7 @@ import { carryOut } from "./carry-out.ts"
 /** Carries out a call. Of who calls only the company is told, and that by its id. */
 export function carryOutTraced(calls: CallPorts, call: Call): Promise<TracedAnswer> {
   const { tracing } = calls.ports
+  if (tracing === NO_TRACING) return carryOut(calls, call)
   const { method, url } = call.route
   const asked = {
     "http.request.method": method,

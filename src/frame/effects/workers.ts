@@ -212,7 +212,7 @@ async function resultOf(
 }
 
 /** What follows from something that is told of is told of as well. */
-async function inTrace(
+function inTrace(
   { tracing }: Ports,
   { kind, trace, workId, tries, companyId }: Work<unknown>,
   work: () => Promise<WorkResult>,

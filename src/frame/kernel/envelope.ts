@@ -144,7 +144,7 @@ export function readMetadata(text: string): Metadata {
     if (parsed === null) throw new EnvelopeFault(`metadata names nobody by ${value.slice(0, 200)}`)
     return parsed
   }
-  return {
+  const found = {
     command,
     hash,
     version: version as number,
@@ -152,8 +152,8 @@ export function readMetadata(text: string): Metadata {
     keyId: named(key, parseKeyId),
     personId: named(person, parsePersonId),
     reason: optional(reason),
-    ...(typeof trace === "string" && { trace }),
   }
+  return typeof trace === "string" ? { ...found, trace } : found
 }
 
 function parseObject(text: string): Record<string, unknown> {

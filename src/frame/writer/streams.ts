@@ -101,13 +101,13 @@ function codecIn(byCategory: ReadonlyMap<string, StreamKind>, stream: string): C
 
 function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: StoredEvent): Recorded {
   const { keyId, personId, actor, trace, version } = readMetadata(stored.metadata)
-  return {
+  const recorded = {
     ...{ stream, revision, keyId, personId, actor },
-    ...(trace !== undefined && { trace }),
     category: categoryOf(stream),
     companyId: companyOf(stream),
     fact: codec.decode(stored.type, version, stored.data),
   }
+  return trace === undefined ? recorded : { ...recorded, trace }
 }
 
 function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>) {
