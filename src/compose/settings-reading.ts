@@ -224,11 +224,14 @@ export function settingsShown(brought: Brought, env: Env): readonly ShownSetting
   }))
 }
 
+/** Addresses that may carry a password. */
+const WITH_PASSWORDS = new Set(["DATABASE_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+
 function masked(name: string, value: unknown, secret: ReadonlySet<string>): string {
   if (value === undefined) return "(unset)"
   if (name === "LEDGER_MASTER_KEY" || secret.has(name)) return "***"
   if (name === "LEDGER_EVENTSTORE_URL") return maskedAddress(String(value))
-  if (name !== "DATABASE_URL") return String(value)
+  if (!WITH_PASSWORDS.has(name)) return String(value)
   const url = new URL(String(value))
   if (url.password !== "") url.password = "***"
   return url.toString()
