@@ -89,7 +89,7 @@ describe("a running server", () => {
   let told: string
   beforeAll(async () => {
     place = await makePlace()
-    const server = await place.start("--demo")
+    const server = await place.start()
     told = await (await fetch(`${server.url}/metrics`)).text()
   })
   afterAll(() => place.clear())

@@ -26,7 +26,7 @@ const KEYS = [
   ...["ledger.provider", "ledger.act"],
 ]
 
-/** A server with the demo's company, that says by its coverage which modules it loaded. */
+/** A server with a company, that says by its coverage which modules it loaded. */
 async function serve(settings: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), "ledger-loaded-"))
   const place = await makePlace({ NODE_V8_COVERAGE: folder, ...settings })
@@ -34,9 +34,14 @@ async function serve(settings: Record<string, string>) {
     await place.clear()
     await rm(folder, { recursive: true })
   })
-  const server = await place.start("--demo")
-  await expect.poll(() => server.lines.at(-1)).toBe("")
-  const key = /cpk_\w+/.exec(server.lines.join("\n"))?.[0] ?? ""
+  const server = await place.start()
+  const owner = ["--owner-name", "Ada Example", "--owner-email", "ada@example.com"]
+  const words = ["acme", "--funds", "50", ...owner]
+  const { ownerId } = await place.ledger("company", "create", ...words)
+  await place.ledger("card", "set", "--company", "acme", "--verified")
+  const person = ["--company", "acme", "--person", String(ownerId)]
+  const made = await place.ledger("key", "create", ...person, "--all-operations")
+  const key = String(made.key)
   const send = async (headers: Record<string, string> = {}) => {
     const sent = await fetch(`${server.url}/api/v1/phone/messages`, {
       method: "POST",
