@@ -20,6 +20,7 @@ interface Row {
   readonly parked: string | null
   readonly process_id: string | null
   readonly handed_over_at: Date | null
+  readonly trace: string | null
 }
 
 /** So many rows that are done are deleted together. */
@@ -66,11 +67,12 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       }
       return free.map(taken)
     },
-    insertTaken: async ({ kind, name, subject, companyId, payload, dueAt }) => {
+    insertTaken: async ({ kind, name, subject, companyId, payload, dueAt, trace = null }) => {
+      const carried = JSON.stringify(payload)
       const { rows } = await pool.query<Row>({
         name: "work-insert-taken",
         text: INSERT_TAKEN,
-        values: [kind, name, subject, companyId, JSON.stringify(payload), dueAt, processes.own],
+        values: [kind, name, subject, companyId, carried, dueAt, processes.own, trace],
       })
       const [row] = rows
       return row === undefined ? null : taken(row)
@@ -275,6 +277,7 @@ function taken(row: Row): TakenWork {
     payload: JSON.parse(row.payload) as unknown,
     tries: row.tries,
     isHandedOver: row.handed_over_at !== null,
+    trace: row.trace,
   }
 }
 

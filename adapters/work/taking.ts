@@ -20,7 +20,7 @@ const HOLD_NEXT = `
   set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
   from next where w.work_id = next.work_id
   returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
-    w.handed_over_at`
+    w.handed_over_at, w.trace`
 
 /** Rows to take. What is locked by another worker is skipped. */
 export const TAKE = `
@@ -71,11 +71,11 @@ export const TAKE_BOUNDED = `
 /** Adds a row and takes it, unless it is there. */
 export const INSERT_TAKEN = `
   insert into ledger.work
-    (kind, name, subject, company_id, payload, due_at, tries, process_id, leased_until)
+    (kind, name, subject, company_id, payload, due_at, tries, process_id, leased_until, trace)
   values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000), 1, $7,
-    clock_timestamp() + interval '60 seconds')
+    clock_timestamp() + interval '60 seconds', $8)
   on conflict (kind, name) do nothing
-  returning work_id, kind, name, subject, company_id, payload, tries, handed_over_at`
+  returning work_id, kind, name, subject, company_id, payload, tries, handed_over_at, trace`
 
 /** Holds rows for another minute. */
 export const RENEW = `

@@ -4,6 +4,7 @@ import type { DetailedLog } from "../frame/kernel/log.ts"
 import type { ReadSettings } from "../frame/settings.ts"
 import type { Program } from "../frame/slice.ts"
 import type { Faults } from "./faults.ts"
+import type { Traces } from "./traces.ts"
 
 /** Its choices. */
 export interface InstallationOptions {
@@ -26,6 +27,8 @@ export interface InstallationOptions {
   readonly waits?: DatabaseWaits
   /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
+  /** Who collects traces; default nobody. */
+  readonly traces?: Traces | null
   /** What is to go wrong, in tests. */
   readonly faults?: Faults
   /** What it is made of; default all slices. */

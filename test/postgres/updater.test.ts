@@ -25,19 +25,20 @@ interface Opening {
   readonly isPatient?: boolean
 }
 
-/** A pacer whose time stands still: a pause ends when it is cut short, and never by itself. */
+/** A pacer whose time moves by hand: a pause ends when it is cut short, and never by itself. */
 function standing() {
+  const time = { ms: 0 }
   const pauses: number[] = []
   const paused = Promise.withResolvers<void>()
   const pacer: Pacer = {
-    elapsedMs: () => 0,
+    elapsedMs: () => time.ms,
     pause: async (ms, signal) => {
       pauses.push(ms)
       paused.resolve()
       await new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()))
     },
   }
-  return { pacer, pauses, paused: paused.promise }
+  return { pacer, time, pauses, paused: paused.promise }
 }
 
 /** A read model with its table, and updaters of it as processes have them. */
@@ -137,13 +138,16 @@ describe("a updater between two batches", () => {
   }
 
   it("gathers what comes meanwhile, until somebody waits for it", async () => {
-    const { pacer, pauses, paused } = standing()
+    const { pacer, time, pauses, paused } = standing()
     const { test, updater, events, written } = await withOneMore({ pacer })
     await paused
     await test.add("spending-co_a", 100)
+    time.ms = 70
     updater.deliver((await events()).slice(-1))
-    expect(updater.behind).toBe(2)
+    time.ms = 90
+    expect(updater.behind).toEqual({ facts: 2, ms: 90 })
     expect(await written(updater)).toBe(true)
+    expect(updater.behind).toEqual({ facts: 0, ms: 0 })
     expect(pauses).toEqual([100])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
@@ -163,7 +167,7 @@ describe("a updater between two batches", () => {
     const { pacer, pauses } = standing()
     const { updater } = await withOneMore({ pacer, isPatient: false })
     await updater.drained(0)
-    expect(updater.behind).toBe(0)
+    expect(updater.behind.facts).toBe(0)
     expect(pauses).toEqual([])
   })
 

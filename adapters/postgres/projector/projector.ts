@@ -160,6 +160,8 @@ async function waitFor(
   return reached.every(Boolean)
 }
 
+const NOT_HERE = { facts: null, ms: null }
+
 /** How all of them stand: those kept up here by what is known here, the others by the table. */
 async function statusOf(
   pool: Pool,
@@ -169,10 +171,11 @@ async function statusOf(
   return updaters.map((updater) => {
     const row = rows.get(updater.projection.name)
     if (!updater.isHere && row !== undefined) updater.follow(row)
-    const { projection, position, behind, fault, isHere: here } = updater
+    const { projection, position, fault, isHere: here } = updater
+    const { facts: behind, ms: behindMs } = here ? updater.behind : NOT_HERE
     const { name, version } = projection
     const state = fault === null ? "running" : "stopped"
-    return { name, version, state, here, position, behind: here ? behind : null, fault }
+    return { name, version, state, here, position, behind, behindMs, fault }
   })
 }
 

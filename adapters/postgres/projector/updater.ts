@@ -84,9 +84,9 @@ export class Updater {
     return this.#isHere && !this.#isUnsure
   }
 
-  /** Facts handed over and not yet written. */
-  get behind(): number {
-    return this.#pending.count
+  /** Facts handed over and not yet written, and how long the oldest has waited, milliseconds. */
+  get behind(): { readonly facts: number; readonly ms: number } {
+    return this.#pending.waiting(this.#ports.pacer.elapsedMs())
   }
 
   /** All its facts up to here are written. */
@@ -107,7 +107,8 @@ export class Updater {
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
     const facts = this.#handed.take(events)
-    if (this.#isHere && this.fault === null) this.#pending.add(facts, this.#writer.stored)
+    if (this.#isHere && this.fault === null)
+      this.#pending.add(facts, this.#writer.stored, this.#ports.pacer.elapsedMs())
     if (this.#pending.isFull) this.#rest.cutShort()
     this.#wake()
     this.#tell()
