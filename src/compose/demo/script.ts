@@ -201,10 +201,10 @@ const burst: readonly Step[] = Array.from({ length: 15 }, (_one, n) =>
 const LABELS = ["Fix the tests", "Try the new checkout", "Update packages", "Speed up search"]
 
 /** How many hours behind its start a box is stopped: each minute of one is played, and a start is to be short. */
-const stoppedAfter = (n: number): number => (8 + 4 * n) / 60
+const stoppedAfter = (n: number): number => (5 + 2 * n) / 60
 /** So often an agent does something in its box, hours: before it would stop as an idle one. */
-const EVERY_H = 0.1
-const FIRST_H = 0.05
+const EVERY_H = 0.05
+const FIRST_H = 0.03
 /** When boxes are started. */
 const BOXES_AT = [30, 54, 101, 150] as const
 
