@@ -163,6 +163,7 @@ function Actions({
           label="Resume"
           says="Its calls are let in again at once."
           done="The key works again."
+          undo={{ operation: "key-pause", input: { keyId }, done: "The key is paused again." }}
         />
       ) : (
         <Action
@@ -171,6 +172,7 @@ function Actions({
           label="Pause"
           says="Pausing this key refuses its calls at once; it can be resumed."
           done="The key is paused."
+          undo={{ operation: "key-resume", input: { keyId }, done: "The key works again." }}
         />
       )}
       <Action

@@ -17,7 +17,7 @@ import { paceText } from "../parts/pace.ts"
 import { useNow } from "../parts/now.ts"
 import { NarrowLine } from "../parts/narrow-line.tsx"
 import { Page } from "../parts/page.tsx"
-import { SetLimit } from "../parts/set-limit.tsx"
+import { SetLimit, inputOf, valuesOf } from "../parts/set-limit.tsx"
 import { useShellCommand } from "../parts/shell-command.ts"
 import { Until } from "../parts/time.tsx"
 
@@ -191,6 +191,11 @@ function Row({ limit, limits }: { readonly limit: Limit; readonly limits: readon
         isDangerous
         says={`The limit of ${dollarsText(limit.amountMicros)} for ${holder(limit)} (${limitWords(limit)}) stops nothing any more.`}
         done="The limit was removed."
+        undo={{
+          operation: "limit-set",
+          input: inputOf(valuesOf(limit)),
+          done: "The limit holds again.",
+        }}
       />
     </>
   )

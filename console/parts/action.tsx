@@ -8,6 +8,8 @@ import { CopyAs } from "./copy-as.tsx"
 import type { DialogVariant } from "./dialog-button.tsx"
 import { DialogButton } from "./dialog-button.tsx"
 import { Fault } from "./fault.tsx"
+import type { Undoing } from "./undo.tsx"
+import { showUndoable } from "./undo.tsx"
 import { useAct } from "./use-act.ts"
 
 interface ActionProps {
@@ -29,6 +31,8 @@ interface ActionProps {
   /** It is about the reader themselves: those may who may do it for themselves alone. */
   readonly isOwn?: boolean
   readonly onDone?: (answer: unknown) => void
+  /** What takes it back, where something does. */
+  readonly undo?: Undoing
   /** More that is asked before it is done. */
   readonly children?: ReactNode
 }
@@ -48,7 +52,7 @@ export function Action(props: ActionProps) {
 
 function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   const { operation: name, input, label, says, done, isDangerous, typed, onDone, onClose } = props
-  const { warns = "This cannot be undone" } = props
+  const { warns = "This cannot be undone", undo } = props
   const operation = useOperation(name)
   const operate = useOperate()
   const commandOf = useCommand()
@@ -56,7 +60,8 @@ function Confirm(props: ActionProps & { readonly onClose: () => void }) {
   const [reason, setReason] = useState("")
   const { act, isBusy, error } = useAct(async (how: Said) => {
     const answer = await operate<unknown>(name, input, how)
-    notifications.show({ message: done })
+    if (undo === undefined) notifications.show({ message: done })
+    else showUndoable(done, undo, () => operate(undo.operation, undo.input))
     onClose()
     onDone?.(answer)
   })

@@ -21,7 +21,8 @@ type Values = {
   readonly reminders: readonly string[]
 }
 
-function valuesOf(limit: Limit | undefined): Values {
+/** A limit as the form has it; a new one where there is none. */
+export function valuesOf(limit: Limit | undefined): Values {
   if (limit === undefined) {
     return {
       ...{ holder: "company", class: "general", period: "month", dollars: "" },
@@ -42,7 +43,15 @@ const plain = (micros: number): string => String(micros / MICROS)
 const isKey = (holder: string): boolean => holder.startsWith("key_")
 const isPerson = (holder: string): boolean => holder.startsWith("per_")
 
-function inputOf({ holder, class: counted, period, dollars, leaveKeysOut, reminders }: Values) {
+/** What `limit-set` is given. */
+export function inputOf({
+  holder,
+  class: counted,
+  period,
+  dollars,
+  leaveKeysOut,
+  reminders,
+}: Values) {
   const terms = { period, dollars: dollars.trim(), reminders }
   if (isKey(holder)) return { key: holder, ...terms }
   if (isPerson(holder)) return { person: holder, class: counted, leaveKeysOut, ...terms }

@@ -49,7 +49,7 @@ describe("the demo's week", () => {
     })
     const paid = boxes.map(({ spent }: { spent: { minutes: number } }) => spent.minutes)
     expect(ran.map(({ minutes }: { minutes: number }) => minutes)).toEqual(paid)
-    expect(paid.toSorted((one: number, other: number) => one - other)).toEqual([24, 39, 54, 69])
+    expect(paid.toSorted((one: number, other: number) => one - other)).toEqual([5, 7, 9, 11])
     expect(countedBy(ran, "stopReason")).toEqual(["stopped"])
   })
 

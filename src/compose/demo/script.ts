@@ -200,15 +200,15 @@ const burst: readonly Step[] = Array.from({ length: 15 }, (_one, n) =>
 
 const LABELS = ["Fix the tests", "Try the new checkout", "Update packages", "Speed up search"]
 
-/** How many hours behind its start a box is stopped. */
-const stoppedAfter = (n: number): number => 0.4 + n / 4
+/** How many hours behind its start a box is stopped: each minute of one is played, and a start is to be short. */
+const stoppedAfter = (n: number): number => (5 + 2 * n) / 60
 /** So often an agent does something in its box, hours: before it would stop as an idle one. */
-const EVERY_H = 0.2
-const FIRST_H = 0.1
+const EVERY_H = 0.05
+const FIRST_H = 0.03
 /** When boxes are started. */
 const BOXES_AT = [30, 54, 101, 150] as const
 
-/** Boxes in which an agent works, up to an hour and more; the built-in ones know few commands. */
+/** Boxes in which an agent works for some minutes; the built-in ones know few commands. */
 const boxes: readonly Step[] = BOXES_AT.flatMap((at, n) => {
   const times = Math.ceil((stoppedAfter(n) - FIRST_H) / EVERY_H)
   return [
@@ -216,7 +216,7 @@ const boxes: readonly Step[] = BOXES_AT.flatMap((at, n) => {
       at,
       "coder",
       "POST /api/v1/sandboxes",
-      { size: n % 2 === 0 ? "small" : "large", branch: "main", maxMinutes: 90, label: LABELS[n] },
+      { size: n % 2 === 0 ? "small" : "large", branch: "main", maxMinutes: 30, label: LABELS[n] },
       { keep: { [`box${n}`]: "id" } },
     ),
     ...Array.from({ length: times }, (_one, k) =>
