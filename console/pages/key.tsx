@@ -14,7 +14,7 @@ import { KeyStatus } from "../parts/key-status.tsx"
 import { LimitBar } from "../parts/limit-bar.tsx"
 import { TextLink, usePlace } from "../parts/link.tsx"
 import { Loaded } from "../parts/loaded.tsx"
-import { Money } from "../parts/money.tsx"
+import { Money, typedDollars } from "../parts/money.tsx"
 import { OperationChoice } from "../parts/operation-choice.tsx"
 import { useNow } from "../parts/now.ts"
 import { paceText } from "../parts/pace.ts"
@@ -196,7 +196,10 @@ const CHOICES = { on: "on", needs_owner_review: "review", off: "off" } as const
 
 function termsOf(now: Key["addFunds"]): Terms {
   if (now === null) return { purchases: "off", perPurchase: "", perMonth: "" }
-  const [perPurchase, perMonth] = [dollars(now.perPurchaseMicros), dollars(now.perMonthMicros)]
+  const [perPurchase, perMonth] = [
+    typedDollars(now.perPurchaseMicros),
+    typedDollars(now.perMonthMicros),
+  ]
   return { purchases: CHOICES[now.mode], perPurchase, perMonth }
 }
 
@@ -204,8 +207,6 @@ function termsOf(now: Key["addFunds"]): Terms {
 function sumFault(text: string, { purchases }: Terms): string | null {
   return purchases === "off" && text.trim() === "" ? null : dollarsFault(text)
 }
-
-const dollars = (micros: number): string => String(micros / 1_000_000)
 
 /** Lets a key add funds, so much at a time and a month. */
 function AddFunds({ keyId, now }: { readonly keyId: string; readonly now: Key["addFunds"] }) {

@@ -25,6 +25,11 @@ export function decimalsOf(amounts: readonly (number | null)[]): number {
   return most
 }
 
+/** An amount as somebody types it into a form: `12.5`. */
+export function typedDollars(micros: number): string {
+  return String(micros / MICROS)
+}
+
 /** Micros of an amount of dollars, as the API answers it. */
 export function dollarMicros(dollars: number): number {
   return Math.round(dollars * MICROS)

@@ -4,7 +4,7 @@ import type { ChargeDays, Limit } from "../api/answers.ts"
 import { useNames } from "../api/names.ts"
 import { useAnswer } from "../api/operations.ts"
 import { FormDialog, dollarsFault } from "./form-dialog.tsx"
-import { Money } from "./money.tsx"
+import { Money, typedDollars } from "./money.tsx"
 import { useNow } from "./now.ts"
 import { Until } from "./time.tsx"
 
@@ -33,13 +33,12 @@ export function valuesOf(limit: Limit | undefined): Values {
     holder: limit.holderId ?? "company",
     class: limit.class === "all" ? "general" : limit.class,
     period: limit.period,
-    dollars: plain(limit.amountMicros),
+    dollars: typedDollars(limit.amountMicros),
     leaveKeysOut: limit.leaveKeysOut,
-    reminders: limit.remindersMicros.map(plain),
+    reminders: limit.remindersMicros.map(typedDollars),
   }
 }
 
-const plain = (micros: number): string => String(micros / MICROS)
 const isKey = (holder: string): boolean => holder.startsWith("key_")
 const isPerson = (holder: string): boolean => holder.startsWith("per_")
 
