@@ -68,7 +68,7 @@ const port = z.coerce
 /** The embedded PostgreSQL takes 100 connections and serves this process alone. */
 const CONNECTIONS_EMBEDDED = 60
 /** Four processes have room in a PostgreSQL of the usual 100. */
-const CONNECTIONS_SHARED = 24
+export const CONNECTIONS_SHARED = 24
 const CONNECTIONS_WORDS = "must be a number of connections from 16 to 1000"
 
 const address = (protocols: RegExp, words: string) => z.url({ protocol: protocols, error: words })

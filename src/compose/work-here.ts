@@ -1,4 +1,5 @@
 /** What the command line does in its own process: everything that needs the stores, or the settings. */
+import { availableParallelism } from "node:os"
 import { PROGRAM } from "../slices.ts"
 import { askServer } from "../frame/operator/cli/admin-client.ts"
 import type { Host } from "../frame/operator/cli/host.ts"
@@ -12,6 +13,7 @@ import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
+import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
 import { openStores, runServer } from "./server.ts"
@@ -69,7 +71,7 @@ export function openWork(around: Around): WorkHere {
       }
       return { operations: PROGRAM.operations, ports: stores.ports, close }
     },
-    start: async ({ demo, week }) => {
+    start: async ({ demo, week, processes }) => {
       const config = readConfig(env)
       const say = (line: string) => terminal.out(`${line}\n`)
       const settings = listSettings(env)
@@ -77,7 +79,9 @@ export function openWork(around: Around): WorkHere {
       signal.addEventListener("abort", () => log.info("stopping", { askedBy: stopping.askedBy() }))
       const tellOfWeek = week ? (line: string) => terminal.err(`${line}\n`) : undefined
       const telling = tellOfWeek === undefined ? {} : { tellOfWeek }
-      const code = await runServer({ config, settings, demo, log, say, signal, ...telling })
+      const options = { config, settings, demo, log, say, signal, ...telling }
+      const count = processes === "auto" ? availableParallelism() : processes
+      const code = await (count === 1 ? runServer(options) : runProcesses(options, count))
       // What could not be closed for want of its database keeps nobody waiting who starts us again.
       isLeft ||= code !== 0
       return code
