@@ -29,13 +29,16 @@ export interface Named {
  */
 export function namedBy(head: string, ownHost: string): Named | null {
   const end = head.indexOf(END_OF_HEAD)
-  const [first = "", ...lines] = head.slice(0, end === -1 ? undefined : end).split("\r\n")
+  const lines = head.slice(0, end === -1 ? undefined : end).split("\r\n")
   // The last line may not be whole.
-  const whole = end === -1 ? lines.slice(0, -1) : lines
-  const fields = new Map(whole.map(fieldOf))
-  const tag = tagIn(first, fields)
-  if (tag !== null) return { name: tag, process: null }
+  const [first = "", ...others] = end === -1 ? lines.slice(0, -1) : lines
+  const fields = new Map(others.map(fieldOf))
+  const key = keyIn(fields)
+  if (key !== null) return { name: key, process: null }
+  // A key may come still, and stands before all else.
   if (end === -1) return null
+  const page = pageIn(first, fields)
+  if (page !== null) return { name: page, process: null }
   const [, number] = /^GET \/(?:livez|readyz|metrics)\?process=(\d{1,4}) /.exec(first) ?? []
   const host = fields.get("host")?.toLowerCase()
   return {
@@ -49,12 +52,18 @@ function fieldOf(line: string): readonly [string, string] {
   return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()]
 }
 
-function tagIn(first: string, fields: ReadonlyMap<string, string>): string | null {
+/** The company of a key; git sends it as a password. */
+function keyIn(fields: ReadonlyMap<string, string>): string | null {
   const said = fields.get("authorization") ?? ""
   const [, basic] = /^Basic +(\S+)$/i.exec(said) ?? []
   const key = basic === undefined ? said : Buffer.from(basic, "base64").toString("latin1")
-  const page = first.split(" ", 2)[1] ?? ""
-  const found = KEY.exec(key) ?? CONSOLE.exec(page) ?? CONSOLE.exec(fields.get("referer") ?? "")
+  return KEY.exec(key)?.[1] ?? null
+}
+
+/** The company of a page of the console, or of the page that asks. */
+function pageIn(first: string, fields: ReadonlyMap<string, string>): string | null {
+  const [, path = ""] = first.split(" ", 2)
+  const found = CONSOLE.exec(path) ?? CONSOLE.exec(fields.get("referer") ?? "")
   return found?.[1] ?? null
 }
 

@@ -50,8 +50,12 @@ export async function runProcesses(options: ServerOptions, count: number): Promi
     seatOf: (number, isAgain) => seatIn(seating, url, number, isAgain),
   })
   const databaseLost = Promise.race([environment.databaseLost, crew.lost])
-  const close = (withinMs: number) =>
-    closeInTime([{ what: "the embedded PostgreSQL", close: environment.close }], withinMs)
+  const close = async (withinMs: number) => {
+    const until = machinePacer.elapsedMs() + withinMs
+    const left = await crew.stop(withinMs - POSTGRES_WITHIN_MS)
+    const postgres = [{ what: "the embedded PostgreSQL", close: environment.close }]
+    return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
+  }
   const stopping = { log, signal, withinMs: STOP_WITHIN_MS }
   return untilStopped({ databaseLost, close }, stopping, async (closers) => {
     await week?.onceRunning(environment)
@@ -101,13 +105,6 @@ async function serve(config: Config, crew: Crew, closers: NamedCloser[]): Promis
       if (beginning !== null) await crew.hand(beginning, socket)
       waiting.delete(socket)
     })
-  })
-  closers.push({
-    what: "calls in hand",
-    close: async () => {
-      const left = await crew.stop(STOP_WITHIN_MS - 2 * POSTGRES_WITHIN_MS)
-      if (left.length > 0) throw new Error(`ended by force: ${left.join(", ")}`)
-    },
   })
   closers.push({
     what: "connections that are not handed over",
