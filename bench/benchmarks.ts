@@ -18,6 +18,7 @@ import { growthRebuild } from "./growth/rebuild.ts"
 import { mails } from "./mails/benchmark.ts"
 import { names } from "./names/benchmark.ts"
 import { million } from "./million/benchmark.ts"
+import { processes } from "./processes/benchmark.ts"
 import { publishing } from "./publishing/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
 import { recordings } from "./recordings/benchmark.ts"
@@ -36,6 +37,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   million,
   companies,
   texts,
+  processes,
   reads,
   code,
   boxes,

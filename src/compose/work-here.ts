@@ -16,6 +16,7 @@ import { examine } from "./doctor.ts"
 import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
+import type { ServerOptions } from "./server.ts"
 import { openStores, runServer } from "./server.ts"
 import { copyStore } from "./store-copy.ts"
 
@@ -40,6 +41,11 @@ export interface WorkHere extends Omit<Host, "catalogue" | "livingServer" | "loc
   readonly isLeft: () => boolean
   /** Tells of a fault of the program, at any level of the log. */
   readonly warn: Log["warn"]
+}
+
+function run(options: ServerOptions, processes: number | "auto"): Promise<number> {
+  const count = processes === "auto" ? availableParallelism() : processes
+  return count === 1 ? runServer(options) : runProcesses(options, count)
 }
 
 /** Prepares the work; nothing is opened yet. */
@@ -79,9 +85,7 @@ export function openWork(around: Around): WorkHere {
       signal.addEventListener("abort", () => log.info("stopping", { askedBy: stopping.askedBy() }))
       const tellOfWeek = week ? (line: string) => terminal.err(`${line}\n`) : undefined
       const telling = tellOfWeek === undefined ? {} : { tellOfWeek }
-      const options = { config, settings, demo, log, say, signal, ...telling }
-      const count = processes === "auto" ? availableParallelism() : processes
-      const code = await (count === 1 ? runServer(options) : runProcesses(options, count))
+      const code = await run({ config, settings, demo, log, say, signal, ...telling }, processes)
       // What could not be closed for want of its database keeps nobody waiting who starts us again.
       isLeft ||= code !== 0
       return code

@@ -68,7 +68,7 @@ function pids({ pid: parent }: ServerProcess = server): readonly number[] {
   return children
     .split(" ")
     .filter((pid) => pid.trim() !== "")
-    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("one-of-several"))
+    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("processes/main"))
     .map(Number)
 }
 

@@ -11,7 +11,7 @@ import type { Beginning } from "./beginning.ts"
 import { homeOf } from "./choose.ts"
 import type { FromProcess, Seat, ToProcess } from "./messages.ts"
 
-const ENTRY = fileURLToPath(new URL("../../one-of-several.ts", import.meta.url))
+const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
 /** One that ends so soon after it was there has a reason to; */
 const SOON_MS = 2_000
 /** so often in a row, and all are stopped. */

@@ -1,11 +1,11 @@
 /** One of several processes of this program on a machine, as their parent starts it. */
 import { once } from "node:events"
-import { openLog } from "./frame/kernel/log.ts"
-import { listenForStop } from "./frame/operator/cli/stopping.ts"
-import { listSettings, readConfig } from "./compose/config.ts"
-import type { FromProcess, ToProcess } from "./compose/processes/messages.ts"
-import { Seat } from "./compose/processes/messages.ts"
-import { runProcess } from "./compose/processes/process.ts"
+import { openLog } from "../../frame/kernel/log.ts"
+import { listenForStop } from "../../frame/operator/cli/stopping.ts"
+import { listSettings, readConfig } from "../config.ts"
+import type { FromProcess, ToProcess } from "./messages.ts"
+import { Seat } from "./messages.ts"
+import { runProcess } from "./process.ts"
 
 const { env } = process
 const config = readConfig(env)
