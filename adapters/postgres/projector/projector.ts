@@ -18,9 +18,11 @@ import type { UpdaterPorts } from "./updater.ts"
 import { Updater } from "./updater.ts"
 import type { ProjectionStatus, Projector } from "./port.ts"
 import { FoldFault } from "./port.ts"
+import { openJoint } from "./joint.ts"
 import type { Reader } from "./reader.ts"
 import { Readings } from "./readings.ts"
 import { startReader } from "./reader.ts"
+import { Beat } from "./rest.ts"
 import { inTransaction, remakeTables, storePosition, storedRow, storedRows } from "./tables.ts"
 
 const UPDATER_ROOM = 5_000
@@ -61,6 +63,8 @@ export async function startProjector(
 ): Promise<RunningProjector> {
   const readings = new Readings(given.decode)
   const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
+  // What is to be done next follows from the hints: they wait for nobody else's rows.
+  const together = { ...ports, joint: openJoint(ports.pool), beat: new Beat(ports.pacer) }
   const shadow = openShadow({ ...ports, pool: patiently(ports.pool) })
   await makeMissing(ports.pool, projections, hints)
   const former = await storedRows(ports.pool)
@@ -73,13 +77,12 @@ export async function startProjector(
   const head = await ports.store.head()
   const updaters = new Map<string, Updater>()
   const patient = projections.map((projection) => ({ projection, isPatient: true }))
-  // What is to be done next follows from the hints.
   const prompt = hints.map((projection) => ({ projection, isPatient: false }))
   for (const one of [...patient, ...prompt]) {
     const { name } = one.projection
     const position = rows.get(name)?.position ?? START
     refuseAhead(name, position, head)
-    updaters.set(name, new Updater(ports, one, position))
+    updaters.set(name, new Updater(one.isPatient ? together : ports, one, position))
   }
   const all = [...updaters.values()]
   const reader = feed(ports, readings, all)

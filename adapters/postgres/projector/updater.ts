@@ -15,14 +15,13 @@ import { isConnectionFault } from "../port.ts"
 import { Handed } from "./handed.ts"
 import { Pending, readAgain } from "./pending.ts"
 import { FoldFault } from "./port.ts"
-import { Rest } from "./rest.ts"
+import { Rest, type Beat } from "./rest.ts"
 import type { StoredRow } from "./tables.ts"
 import { Waiters } from "./waiters.ts"
 import type { WriterPorts } from "./writer.ts"
 import { Writer } from "./writer.ts"
 
-const RETRY_FIRST_MS = 100
-const RETRY_MOST_MS = 1_000
+const [RETRY_FIRST_MS, RETRY_MOST_MS] = [100, 1_000]
 /** A position is stored without rows once this many events passed that are none of its facts. */
 const STORE_POSITION_EVERY = 2_000
 
@@ -30,6 +29,8 @@ const STORE_POSITION_EVERY = 2_000
 export interface UpdaterPorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer
+  /** Which those who rest wait for; absent: a beat of its own. */
+  readonly beat?: Beat
   readonly warn: (message: string, error: unknown) => void
 }
 
@@ -67,7 +68,7 @@ export class Updater {
   ) {
     this.#ports = ports
     this.#isPatient = isPatient
-    this.#rest = new Rest(ports.pacer)
+    this.#rest = new Rest(ports.pacer, ports.beat)
     this.waiters = new Waiters(() => this.#rest.cutShort())
     this.projection = projection
     this.#writer = new Writer(ports, projection, stored)
