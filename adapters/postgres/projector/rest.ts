@@ -1,23 +1,24 @@
 import type { Pacer } from "../../clock/port.ts"
 
-/**
- * Facts that come without a break are gathered until the next beat, so that many of them share one
- * transaction. The beat is the same for all read models: their batches begin together.
- */
-const BEAT_MS = 100
+/** Facts that come without a break are gathered until the next beat, so that many share one transaction. */
+export const BEAT_MS = 100
+/** What is to be done next follows from some of them: its rows wait no longer than this. */
+export const QUICK_BEAT_MS = 20
 
-/** The next beat of a process, which all who rest wait for together. */
+/** The next beat of a process, which all who rest wait for together: their batches begin together. */
 export class Beat {
   readonly #pacer: Pacer
+  readonly #everyMs: number
   #next: { readonly atMs: number; readonly reached: Promise<void> } | null = null
 
-  constructor(pacer: Pacer) {
+  constructor(pacer: Pacer, everyMs: number) {
     this.#pacer = pacer
+    this.#everyMs = everyMs
   }
 
   /** When the first beat after a moment is. */
-  static after(ms: number): number {
-    return (Math.floor(ms / BEAT_MS) + 1) * BEAT_MS
+  after(ms: number): number {
+    return (Math.floor(ms / this.#everyMs) + 1) * this.#everyMs
   }
 
   /** Resolves at a beat. */
@@ -37,7 +38,7 @@ export class Rest {
   #until = -Infinity
   #cut: PromiseWithResolvers<void> | null = null
 
-  constructor(pacer: Pacer, beat: Beat = new Beat(pacer)) {
+  constructor(pacer: Pacer, beat: Beat) {
     this.#pacer = pacer
     this.#beat = beat
   }
@@ -49,14 +50,15 @@ export class Rest {
 
   /** A batch begins. */
   begin(): void {
-    this.#until = Beat.after(this.#pacer.elapsedMs())
+    this.#until = this.#beat.after(this.#pacer.elapsedMs())
   }
 
-  /** Resolves when it is over, or cut short. */
+  /** Resolves when it is over, or cut short. A timer may be early by a moment: it is over all the same. */
   async take(): Promise<void> {
     this.#cut = Promise.withResolvers()
     await Promise.race([this.#beat.reached(this.#until), this.#cut.promise])
     this.#cut = null
+    this.#until = -Infinity
   }
 
   /** Whoever rests goes on at once. */

@@ -15,13 +15,15 @@ import { isConnectionFault } from "../port.ts"
 import { Handed } from "./handed.ts"
 import { Pending, readAgain } from "./pending.ts"
 import { FoldFault } from "./port.ts"
-import { Rest, type Beat } from "./rest.ts"
+import type { Beat } from "./rest.ts"
+import { Rest } from "./rest.ts"
 import type { StoredRow } from "./tables.ts"
 import { Waiters } from "./waiters.ts"
 import type { WriterPorts } from "./writer.ts"
 import { Writer } from "./writer.ts"
 
-const [RETRY_FIRST_MS, RETRY_MOST_MS] = [100, 1_000]
+const RETRY_FIRST_MS = 100
+const RETRY_MOST_MS = 1_000
 /** A position is stored without rows once this many events passed that are none of its facts. */
 const STORE_POSITION_EVERY = 2_000
 
@@ -29,8 +31,8 @@ const STORE_POSITION_EVERY = 2_000
 export interface UpdaterPorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer
-  /** Which those who rest wait for; absent: a beat of its own. */
-  readonly beat?: Beat
+  /** What is handed over between two beats is written together, while nobody waits for it. */
+  readonly beat: Beat
   readonly warn: (message: string, error: unknown) => void
 }
 
@@ -43,8 +45,6 @@ export class Updater {
   readonly #writer: Writer
   /** Those who wait for a place: what is on the way to it is written at once. */
   readonly waiters: Waiters
-  /** Whether it rests between batches. */
-  readonly #isPatient: boolean
   readonly #rest: Rest
   /** Whether this process has the lease to keep it up. */
   #isHere = false
@@ -60,14 +60,8 @@ export class Updater {
   readonly #pending = new Pending()
   readonly #handed: Handed
 
-  /** @param isPatient facts may be gathered for a moment while nobody waits for them */
-  constructor(
-    ports: UpdaterPorts,
-    { projection, isPatient }: { readonly projection: Projection; readonly isPatient: boolean },
-    stored: Position,
-  ) {
+  constructor(ports: UpdaterPorts, projection: Projection, stored: Position) {
     this.#ports = ports
-    this.#isPatient = isPatient
     this.#rest = new Rest(ports.pacer, ports.beat)
     this.waiters = new Waiters(() => this.#rest.cutShort())
     this.projection = projection
@@ -258,7 +252,7 @@ export class Updater {
 
   /** Whether the next batch may gather for a while: nobody waits, and it is not full. */
   get #mayRest(): boolean {
-    if (!this.#isPatient || !this.waiters.isEmpty || this.#isClosing) return false
+    if (!this.waiters.isEmpty || this.#isClosing) return false
     return !this.#pending.isFull && this.#rest.leftMs > 0
   }
 

@@ -66,7 +66,7 @@ export class Writer {
     const { name, version } = this.#projection
     const recorded = facts.map((stored) => decode(stored))
     const apply = async (client: PoolClient): Promise<void> => {
-      const tx = kyselyOn(client) as Transaction<unknown>
+      const tx = kyselyOn(client, "again") as Transaction<unknown>
       await this.#projection.apply(tx, recorded, opener)
     }
     const work = async (client: PoolClient): Promise<boolean> => {
