@@ -5,6 +5,7 @@ import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
+import { Beat } from "../../adapters/postgres/projector/rest.ts"
 import { Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
@@ -22,7 +23,7 @@ afterEach(async () => {
 
 interface Opening {
   readonly pacer?: Pacer
-  readonly isPatient?: boolean
+  readonly beatMs?: number
 }
 
 /** A pacer whose time moves by hand: a pause ends when it is cut short, and never by itself. */
@@ -46,18 +47,19 @@ async function lanesOf(projection: Projection) {
   const test = new ProjectorUnderTest(pool)
   const projector = await test.start([projection])
   await projector.close()
-  const open = ({ pacer = machinePacer, isPatient = true }: Opening = {}): Updater => {
+  const open = ({ pacer = machinePacer, beatMs = 100 }: Opening = {}): Updater => {
     const updater = new Updater(
       {
         pool,
         store: test.store,
         pacer,
+        beat: new Beat(pacer, beatMs),
         decode,
         opener: { open: async (_company, sealed) => sealed },
         warn: (message, error) => expect.unreachable(`${message}: ${String(error)}`),
         onApplied: () => undefined,
       },
-      { projection, isPatient },
+      projection,
       START,
     )
     onTestFinished(() => updater.close())
@@ -163,12 +165,14 @@ describe("a updater between two batches", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1_010, facts: 1_001 }])
   })
 
-  it("does not rest where what is to be done next follows from it", async () => {
-    const { pacer, pauses } = standing()
-    const { updater } = await withOneMore({ pacer, isPatient: false })
+  it("writes what came with the first beat after the batch before", async () => {
+    const { test, updater, events } = await withOneMore({ beatMs: 20 })
     await updater.drained(0)
-    expect(updater.behind.facts).toBe(0)
-    expect(pauses).toEqual([])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
+    await test.add("spending-co_a", 100)
+    updater.deliver((await events()).slice(-1))
+    await updater.drained(0)
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
   it("writes what waits when it is closed", async () => {

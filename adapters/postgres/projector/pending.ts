@@ -4,7 +4,7 @@ import { comparePositions } from "../../eventstore/port.ts"
 import { factsOf } from "./facts.ts"
 
 /** So many facts are written at a time. */
-const BATCH_EVENTS = 1_000
+export const BATCH_EVENTS = 1_000
 
 /** Facts that are to be written, in global order. */
 export class Pending {
