@@ -22,6 +22,7 @@ import { publishing } from "./publishing/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
 import { recordings } from "./recordings/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
+import { scale } from "./scale/benchmark.ts"
 import { texts } from "./texts/benchmark.ts"
 import { webhooks } from "./webhooks/benchmark.ts"
 
@@ -51,4 +52,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   growthKeys,
   growthRebuild,
   growthLists,
+  scale,
 ]
