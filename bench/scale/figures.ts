@@ -64,6 +64,14 @@ export const FIGURES: readonly Figure[] = [
   ...named("µs", {
     restCpu: "a second in which nobody calls, CPU of the process",
     restDatabaseCpu: "the same, CPU of PostgreSQL",
+    monthCpu: "the end of an idle company's month, CPU of the process",
+    monthDatabaseCpu: "the same, CPU of PostgreSQL",
+  }),
+  ...named("rows", { monthRows: "the end of an idle company's month leaves" }),
+  ...named("bytes", { monthBytes: "the same in the database's files" }),
+  ...named("µs", {
+    bareCpu: "a charge that nothing follows, CPU of the process",
+    bareDatabaseCpu: "the same, CPU of PostgreSQL",
     coldAlone: "the first charge of a company, alone",
     warmAlone: "a charge of a company in memory, alone",
     loadCpu: "loading a stream of few facts, CPU of the process",

@@ -12,6 +12,7 @@ import type { Asking } from "../http/asking.ts"
 import type { Callers } from "../http/callers.ts"
 import { onlyStatuses } from "../http/callers.ts"
 import { openTextingCompany } from "../texts/companies.ts"
+import { DRAWN, FOR_MS, SIZE, SPENDING } from "./spending.ts"
 import type { Left, Spent } from "./spent.ts"
 import { spentAndLeftBy, spentBy } from "./spent.ts"
 
@@ -25,16 +26,11 @@ export interface Installed {
   readonly company: () => Promise<Spent & Left>
   /** Of a second in which nobody calls. */
   readonly rest: () => Promise<Spent>
-  readonly companies: () => number
 }
 
 const TEXTING = 10
 const KEYS_EACH = 20
 const CONNECTIONS = 64
-const SPENDING = 256
-const SIZE = { people: 1, keys: 1 }
-const DRAWN = 200
-const FOR_MS = 3_000
 const REST_S = 2
 const MADE = 50
 
@@ -102,6 +98,5 @@ export async function openInstalled(
         return REST_S
       })
     },
-    companies: () => companies + SPENDING,
   }
 }
