@@ -11,7 +11,7 @@ import type { Costs } from "./capacity.ts"
 import { APPENDS } from "./figures.ts"
 import type { Ledgers } from "./ledgers.ts"
 import { openLedgers } from "./ledgers.ts"
-import { bytesOfLedger } from "./memory-of-ledgers.ts"
+import { bytesOfLedger, listOfCompanies } from "./memory-of-ledgers.ts"
 import type { Months } from "./months.ts"
 import { openMonths } from "./months.ts"
 import type { Once } from "./once.ts"
@@ -140,6 +140,10 @@ function measuringStore({ ground, ledgers, bare, order }: OnStore, signal: Abort
         loadDatabaseCpu: ({ load }) => load.databaseCpu,
         factCpu: ({ fact }) => fact.cpu,
         factDatabaseCpu: ({ fact }) => fact.databaseCpu,
+      }),
+      ...once(() => listOfCompanies(signal)).figures({
+        listMs: ({ ms }) => ms,
+        listBytes: ({ bytes }) => bytes,
       }),
       ledgerBytes: () => bytesOfLedger(ground, ledgers.streams, signal),
       ...alone.figures({ appendAlone: (micros) => micros }),

@@ -79,7 +79,8 @@ export const FIGURES: readonly Figure[] = [
     factCpu: "each fact behind a checkpoint, CPU of the process",
     factDatabaseCpu: "the same, CPU of PostgreSQL",
   }),
-  ...named("bytes", { ledgerBytes: "a ledger in memory" }),
+  ...named("ms", { listMs: "taking up the list of a million companies from its texts" }),
+  ...named("bytes", { listBytes: "that list in memory", ledgerBytes: "a ledger in memory" }),
   ...named("µs", { appendAlone: "one append alone" }),
   ...figuresOf([APPENDS]),
   ...named("µs", {
