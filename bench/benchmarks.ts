@@ -23,6 +23,7 @@ import { publishing } from "./publishing/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
 import { recordings } from "./recordings/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
+import { scale } from "./scale/benchmark.ts"
 import { texts } from "./texts/benchmark.ts"
 import { webhooks } from "./webhooks/benchmark.ts"
 
@@ -53,4 +54,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   growthKeys,
   growthRebuild,
   growthLists,
+  scale,
 ]
