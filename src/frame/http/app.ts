@@ -1,5 +1,6 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
 import type { IncomingMessage } from "node:http"
+import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
 import { DOCS_URL, addDocuments } from "./documents/documents.ts"
@@ -37,11 +38,12 @@ import { sendAnswer, sendRefusal } from "./outgoing.ts"
 import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
 import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
-import { GUARDED } from "./guarded.ts"
 import { answeredVerbs, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
 import { enteringBy, reachedBy } from "./ways-in.ts"
 
+/** An answer in JSON loads nothing; the page of the document says what it loads itself. */
+const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
 /** For one host name a year, and not for those below it. */
 const HSTS_OF_ONE = "max-age=31536000"
 /** A name that a route looks at itself is not taken for an unknown path: a domain has up to 253. */
@@ -101,9 +103,10 @@ export async function buildApp(
   endUnreadBodies(app, ports.pacer)
   // Before the headers of this API's own answers.
   addDoors(app, { doors, aliases }, ports.pacer)
+  await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
   app.addHook("onRequest", async (request, reply) => {
     if (reply.sent) return
-    void reply.headers(GUARDED).header("x-request-id", request.id)
+    void reply.header("x-request-id", request.id)
     // What a company's key may see is kept by nobody on the way.
     const { client } = request.routeOptions.config as EntryConfig
     if (client !== undefined || PRIVATE_PATHS.some((path) => request.url.startsWith(path)))
