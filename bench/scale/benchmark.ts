@@ -3,6 +3,8 @@
  * companies over ten processes: who owns them, and how long they wait when one of these dies.
  */
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import type { Beside } from "../ground/beside.ts"
+import { openBeside } from "../ground/beside.ts"
 import { openGround } from "../ground/ground.ts"
 import { openHouse } from "../ground/house.ts"
 import { CURVE, linesOf, measuredAt } from "../growth/points.ts"
@@ -10,10 +12,10 @@ import { openCallers } from "../http/callers.ts"
 import type { Capacity, Costs } from "./capacity.ts"
 import { capacityOf } from "./capacity.ts"
 import { openCosts } from "./costs.ts"
-import type { Failover } from "./failover.ts"
 import { APPENDS, DATABASE_CORES, FIGURES, POPULATIONS, PROCESSES, WAITS } from "./figures.ts"
 import { once } from "./once.ts"
-import { openSimulated, waitAt } from "./simulated.ts"
+import type { Loss } from "./proxy.ts"
+import type { Routed, ToSimulate, Waits } from "./simulated.ts"
 
 /** Costs and the simulation. */
 export const scale: Benchmark = {
@@ -60,7 +62,9 @@ async function open(setting: Setting): Promise<Opened> {
     report("scale: opening a store beside them")
     const ground = kept(await openGround(setting))
     const costs = kept(await openCosts({ house, callers, monthly, ground }, setting))
-    const measure = { ...costs.measure, ...simulating(costs.costs, setting) }
+    const script = new URL("simulating-process.ts", import.meta.url)
+    const simulating: Simulating = kept(openBeside<ToSimulate, Routed | Waits>(script, signal))
+    const measure = { ...costs.measure, ...reckoned(costs.costs, simulating, setting) }
     return { measure, check: costs.check, close }
   } catch (error) {
     await close()
@@ -70,23 +74,27 @@ async function open(setting: Setting): Promise<Opened> {
 
 const PERCENT = 100
 
+type Simulating = Beside<ToSimulate, Routed | Waits>
+
 /** The figures that follow from the costs. */
-function simulating(costs: () => Costs, { most }: Setting): Opened["measure"] {
-  const simulated = openSimulated()
+function reckoned(
+  costs: () => Costs,
+  simulating: Simulating,
+  { most }: Setting,
+): Opened["measure"] {
   const [first = 1, ...further] = POPULATIONS
   const largest = Math.max(first, ...further.filter((size) => size <= most))
   const setup = { processes: PROCESSES, databaseCores: DATABASE_CORES }
   const capacity = once<Capacity>(async () => capacityOf(costs(), setup))
-  const routed = once(async () => simulated.routing(largest))
-  const played = new Map<number, Failover>()
-  const play = (size: number): Failover => {
-    const failover = simulated.failOver(size, costs())
-    played.set(size, failover)
-    return failover
+  const routed = once(async () => (await simulating.ask({ routing: largest })) as Routed)
+  const played = new Map<number, Waits>()
+  const play = async (companies: number, loss: Loss = "process", allAtOnce = false) => {
+    const told = { companies, costs: costs(), loss, allAtOnce }
+    return (await simulating.ask(told)) as Waits
   }
-  const waits = (size: number) => played.get(size) ?? play(size)
-  const machine = once(async () => simulated.failOver(largest, costs(), "machine"))
-  const atOnce = once(async () => simulated.failOver(largest, costs(), "process", true))
+  const waits = async (size: number) => played.get(size) ?? play(size)
+  const machine = once(() => play(largest, "machine"))
+  const atOnce = once(() => play(largest, "process", true))
   return {
     ...capacity.figures({
       byProcesses: ({ byProcesses }) => byProcesses,
@@ -100,20 +108,24 @@ function simulating(costs: () => Costs, { most }: Setting): Opened["measure"] {
       movedByDeath: ({ movedByDeath }) => movedByDeath * PERCENT,
       movedByAddition: ({ movedByAddition }) => movedByAddition * PERCENT,
     }),
-    ...measuredAt(WAITS.p50, async (size) => waitAt(play(size), 0.5)),
-    ...measuredAt(WAITS.p99, async (size) => waitAt(waits(size), 0.99)),
-    ...measuredAt(WAITS.most, async (size) => waitAt(waits(size), 1)),
-    loaded: async () => waits(largest).loadedPart * PERCENT,
-    asked: async () => waits(largest).callsPerSecond,
+    ...measuredAt(WAITS.p50, async (size) => {
+      const one = await play(size)
+      played.set(size, one)
+      return one.p50
+    }),
+    ...measuredAt(WAITS.p99, async (size) => (await waits(size)).p99),
+    ...measuredAt(WAITS.most, async (size) => (await waits(size)).most),
+    loaded: async () => (await waits(largest)).loadedPart * PERCENT,
+    asked: async () => (await waits(largest)).callsPerSecond,
     ...machine.figures({
-      machineP50: (one) => waitAt(one, 0.5),
-      machineP99: (one) => waitAt(one, 0.99),
-      machineMost: (one) => waitAt(one, 1),
+      machineP50: ({ p50 }) => p50,
+      machineP99: ({ p99 }) => p99,
+      machineMost: (one) => one.most,
     }),
     ...atOnce.figures({
-      atOnceP50: (one) => waitAt(one, 0.5),
-      atOnceP99: (one) => waitAt(one, 0.99),
-      atOnceMost: (one) => waitAt(one, 1),
+      atOnceP50: ({ p50 }) => p50,
+      atOnceP99: ({ p99 }) => p99,
+      atOnceMost: (one) => one.most,
     }),
   }
 }

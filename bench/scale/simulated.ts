@@ -13,10 +13,21 @@ const SEED = 20_261_126
 /** The one that dies. */
 const DIES = 4
 
-/** Simulations of one run. */
-export interface Simulated {
-  readonly routing: (companies: number) => Routed
-  readonly failOver: (companies: number, costs: Costs, loss?: Loss, allAtOnce?: boolean) => Failover
+/** What is to be simulated. */
+export type ToSimulate =
+  | { readonly routing: number }
+  | {
+      readonly companies: number
+      readonly costs: Costs
+      readonly loss: Loss
+      readonly allAtOnce: boolean
+    }
+
+/** What a death came to, in short. Waits are milliseconds. */
+export interface Waits extends Pick<Failover, "loadedPart" | "callsPerSecond"> {
+  readonly p50: number
+  readonly p99: number
+  readonly most: number
 }
 
 /** How the companies lie on the ring. Parts are of one. */
@@ -28,22 +39,25 @@ export interface Routed {
   readonly movedByAddition: number
 }
 
-/** Draws populations when they are first asked for. */
-export function openSimulated(): Simulated {
-  const drawn = new Map<number, Population>()
-  const of = (companies: number): Population => {
-    const population = drawn.get(companies) ?? populationOf(companies, SEED)
-    drawn.set(companies, population)
-    return population
-  }
-  return {
-    routing: (companies) => routed(of(companies)),
-    failOver: (companies, costs, loss = "process", allAtOnce = false) =>
-      failOver({
-        ...{ population: of(companies), costs, seed: SEED, dies: DIES, loss, allAtOnce },
-        ...{ processes: PROCESSES, databaseCores: DATABASE_CORES },
-      }),
-  }
+const drawn = new Map<number, Population>()
+
+function populationFor(companies: number): Population {
+  const population = drawn.get(companies) ?? populationOf(companies, SEED)
+  drawn.set(companies, population)
+  return population
+}
+
+/** Simulates; populations are drawn when they are first asked for. */
+export function simulate(told: ToSimulate): Routed | Waits {
+  if ("routing" in told) return routed(populationFor(told.routing))
+  const { companies, costs, loss, allAtOnce } = told
+  const failover = failOver({
+    ...{ population: populationFor(companies), costs, seed: SEED, dies: DIES, loss, allAtOnce },
+    ...{ processes: PROCESSES, databaseCores: DATABASE_CORES },
+  })
+  const { loadedPart, callsPerSecond } = failover
+  const [p50, p99, most] = [waitAt(failover, 0.5), waitAt(failover, 0.99), waitAt(failover, 1)]
+  return { loadedPart, callsPerSecond, p50, p99, most }
 }
 
 function routed(population: Population): Routed {
