@@ -24,7 +24,7 @@ export class Beat {
   /** Resolves at a beat. */
   reached(atMs: number): Promise<void> {
     if (this.#next?.atMs !== atMs) {
-      const leftMs = atMs - this.#pacer.elapsedMs()
+      const leftMs = Math.max(0, atMs - this.#pacer.elapsedMs())
       this.#next = { atMs, reached: this.#pacer.pause(leftMs) }
     }
     return this.#next.reached
