@@ -2,6 +2,7 @@ import type { Pool } from "pg"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { together } from "../postgres/together.ts"
+import type { Seat } from "../processes/homes.ts"
 import type { Processes } from "../processes/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED, WAITING_KINDS } from "./taking.ts"
@@ -35,8 +36,15 @@ const BACKLOG = `
     (select count(*) as parked, extract(epoch from min(due_at))::float8 * 1000 as since
      from ledger.work where parked is not null) p`
 
+/** Where there is one process to a machine. */
+const ALONE: Seat = { number: 1, of: 1 }
+
 /** The queue in the table `ledger.work`. */
-export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
+export function openPostgresWork(
+  pool: Pool,
+  processes: Processes,
+  { number, of }: Seat = ALONE,
+): WorkQueue {
   const drop = together<number, void>(MOST_DONE, async (workIds) => {
     await pool.query({ name: "work-done", text: DONE, values: [workIds] })
     return workIds.map(() => undefined)
@@ -49,7 +57,7 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
   })
   return {
     take: async (now, limit, bounds = []) => {
-      const values = [now, limit, processes.own, bounds.map(({ kind }) => kind)]
+      const values = [now, limit, processes.own, bounds.map(({ kind }) => kind), of, number]
       const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
       const free = [...rows]
       let shared = 0

@@ -1,4 +1,5 @@
 /** The statements by which rows are taken and held. */
+import { homeInSql } from "../processes/homes.ts"
 
 /**
  * Whether a row may be taken: it is due, free, with nothing earlier of the same subject still to do and
@@ -22,12 +23,21 @@ const HOLD_NEXT = `
   returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
     w.handed_over_at, w.trace`
 
-/** Rows to take. What is locked by another worker is skipped. */
+/** What a company's home leaves for so long is taken by any process. */
+const HOME_FIRST = "interval '2 seconds'"
+
+/**
+ * Rows to take. What is locked by another worker is skipped. Of several processes of a machine each takes
+ * what belongs to companies that are at home in it: two writers of one ledger would be in each other's way.
+ */
 export const TAKE = `
   with next as (
     select work_id from ledger.work w
     where ${IS_FREE}
       and not (kind = any($4::text[]))
+      and ($5::int = 1 or company_id is null
+        or ${homeInSql("company_id", "$5")} = $6::int
+        or due_at <= to_timestamp($1::float8 / 1000) - ${HOME_FIRST})
     order by due_at, work_id
     limit $2
     for update skip locked)

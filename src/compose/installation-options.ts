@@ -1,4 +1,5 @@
 /** What an installation is opened with. */
+import type { Seat } from "../../adapters/processes/homes.ts"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import type { ReadSettings } from "../frame/settings.ts"
@@ -27,6 +28,8 @@ export interface InstallationOptions {
   readonly waits?: DatabaseWaits
   /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
+  /** Which of several processes of this machine it is; default the only one. */
+  readonly seat?: Seat
   /** Who collects traces; default nobody. */
   readonly traces?: Traces | null
   /** What is to go wrong, in tests. */

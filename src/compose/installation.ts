@@ -32,6 +32,7 @@ import { openPriceBook } from "./first-prices.ts"
 import { openGathered } from "./gathered.ts"
 import { openHearing } from "./heard-elsewhere.ts"
 import { tellOfRenewing } from "./renewing.ts"
+import { openTelling } from "./work-elsewhere.ts"
 import { sharesOf } from "./shares.ts"
 import { openTraces } from "./traces.ts"
 
@@ -117,8 +118,9 @@ async function openParts(
   const { streams, streamOfIntent } = program
   const decode = streams.recorded
   const updating = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
+  const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
   const onApplied = (name: string) => {
-    if (name === FOLLOW_UPS) workers?.wake()
+    if (name === FOLLOW_UPS) tellOfWork()
   }
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(

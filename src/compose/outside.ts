@@ -101,7 +101,7 @@ export async function openOutside(
     checkpoints: openPostgresCheckpoints(pool, behind),
     locks: openPostgresLocks(behind, log.warn),
     claims: openPostgresClaims(pool, processes),
-    work: openPostgresWork(behind, processes),
+    work: openPostgresWork(behind, processes, options.seat),
     kept: openPostgresKept({ pool, clock: time.clock.clock }),
     journal: openPostgresJournals(pool),
     blobs: openPostgresBlobs({ pool, behind, sealing }),

@@ -5,10 +5,10 @@ import module from "node:module"
 import type { Socket } from "node:net"
 import { fileURLToPath } from "node:url"
 import type { Pacer } from "../../../adapters/clock/port.ts"
+import { homeOf } from "../../../adapters/processes/homes.ts"
 import { StartupFault } from "../../../adapters/startup/port.ts"
 import type { Log } from "../../frame/ports.ts"
 import type { Beginning } from "./beginning.ts"
-import { homeOf } from "./choose.ts"
 import type { FromProcess, Seat, ToProcess } from "./messages.ts"
 
 const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))

@@ -37,7 +37,7 @@ export interface ProcessOptions extends Omit<ServerOptions, "demo" | "tellOfWeek
 export async function runProcess(options: ProcessOptions): Promise<number> {
   const { config, seat, log, signal } = options
   const { databaseUrl, databaseConnections } = seat
-  const opening = { ...config, databaseUrl, databaseConnections, log, signal }
+  const opening = { ...config, databaseUrl, databaseConnections, seat, log, signal }
   const baseUrl = () => config.baseUrl ?? seat.url
   const installation = await openOrExplain({ ...opening, baseUrl }, config)
   // Where the parent's database is lost, the parent says so.
