@@ -21,6 +21,7 @@ const VENDORS = {
   "providers/boxhost": ["zod"],
   "providers/preview-host": ["tar-stream"],
   "data-folder": ["zod"],
+  tracing: ["@opentelemetry/[^/]+"],
   "secret-scan": ["@secretlint/[^/]+"],
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]

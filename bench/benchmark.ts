@@ -16,7 +16,7 @@ export interface Figure {
 }
 
 /** What a figure counts. */
-export type Unit = "per second" | "µs" | "ms" | "bytes" | "%"
+export type Unit = "per second" | "µs" | "ms" | "bytes" | "%" | "events" | "rows" | "companies"
 
 /** A figure, or a figure divided by another of the same round, with what is expected of it. */
 export interface Ratio {

@@ -18,10 +18,12 @@ import { growthRebuild } from "./growth/rebuild.ts"
 import { mails } from "./mails/benchmark.ts"
 import { names } from "./names/benchmark.ts"
 import { million } from "./million/benchmark.ts"
+import { processes } from "./processes/benchmark.ts"
 import { publishing } from "./publishing/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
 import { recordings } from "./recordings/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
+import { scale } from "./scale/benchmark.ts"
 import { texts } from "./texts/benchmark.ts"
 import { webhooks } from "./webhooks/benchmark.ts"
 
@@ -36,6 +38,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   million,
   companies,
   texts,
+  processes,
   reads,
   code,
   boxes,
@@ -51,4 +54,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   growthKeys,
   growthRebuild,
   growthLists,
+  scale,
 ]

@@ -154,15 +154,19 @@ export async function runOnNode(args, options = {}) {
  */
 const COMPILED = join(ROOT, "node_modules", ".cache", "company-ledger")
 
+/** The program: its source in a checkout, and what `npm pack` made of it in an installed package. */
+const PROGRAM = [join(ROOT, "src", "main.ts"), join(ROOT, "dist", "src", "main.js")]
+
 /**
- * Runs the program `src/main.ts`: inside this very process when this Node can do it (no second
+ * Runs the program: inside this very process when this Node can do it (no second
  * process, and signals arrive where they are handled), else in a child on the chosen Node.
  *
  * @param {readonly string[]} args
  * @returns {Promise<void>}
  */
 export async function runProgram(args) {
-  const main = join(ROOT, "src", "main.ts")
+  const main = PROGRAM.find(existsSync)
+  if (main === undefined) return fail(`The program is missing in ${ROOT}: install it anew.`)
   if (isAtLeast(process.versions.node, STRIPS_TYPES_QUIETLY)) {
     process.argv = [process.execPath, main, ...args]
     if (process.env["NODE_COMPILE_CACHE"] === undefined) module.enableCompileCache(COMPILED)

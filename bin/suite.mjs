@@ -19,6 +19,7 @@ export const DEEP_SUITES = [
   "test/email",
   "test/faults",
   "test/fuzz",
+  "test/packed",
   "test/phone",
   "test/publishing",
   "test/recordings",

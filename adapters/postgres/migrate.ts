@@ -22,6 +22,8 @@ import { machines } from "./migrations/0016-machines.ts"
 import { parkedWork } from "./migrations/0017-parked-work.ts"
 import { kept } from "./migrations/0018-kept.ts"
 import { journal } from "./migrations/0019-journal.ts"
+import { tracedWork } from "./migrations/0020-traced-work.ts"
+import { roomForWork } from "./migrations/0021-room-for-work.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -44,6 +46,8 @@ export const MIGRATIONS: Migrations = {
   "0017-parked-work": parkedWork,
   "0018-kept": kept,
   "0019-journal": journal,
+  "0020-traced-work": tracedWork,
+  "0021-room-for-work": roomForWork,
 }
 
 /** The database was made by a newer version of this program. */

@@ -18,6 +18,8 @@ export interface TakenWork {
   readonly tries: number
   /** Whether it was on its way to a provider when it was worked on before: it may have been done. */
   readonly isHandedOver: boolean
+  /** The trace that it follows from, as a `traceparent`; none where nobody is told of it. */
+  readonly trace?: string | null
 }
 
 /** A row that is to be there and taken at once. */
@@ -29,6 +31,8 @@ export interface NewWork {
   readonly payload: object
   /** By the ledger's clock, UTC milliseconds. */
   readonly dueAt: number
+  /** The trace in which it is done. */
+  readonly trace?: string | null
 }
 
 /** How many rows of a kind may be taken. */

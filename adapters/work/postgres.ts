@@ -2,6 +2,7 @@ import type { Pool } from "pg"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { together } from "../postgres/together.ts"
+import type { Seat } from "../processes/homes.ts"
 import type { Processes } from "../processes/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED, WAITING_KINDS } from "./taking.ts"
@@ -20,6 +21,7 @@ interface Row {
   readonly parked: string | null
   readonly process_id: string | null
   readonly handed_over_at: Date | null
+  readonly trace: string | null
 }
 
 /** So many rows that are done are deleted together. */
@@ -34,8 +36,15 @@ const BACKLOG = `
     (select count(*) as parked, extract(epoch from min(due_at))::float8 * 1000 as since
      from ledger.work where parked is not null) p`
 
+/** Where there is one process to a machine. */
+const ALONE: Seat = { number: 1, of: 1 }
+
 /** The queue in the table `ledger.work`. */
-export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
+export function openPostgresWork(
+  pool: Pool,
+  processes: Processes,
+  { number, of }: Seat = ALONE,
+): WorkQueue {
   const drop = together<number, void>(MOST_DONE, async (workIds) => {
     await pool.query({ name: "work-done", text: DONE, values: [workIds] })
     return workIds.map(() => undefined)
@@ -48,7 +57,7 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
   })
   return {
     take: async (now, limit, bounds = []) => {
-      const values = [now, limit, processes.own, bounds.map(({ kind }) => kind)]
+      const values = [now, limit, processes.own, bounds.map(({ kind }) => kind), of, number]
       const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
       const free = [...rows]
       let shared = 0
@@ -66,11 +75,12 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       }
       return free.map(taken)
     },
-    insertTaken: async ({ kind, name, subject, companyId, payload, dueAt }) => {
+    insertTaken: async ({ kind, name, subject, companyId, payload, dueAt, trace = null }) => {
+      const carried = JSON.stringify(payload)
       const { rows } = await pool.query<Row>({
         name: "work-insert-taken",
         text: INSERT_TAKEN,
-        values: [kind, name, subject, companyId, JSON.stringify(payload), dueAt, processes.own],
+        values: [kind, name, subject, companyId, carried, dueAt, processes.own, trace],
       })
       const [row] = rows
       return row === undefined ? null : taken(row)
@@ -275,6 +285,7 @@ function taken(row: Row): TakenWork {
     payload: JSON.parse(row.payload) as unknown,
     tries: row.tries,
     isHandedOver: row.handed_over_at !== null,
+    trace: row.trace,
   }
 }
 

@@ -1,4 +1,5 @@
 /** The statements by which rows are taken and held. */
+import { homeInSql } from "../processes/homes.ts"
 
 /**
  * Whether a row may be taken: it is due, free, with nothing earlier of the same subject still to do and
@@ -20,14 +21,23 @@ const HOLD_NEXT = `
   set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
   from next where w.work_id = next.work_id
   returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
-    w.handed_over_at`
+    w.handed_over_at, w.trace`
 
-/** Rows to take. What is locked by another worker is skipped. */
+/** What a company's home leaves for so long is taken by any process. */
+const HOME_FIRST = "interval '2 seconds'"
+
+/**
+ * Rows to take. What is locked by another worker is skipped. Of several processes of a machine each takes
+ * what belongs to companies that are at home in it: two writers of one ledger would be in each other's way.
+ */
 export const TAKE = `
   with next as (
     select work_id from ledger.work w
     where ${IS_FREE}
       and not (kind = any($4::text[]))
+      and ($5::int = 1 or company_id is null
+        or ${homeInSql("company_id", "$5")} = $6::int
+        or due_at <= to_timestamp($1::float8 / 1000) - ${HOME_FIRST})
     order by due_at, work_id
     limit $2
     for update skip locked)
@@ -71,11 +81,11 @@ export const TAKE_BOUNDED = `
 /** Adds a row and takes it, unless it is there. */
 export const INSERT_TAKEN = `
   insert into ledger.work
-    (kind, name, subject, company_id, payload, due_at, tries, process_id, leased_until)
+    (kind, name, subject, company_id, payload, due_at, tries, process_id, leased_until, trace)
   values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000), 1, $7,
-    clock_timestamp() + interval '60 seconds')
+    clock_timestamp() + interval '60 seconds', $8)
   on conflict (kind, name) do nothing
-  returning work_id, kind, name, subject, company_id, payload, tries, handed_over_at`
+  returning work_id, kind, name, subject, company_id, payload, tries, handed_over_at, trace`
 
 /** Holds rows for another minute. */
 export const RENEW = `

@@ -44,7 +44,7 @@ const NOBODY_PART = 0.2
 const RECIPIENT_DIGITS = 32
 
 /** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
-function chance(seed: number): () => number {
+export function chance(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

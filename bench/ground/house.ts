@@ -14,6 +14,7 @@ import { openInstallation } from "../../src/compose/installation.ts"
 import type { Given } from "../../src/frame/settings.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import type { OneOf } from "../../src/frame/calls/one-of.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { honest } from "../benchmark.ts"
 import { folderFor } from "./folder.ts"
@@ -32,7 +33,7 @@ export interface House {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input: object) => Promise<any>
   /** Serves these routes with rate limits off; answers the port. */
-  readonly serve: (ports: AdminPorts, routes: readonly Route[]) => Promise<number>
+  readonly serve: (ports: AdminPorts, routes: readonly (Route | OneOf)[]) => Promise<number>
   /** Listens with an app that the benchmark made; it is closed with the house. */
   readonly listen: (app: FastifyInstance) => Promise<number>
   /** Resolves once nothing is left to do of all that was asked for. @throws Dishonest */

@@ -67,7 +67,7 @@ async function open(setting: Setting): Promise<Opened> {
     closers.push(callers.close)
     const keys = await Promise.all(companies.map((company) => keyOf(house, company)))
     await house.settle()
-    const port = await house.serve(house.ports, PROGRAM.routes)
+    const port = await house.serve(house.ports, PROGRAM.entries)
     const asked = { method: "GET", path: listTexts.url, keys, port } as const
     return {
       measure: {

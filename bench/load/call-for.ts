@@ -42,7 +42,8 @@ export interface Calling {
   readonly connections: number
   readonly forMs: number
   readonly mix: Mix
-  readonly calls: Calls
+  /** Of each company. A connection has those of one, as its caller has. */
+  readonly calls: readonly Calls[]
   /** Told once a second what came since the last time. */
   readonly report: (message: string) => void
   readonly signal: AbortSignal
@@ -62,7 +63,7 @@ export async function callFor(calling: Calling): Promise<Figures> {
     seen = now
   }, LOOK_MS)
   try {
-    await Promise.all(Array.from({ length: connections }, () => load.caller(isOver)))
+    await Promise.all(Array.from({ length: connections }, (_, own) => load.caller(own, isOver)))
   } finally {
     clearInterval(look)
   }
@@ -86,9 +87,11 @@ class Load {
   }
 
   /** One caller, with a connection of its own that is made anew where it ends. */
-  async caller(isOver: () => boolean): Promise<void> {
+  async caller(own: number, isOver: () => boolean): Promise<void> {
     const line = new Line(this.#calling)
-    while (!isOver()) await this.#make(line, this.#calling.calls.next(this.#turn()))
+    const { calls } = this.#calling
+    const ofOne = calls[own % calls.length] as Calls
+    while (!isOver()) await this.#make(line, ofOne.next(this.#turn()))
     line.close()
   }
 

@@ -29,7 +29,7 @@ async function figuresOf(answer: RequestListener, mix: string, most: number): Pr
   const { port } = server.address() as AddressInfo
   return callFor({
     ...{ host: "127.0.0.1", port, connections: 2, forMs: 600_000, mix: parseMix(mix) },
-    ...{ calls: new Calls(KEYS, "run"), report: () => undefined, signal: enough.signal },
+    ...{ calls: [new Calls(KEYS, "run")], report: () => undefined, signal: enough.signal },
   })
 }
 
@@ -160,7 +160,7 @@ describe("what is looked at afterwards", () => {
     },
   })
   const looked = async (resources: readonly string[], told: readonly string[]) => {
-    const findings = await lookAfterwards(server(resources), { companyId: "co_1" }, new Set(told))
+    const findings = await lookAfterwards(server(resources), [{ companyId: "co_1" }], new Set(told))
     return findings.map(({ ok }) => ok)
   }
 

@@ -13,6 +13,7 @@ import { circumstances } from "../machine.ts"
 import type { Figures } from "./call-for.ts"
 import { callFor } from "./call-for.ts"
 import { Calls } from "./calls.ts"
+import type { LoadCompany } from "./ground.ts"
 import { LoadFault, findServer, openLoadCompany } from "./ground.ts"
 import { KINDS } from "./mix.ts"
 import type { LoadOrder } from "./order.ts"
@@ -48,7 +49,7 @@ async function perform(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { json, keys } = order
+  const { json, keys, companies: count } = order
   // A file that cannot be written is told now and not after the work.
   const file = json === null ? null : await openOutFile(json)
   const progress = progressLine(terminal)
@@ -56,19 +57,24 @@ async function perform(
   try {
     // Interrupted is the calling alone: what was called is looked at.
     const server = await findServer(dataDir, new AbortController().signal, progress.report)
-    progress.report(`opening a company with ${keys} keys`)
-    const company = await openLoadCompany(server, run, keys)
-    const calls = new Calls(company, run)
+    const companies: LoadCompany[] = []
+    for (let own = 0; own < count && !signal.aborted; own++) {
+      progress.report(`opening ${count} companies with ${keys} keys each: ${own} are open`)
+      companies.push(await openLoadCompany(server, `${run} ${own}`, keys))
+    }
+    const calls = companies.map((company, own) => new Calls(company, `${run}-${own}`))
     const figures = await callFor({ ...order, ...server, calls, report: progress.report, signal })
     progress.report("looking at what was charged, and auditing")
-    const findings = await lookAfterwards(server, company, calls.acknowledged).catch(notLookedAt)
+    const acknowledged = new Set(calls.flatMap((ofOne) => [...ofOne.acknowledged]))
+    const findings = await lookAfterwards(server, companies, acknowledged).catch(notLookedAt)
     progress.end()
     const { connections, forMs, mix } = order
+    const asked = { connections, companies: count, keys, forMs, mix }
     const document = {
       ...(await circumstances()),
-      asked: { connections, keys, forMs, mix },
+      asked,
       isInterrupted: signal.aborted,
-      ...documentOf(figures, findings, calls.acknowledged.size),
+      ...documentOf(figures, findings, acknowledged.size),
     }
     terminal.out(renderTable(document.kinds, terminal, "calls"))
     const told = document.findings.map((one) => ({ ...one, ok: one.ok ? "yes" : "NO" }))

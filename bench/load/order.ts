@@ -12,6 +12,8 @@ const UNITS = { s: 1_000, m: 60_000, h: 3_600_000 }
 export interface LoadOrder {
   readonly forMs: number
   readonly connections: number
+  readonly companies: number
+  /** Of each company. */
   readonly keys: number
   readonly mix: Mix
   /** Where the figures go; null for the terminal alone. */
@@ -23,14 +25,15 @@ export function parseLoad(words: readonly string[], terminal: Terminal): LoadOrd
   const program = new Command("npm run load --")
     .description(
       "Calls a running server as its callers would, then lets it audit itself. The server is the one " +
-        "of the data folder (LEDGER_DATA_DIR, default ./data); it gets a company of its own, with keys, " +
-        "for each run. Start it with RATE_LIMITS=off, or they are what is measured.",
+        "of the data folder (LEDGER_DATA_DIR, default ./data); it gets companies of its own, with " +
+        "keys, for each run. Start it with RATE_LIMITS=off, or they are what is measured.",
     )
     .addOption(
       new Option("--for <time>", "how long, such as 5m").argParser(duration).default(30_000, "30s"),
     )
     .option("--connections <count>", "callers at a time", count(1, 4_096), 64)
-    .option("--keys <count>", "API keys that they have", count(1, 500), 20)
+    .option("--companies <count>", "companies that they are of", count(1, 1_000), 1)
+    .option("--keys <count>", "API keys that each company has", count(1, 500), 20)
     .addOption(
       new Option("--mix <parts>", "what they ask for")
         .argParser(mixOf)
@@ -53,12 +56,13 @@ export function parseLoad(words: readonly string[], terminal: Terminal): LoadOrd
   const options = program.opts<{
     readonly for: number
     readonly connections: number
+    readonly companies: number
     readonly keys: number
     readonly mix: Mix
     readonly json?: string
   }>()
-  const { for: forMs, connections, keys, mix, json = null } = options
-  return { forMs, connections, keys, mix, json }
+  const { for: forMs, json = null, ...others } = options
+  return { ...others, forMs, json }
 }
 
 function duration(text: string): number {

@@ -86,9 +86,9 @@ async function openOn(
   await checkSight(ports, companies)
 
   const unsecured = { ...ports, readAs: readAsOwner(ports.readAll) }
-  const uncounted = PROGRAM.routes.map((route) => ({ ...route, counted: false }))
-  const port = await house.serve(ports, PROGRAM.routes)
-  const unsecuredPort = await house.serve(unsecured, PROGRAM.routes)
+  const uncounted = PROGRAM.entries.map((route) => ({ ...route, counted: false }))
+  const port = await house.serve(ports, PROGRAM.entries)
+  const unsecuredPort = await house.serve(unsecured, PROGRAM.entries)
   const uncountedPort = await house.serve(ports, uncounted)
   const keys = companies.flatMap((company) => company.keys)
   const common = { method: "GET", keys, connections: CONNECTIONS, forMs: MEASURED_MS } as const

@@ -75,7 +75,7 @@ async function openOn(
     connections: CONNECTIONS,
     forMs: MEASURED_MS,
   } as const
-  const port = await house.serve(ports, PROGRAM.routes)
+  const port = await house.serve(ports, PROGRAM.entries)
   const barePort = await house.listen(bareApp())
 
   const acknowledged: string[] = []

@@ -28,12 +28,35 @@ export const charges: Projection = {
   ignores: ["ApiCallsCounted"],
   ...madeOf(CHARGES),
   apply: async (tx: Transaction<ChargeTables>, facts) => {
-    const recorded = ofCompanies(facts)
-    const lines = recorded.map(lineOf).filter((line) => line !== null)
+    const lines: ChargeRow[] = []
+    /** The newest charge of each name in this batch, by where it stands among the lines. */
+    const places = new Map<string, number>()
+    const endings: Ending[] = []
+    for (const recorded of ofCompanies(facts)) {
+      const line = lineOf(recorded)
+      if (line !== null) lines.push(line)
+      if (line !== null && line.charge_id !== null) places.set(placeOf(line), lines.length - 1)
+      for (const ending of endingsOf(recorded)) {
+        const at = places.get(placeOf(ending))
+        // What begins and ends in one batch is written once: a row that changes is told to each index.
+        if (at === undefined) endings.push(ending)
+        else lines[at] = endedLine(lines[at] as ChargeRow, ending)
+      }
+    }
     await CHARGES.insert(tx, lines)
-    const endings = recorded.flatMap(endingsOf)
     if (endings.length > 0) await endCharges(tx, endings)
   },
+}
+
+const placeOf = ({ company_id, charge_id }: Pick<ChargeRow, "company_id" | "charge_id">): string =>
+  `${company_id} ${charge_id}`
+
+/** A charge's line once it has ended, as `endCharges` has it. */
+function endedLine(line: ChargeRow, { given_back }: Ending): ChargeRow {
+  if (given_back === null) return { ...line, state: "final" }
+  const given_back_micros = line.given_back_micros + given_back
+  const isAll = given_back_micros === 0 - line.amount_micros
+  return { ...line, given_back_micros, state: isAll ? "given_back" : "final" }
 }
 
 /** An end of a charge: it was closed, or something of it came back. */

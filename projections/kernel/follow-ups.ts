@@ -25,6 +25,8 @@ export interface WorkItem {
   readonly payload: object
   /** By the ledger's clock, UTC milliseconds. */
   readonly dueAt: number
+  /** The trace of the fact that it follows from. */
+  readonly trace?: string
 }
 
 /** Work that nobody waits for any more. */
@@ -79,6 +81,7 @@ interface WorkRow {
   readonly company_id: CompanyId | null
   readonly payload: string
   readonly due_at: Date
+  readonly trace: string | null
 }
 
 const WORK_COLUMNS: Columns<WorkRow> = {
@@ -88,11 +91,13 @@ const WORK_COLUMNS: Columns<WorkRow> = {
   company_id: "text",
   payload: "text",
   due_at: "timestamptz",
+  trace: "text",
 }
 
-function rowOf({ kind, name, subject, companyId, payload, dueAt }: WorkItem): WorkRow {
+function rowOf({ payload, dueAt, trace, companyId, ...named }: WorkItem): WorkRow {
+  const { kind, name, subject } = named
   const [text, due_at] = [JSON.stringify(payload), new Date(dueAt)]
-  return { kind, name, subject, company_id: companyId, payload: text, due_at }
+  return { kind, name, subject, company_id: companyId, payload: text, due_at, trace: trace ?? null }
 }
 
 /** Adds work; what is there already under the same kind and name stays as it is. */

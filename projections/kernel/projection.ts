@@ -25,6 +25,8 @@ export interface Recorded {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly actor: string | null
+  /** The trace in which it was done, where somebody collects traces: what follows from it is part of it. */
+  readonly trace?: string
 }
 
 /** A fact of a company's stream. */

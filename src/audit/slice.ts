@@ -5,6 +5,7 @@ import { historyCommands } from "./operate/history-commands.ts"
 import { companyDataOperations } from "./operate/company-data.ts"
 import { refusalOperations } from "./operate/refusals.ts"
 import type { Slice } from "../frame/slice.ts"
+import { auditsCounted } from "./audits-counted.ts"
 import { askLedger } from "./routes/ask-ledger.ts"
 import { listEvents } from "./routes/list-events.ts"
 import { listRefused } from "./routes/list-refused.ts"
@@ -18,6 +19,7 @@ export const audit: Slice = {
 charge would fit, and the stored facts, so that anybody can recompute every hash. Neither counted nor charged.`,
   },
   routes: [listRefused, readLimitsOfKey, listEvents, askLedger],
+  measures: [auditsCounted],
   operations: [
     ...[...refusalOperations, ...auditOperations, ...historyOperations, ...historyCommands],
     ...companyDataOperations,

@@ -5,11 +5,15 @@ import type { AdminPorts } from "../frame/operator/operation.ts"
 import { SHOWN } from "../shown.ts"
 import { PROGRAM } from "../slices.ts"
 import type { Config } from "./config.ts"
+import { diskMeasure } from "./disk-measure.ts"
 
 /** Builds it; it does not listen. */
 export function appOf(
   ports: AdminPorts,
-  config: Pick<Config, "rateLimits" | "trustProxy" | "baseUrl" | "simulated" | "logRequests">,
+  config: Pick<
+    Config,
+    "rateLimits" | "trustProxy" | "baseUrl" | "simulated" | "logRequests" | "dataDir"
+  >,
 ): Promise<FastifyInstance> {
   return buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
     ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
@@ -17,7 +21,7 @@ export function appOf(
     ...{ doors: PROGRAM.doors(ports), aliases: PROGRAM.aliases(ports) },
     shown: SHOWN,
     ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
-    ...{ probes: PROGRAM.probes, measures: PROGRAM.measures },
+    ...{ probes: PROGRAM.probes, measures: [...PROGRAM.measures, diskMeasure(config.dataDir)] },
     ...{ simulated: config.simulated, logRequests: config.logRequests },
   })
 }

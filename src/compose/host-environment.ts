@@ -22,18 +22,26 @@ export interface HostEnvironment {
   readonly close: () => Promise<void>
 }
 
+/** What is done and set while it is opened. */
+interface Opening {
+  /** Looks at what else is needed, while a new data folder has no database yet. */
+  readonly onceHeld?: (() => Promise<void>) | undefined
+  /** Settings of the embedded PostgreSQL that go before its usual ones. */
+  readonly postgres?: Readonly<Record<string, string>>
+}
+
 /**
  * Holds the data folder and starts the embedded PostgreSQL unless a database is given.
  *
  * @param signal aborted where nobody waits for it any more
- * @param onceHeld looks at what else is needed, while a new data folder has no database yet
+ * @param opening what is done and set on the way
  * @throws what that throws, StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openHostEnvironment(
   config: Config,
   log: Log,
   signal: AbortSignal,
-  onceHeld: () => Promise<void> = async () => undefined,
+  opening: Opening = {},
 ): Promise<HostEnvironment> {
   const folder = await openDataFolder(config.dataDir)
   const hold = await holdFolder(folder)
@@ -45,18 +53,23 @@ export async function openHostEnvironment(
   }
   try {
     await refuseHalfPlayed(folder.path)
-    await onceHeld()
-    return await openHeld(config, folder, hold, log, signal)
+    await opening.onceHeld?.()
+    return await openHeld(config, { folder, hold, settings: opening.postgres ?? {} }, log, signal)
   } catch (error) {
     await hold.release()
     throw error
   }
 }
 
+interface Held {
+  readonly folder: DataFolder
+  readonly hold: FolderHold
+  readonly settings: Readonly<Record<string, string>>
+}
+
 async function openHeld(
   { databaseUrl }: Config,
-  folder: DataFolder,
-  hold: FolderHold,
+  { folder, hold, settings }: Held,
   log: Log,
   signal: AbortSignal,
 ): Promise<HostEnvironment> {
@@ -67,6 +80,7 @@ async function openHeld(
   const start = (again: boolean) =>
     startEmbedded({
       dataDir: folder.path,
+      settings,
       mustExist: again,
       log: (sentence) => log.info(sentence),
       // One that is started again is stopped by whoever closes this.

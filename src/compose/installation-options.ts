@@ -1,9 +1,11 @@
 /** What an installation is opened with. */
+import type { Seat } from "../../adapters/processes/homes.ts"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import type { ReadSettings } from "../frame/settings.ts"
 import type { Program } from "../frame/slice.ts"
 import type { Faults } from "./faults.ts"
+import type { Traces } from "./traces.ts"
 
 /** Its choices. */
 export interface InstallationOptions {
@@ -26,6 +28,10 @@ export interface InstallationOptions {
   readonly waits?: DatabaseWaits
   /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
+  /** Which of several processes of this machine it is; default the only one. */
+  readonly seat?: Seat
+  /** Who collects traces; default nobody. */
+  readonly traces?: Traces | null
   /** What is to go wrong, in tests. */
   readonly faults?: Faults
   /** What it is made of; default all slices. */

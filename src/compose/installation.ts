@@ -32,7 +32,9 @@ import { openPriceBook } from "./first-prices.ts"
 import { openGathered } from "./gathered.ts"
 import { openHearing } from "./heard-elsewhere.ts"
 import { tellOfRenewing } from "./renewing.ts"
+import { openTelling } from "./work-elsewhere.ts"
 import { sharesOf } from "./shares.ts"
+import { openTraces } from "./traces.ts"
 
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
@@ -65,7 +67,9 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   const suppressing = watchSuppressing(databaseUrl, given.log, waits, deadlineMs)
   const { log, watch, watchStore } = suppressing
   const options = { ...given, log }
-  const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
+  const tracing = await openTraces(given.traces ?? null, log)
+  const closers: NamedCloser[] = [{ what: "traces", close: tracing.close }]
+  closers.push({ what: "the watch over the database", close: watch.stop })
   let closing = false
   const unkept: string[] = []
   const onIdleError = (error: Error) => {
@@ -82,7 +86,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
     if (closing) unkept.push(message)
     log.warn(message, error)
   }
-  const reached = { pool, watch, watchStore, onIdleError, onUnkept }
+  const reached = { pool, watch, watchStore, onIdleError, onUnkept, tracing }
   try {
     given.signal?.throwIfAborted()
     return { ports: await openParts(options, reached, closers), close }
@@ -99,10 +103,11 @@ async function openParts(
 ): Promise<AdminPorts> {
   const { log, baseUrl, dataDir, program = PROGRAM } = options
   const faulty = arrangeFaults(options.faults)
+  const { tracing } = reached
   const outside = await openOutside(options, reached, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
-  const writing = { store, checkpoints, locks, clock, pacer, ...waits }
+  const writing = { store, checkpoints, locks, clock, pacer, tracing, ...waits }
   const runner = openRunner({ ...writing, warn: reached.onUnkept })
   await openPriceBook(runner)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
@@ -113,8 +118,9 @@ async function openParts(
   const { streams, streamOfIntent } = program
   const decode = streams.recorded
   const updating = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
+  const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
   const onApplied = (name: string) => {
-    if (name === FOLLOW_UPS) workers?.wake()
+    if (name === FOLLOW_UPS) tellOfWork()
   }
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
@@ -138,7 +144,7 @@ async function openParts(
   const asked = { ...reached, memory, settings, dataDir, atEnd, failing: faulty.provider }
   const provided = await openProvided(program.providers, { ...outside, ...asked }, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
-  const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
+  const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log, tracing }
   const all: Ports = {
     ...base,
     eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),

@@ -1,6 +1,5 @@
 /** Where the server listens, and what is to be done where it cannot. */
 import { lookup } from "node:dns/promises"
-import type { FastifyInstance } from "fastify"
 import { portFault } from "../../adapters/machine/machine.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
 import type { Config } from "./config.ts"
@@ -19,10 +18,13 @@ export async function checkAddress({ host, port }: Address): Promise<void> {
   if (sentence !== null) throw new StartupFault(sentence)
 }
 
-/** Listens; answers the server's URL. @throws StartupFault where it cannot */
-export async function listen(app: FastifyInstance, { host, port }: Address): Promise<string> {
+/** Listens by `open`, which answers the URL of who listens there. @throws StartupFault where it cannot */
+export async function listen(
+  { host, port }: Address,
+  open: (at: Address) => Promise<string>,
+): Promise<string> {
   try {
-    return await app.listen({ host: await oneAddress(host), port })
+    return await open({ host: await oneAddress(host), port })
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : ""
     const sentence = sentenceOf(code, { host, port })

@@ -27,6 +27,7 @@ import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
+import type { Tracing } from "../../adapters/tracing/port.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { openCounts } from "../frame/counts.ts"
@@ -49,6 +50,7 @@ export interface Reached {
   readonly onIdleError: (error: Error) => void
   /** Told of what was to be kept behind its callers, and could not be. */
   readonly onUnkept: (message: string, error: unknown) => void
+  readonly tracing: Tracing
 }
 
 /** Connections, time, keys and stores: everything outside that needs nothing of the others. */
@@ -99,7 +101,7 @@ export async function openOutside(
     checkpoints: openPostgresCheckpoints(pool, behind),
     locks: openPostgresLocks(behind, log.warn),
     claims: openPostgresClaims(pool, processes),
-    work: openPostgresWork(behind, processes),
+    work: openPostgresWork(behind, processes, options.seat),
     kept: openPostgresKept({ pool, clock: time.clock.clock }),
     journal: openPostgresJournals(pool),
     blobs: openPostgresBlobs({ pool, behind, sealing }),

@@ -1,41 +1,30 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
-import { PROGRAM } from "../slices.ts"
-import { dirname } from "node:path"
 import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
-import { announce, withdraw } from "../../adapters/data-folder/data-folder.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { tellReady } from "../../adapters/supervisor/systemd.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
-import { explained } from "../../adapters/postgres/embedded/explain.ts"
-import { startDaemons } from "../frame/daemon.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
-import { runOperation } from "../frame/operator/run-operation.ts"
-import { serveAdmin } from "../frame/operator/socket-server.ts"
-import { DOCS_URL } from "../frame/http/documents/documents.ts"
-import { maskedAddress } from "../frame/kernel/event-store-address.ts"
 import { appOf } from "./app.ts"
 import type { Config } from "./config.ts"
 import { refuseFreeCalls } from "./free-calls.ts"
-import { makeDemo, nextKey } from "./demo/acme.ts"
 import type { Week } from "./demo/week.ts"
 import { openWeek } from "./demo/week.ts"
 import { arrangeFaults } from "./faults.ts"
 import type { Installation } from "./installation.ts"
 import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
+import { beginBeside } from "./beside.ts"
 import { openInstallation } from "./installation.ts"
+import { untilStopped } from "./until-stopped.ts"
 import { checkAddress, listen } from "./listening.ts"
 import { explainOpening } from "./opening-faults.ts"
-import { pastedProgram } from "./pasted.ts"
 import type { HostEnvironment } from "./host-environment.ts"
 import { openHostEnvironment } from "./host-environment.ts"
 
 /** Whoever stops it waits no longer than ten seconds, whatever the database does. */
-const STOP_WITHIN_MS = 9_500
-/** So much of it is for calls in hand, */
-const CALLS_WITHIN_MS = 4_000
-/** and so much for the embedded PostgreSQL, which ends by itself once it was asked to. */
-const POSTGRES_WITHIN_MS = 1_500
-const STOP_WITHOUT_DATABASE_MS = 5_000
+export const STOP_WITHIN_MS = 9_500
+/** So much of it is for the embedded PostgreSQL, which ends by itself once it was asked to. */
+export const POSTGRES_WITHIN_MS = 1_500
 
 /** What is done while stores are opened. */
 interface Moments {
@@ -85,7 +74,7 @@ export async function openStores(
   signal: AbortSignal,
   moments: Moments = {},
 ): Promise<OpenStores> {
-  const environment = await openHostEnvironment(config, log, signal, moments.onceHeld)
+  const environment = await openHostEnvironment(config, log, signal, moments)
   try {
     await moments.onceRunning?.(environment)
     const installation = await openInstallation({ ...config, ...environment, baseUrl, log, signal })
@@ -123,7 +112,7 @@ async function openUnlessStopped(
 }
 
 /** The demo's week, where it may be played. */
-function weekOf(options: ServerOptions, baseUrl: () => string): Week | null {
+export function weekOf(options: ServerOptions, baseUrl: () => string): Week | null {
   const { demo, tellOfWeek: tell } = options
   return demo && tell !== undefined ? openWeek({ ...options, tell, baseUrl }) : null
 }
@@ -133,85 +122,30 @@ function weekOf(options: ServerOptions, baseUrl: () => string): Week | null {
  * not be brought to its end. @throws StartupFault
  */
 export async function runServer(options: ServerOptions): Promise<number> {
-  const { config, log, signal } = options
+  const { config, log } = options
   for (const warning of config.warnings) log.warn(warning, null)
   const address = { now: config.baseUrl ?? "" }
   const week = weekOf(options, () => address.now)
   const stores = await openUnlessStopped(options, () => address.now, week)
   if (stores === null) return 0
-  const stopped = Promise.withResolvers<number>()
-  let stopWithinMs = STOP_WITHIN_MS
-  const stop = () => stopped.resolve(0)
-  signal.addEventListener("abort", stop)
-  if (signal.aborted) stop()
-  void stores.databaseLost.then((sentence) => {
-    log.warn(sentence, null)
-    // Much waits for a database when it is closed, and this one will not be back as long as we are here.
-    stopWithinMs = STOP_WITHOUT_DATABASE_MS
-    stopped.resolve(1)
-  })
-  const closers: NamedCloser[] = []
-  let code = 1
-  let left: readonly string[] = []
-  try {
-    await serve({ ...options, isPlayed: week?.isPlayed() === true }, stores, address, closers)
-    code = await stopped.promise
-  } finally {
-    signal.removeEventListener("abort", stop)
-    const until = machinePacer.elapsedMs() + stopWithinMs
-    left = await closeInTime(closers, CALLS_WITHIN_MS)
-    left = [...left, ...(await stores.close(until - machinePacer.elapsedMs()))]
-    log.info("stopped", { left: left.length })
-    if (left.length > 0) log.warn(`stopped before all was done: ${left.join("; ")}`, null)
-  }
-  return left.length > 0 ? 1 : code
+  return untilStopped(stores, { ...options, withinMs: STOP_WITHIN_MS }, (closers) =>
+    serve({ ...options, isPlayed: week?.isPlayed() === true }, stores, address, closers),
+  )
 }
 
 /** Begins to serve, and says so. */
 async function serve(
-  { config, settings, log, say, demo, isPlayed }: ServerOptions & { readonly isPlayed: boolean },
+  options: ServerOptions & { readonly isPlayed: boolean },
   stores: OpenStores,
   address: { now: string },
   closers: NamedCloser[],
 ): Promise<void> {
+  const { config } = options
   await refuseFreeCalls(stores.ports)
   const app = await appOf(stores.ports, config)
   arrangeFaults(config.faults).server(app.server)
-  const url = await listen(app, config)
+  const url = await listen(config, (at) => app.listen(at))
   closers.push({ what: "calls in hand", close: () => app.close() })
   address.now = config.baseUrl ?? url
-  const listening = await startDaemons(PROGRAM.daemons, stores.ports, (closer) =>
-    closers.push(closer),
-  )
-  const { socketPath, folderId } = stores.folder
-  const admin = await explained(dirname(socketPath), () =>
-    serveAdmin({
-      socketPath,
-      folderId,
-      settings,
-      run: (request, talk) => runOperation(PROGRAM.operations, stores.ports, request, talk),
-      onFault: (error) => log.warn("an operator's command failed", error),
-    }),
-  )
-  closers.push({ what: "operators' commands in hand", close: admin.close })
-  const beside = Object.fromEntries(listening.map(({ name, address: at }) => [name, at]))
-  await announce(stores.folder, { pid: process.pid, url, socketPath, folderId, beside })
-  closers.push({ what: "the announcement of this server", close: () => withdraw(stores.folder) })
-  log.info("listening", { url, pid: process.pid })
-  say(`company-ledger listens on ${url}`)
-  say(`  docs         ${url}${DOCS_URL}`)
-  say(`  console      ${url}/console`)
-  say(`  data folder  ${stores.folder.path}`)
-  for (const { name, address: at } of listening) say(`  ${name.padEnd(13)}${at}`)
-  if (config.simulated.names.length > 0) {
-    say(`  simulated    ${config.simulated.names.join(", ")}: nothing leaves this machine by them`)
-  }
-  if (config.eventStoreUrl !== null) {
-    say(`  event store  ${maskedAddress(config.eventStoreUrl)}`)
-  }
-  const program = pastedProgram(config.dataDir)
-  const more = demo
-    ? await makeDemo(stores.ports, { url, program, isPlayed })
-    : await nextKey(stores.ports, program)
-  for (const line of more) say(line)
+  await beginBeside({ ...options, url, pid: process.pid, onAnnounced: tellReady }, stores, closers)
 }

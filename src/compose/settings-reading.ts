@@ -11,6 +11,8 @@ import type { Provider, Simulated } from "../frame/provider.ts"
 import type { Given, ReadSettings, Settings } from "../frame/settings.ts"
 import { settingsIn } from "../frame/settings.ts"
 import { besideReal, simulatedOf, simulatedSetting } from "./simulated.ts"
+import type { Traces } from "./traces.ts"
+import { traceSettings } from "./traces.ts"
 import { unreadSettings } from "./unread-settings.ts"
 
 /** What the environment may set. */
@@ -38,6 +40,8 @@ export interface Config {
   readonly rateLimits: "on" | "off"
   /** The share of requests that went well and have a line in the log, 0 to 1. */
   readonly logRequests: number
+  /** Who collects traces; null: nobody. */
+  readonly traces: Traces | null
   /** What of the world outside is simulated. */
   readonly simulated: Simulated
   /** Whether any provider takes money, reaches people or answers strangers. */
@@ -64,7 +68,7 @@ const port = z.coerce
 /** The embedded PostgreSQL takes 100 connections and serves this process alone. */
 const CONNECTIONS_EMBEDDED = 60
 /** Four processes have room in a PostgreSQL of the usual 100. */
-const CONNECTIONS_SHARED = 24
+export const CONNECTIONS_SHARED = 24
 const CONNECTIONS_WORDS = "must be a number of connections from 16 to 1000"
 
 const address = (protocols: RegExp, words: string) => z.url({ protocol: protocols, error: words })
@@ -119,6 +123,7 @@ const Own = z.object({
     .optional(),
   TRUST_PROXY: proxies.optional(),
   ...rateSettings.schema.shape,
+  ...traceSettings,
 })
 
 /** What the slices of a program bring that is read from the environment. */
@@ -175,6 +180,13 @@ export function configIn(brought: Brought, env: Env): Config {
         : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
     rateLimits: settings.RATE_LIMITS,
     trustProxy: settings.TRUST_PROXY === undefined ? [] : listed(settings.TRUST_PROXY),
+    traces:
+      settings.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? null
+        : {
+            url: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
+            share: settings.OTEL_TRACES_SAMPLER_ARG,
+          },
     simulated: simulatedOf(brought.providers, given),
     reachesOut: brought.providers.some(({ chosenBy }) => (chosenBy?.(given) ?? null) !== null),
     warnings: unreadSettings(given, knownIn(environment)),
@@ -212,11 +224,14 @@ export function settingsShown(brought: Brought, env: Env): readonly ShownSetting
   }))
 }
 
+/** Addresses that may carry a password. */
+const WITH_PASSWORDS = new Set(["DATABASE_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+
 function masked(name: string, value: unknown, secret: ReadonlySet<string>): string {
   if (value === undefined) return "(unset)"
   if (name === "LEDGER_MASTER_KEY" || secret.has(name)) return "***"
   if (name === "LEDGER_EVENTSTORE_URL") return maskedAddress(String(value))
-  if (name !== "DATABASE_URL") return String(value)
+  if (!WITH_PASSWORDS.has(name)) return String(value)
   const url = new URL(String(value))
   if (url.password !== "") url.password = "***"
   return url.toString()

@@ -1,4 +1,5 @@
 /** What the command line does in its own process: everything that needs the stores, or the settings. */
+import { availableParallelism } from "node:os"
 import { PROGRAM } from "../slices.ts"
 import { askServer } from "../frame/operator/cli/admin-client.ts"
 import type { Host } from "../frame/operator/cli/host.ts"
@@ -12,8 +13,10 @@ import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
+import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
+import type { ServerOptions } from "./server.ts"
 import { openStores, runServer } from "./server.ts"
 import { copyStore } from "./store-copy.ts"
 
@@ -38,6 +41,11 @@ export interface WorkHere extends Omit<Host, "catalogue" | "livingServer" | "loc
   readonly isLeft: () => boolean
   /** Tells of a fault of the program, at any level of the log. */
   readonly warn: Log["warn"]
+}
+
+function run(options: ServerOptions, processes: number | "auto"): Promise<number> {
+  const count = processes === "auto" ? availableParallelism() : processes
+  return count === 1 ? runServer(options) : runProcesses(options, count)
 }
 
 /** Prepares the work; nothing is opened yet. */
@@ -69,7 +77,7 @@ export function openWork(around: Around): WorkHere {
       }
       return { operations: PROGRAM.operations, ports: stores.ports, close }
     },
-    start: async ({ demo, week }) => {
+    start: async ({ demo, week, processes }) => {
       const config = readConfig(env)
       const say = (line: string) => terminal.out(`${line}\n`)
       const settings = listSettings(env)
@@ -77,7 +85,7 @@ export function openWork(around: Around): WorkHere {
       signal.addEventListener("abort", () => log.info("stopping", { askedBy: stopping.askedBy() }))
       const tellOfWeek = week ? (line: string) => terminal.err(`${line}\n`) : undefined
       const telling = tellOfWeek === undefined ? {} : { tellOfWeek }
-      const code = await runServer({ config, settings, demo, log, say, signal, ...telling })
+      const code = await run({ config, settings, demo, log, say, signal, ...telling }, processes)
       // What could not be closed for want of its database keeps nobody waiting who starts us again.
       isLeft ||= code !== 0
       return code

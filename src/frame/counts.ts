@@ -13,6 +13,8 @@ export interface Counted {
   readonly append_seconds: "result"
   /** What providers called back with: `taken`, `known` already, or of `nobody` here. */
   readonly webhook_events: "provider" | "result"
+  /** Audits that were carried out here: `held`, or `broken` where one found something. */
+  readonly audits: "result"
   /** Charges that were refused, by the code, and the limit that did it. */
   readonly refused_charges: "code" | "holder" | "class" | "period"
 }

@@ -11,6 +11,7 @@ import type { Journals } from "../../adapters/journal/port.ts"
 import type { Kept } from "../../adapters/kept/port.ts"
 import type { Presence } from "../../adapters/presence/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
+import type { Tracing } from "../../adapters/tracing/port.ts"
 import type { NewWork, ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
@@ -109,4 +110,6 @@ export interface Ports extends ProvidedPorts {
   /** The public address of this service, without a slash at the end. */
   readonly baseUrl: () => string
   readonly log: Log
+  /** Tells whoever collects traces of what is done. */
+  readonly tracing: Tracing
 }

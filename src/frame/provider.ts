@@ -10,8 +10,10 @@ import type {
   Simulators,
 } from "../../adapters/providers/simulators/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
+import type { Tracing } from "../../adapters/tracing/port.ts"
 import type { Ports, ProvidedPorts } from "./ports.ts"
 import type { Given, ReadSettings } from "./settings.ts"
+import { tracedPorts } from "./traced-ports.ts"
 
 /** What a provider is opened with. */
 export interface Outside {
@@ -73,10 +75,11 @@ export interface Simulated {
  */
 export async function openProvided(
   providers: readonly Provider[],
-  outside: Outside,
+  outside: Outside & { readonly tracing: Tracing },
   ports: () => Ports,
 ): Promise<ProvidedPorts> {
   const opened = await Promise.all(providers.map((one) => one.open(outside, ports)))
   // Each slice says by its types what its providers open.
-  return Object.assign({}, ...opened) as ProvidedPorts
+  const provided = Object.assign({}, ...opened) as ProvidedPorts
+  return tracedPorts(provided, outside.tracing)
 }

@@ -1,5 +1,6 @@
 /** Workers over a queue in memory, on a clock of the test: several processes, each with a view of its own. */
 import { vi } from "vitest"
+import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import type { Bound, NewWork, TakenWork, WorkQueue } from "../../adapters/work/port.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
@@ -137,6 +138,7 @@ export function startedWorkers(
     },
     projector: { hasRead },
     log: { warn },
+    tracing: NO_TRACING,
     work: { ...queue.of(own), ...work },
   } as unknown as Ports
   return { workers: startWorkers(ports, reactions), warn }

@@ -168,7 +168,29 @@ describe("/metrics", () => {
     for (const { name } of await world.ports.projector.status()) {
       expect(text).toMatch(new RegExp(`^ledger_read_model_stopped\\{name="${name}"\\} 0$`, "m"))
       expect(text).toMatch(new RegExp(`^ledger_read_model_behind\\{name="${name}"\\} \\d+$`, "m"))
+      const seconds = `^ledger_read_model_behind_seconds\\{name="${name}"\\} [\\d.e-]+$`
+      expect(text).toMatch(new RegExp(seconds, "m"))
     }
+  })
+
+  it("tells what /readyz tells", async () => {
+    const text = await metrics()
+    const told = text.split("\n").filter((line) => line.startsWith("ledger_ready{"))
+    const names = ["database", "event store", "clock", "read models", "streams", "work"]
+    expect(told).toEqual(names.map((name) => `ledger_ready{name="${name}"} 1`))
+    const store = { ...world.ports.store, ready: () => Promise.reject(new Error("gone")) }
+    const app = await buildApp({ ...world.ports, store }, [], [])
+    onTestFinished(() => app.close())
+    expect((await app.inject("/metrics")).body).toContain('ledger_ready{name="event store"} 0\n')
+  })
+
+  it("counts audits, from none on", async () => {
+    expect(await metrics()).toContain('ledger_audits_total{result="broken"} 0\n')
+    const held = async () =>
+      Number(/^ledger_audits_total\{result="held"\} (\d+)$/m.exec(await metrics())?.[1])
+    const before = await held()
+    await world.operate("audit verify", { company: company.companyId })
+    expect(await held()).toBe(before + 1)
   })
 
   it("counts charges, and refused ones by the limit that refused them", async () => {

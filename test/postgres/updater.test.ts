@@ -5,6 +5,7 @@ import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
+import { Beat } from "../../adapters/postgres/projector/rest.ts"
 import { Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
@@ -22,22 +23,23 @@ afterEach(async () => {
 
 interface Opening {
   readonly pacer?: Pacer
-  readonly isPatient?: boolean
+  readonly beatMs?: number
 }
 
-/** A pacer whose time stands still: a pause ends when it is cut short, and never by itself. */
+/** A pacer whose time moves by hand: a pause ends when it is cut short, and never by itself. */
 function standing() {
+  const time = { ms: 0 }
   const pauses: number[] = []
   const paused = Promise.withResolvers<void>()
   const pacer: Pacer = {
-    elapsedMs: () => 0,
+    elapsedMs: () => time.ms,
     pause: async (ms, signal) => {
       pauses.push(ms)
       paused.resolve()
       await new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()))
     },
   }
-  return { pacer, pauses, paused: paused.promise }
+  return { pacer, time, pauses, paused: paused.promise }
 }
 
 /** A read model with its table, and updaters of it as processes have them. */
@@ -45,18 +47,19 @@ async function lanesOf(projection: Projection) {
   const test = new ProjectorUnderTest(pool)
   const projector = await test.start([projection])
   await projector.close()
-  const open = ({ pacer = machinePacer, isPatient = true }: Opening = {}): Updater => {
+  const open = ({ pacer = machinePacer, beatMs = 100 }: Opening = {}): Updater => {
     const updater = new Updater(
       {
         pool,
         store: test.store,
         pacer,
+        beat: new Beat(pacer, beatMs),
         decode,
         opener: { open: async (_company, sealed) => sealed },
         warn: (message, error) => expect.unreachable(`${message}: ${String(error)}`),
         onApplied: () => undefined,
       },
-      { projection, isPatient },
+      projection,
       START,
     )
     onTestFinished(() => updater.close())
@@ -137,13 +140,16 @@ describe("a updater between two batches", () => {
   }
 
   it("gathers what comes meanwhile, until somebody waits for it", async () => {
-    const { pacer, pauses, paused } = standing()
+    const { pacer, time, pauses, paused } = standing()
     const { test, updater, events, written } = await withOneMore({ pacer })
     await paused
     await test.add("spending-co_a", 100)
+    time.ms = 70
     updater.deliver((await events()).slice(-1))
-    expect(updater.behind).toBe(2)
+    time.ms = 90
+    expect(updater.behind).toEqual({ facts: 2, ms: 90 })
     expect(await written(updater)).toBe(true)
+    expect(updater.behind).toEqual({ facts: 0, ms: 0 })
     expect(pauses).toEqual([100])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
@@ -159,12 +165,14 @@ describe("a updater between two batches", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1_010, facts: 1_001 }])
   })
 
-  it("does not rest where what is to be done next follows from it", async () => {
-    const { pacer, pauses } = standing()
-    const { updater } = await withOneMore({ pacer, isPatient: false })
+  it("writes what came with the first beat after the batch before", async () => {
+    const { test, updater, events } = await withOneMore({ beatMs: 20 })
     await updater.drained(0)
-    expect(updater.behind).toBe(0)
-    expect(pauses).toEqual([])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
+    await test.add("spending-co_a", 100)
+    updater.deliver((await events()).slice(-1))
+    await updater.drained(0)
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
   it("writes what waits when it is closed", async () => {

@@ -64,6 +64,7 @@ describe("taking work", () => {
         payload: { a: [1] },
         tries: 1,
         isHandedOver: false,
+        trace: null,
       },
     ])
     expect(await take()).toEqual(["a1"])

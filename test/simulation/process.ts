@@ -9,6 +9,7 @@ import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Locks } from "../../adapters/locks/port.ts"
 import type { Reader } from "../../adapters/postgres/projector/reader.ts"
 import { startReader } from "../../adapters/postgres/projector/reader.ts"
+import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { openGatherer } from "../../src/frame/writer/gather.ts"
 import type { Ports } from "../../src/frame/ports.ts"
@@ -89,6 +90,7 @@ export function startProcess(world: World, setup: Setup): Process {
     ...base,
     streams: PROGRAM.streams,
     closeCharge: closings.add,
+    tracing: NO_TRACING,
     projector: projectorOf(world, owner, reader),
   } as unknown as Ports
   const workers = startWorkers(ports, PROGRAM.reactions)

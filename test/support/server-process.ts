@@ -40,8 +40,11 @@ export interface Place {
   readonly clear: () => Promise<void>
 }
 
-/** Makes a place in the system's temporary folder. */
-export async function makePlace(settings: Record<string, string> = {}): Promise<Place> {
+/** Makes a place in the system's temporary folder; `main` is the program, where it is not this checkout's. */
+export async function makePlace(
+  settings: Record<string, string> = {},
+  main = MAIN,
+): Promise<Place> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-place-"))
   const dataDir = join(root, "data")
   // Nothing else of the test runner's own environment (it sets BASE_URL) reaches the program.
@@ -51,7 +54,7 @@ export async function makePlace(settings: Record<string, string> = {}): Promise<
   const servers = new Set<ChildProcess>()
   const attempt: Place["attempt"] = async (...words) => {
     try {
-      const { stdout, stderr } = await run(process.execPath, [MAIN, ...words], { env })
+      const { stdout, stderr } = await run(process.execPath, [main, ...words], { env })
       return { code: 0, stdout, stderr }
     } catch (error) {
       const failed = error as { code?: unknown; stdout?: string; stderr?: string }
@@ -62,7 +65,7 @@ export async function makePlace(settings: Record<string, string> = {}): Promise<
   return {
     dataDir,
     start: async (...options) => {
-      const child = spawn(process.execPath, [MAIN, "start", ...options], { env })
+      const child = spawn(process.execPath, [main, "start", ...options], { env })
       servers.add(child)
       child.once("exit", () => servers.delete(child))
       return serverOf(child)

@@ -4,8 +4,7 @@ export type Case = { readonly rule: string } & Readonly<
 
 /** The case of a folder of adapters that has packages of its own. */
 function vendorsOf(folder: string, own: string): Case {
-  const file = `adapters/${folder}/a.ts`
-  const rule = `adapter-${folder.replaceAll("/", "-")}-vendor`
+  const [file, rule] = [`adapters/${folder}/a.ts`, `adapter-${folder.replace("/", "-")}-vendor`]
   return { rule, wrong: { [file]: 'import "fastify"' }, right: { [file]: own } }
 }
 
@@ -95,6 +94,7 @@ export const CASES: readonly Case[] = [
   },
   vendorsOf("providers/cards", 'import "stripe"\nimport "pg"'),
   vendorsOf("data-folder", 'import "zod"\nimport "node:fs"'),
+  vendorsOf("tracing", 'import "@opentelemetry/api"'),
   vendorsOf("secret-scan", 'import "@secretlint/core"'),
   {
     rule: "adapter-rooms",

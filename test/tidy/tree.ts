@@ -19,7 +19,15 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/[/
 export const SHIPPED = ["domain", "projections", "adapters", "src"]
 
 /** Folders of the project that hold nothing written by hand. */
-const GENERATED = ["node_modules", "data", "coverage", "reports", "bench-data", "bench-results"]
+const GENERATED = [
+  "node_modules",
+  "data",
+  "coverage",
+  "reports",
+  "bench-data",
+  "bench-results",
+  "dist",
+]
 const LEFT_OUT = new Set([...GENERATED, ".git"])
 
 /** All files of the project whose path begins with one of the rooms and ends in an extension. */

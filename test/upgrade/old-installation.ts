@@ -93,6 +93,17 @@ export async function oldInstallation(): Promise<Awaited<ReturnType<typeof testD
   return database
 }
 
+/** What the program that left the installation says of its database, as it looked at a start. */
+export async function faultOfFormerProgram(url: string): Promise<unknown> {
+  const db = kyselyOf<unknown>(openPool(url, 2, () => undefined))
+  const known = Object.entries(MIGRATIONS).filter(([name]) => name <= ITS_LAST_MIGRATION)
+  const provider = { getMigrations: async () => Object.fromEntries(known) }
+  const migrator = new Migrator({ db, provider, migrationTableSchema: "ledger" })
+  const { error } = await migrator.migrateToLatest()
+  await db.destroy()
+  return error
+}
+
 async function migrate(url: string): Promise<void> {
   const db = kyselyOf<unknown>(openPool(url, 2, () => undefined))
   const provider = { getMigrations: async () => ({ ...MIGRATIONS }) }

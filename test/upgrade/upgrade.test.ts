@@ -6,16 +6,19 @@ import { faultsOf } from "../moving/looking.ts"
 import { messageOf } from "../effects/texts.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
-import { DERIVED_IDS, KNOWN, oldInstallation } from "./old-installation.ts"
+import { DERIVED_IDS, KNOWN, faultOfFormerProgram, oldInstallation } from "./old-installation.ts"
 
 const { company, buyer } = KNOWN
 const TEXTS = "/api/v1/phone/messages"
 
 let world: World
+let url: string
+let faultBefore: unknown
 let drop: () => Promise<void>
 beforeAll(async () => {
   const database = await oldInstallation()
-  drop = database.drop
+  ;({ url, drop } = database)
+  faultBefore = await faultOfFormerProgram(url)
   world = await openWorld({ url: database.url, clock: "test" })
 })
 afterAll(async () => {
@@ -40,6 +43,12 @@ async function chargesOf(text: string) {
 }
 
 describe("an installation of before", () => {
+  it("is not opened by the former program any more", async () => {
+    expect(faultBefore).toBeUndefined()
+    const fault = await faultOfFormerProgram(url)
+    expect(String(fault)).toMatch(/previously executed migration .* is missing/)
+  })
+
   it("has the time and the funds that it had", async () => {
     const { now } = await world.operate("clock show")
     expect(now).toBe(KNOWN.now)

@@ -4,15 +4,22 @@ import { comparePositions } from "../../eventstore/port.ts"
 import { factsOf } from "./facts.ts"
 
 /** So many facts are written at a time. */
-const BATCH_EVENTS = 1_000
+export const BATCH_EVENTS = 1_000
 
 /** Facts that are to be written, in global order. */
 export class Pending {
   #facts: StoredEvent[] = []
+  /** When facts were added, by the last of them. */
+  #added: { readonly upTo: Position; readonly atMs: number }[] = []
 
   /** How many there are. */
   get count(): number {
     return this.#facts.length
+  }
+
+  /** How many there are, and how long the oldest has been here, milliseconds. */
+  waiting(nowMs: number): { readonly facts: number; readonly ms: number } {
+    return { facts: this.count, ms: nowMs - (this.#added[0]?.atMs ?? nowMs) }
   }
 
   /** Whether a batch would be no larger for what comes later. */
@@ -31,18 +38,23 @@ export class Pending {
   }
 
   /** Adds those of some facts that are not written up to a place. */
-  add(facts: readonly StoredEvent[], stored: Position): void {
-    this.#facts.push(...after(facts, stored))
+  add(facts: readonly StoredEvent[], stored: Position, atMs: number): void {
+    const waiting = after(facts, stored)
+    this.#facts.push(...waiting)
+    const last = waiting.at(-1)
+    if (last !== undefined) this.#added.push({ upTo: last.position, atMs })
   }
 
   /** Those up to a place are written. */
   written(stored: Position): void {
     this.#facts = after(this.#facts, stored)
+    this.#added = this.#added.filter(({ upTo }) => comparePositions(upTo, stored) > 0)
   }
 
   /** They are left to somebody else, or read anew. */
   clear(): void {
     this.#facts = []
+    this.#added = []
   }
 }
 

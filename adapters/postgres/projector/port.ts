@@ -12,6 +12,8 @@ export interface ProjectionStatus {
   readonly position: Position
   /** Facts handed over here and not yet written; null where another process keeps it up. */
   readonly behind: number | null
+  /** How long the oldest of them has waited, milliseconds; null where another process keeps it up. */
+  readonly behindMs: number | null
   /** Why it stopped. */
   readonly fault: string | null
 }

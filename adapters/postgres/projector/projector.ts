@@ -18,9 +18,11 @@ import type { UpdaterPorts } from "./updater.ts"
 import { Updater } from "./updater.ts"
 import type { ProjectionStatus, Projector } from "./port.ts"
 import { FoldFault } from "./port.ts"
+import { openJoint } from "./joint.ts"
 import type { Reader } from "./reader.ts"
 import { Readings } from "./readings.ts"
 import { startReader } from "./reader.ts"
+import { BEAT_MS, Beat, QUICK_BEAT_MS } from "./rest.ts"
 import { inTransaction, remakeTables, storePosition, storedRow, storedRows } from "./tables.ts"
 
 const UPDATER_ROOM = 5_000
@@ -28,7 +30,7 @@ const UPDATER_ROOM = 5_000
 const PREPARING = "select pg_advisory_xact_lock(hashtextextended('prepare read models', 7004))"
 
 /** What a projector works with. */
-export interface ProjectorPorts extends UpdaterPorts {
+export interface ProjectorPorts extends Omit<UpdaterPorts, "beat" | "joint"> {
   readonly leases: Leases
   /** Told of all events that are read, before any read model is. */
   readonly onHeard: (events: readonly StoredEvent[]) => void
@@ -61,6 +63,10 @@ export async function startProjector(
 ): Promise<RunningProjector> {
   const readings = new Readings(given.decode)
   const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
+  const beat = new Beat(ports.pacer, BEAT_MS)
+  const together = { ...ports, joint: openJoint(ports.pool), beat }
+  // What is to be done next follows from the hints: they wait for nobody else's rows.
+  const quick = { ...ports, beat: new Beat(ports.pacer, QUICK_BEAT_MS) }
   const shadow = openShadow({ ...ports, pool: patiently(ports.pool) })
   await makeMissing(ports.pool, projections, hints)
   const former = await storedRows(ports.pool)
@@ -72,14 +78,12 @@ export async function startProjector(
   // Asked for after the positions: others write on meanwhile.
   const head = await ports.store.head()
   const updaters = new Map<string, Updater>()
-  const patient = projections.map((projection) => ({ projection, isPatient: true }))
-  // What is to be done next follows from the hints.
-  const prompt = hints.map((projection) => ({ projection, isPatient: false }))
-  for (const one of [...patient, ...prompt]) {
-    const { name } = one.projection
+  for (const projection of [...projections, ...hints]) {
+    const { name } = projection
     const position = rows.get(name)?.position ?? START
     refuseAhead(name, position, head)
-    updaters.set(name, new Updater(ports, one, position))
+    const isHint = hints.includes(projection)
+    updaters.set(name, new Updater(isHint ? quick : together, projection, position))
   }
   const all = [...updaters.values()]
   const reader = feed(ports, readings, all)
@@ -160,6 +164,8 @@ async function waitFor(
   return reached.every(Boolean)
 }
 
+const NOT_HERE = { facts: null, ms: null }
+
 /** How all of them stand: those kept up here by what is known here, the others by the table. */
 async function statusOf(
   pool: Pool,
@@ -169,10 +175,11 @@ async function statusOf(
   return updaters.map((updater) => {
     const row = rows.get(updater.projection.name)
     if (!updater.isHere && row !== undefined) updater.follow(row)
-    const { projection, position, behind, fault, isHere: here } = updater
+    const { projection, position, fault, isHere: here } = updater
+    const { facts: behind, ms: behindMs } = here ? updater.behind : NOT_HERE
     const { name, version } = projection
     const state = fault === null ? "running" : "stopped"
-    return { name, version, state, here, position, behind: here ? behind : null, fault }
+    return { name, version, state, here, position, behind, behindMs, fault }
   })
 }
 

@@ -15,6 +15,7 @@ import { isConnectionFault } from "../port.ts"
 import { Handed } from "./handed.ts"
 import { Pending, readAgain } from "./pending.ts"
 import { FoldFault } from "./port.ts"
+import type { Beat } from "./rest.ts"
 import { Rest } from "./rest.ts"
 import type { StoredRow } from "./tables.ts"
 import { Waiters } from "./waiters.ts"
@@ -30,6 +31,8 @@ const STORE_POSITION_EVERY = 2_000
 export interface UpdaterPorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer
+  /** What is handed over between two beats is written together, while nobody waits for it. */
+  readonly beat: Beat
   readonly warn: (message: string, error: unknown) => void
 }
 
@@ -42,8 +45,6 @@ export class Updater {
   readonly #writer: Writer
   /** Those who wait for a place: what is on the way to it is written at once. */
   readonly waiters: Waiters
-  /** Whether it rests between batches. */
-  readonly #isPatient: boolean
   readonly #rest: Rest
   /** Whether this process has the lease to keep it up. */
   #isHere = false
@@ -59,15 +60,9 @@ export class Updater {
   readonly #pending = new Pending()
   readonly #handed: Handed
 
-  /** @param isPatient facts may be gathered for a moment while nobody waits for them */
-  constructor(
-    ports: UpdaterPorts,
-    { projection, isPatient }: { readonly projection: Projection; readonly isPatient: boolean },
-    stored: Position,
-  ) {
+  constructor(ports: UpdaterPorts, projection: Projection, stored: Position) {
     this.#ports = ports
-    this.#isPatient = isPatient
-    this.#rest = new Rest(ports.pacer)
+    this.#rest = new Rest(ports.pacer, ports.beat)
     this.waiters = new Waiters(() => this.#rest.cutShort())
     this.projection = projection
     this.#writer = new Writer(ports, projection, stored)
@@ -84,9 +79,9 @@ export class Updater {
     return this.#isHere && !this.#isUnsure
   }
 
-  /** Facts handed over and not yet written. */
-  get behind(): number {
-    return this.#pending.count
+  /** Facts handed over and not yet written, and how long the oldest has waited, milliseconds. */
+  get behind(): { readonly facts: number; readonly ms: number } {
+    return this.#pending.waiting(this.#ports.pacer.elapsedMs())
   }
 
   /** All its facts up to here are written. */
@@ -107,7 +102,8 @@ export class Updater {
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
     const facts = this.#handed.take(events)
-    if (this.#isHere && this.fault === null) this.#pending.add(facts, this.#writer.stored)
+    if (this.#isHere && this.fault === null)
+      this.#pending.add(facts, this.#writer.stored, this.#ports.pacer.elapsedMs())
     if (this.#pending.isFull) this.#rest.cutShort()
     this.#wake()
     this.#tell()
@@ -256,7 +252,7 @@ export class Updater {
 
   /** Whether the next batch may gather for a while: nobody waits, and it is not full. */
   get #mayRest(): boolean {
-    if (!this.#isPatient || !this.waiters.isEmpty || this.#isClosing) return false
+    if (!this.waiters.isEmpty || this.#isClosing) return false
     return !this.#pending.isFull && this.#rest.leftMs > 0
   }
 

@@ -11,6 +11,8 @@ import type { Opener, Projection, Recorded } from "../../../projections/kernel/p
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { isConnectionFault } from "../port.ts"
+import type { Joint } from "./joint.ts"
+import { BATCH_EVENTS } from "./pending.ts"
 import type { FoldFault } from "./port.ts"
 import { foldFault } from "./port.ts"
 import type { StoredRow } from "./tables.ts"
@@ -27,6 +29,8 @@ export interface WriterPorts {
   /** Reads a stored event for the read models. */
   readonly decode: (stored: StoredEvent) => Recorded
   readonly opener: Opener
+  /** Writes batches of several read models together; absent: each is written alone. */
+  readonly joint?: Joint
   /** Called after a batch of this read model was committed here. */
   readonly onApplied: (name: string) => void
 }
@@ -58,19 +62,26 @@ export class Writer {
   async write(facts: readonly StoredEvent[]): Promise<boolean> {
     const last = facts.at(-1)
     if (last === undefined) return true
-    const { pool, decode, opener, onApplied } = this.#ports
+    const { pool, decode, opener, joint, onApplied } = this.#ports
+    const { name, version } = this.#projection
     const recorded = facts.map((stored) => decode(stored))
+    const apply = async (client: PoolClient): Promise<void> => {
+      const tx = kyselyOn(client, "again") as Transaction<unknown>
+      await this.#projection.apply(tx, recorded, opener)
+    }
     const work = async (client: PoolClient): Promise<boolean> => {
       // First of all: from here on the row is locked, and the batch is not in yet.
       if (!(await this.#move(client, last.position))) return false
-      const tx = kyselyOn(client) as Transaction<unknown>
-      await this.#projection.apply(tx, recorded, opener)
+      await apply(client)
       return true
     }
-    const isWritten = await inTransaction(pool, work, LIVE_SCHEMA)
-    if (!isWritten) return false
+    // Behind a full batch there are more: they are no small matter for whoever shares the transaction.
+    const mayJoin = facts.length < BATCH_EVENTS
+    const part = { name, version, from: this.stored, to: last.position, apply }
+    const isJoined = mayJoin && (await joint?.(part)) === true
+    if (!isJoined && !(await inTransaction(pool, work, LIVE_SCHEMA))) return false
     this.stored = last.position
-    onApplied(this.#projection.name)
+    onApplied(name)
     return true
   }
 

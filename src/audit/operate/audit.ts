@@ -51,7 +51,9 @@ const verify = operation({
   console: { permission: "See billing", rate: FILES_WRITTEN },
   run: async (context, { company: named, head = null }) => {
     const companyId = named === undefined ? null : await findCompany(context.ports, named)
-    return verifyAll(context, companyId, head)
+    const found = await verifyAll(context, companyId, head)
+    context.ports.counts.add("audits", { result: found.ok ? "held" : "broken" })
+    return found
   },
   render: renderVerdict,
 })

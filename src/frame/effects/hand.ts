@@ -84,7 +84,8 @@ function openLost(
   const insert = async (work: NewWork): Promise<InHand | null> => {
     // What is being let go was counted without this row; whoever let go hears of what went wrong.
     await Promise.allSettled([lettingGo])
-    const row = await orLost(ports.work.insertTaken(work))
+    const trace = ports.tracing.current()
+    const row = await orLost(ports.work.insertTaken(trace === null ? work : { ...work, trace }))
     return row === null ? null : begin(row)
   }
   return {

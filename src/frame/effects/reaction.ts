@@ -111,14 +111,15 @@ export function reaction<P extends object>(spec: ReactionSpec<P>): Reaction {
 
 /** What follows from a fact by all reactions. */
 export function itemsOf(reactions: readonly Reaction[], recorded: Recorded): readonly WorkItem[] {
-  const { fact, companyId: own } = recorded
-  return reactions.flatMap(({ kind, from }) => {
+  const { fact, companyId: own, trace } = recorded
+  const items = reactions.flatMap(({ kind, from }) => {
     const rule = from?.[fact.type]
     if (rule === undefined) return []
     return rule(fact, recorded).map(({ subject, companyId = own, ...item }) => {
       return { kind, companyId, ...item, subject: subject ?? item.name }
     })
   })
+  return trace === undefined ? items : items.map((item) => ({ ...item, trace }))
 }
 
 /** The work that a fact ends. */

@@ -205,10 +205,30 @@ async function resultOf(
   }
   const work: Work<unknown> = { ...row, companyId, payload: parsed.data, signal }
   try {
-    return await reaction.perform(ports, work)
+    return await inTrace(ports, work, () => reaction.perform(ports, work))
   } catch (error) {
     return signal.aborted ? { result: "let go" } : failed(ports, row, error)
   }
+}
+
+/** What follows from something that is told of is told of as well. */
+function inTrace(
+  { tracing }: Ports,
+  { kind, trace, workId, tries, companyId }: Work<unknown>,
+  work: () => Promise<WorkResult>,
+): Promise<WorkResult> {
+  if (trace === null || trace === undefined) return work()
+  const attributes = {
+    ...{ "ledger.work.id": workId, "ledger.work.kind": kind, "ledger.work.tries": tries },
+    "ledger.company.id": companyId,
+  }
+  const spanned = { name: `work ${kind}`, kind: "consumer", attributes } as const
+  return tracing.span(spanned, trace, async (span) => {
+    const result = await work()
+    span.note({ "ledger.work.result": result.result })
+    if (result.result === "park") span.fails("parked")
+    return result
+  })
 }
 
 /** Keeps what became of a row, also over a connection that breaks just then. */

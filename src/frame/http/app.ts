@@ -11,7 +11,7 @@ import type { Measure } from "./metrics.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { CallPorts } from "../calls/carry-out.ts"
 import { askedBy } from "../calls/asked-by.ts"
-import { carryOut } from "../calls/carry-out.ts"
+import { carryOutTraced } from "../calls/traced-call.ts"
 import type { WayIn } from "../calls/way-in.ts"
 import type { Asked } from "../calls/faults.ts"
 import { faultRefusal, overloadedRefusal, stoppingRefusal } from "../calls/faults.ts"
@@ -131,9 +131,9 @@ export async function buildApp(
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
-  addMetrics(app, ports, admission, settings.measures)
+  const ready = addHealth(app, ports, settings)
+  addMetrics(app, ports, admission, [ready, ...(settings.measures ?? [])])
   logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
-  addHealth(app, ports, settings)
   const served = [...entries, ...webhooks, ...pages]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping)
   const { waysIn = [] } = settings
@@ -268,7 +268,7 @@ function addEntry(
         const route = routeOf(entry, request) as Route | OneOf
         const came = callOf(route, request, reply, stopping)
         const call = way === null ? came : enteringBy(way, calls.ports, came)
-        const answer = await carryOut(calls, call)
+        const answer = await carryOutTraced(calls, call)
         await sendAnswer(reply, answer, calls.ports.log)
       })
       return reply

@@ -5,6 +5,7 @@
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
 import { keptFor } from "./kept-for.ts"
+import type { Measure } from "./metrics.ts"
 import type { Ports } from "../ports.ts"
 import type { Simulated } from "../provider.ts"
 
@@ -49,8 +50,11 @@ export interface AlsoLooked {
   readonly simulated?: Simulated
 }
 
-/** Adds both. What is under pressure, or about to stop, still answers here. */
-export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked = {}): void {
+/**
+ * Adds both. What is under pressure, or about to stop, still answers here. Answers the figure by which
+ * `/metrics` tells the same.
+ */
+export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked = {}): Measure {
   let isStopping = false
   app.addHook("preClose", async () => {
     isStopping = true
@@ -74,6 +78,15 @@ export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked =
       return reply.code(status).header("cache-control", "no-store").type(TEXT).send(text)
     },
   })
+  return {
+    name: "ledger_ready",
+    help: "1 where a thing that serving takes is there, 0 where `/readyz` says that it fails.",
+    labels: ["name"],
+    read: async () =>
+      (await look()).map(({ name, state }) => {
+        return { labels: { name }, value: state === "fail" ? 0 : 1 }
+      }),
+  }
 }
 
 function servingVerdict(isStopping: boolean): Verdict {

@@ -80,7 +80,10 @@ async function readBytes(
     if (isWhole) resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
     else reject(new BodyCutOff(`${length} bytes of ${said}`))
   }
-  const onLost = (): void => reject(new BodyCutOff("its sender is gone"))
+  const onLost = (): void => {
+    // It closes behind its end as well, where an error would be made for nobody.
+    if (!raw.readableEnded) reject(new BodyCutOff("its sender is gone"))
+  }
   const timer = setTimeout(() => {
     refuseBytes({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, raw.socket)
     reject(new BodyTooLate(`not within ${withinMs} ms`))

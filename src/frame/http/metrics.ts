@@ -194,6 +194,15 @@ function ownMeasures(ports: Ports, admission: Admission): readonly Measure[] {
           return behind === null ? [] : [{ labels: { name }, value: behind }]
         }),
     },
+    {
+      name: "ledger_read_model_behind_seconds",
+      help: "How long the oldest fact has waited that a read model has not written yet.",
+      labels: ["name"],
+      read: async ({ projector }) =>
+        (await projector.status()).flatMap(({ name, behindMs }) => {
+          return behindMs === null ? [] : [{ labels: { name }, value: behindMs / 1_000 }]
+        }),
+    },
   ]
 }
 

@@ -24,6 +24,8 @@ export interface Cause {
   readonly personId: PersonId | null
   /** Why an operator did it. */
   readonly reason: string | null
+  /** The trace in which it was done, as a `traceparent`, where somebody collects traces. */
+  readonly trace?: string
 }
 
 /** A fact's metadata as it is stored. */
@@ -78,6 +80,7 @@ function metadataParts(cause: Cause, version: number): { head: string; tail: str
     (cause.keyId === null ? "" : `"key":${JSON.stringify(cause.keyId)},`) +
     (cause.personId === null ? "" : `"person":${JSON.stringify(cause.personId)},`) +
     (cause.reason === null ? "" : `"reason":${JSON.stringify(cause.reason)},`) +
+    (cause.trace === undefined ? "" : `"trace":${JSON.stringify(cause.trace)},`) +
     `"version":${version}`
   return { head, tail }
 }
@@ -130,7 +133,7 @@ export function decodeStored<E extends Fact>(
 /** Reads stored metadata. @throws EnvelopeFault where it is no such text */
 export function readMetadata(text: string): Metadata {
   const raw = parseObject(text)
-  const { command, version, hash, actor, key, person, reason } = raw
+  const { command, version, hash, actor, key, person, reason, trace } = raw
   if (typeof command !== "string" || typeof hash !== "string" || !Number.isInteger(version)) {
     throw new EnvelopeFault(`metadata lacks command, hash or version: ${text.slice(0, 200)}`)
   }
@@ -141,7 +144,7 @@ export function readMetadata(text: string): Metadata {
     if (parsed === null) throw new EnvelopeFault(`metadata names nobody by ${value.slice(0, 200)}`)
     return parsed
   }
-  return {
+  const found = {
     command,
     hash,
     version: version as number,
@@ -150,6 +153,7 @@ export function readMetadata(text: string): Metadata {
     personId: named(person, parsePersonId),
     reason: optional(reason),
   }
+  return typeof trace === "string" ? { ...found, trace } : found
 }
 
 function parseObject(text: string): Record<string, unknown> {

@@ -14,6 +14,7 @@
  *   was not done.
  */
 import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
+import { NO_TRACING } from "../../../adapters/tracing/port.ts"
 import { openDamages } from "./runner/damage.ts"
 import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
@@ -53,7 +54,9 @@ export function openRunner(given: RunnerPorts): Runner {
     deadlineMs: ports.deadlineMs,
     elapsedMs: () => ports.pacer.elapsedMs(),
     execute: (to, command, cause, view, deadlineMs) => {
-      const asked = { command: { given: command as object, cause }, view: viewOf(view) }
+      const trace = ports.tracing.current()
+      const traced = trace === null ? cause : { ...cause, trace }
+      const asked = { command: { given: command as object, cause: traced }, view: viewOf(view) }
       return enqueue(ports, laneFor(to), asked, deadlineMs) as Promise<never>
     },
     read: (at, view, deadlineMs) =>
@@ -113,6 +116,7 @@ function workingOf(given: RunnerPorts, cache: StreamCache, stopping: AbortSignal
     return lane === undefined ? null : look(working, lane, NOTHING)
   }
   const working: Working = {
+    tracing: NO_TRACING,
     ...given,
     heard: { confirmedAt: -Infinity },
     deadlines: watchDeadlines(given.pacer),

@@ -100,13 +100,14 @@ function codecIn(byCategory: ReadonlyMap<string, StreamKind>, stream: string): C
 }
 
 function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: StoredEvent): Recorded {
-  const { keyId, personId, actor, version } = readMetadata(stored.metadata)
-  return {
+  const { keyId, personId, actor, trace, version } = readMetadata(stored.metadata)
+  const recorded = {
     ...{ stream, revision, keyId, personId, actor },
     category: categoryOf(stream),
     companyId: companyOf(stream),
     fact: codec.decode(stored.type, version, stored.data),
   }
+  return trace === undefined ? recorded : { ...recorded, trace }
 }
 
 function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>) {

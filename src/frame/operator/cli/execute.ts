@@ -79,7 +79,11 @@ async function perform(
   const { command, input } = invocation
   switch (command.does) {
     case "start":
-      return host.start({ demo: input["demo"] === true, week: input["week"] !== false })
+      return host.start({
+        demo: input["demo"] === true,
+        week: input["week"] !== false,
+        processes: input["processes"] === "auto" ? "auto" : Number(input["processes"] ?? 1),
+      })
     case "operation":
       return operate(invocation, host, terminal, signal)
     case "local":

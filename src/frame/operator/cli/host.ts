@@ -49,7 +49,11 @@ export interface Host {
    */
   openLocal(options: { readonly mayMake: boolean }): Promise<OpenedStores>
   /** Runs the server until it is stopped; resolves with the exit code. */
-  start(options: { readonly demo: boolean; readonly week: boolean }): Promise<number>
+  start(options: {
+    readonly demo: boolean
+    readonly week: boolean
+    readonly processes: number | "auto"
+  }): Promise<number>
   /**
    * Moves the whole installation; by the command's name and input. @throws OperatorRefused, and the
    * signal's reason

@@ -11,6 +11,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const
 
 /** The stop of a process. */
 export interface Stopping {
+  /** Asks for it. */
+  readonly begin: () => void
   /** Aborts when everything is to end. */
   readonly signal: AbortSignal
   /** Whether it is because of a fault of the program's own. */
@@ -23,8 +25,14 @@ export interface Stopping {
  * Listens for what ends a process. The first signal asks for an end in order, which takes ten seconds
  * at most; another one ends it at once. An error that nobody caught is told of, and ends it in order
  * as well: what is stored is whole, but what this process has in memory may not be.
+ *
+ * @param asking the signals that ask for it; the others of those that end a process are not heard
  */
-export function listenForStop(process: NodeJS.Process, warn: Log["warn"]): Stopping {
+export function listenForStop(
+  process: NodeJS.Process,
+  warn: Log["warn"],
+  asking: readonly NodeJS.Signals[] = SIGNALS,
+): Stopping {
   const stop = new AbortController()
   let first: { readonly name: string; readonly at: number } | null = null
   let isCrash = false
@@ -39,6 +47,7 @@ export function listenForStop(process: NodeJS.Process, warn: Log["warn"]): Stopp
   }
   for (const name of SIGNALS) {
     process.on(name, () => {
+      if (!asking.includes(name)) return
       const at = performance.now()
       const isEcho = first?.name === name && at - first.at < ECHO_MS
       if (first !== null && !isEcho) process.exit(128 + constants.signals[name])
@@ -53,5 +62,5 @@ export function listenForStop(process: NodeJS.Process, warn: Log["warn"]): Stopp
     process.exitCode = 1
     begin()
   })
-  return { signal: stop.signal, isCrash: () => isCrash, askedBy: () => first?.name ?? null }
+  return { begin, signal: stop.signal, isCrash: () => isCrash, askedBy: () => first?.name ?? null }
 }

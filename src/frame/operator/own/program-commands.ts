@@ -3,6 +3,9 @@ import { z } from "zod"
 import { SHELLS } from "../cli/completion.ts"
 import type { ProgramCommand } from "../commands.ts"
 
+/** More would wait for one another. */
+const MOST_PROCESSES = 64
+
 const start: ProgramCommand = {
   does: "start",
   name: "start",
@@ -11,6 +14,7 @@ const start: ProgramCommand = {
     "HOST, PORT, DATABASE_URL and the other settings come from the environment; see config.",
     "In a new data folder the demo's company has lived for a week, which takes some seconds to play; not with " +
       "DATABASE_URL, LEDGER_EVENTSTORE_URL, or a provider that is real.",
+    "With --processes the calls of a company go to one process, which has its ledger in memory; the others may take them as well.",
   ],
   example: "start --demo",
   input: z.object({
@@ -22,6 +26,15 @@ const start: ProgramCommand = {
       .boolean()
       .default(true)
       .meta({ description: "the demo's company has spent nothing yet", flag: "week" }),
+    processes: z
+      .union([z.literal("auto"), z.coerce.number().int().min(1).max(MOST_PROCESSES)], {
+        error: `must be a number of processes from 1 to ${MOST_PROCESSES}, or "auto"`,
+      })
+      .default(1)
+      .meta({
+        description: 'how many processes serve; "auto": one for each core of this machine',
+        takes: "number or auto",
+      }),
   }),
 }
 

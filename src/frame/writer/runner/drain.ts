@@ -1,5 +1,6 @@
 /** Working through a stream's queue: load, decide a batch, store it, answer; again. */
 import { DamagedStream, Unavailable, WrongRevision } from "../../../../adapters/eventstore/port.ts"
+import { NO_TRACING } from "../../../../adapters/tracing/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
 import { turnAway, turnAwayLate } from "./deadlines.ts"
@@ -138,12 +139,14 @@ async function storeBatch(
   const expectedRevision = loaded.revision - events.length
   lane.appending = { events, first: expectedRevision + 1 }
   try {
-    loaded.position = await appendSurely(working, {
-      stream: lane.stream,
-      events,
-      expectedRevision,
-      waitedUntil: () => Math.min(last, working.ending.at),
-    })
+    loaded.position = await inTraces(working, lane, batch, () =>
+      appendSurely(working, {
+        stream: lane.stream,
+        events,
+        expectedRevision,
+        waitedUntil: () => Math.min(last, working.ending.at),
+      }),
+    )
     loaded.hash = batch.hash
     lane.reached = loaded.revision
     lane.confirmedAt = asOf
@@ -164,6 +167,24 @@ async function storeBatch(
   } finally {
     lane.appending = null
   }
+}
+
+/** Tells of an append in the trace of each caller who waits for it. */
+function inTraces<T>(
+  { tracing }: Working,
+  { aggregate }: Lane,
+  { answers, events }: Batch,
+  append: () => Promise<T>,
+): Promise<T> {
+  if (tracing === NO_TRACING) return append()
+  const traces = answers.flatMap(({ waiting }) => waiting.command?.cause.trace ?? [])
+  if (traces.length === 0) return append()
+  const attributes = {
+    "ledger.stream.category": aggregate.category,
+    "ledger.append.facts": events.length,
+    "ledger.append.callers": answers.length,
+  }
+  return tracing.shared({ name: "append", kind: "producer", attributes }, traces, append)
 }
 
 function endsEarly(stream: string, revision: number, known: number): DamagedStream {

@@ -10,6 +10,7 @@ import type { Damages } from "./damage.ts"
 import type { Deadlines } from "./deadlines.ts"
 import type { Lane, Waiting } from "./lane.ts"
 import { foldNews } from "./load.ts"
+import type { Tracing } from "../../../../adapters/tracing/port.ts"
 import type { HeardEvent, RunnerPorts } from "./port.ts"
 
 /** An entry of a cache is valid for so long after it was confirmed. */
@@ -29,6 +30,7 @@ interface Ending {
 
 /** The ports of a runner, and what it heard. */
 export interface Working extends RunnerPorts {
+  readonly tracing: Tracing
   readonly heard: Heard
   readonly deadlines: Deadlines
   readonly damages: Damages

@@ -2,6 +2,7 @@
 import type { Checkpoints } from "../../../../adapters/checkpoints/port.ts"
 import type { Clock, Pacer } from "../../../../adapters/clock/port.ts"
 import type { Locks } from "../../../../adapters/locks/port.ts"
+import type { Tracing } from "../../../../adapters/tracing/port.ts"
 import type {
   DamagedStream,
   EventStore,
@@ -140,6 +141,8 @@ export interface RunnerPorts {
   readonly pacer: Pacer
   /** Told of what went wrong without a caller to tell: a checkpoint that could not be kept. */
   readonly warn: (message: string, error: unknown) => void
+  /** Tells whoever collects traces of what is stored; default nobody. */
+  readonly tracing?: Tracing
   /** Makes UUIDs in lower case, which name what is written; default random ones of version 7. */
   readonly newUuid?: () => string
   /** How long a caller waits who says nothing of it, milliseconds; default `DEFAULT_DEADLINE_MS`. */

@@ -1,0 +1,88 @@
+/**
+ * Batches of several read models in one transaction: those that are written in the same turn of the event
+ * loop share its statements, which cost both sides more than most rows in them.
+ *
+ * A read model whose stored position is another than was thought, or is held by somebody, takes no part.
+ * Where anything goes wrong, nothing is written: then each writes alone, and the fault is its own.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises"
+import type { Pool, PoolClient } from "pg"
+import type { Position } from "../../eventstore/port.ts"
+import { LIVE_SCHEMA, inTransaction } from "./tables.ts"
+
+/** Whoever holds one of the positions holds up none of the others. */
+const MOVE_ALL = `
+  with given as (
+    select * from unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+      as given (name, version, commit_from, prepare_from, commit_to, prepare_to)
+  ), held as (
+    select name from ledger.projections p join given using (name)
+    where p.version = given.version
+      and p.commit_position = commit_from and p.prepare_position = prepare_from
+    order by name for update of p skip locked
+  )
+  update ledger.projections p
+  set commit_position = commit_to, prepare_position = prepare_to, fault = null
+  from given join held using (name) where p.name = given.name
+  returning p.name`
+
+/** A batch of a read model. */
+export interface Part {
+  readonly name: string
+  readonly version: number
+  /** The position that is stored, as far as its writer knows. */
+  readonly from: Position
+  /** That of the batch's last fact. */
+  readonly to: Position
+  /** Writes its rows. */
+  readonly apply: (client: PoolClient) => Promise<void>
+}
+
+/** Writes a batch with others; false where it is not written, for whatever reason. */
+export type Joint = (part: Part) => Promise<boolean>
+
+interface Waiting {
+  readonly part: Part
+  readonly tell: (isWritten: boolean) => void
+}
+
+/** Opens it over a pool. */
+export function openJoint(pool: Pool): Joint {
+  let waiting: Waiting[] = []
+  const run = async (): Promise<void> => {
+    await nextTurn()
+    const all = waiting
+    waiting = []
+    const written = all.length > 1 ? await writeAll(pool, all) : new Set<string>()
+    for (const { part, tell } of all) tell(written.has(part.name))
+  }
+  return (part) =>
+    new Promise((tell) => {
+      waiting.push({ part, tell })
+      if (waiting.length === 1) void run()
+    })
+}
+
+/** The names of those that were written. */
+async function writeAll(pool: Pool, all: readonly Waiting[]): Promise<ReadonlySet<string>> {
+  const parts = all.map(({ part }) => part)
+  const work = async (client: PoolClient): Promise<ReadonlySet<string>> => {
+    const { rows } = await client.query<{ name: string }>({
+      ...{ name: "projections-move", text: MOVE_ALL },
+      values: [
+        ...[parts.map(({ name }) => name), parts.map(({ version }) => version)],
+        ...[parts.map(({ from }) => from.commit), parts.map(({ from }) => from.prepare)],
+        ...[parts.map(({ to }) => to.commit), parts.map(({ to }) => to.prepare)],
+      ],
+    })
+    const moved = new Set(rows.map(({ name }) => name))
+    for (const part of parts) if (moved.has(part.name)) await part.apply(client)
+    return moved
+  }
+  try {
+    return await inTransaction(pool, work, LIVE_SCHEMA)
+  } catch {
+    // Whose fault it is shows where each is written alone, onto the position that it was to be written onto.
+    return new Set()
+  }
+}

@@ -1,0 +1,82 @@
+/** What several processes of a machine carry, beside one: texts of many companies, by real servers. */
+import { openPool } from "../../adapters/postgres/database.ts"
+import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import { folderFor } from "../ground/folder.ts"
+import type { LoadedServer } from "./server.ts"
+import { openLoadedServer } from "./server.ts"
+
+const COMPANIES = 16
+const LOAD_MS = 6_000
+const COUNTS = [1, 2, 4] as const
+const WORDS = { 1: "one process", 2: "two processes", 4: "four processes" } as const
+
+/** Several processes. */
+export const processes: Benchmark = {
+  name: "processes",
+  title: `texts of ${COMPANIES} companies by 1, 2 and 4 processes of this machine`,
+  stores: ["postgres"],
+  rounds: 3,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    ...COUNTS.flatMap((count) => [
+      { name: `texts${count}`, title: `texts by ${WORDS[count]}`, unit: "per second" as const },
+      { name: `program${count}`, title: "core time of the program a text", unit: "ms" as const },
+      { name: `database${count}`, title: "core time of PostgreSQL a text", unit: "ms" as const },
+    ]),
+  ],
+  ratios: ([2, 4] as const).map((count) => ({
+    id: `${count} processes`,
+    title: `texts by ${WORDS[count]} ÷ by one`,
+    of: `texts${count}`,
+    per: "texts1",
+    better: "more" as const,
+    target: count === 2 ? 0.95 : null,
+    floor: null,
+  })),
+  open: openProcesses,
+}
+
+async function openProcesses({ signal, report }: Setting): Promise<Opened> {
+  const servers = new Map<number, LoadedServer>()
+  const { dataDir, remove } = await folderFor(null)
+  const postgres = await startEmbedded({ dataDir, log: () => undefined })
+  const pool = openPool(postgres.url, 1, () => undefined)
+  const close = async (): Promise<void> => {
+    for (const server of servers.values()) await server.close()
+    await pool.end()
+    await postgres.stop()
+    await remove()
+  }
+  try {
+    for (const count of COUNTS) {
+      report(`processes: opening ${COMPANIES} companies on ${WORDS[count]}`)
+      servers.set(count, await openLoadedServer(count, COMPANIES, signal))
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const measure = COUNTS.flatMap((count) => {
+    const server = servers.get(count) as LoadedServer
+    let each = { program: Number.NaN, database: Number.NaN }
+    const texts = async () => {
+      const loaded = await server.load(LOAD_MS)
+      each = loaded.each
+      return loaded.perSecond
+    }
+    return [
+      [`texts${count}`, texts],
+      [`program${count}`, async () => each.program],
+      [`database${count}`, async () => each.database],
+    ] as const
+  })
+  return {
+    measure: { flush: () => flushMicroseconds(pool), ...Object.fromEntries(measure) },
+    check: async () => {
+      for (const server of servers.values()) await server.check()
+    },
+    close,
+  }
+}

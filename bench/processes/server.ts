@@ -1,0 +1,89 @@
+/** A real server of so many processes, with companies that callers spend the money of. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { honest } from "../benchmark.ts"
+import { folderFor } from "../ground/folder.ts"
+import { lookAfterwards } from "../load/afterwards.ts"
+import { callFor } from "../load/call-for.ts"
+import { Calls } from "../load/calls.ts"
+import type { LoadCompany } from "../load/ground.ts"
+import { findServer, openLoadCompany } from "../load/ground.ts"
+import { parseMix } from "../load/mix.ts"
+import type { Cost } from "./tree.ts"
+import { costOf } from "./tree.ts"
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+const CONNECTIONS = 64
+const KEYS = 5
+
+/** A server under load. */
+export interface LoadedServer {
+  /** Sends texts for so long; answers how many a second, and what each cost. */
+  readonly load: (forMs: number) => Promise<{ readonly perSecond: number; readonly each: Cost }>
+  /** @throws Dishonest where something was charged wrongly */
+  readonly check: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+/** Starts one on a new folder, with companies. */
+export async function openLoadedServer(
+  processes: number,
+  companies: number,
+  signal: AbortSignal,
+): Promise<LoadedServer> {
+  const { dataDir, remove } = await folderFor(null)
+  const own = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn", RATE_LIMITS: "off" }
+  const words = [MAIN, "start", "--processes", String(processes)]
+  const { PATH, HOME, TMPDIR } = process.env
+  const child = spawn(process.execPath, words, {
+    env: { PATH, HOME, TMPDIR, ...own },
+    stdio: ["ignore", "pipe", "inherit"],
+  })
+  const ended = once(child, "exit")
+  const close = async () => {
+    child.kill("SIGTERM")
+    await ended
+    await remove()
+  }
+  try {
+    const lines = createInterface({ input: child.stdout })
+    for await (const line of lines) if (line.includes("listens on")) break
+    child.stdout.resume()
+    const server = await findServer(dataDir, signal, () => undefined)
+    const opened: LoadCompany[] = []
+    while (opened.length < companies) {
+      signal.throwIfAborted()
+      opened.push(await openLoadCompany(server, `${opened.length}`, KEYS))
+    }
+    const calls = opened.map((company, number) => new Calls(company, `${number}`))
+    const sent = () => calls.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)
+    return {
+      close,
+      load: async (forMs) => {
+        const [before, costs, began] = [sent(), costOf(child.pid ?? 0), performance.now()]
+        const { wrong } = await callFor({
+          ...{ ...server, calls, forMs, connections: CONNECTIONS, mix: parseMix("texts=1") },
+          ...{ report: () => undefined, signal },
+        })
+        honest(wrong.size === 0, [...wrong.keys()].join("; "))
+        const [texts, tookMs] = [sent() - before, performance.now() - began]
+        // What follows from a text is a part of what it costs.
+        await server.operate("wait", {})
+        const now = costOf(child.pid ?? 0)
+        const each = (what: keyof Cost) => (now[what] - costs[what]) / texts
+        const cost = { program: each("program"), database: each("database") }
+        return { perSecond: (texts * 1_000) / tookMs, each: cost }
+      },
+      check: async () => {
+        const told = new Set(calls.flatMap(({ acknowledged }) => [...acknowledged]))
+        const findings = await lookAfterwards(server, opened, told)
+        for (const { name, ok, detail } of findings) honest(ok, `${name}: ${detail}`)
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

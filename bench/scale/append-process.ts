@@ -1,0 +1,89 @@
+/** Run in a process of its own: appends events of the size of a charge, or follows what others append. */
+import { randomUUID } from "node:crypto"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
+import { callTogether } from "../ground/callers.ts"
+
+/** What the process is told. */
+export type ToldOfStore =
+  | { readonly append: { readonly url: string; readonly callers: number; readonly forMs: number } }
+  | { readonly follow: { readonly url: string } }
+  | { readonly followed: { readonly events: number } }
+
+/** What it answers: events, and the CPU that it took for all of them, microseconds. */
+export interface StoreWork {
+  readonly events: number
+  readonly cpu: number
+}
+
+const DATA = `{"${"d".repeat(520)}":1}`
+const METADATA = `{"${"m".repeat(120)}":1}`
+const NOTHING: StoreWork = { events: 0, cpu: 0 }
+const stores = new Map<string, EventStore>()
+let followed = { events: 0, before: process.cpuUsage() }
+let reached = Promise.withResolvers<void>()
+
+process.on("message", (told: ToldOfStore) => {
+  void carryOut(told).then((work) => process.send?.(work))
+})
+
+async function carryOut(told: ToldOfStore): Promise<StoreWork> {
+  if ("append" in told) return append(told.append)
+  if ("follow" in told) return follow(told.follow.url)
+  while (followed.events < told.followed.events) {
+    reached = Promise.withResolvers()
+    await reached.promise
+  }
+  return { events: followed.events, cpu: spentSince(followed.before) }
+}
+
+function storeAt(url: string): EventStore {
+  const store = stores.get(url) ?? openPostgresEventStore({ url })
+  stores.set(url, store)
+  return store
+}
+
+function spentSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before)
+  return user + system
+}
+
+type Append = Extract<ToldOfStore, { append: unknown }>["append"]
+
+/** Each caller has a stream of its own and appends to it once it was answered. */
+async function append({ url, callers, forMs }: Append): Promise<StoreWork> {
+  const store = storeAt(url)
+  await store.ready()
+  const streams = Array.from({ length: callers }, () => `bench-${randomUUID()}`)
+  const revisions = streams.map(() => NO_STREAM)
+  const before = process.cpuUsage()
+  const one = async (caller: number): Promise<boolean> => {
+    const event = { id: randomUUID(), type: "Appended", data: DATA, metadata: METADATA }
+    const stream = streams[caller] as string
+    const appended = await store.append(stream, [event], revisions[caller] as number)
+    revisions[caller] = appended.revision
+    return true
+  }
+  const { count } = await callTogether(callers, one, new AbortController().signal, forMs)
+  return { events: count, cpu: spentSince(before) }
+}
+
+async function follow(url: string): Promise<StoreWork> {
+  const store = storeAt(url)
+  const caughtUp = Promise.withResolvers<void>()
+  store.subscribeAll(
+    { after: await store.head() },
+    {
+      onEvents: async (events) => {
+        followed.events += events.length
+        reached.resolve()
+      },
+      onCaughtUp: () => caughtUp.resolve(),
+      onInterrupted: () => undefined,
+    },
+  )
+  await caughtUp.promise
+  followed = { events: 0, before: process.cpuUsage() }
+  return NOTHING
+}

@@ -1,0 +1,126 @@
+/**
+ * The parent of several processes on one machine: it holds the data folder, runs the embedded PostgreSQL,
+ * listens, and hands each connection to the process that has its company's ledger in memory.
+ */
+import { once } from "node:events"
+import type { AddressInfo, Server, Socket } from "node:net"
+import { createServer, isIPv6 } from "node:net"
+import { join } from "node:path"
+import { machinePacer } from "../../../adapters/clock/pacer.ts"
+import { tellReady } from "../../../adapters/supervisor/systemd.ts"
+import type { NamedCloser } from "../closers.ts"
+import { closeInTime } from "../closers.ts"
+import type { Config } from "../config.ts"
+import type { HostEnvironment } from "../host-environment.ts"
+import { openHostEnvironment } from "../host-environment.ts"
+import { checkAddress, listen } from "../listening.ts"
+import type { ServerOptions } from "../server.ts"
+import { POSTGRES_WITHIN_MS, STOP_WITHIN_MS, weekOf } from "../server.ts"
+import { CONNECTIONS_SHARED } from "../settings-reading.ts"
+import { untilStopped } from "../until-stopped.ts"
+import { beginningOf } from "./beginning.ts"
+import type { Crew } from "./crew.ts"
+import { openCrew } from "./crew.ts"
+
+/** Connections to PostgreSQL beside those of the processes: an operator's, and its own. */
+const OTHER_CONNECTIONS = 20
+/** What its own settings let it take where that is more. */
+const USUAL_CONNECTIONS = 100
+
+/**
+ * Runs so many processes until the signal aborts; answers the exit code, which is not 0 where something
+ * could not be brought to its end. @throws StartupFault
+ */
+export async function runProcesses(options: ServerOptions, count: number): Promise<number> {
+  const { config, log, signal } = options
+  for (const warning of config.warnings) log.warn(warning, null)
+  const address = { now: config.baseUrl ?? "" }
+  const week = weekOf(options, () => address.now)
+  const onceHeld = async () => {
+    await checkAddress(config)
+    await week?.onceHeld()
+  }
+  const most = Math.max(USUAL_CONNECTIONS, count * connectionsOf(config) + OTHER_CONNECTIONS)
+  const opening = { onceHeld, postgres: { max_connections: String(most) } }
+  const environment = await openHostEnvironment(config, log, signal, opening)
+  const seating = { options, count, environment, isPlayed: () => week?.isPlayed() === true }
+  let url = ""
+  const crew = openCrew({
+    ...{ count, log, pacer: machinePacer },
+    seatOf: (number, isAgain) => seatIn(seating, url, number, isAgain),
+  })
+  const databaseLost = Promise.race([environment.databaseLost, crew.lost])
+  const close = async (withinMs: number) => {
+    const until = machinePacer.elapsedMs() + withinMs
+    const left = await crew.stop(withinMs - POSTGRES_WITHIN_MS)
+    const postgres = [{ what: "the embedded PostgreSQL", close: environment.close }]
+    return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
+  }
+  const stopping = { log, signal, withinMs: STOP_WITHIN_MS }
+  return untilStopped({ databaseLost, close }, stopping, async (closers) => {
+    await week?.onceRunning(environment)
+    url = await serve(config, crew, closers)
+    await crew.start()
+    await tellReady()
+    log.info("all processes serve", { processes: count })
+  })
+}
+
+/** Each has so many, where they share one PostgreSQL. */
+const connectionsOf = ({ databaseUrl, databaseConnections }: Config): number =>
+  databaseUrl === null ? Math.min(databaseConnections, CONNECTIONS_SHARED) : databaseConnections
+
+/** What a process is told first. */
+function seatIn(
+  seating: {
+    readonly options: ServerOptions
+    readonly count: number
+    readonly environment: HostEnvironment
+    readonly isPlayed: () => boolean
+  },
+  url: string,
+  number: number,
+  isAgain: boolean,
+) {
+  const { config, demo } = seating.options
+  const { databaseUrl, folder } = seating.environment
+  return {
+    is: "seat" as const,
+    ...{ number, url, databaseUrl, demo, isAgain, parentPid: process.pid },
+    socketPath: join(folder.socketPath, "..", `process-${number}.sock`),
+    databaseConnections: connectionsOf(config),
+    ...{ of: seating.count, isPlayed: seating.isPlayed() },
+  }
+}
+
+/** Listens, and hands over what comes; answers where. @throws StartupFault where it cannot */
+async function serve(config: Config, crew: Crew, closers: NamedCloser[]): Promise<string> {
+  const server = createServer({ allowHalfOpen: true, noDelay: true })
+  const waiting = new Set<Socket>()
+  const url = await listen(config, (at) => listenAt(server, at))
+  const ownHost = new URL(config.baseUrl ?? url).host
+  server.on("connection", (socket: Socket) => {
+    waiting.add(socket)
+    void beginningOf(socket, ownHost).then(async (beginning) => {
+      if (beginning !== null) await crew.hand(beginning, socket)
+      waiting.delete(socket)
+    })
+  })
+  closers.push({
+    what: "connections that are not handed over",
+    close: () => {
+      server.close()
+      // Nothing was read of their calls but how they begin.
+      for (const socket of waiting) socket.destroy()
+    },
+  })
+  return url
+}
+
+async function listenAt(server: Server, at: { host: string; port: number }): Promise<string> {
+  server.listen(at)
+  await once(server, "listening")
+  const { address, port } = server.address() as AddressInfo
+  const reached = { "0.0.0.0": "127.0.0.1", "::": "::1" }[address] ?? address
+  return `http://${isIPv6(reached) ? `[${reached}]` : reached}:${port}`
+}

@@ -1,0 +1,95 @@
+/** One of several processes of a machine: it serves the connections that its parent hands over. */
+import { chmod, rm } from "node:fs/promises"
+import { openDataFolder } from "../../../adapters/data-folder/data-folder.ts"
+import { appOf } from "../app.ts"
+import { beginBeside } from "../beside.ts"
+import type { NamedCloser } from "../closers.ts"
+import type { Config } from "../config.ts"
+import { arrangeFaults } from "../faults.ts"
+import { refuseFreeCalls } from "../free-calls.ts"
+import type { Installation } from "../installation.ts"
+import { openInstallation } from "../installation.ts"
+import { explainOpening } from "../opening-faults.ts"
+import { STOP_WITHIN_MS } from "../server.ts"
+import type { ServerOptions } from "../server.ts"
+import { untilStopped } from "../until-stopped.ts"
+import type { Handed } from "./handed.ts"
+import { takeHanded } from "./handed.ts"
+import type { Seat } from "./messages.ts"
+
+/** The parent stops its PostgreSQL behind its processes, within its own time. */
+const WITHIN_MS = STOP_WITHIN_MS - 3_500
+
+/** What one runs with. */
+export interface ProcessOptions extends Omit<ServerOptions, "demo" | "tellOfWeek"> {
+  readonly seat: Seat
+  /** Takes a message of the parent that is no seat. */
+  readonly onMessage: (take: Handed["take"]) => void
+  /** Says that it serves. */
+  readonly onServing: () => void
+}
+
+/**
+ * Serves until the signal aborts; answers the exit code.
+ *
+ * @throws StartupFault with one sentence and the fix
+ */
+export async function runProcess(options: ProcessOptions): Promise<number> {
+  const { config, seat, log, signal } = options
+  const { databaseUrl, databaseConnections } = seat
+  const opening = { ...config, databaseUrl, databaseConnections, seat, log, signal }
+  const baseUrl = () => config.baseUrl ?? seat.url
+  const installation = await openOrExplain({ ...opening, baseUrl }, config)
+  // Where the parent's database is lost, the parent says so.
+  const databaseLost = new Promise<never>(() => undefined)
+  const { close } = installation
+  return untilStopped({ databaseLost, close }, { log, signal, withinMs: WITHIN_MS }, (closers) =>
+    serve(options, installation, closers),
+  )
+}
+
+async function openOrExplain(
+  opening: Parameters<typeof openInstallation>[0],
+  config: Config,
+): Promise<Installation> {
+  try {
+    return await openInstallation(opening)
+  } catch (error) {
+    throw explainOpening(error, config)
+  }
+}
+
+async function serve(
+  options: ProcessOptions,
+  { ports }: Installation,
+  closers: NamedCloser[],
+): Promise<void> {
+  const { config, seat, say } = options
+  await refuseFreeCalls(ports)
+  const app = await appOf(ports, config)
+  arrangeFaults(config.faults).server(app.server)
+  const handed = takeHanded(app)
+  // A server that does not listen looks after no connections. Nobody but this user may come in here.
+  await rm(seat.socketPath, { force: true })
+  await app.listen({ path: seat.socketPath })
+  await chmod(seat.socketPath, 0o600)
+  closers.push({
+    what: "calls in hand",
+    close: async () => {
+      await app.close()
+      await handed.isEmpty()
+    },
+  })
+  if (seat.number === 1) {
+    const said = seat.isAgain ? { say: () => undefined, demo: false } : { say, demo: seat.demo }
+    const { url, of: processes, parentPid: pid, isPlayed } = seat
+    const folder = await openDataFolder(config.dataDir)
+    await beginBeside(
+      { ...options, ...said, url, processes, pid, isPlayed },
+      { ports, folder },
+      closers,
+    )
+  }
+  options.onMessage(handed.take)
+  options.onServing()
+}

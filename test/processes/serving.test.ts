@@ -1,0 +1,221 @@
+/** Several processes of one machine, as `start --processes` runs them. */
+import { readFileSync } from "node:fs"
+import { Agent, request } from "node:http"
+import { connect } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { tagOf } from "../../domain/kernel/ids.ts"
+import { homeOf } from "../../adapters/processes/homes.ts"
+import { textTo } from "../faults/callers.ts"
+import type { Sender } from "../faults/company.ts"
+import { makeSender } from "../faults/company.ts"
+import { expectExact, makeCompanies, sendInTurn } from "../faults/many-companies.ts"
+import { roundsOf } from "../faults/rounds.ts"
+import { operateOn } from "../faults/supervised.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+
+const PROCESSES = 3
+const COMPANIES = roundsOf(12, 200)
+const FITTING = 2
+const WITHIN_MS = 60_000
+const TEXTS = "/api/v1/phone/messages"
+
+let place: Place
+let server: ServerProcess
+/** The sender whose calls are at home in the process of a number. */
+const senders = new Map<number, Sender>()
+
+const operate = (name: string, input?: object) => operateOn(place)(name, input)
+
+beforeAll(async () => {
+  place = await makePlace({ RATE_LIMITS: "off", LOG_LEVEL: "info" })
+  server = await place.start("--processes", String(PROCESSES))
+  for (let number = 1; number <= PROCESSES; number++) await metricsOf(number)
+  for (let i = 0; senders.size < PROCESSES; i++) {
+    const sender = await makeSender(operate, `several-${i}`)
+    senders.set(homeOf(tagOf(sender.companyId), PROCESSES) as number, sender)
+  }
+}, 180_000)
+afterAll(() => place.clear(), 60_000)
+
+const senderAt = (number: number): Sender => senders.get(number) as Sender
+
+/** What a process tells of itself; asked for until it serves. */
+async function metricsOf(number: number): Promise<string> {
+  const by = performance.now() + WITHIN_MS
+  for (;;) {
+    try {
+      const answer = await fetch(`${server.url}/metrics?process=${number}`, {
+        headers: { connection: "close" },
+      })
+      return await answer.text()
+    } catch (error) {
+      if (!(error instanceof TypeError) || performance.now() > by) throw error
+    }
+  }
+}
+
+/** How many texts a process answered. */
+async function textsOf(number: number): Promise<number> {
+  const answered = /^ledger_call_seconds_count\{.*route="\/api\/v1\/phone\/messages".*\} (\d+)$/gm
+  const found = [...(await metricsOf(number)).matchAll(answered)]
+  return found.reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+/** The ids of a server's processes, in the order in which they were started. */
+function pids({ pid: parent }: ServerProcess = server): readonly number[] {
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8")
+  return children
+    .split(" ")
+    .filter((pid) => pid.trim() !== "")
+    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("processes/main"))
+    .map(Number)
+}
+
+const fieldsOf = ({ key }: Sender) => ({
+  authorization: `Bearer ${key}`,
+  "content-type": "application/json",
+})
+
+/** Sends a text by an agent of Node's own, whose connection stays open. */
+function textBy(agent: Agent, sender: Sender, body: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = { agent, method: "POST", headers: fieldsOf(sender) }
+    const asked = request(`${server.url}${TEXTS}`, options, (answer) => {
+      answer.resume().once("end", () => resolve(answer.statusCode))
+    })
+    asked.once("error", reject)
+    asked.end(body)
+  })
+}
+
+describe("several processes", () => {
+  it("say how many they are, and where each tells of itself", () => {
+    const line = `  processes    ${PROCESSES}: /metrics?process=1 to ${PROCESSES} tell of each`
+    expect(server.lines).toContain(line)
+    expect(pids()).toHaveLength(PROCESSES)
+  })
+
+  it("take the calls of a company in its home", async () => {
+    for (const number of [1, 2, 3]) {
+      const before = await textsOf(number)
+      for (let i = 0; i < 4; i++) {
+        const agent = new Agent()
+        const body = JSON.stringify(textTo(`+1415555${2_000 + i}`))
+        expect(await textBy(agent, senderAt(number), body)).toBe(200)
+        agent.destroy()
+      }
+      expect(await textsOf(number)).toBe(before + 4)
+    }
+  })
+
+  it("answer rightly on a connection that changes company", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (const number of [1, 2, 3, 2, 1]) {
+      const body = JSON.stringify(textTo(`+1415555${3_000 + number}`))
+      expect(await textBy(agent, senderAt(number), body)).toBe(200)
+    }
+    agent.destroy()
+  })
+
+  it.each([1, 7, 64, 1_000])("read a call that comes by %i bytes, whole", async (size) => {
+    const sender = senderAt(2)
+    const body = JSON.stringify({ ...textTo("+14155553999"), body: "x".repeat(600) })
+    const lines = Object.entries(fieldsOf(sender)).map(([name, value]) => `${name}: ${value}`)
+    const head = [
+      `POST ${TEXTS} HTTP/1.1`,
+      ...["host: any", `content-length: ${body.length}`, "connection: close"],
+      ...lines,
+    ]
+    const whole = Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`)
+    const socket = connect(Number(new URL(server.url).port))
+    socket.setNoDelay(true)
+    for (let at = 0; at < whole.length; at += size) {
+      await new Promise((sent) => socket.write(whole.subarray(at, at + size), sent))
+    }
+    const said: Buffer[] = []
+    for await (const bytes of socket) said.push(bytes as Buffer)
+    expect(Buffer.concat(said).toString()).toMatch(/^HTTP\/1\.1 200 [^]*"status":"queued"/)
+  })
+
+  it("let an operator's commands see all of them", async () => {
+    const { charges } = await place.ledger("charge", "list", "--company", "several-0")
+    expect(charges.length).toBeGreaterThanOrEqual(0)
+    expect(await place.ledger("audit", "verify")).toMatchObject({ ok: true })
+  })
+
+  it("pass no limit and lose nothing but calls in hand while each is killed", async () => {
+    const companies = await makeCompanies(operate, COMPANIES, FITTING)
+    const load = sendInTurn(server.url, companies, 4)
+    for (let round = 0; round < PROCESSES; round++) {
+      await load.more(COMPANIES)
+      const pid = pids()[0] as number
+      process.kill(pid, "SIGKILL")
+      await load.more(COMPANIES)
+      for (const number of [1, 2, 3]) await metricsOf(number)
+      expect(pids()).not.toContain(pid)
+    }
+    await load.end()
+    await expectExact(operate, companies)
+    expect(server.log().match(/is started again/g)).toHaveLength(PROCESSES)
+  }, 240_000)
+
+  it("stop in order: calls in hand are answered, and nobody is left", async () => {
+    const left = pids()
+    const body = JSON.stringify(textTo("+14155554999"))
+    const inHand = Array.from({ length: 8 }, (_, i) =>
+      textBy(new Agent(), senderAt((i % PROCESSES) + 1), body),
+    )
+    const first = await Promise.race(inHand)
+    expect(first).toBe(200)
+    const code = await server.end("SIGTERM")
+    expect(server.log()).not.toContain("stopped before all was done")
+    expect(code).toBe(0)
+    for (const status of await Promise.all(inHand)) expect([200, 503]).toContain(status)
+    for (const pid of left) expect(() => process.kill(pid, 0)).toThrow("ESRCH")
+  }, 60_000)
+})
+
+describe("several processes that cannot serve", () => {
+  it("end with one sentence where the port is taken", async () => {
+    const other = await makePlace()
+    const holder = await other.start()
+    const taken = await makePlace({ PORT: new URL(holder.url).port })
+    const { code, stderr } = await taken.attempt("start", "--processes", "2")
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^Port \d+ on 127\.0\.0\.1 is taken: .*\n$/)
+    await taken.clear()
+    await other.clear()
+  }, 60_000)
+
+  it("end with the sentence of the first that cannot", async () => {
+    const wrong = await makePlace({ DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" })
+    const { code, stderr } = await wrong.attempt("start", "--processes", "2")
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/DATABASE_URL/)
+    expect(stderr).not.toMatch(/\n *at /)
+    await wrong.clear()
+  }, 60_000)
+
+  it("end with their parent", async () => {
+    const other = await makePlace()
+    const parent = await other.start("--processes", "2")
+    const left = pids(parent)
+    expect(left.length).toBeGreaterThan(0)
+    await parent.end("SIGKILL")
+    for (const pid of left) {
+      await expect.poll(() => isAlive(pid), { timeout: WITHIN_MS }).toBe(false)
+    }
+    await other.clear()
+  }, 120_000)
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false
+    throw error
+  }
+}
