@@ -3,7 +3,7 @@
  * companies at home in it, and is told at once and not at its next look.
  */
 import type { Seat } from "../../adapters/processes/homes.ts"
-import type { Calls } from "../../adapters/processes/port.ts"
+import type { Calls, Processes } from "../../adapters/processes/port.ts"
 import type { Log } from "../frame/ports.ts"
 
 const WORK = "ledger_work"
@@ -15,15 +15,18 @@ const WORK = "ledger_work"
  * @throws the driver's error where the database cannot be told
  */
 export async function openTelling(
-  processes: Calls,
+  processes: Calls & Pick<Processes, "own">,
   { seat, log }: { readonly seat?: Seat; readonly log: Log },
   wake: () => void,
 ): Promise<() => void> {
   if (seat === undefined || seat.of === 1) return wake
-  await processes.listen(WORK, wake)
+  await processes.listen(WORK, (teller) => {
+    // Who tells has looked for itself.
+    if (teller !== processes.own) wake()
+  })
   return () => {
     wake()
-    processes.call(WORK, "").catch((error: unknown) => {
+    processes.call(WORK, processes.own).catch((error: unknown) => {
       // They look by themselves twice a second.
       log.warn("the other processes could not be told of work", error)
     })

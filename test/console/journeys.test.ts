@@ -69,6 +69,8 @@ describe("an owner", () => {
     const code = await codeFor(world, browser, email)
     await browser.send("POST", "/console/api/session", { code, name: "Grace" })
     expect((await browser.send("POST", at("/presence"), {})).status).toBe(200)
+    // What others write is shown a tenth of a second later.
+    await world.operate("wait")
     const { body } = await owner.get(at("/api/v1/people"))
     const found = body.people.find(({ name }: { name: string }) => name === "Grace")
     expect(found).toMatchObject({ role: "developer", onlineIn: ["dashboard"] })

@@ -5,6 +5,8 @@ import { namedBy } from "../../src/compose/processes/beginning.ts"
 import { homeOf } from "../../adapters/processes/homes.ts"
 
 const HOST = "ledger.example.com"
+const FROM = "192.0.2.7"
+const named = (head: string, isProxied = false) => namedBy(head, { ownHost: HOST, isProxied }, FROM)
 const headOf = (first: string, ...fields: readonly string[]) =>
   [`${first} HTTP/1.1`, `host: ${HOST}`, ...fields, "", ""].join("\r\n")
 const basic = (text: string) => `authorization: Basic ${Buffer.from(text).toString("base64")}`
@@ -34,18 +36,26 @@ const CASES = [
   [
     "nobody",
     headOf("GET /docs", "authorization: Bearer cpk__", "x-a: cpk_9O7Rqy_tTS6SGYz_x"),
-    null,
+    FROM,
   ],
-  ["nobody, by a field that is none", headOf("POST /webhooks/stripe", "nonsense"), null],
+  ["nobody, by a field that is none", headOf("POST /webhooks/stripe", "nonsense"), FROM],
 ] as const
 
 describe("the beginning of a connection", () => {
-  it.each(CASES)("names the company of %s", (_, head, name) => {
-    expect(namedBy(head, HOST)).toEqual({ name, process: null })
+  it.each(CASES)("goes by %s", (_, head, name) => {
+    expect(named(head)).toEqual({ name, process: null })
+  })
+
+  it("goes by the address that a proxy says last, where there is one", () => {
+    const head = headOf("GET /docs", "x-forwarded-for: 203.0.113.1, 198.51.100.2")
+    expect(named(head, true)?.name).toBe("198.51.100.2")
+    // Anybody can say it where no proxy stands before us.
+    expect(named(head)?.name).toBe(FROM)
+    expect(named(headOf("GET /docs"), true)?.name).toBe(FROM)
   })
 
   it("names the process whose state is asked for", () => {
-    const asked = (path: string) => namedBy(headOf(`GET ${path}`), HOST)?.process
+    const asked = (path: string) => named(headOf(`GET ${path}`))?.process
     expect(asked("/metrics?process=3")).toBe(3)
     expect(asked("/readyz?process=12")).toBe(12)
     expect(asked("/metrics")).toBe(null)
@@ -56,9 +66,9 @@ describe("the beginning of a connection", () => {
     const cut = fc.tuple(fc.constantFrom(...CASES), fc.nat())
     fc.assert(
       fc.property(cut, ([[, head, name], at]) => {
-        const part = namedBy(head.slice(0, at % (head.length + 1)), HOST)
+        const part = named(head.slice(0, at % (head.length + 1)))
         if (part !== null) expect(part.name).toBe(name)
-        expect(namedBy(`${head}{"to":"cpk_other1_x"}`, HOST)?.name).toBe(name)
+        expect(named(`${head}{"to":"cpk_other1_x"}`)?.name).toBe(name)
       }),
     )
   })
@@ -66,10 +76,9 @@ describe("the beginning of a connection", () => {
   it("names nobody wrongly, whatever bytes come", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
-        const named = namedBy(text, HOST)
+        const found = named(text)
         // More has to be read of what does not end.
-        if (!text.includes("\r\n\r\n") && !text.includes("cpk_"))
-          expect(named?.name ?? null).toBe(null)
+        if (!text.includes("\r\n\r\n") && !text.includes("cpk_")) expect(found).toBe(null)
       }),
     )
   })

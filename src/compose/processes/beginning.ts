@@ -14,20 +14,33 @@ const CONSOLE = /\/console\/co_([0-9A-Za-z]+)(?:[/?#]|$)/
 
 /** Who a connection is for. */
 export interface Named {
-  /** Connections of one name go to one process; null where nothing was said. */
-  readonly name: string | null
+  /** Connections of one name go to one process. */
+  readonly name: string
   /** The process whose own state is asked for, from 1; null for any. */
   readonly process: number | null
 }
 
+/** Who listens, and where. */
+export interface Listener {
+  /** The service's own host name, as callers write it, with its port. */
+  readonly ownHost: string
+  /** Whether a proxy stands before it, which says last for whom it asks. */
+  readonly isProxied: boolean
+}
+
 /**
  * Who the beginning of a connection names: the company of its key, or of the console's page that calls; else
- * the host, where that is not the service's own (a preview); else nobody.
+ * the host, where that is not the service's own (a preview); else the caller's address, by which processes
+ * count for themselves how often somebody may try.
  *
- * @param ownHost the service's own host name, as callers write it, with its port
+ * @param address where the connection comes from
  * @returns null where more has to be read for it
  */
-export function namedBy(head: string, ownHost: string): Named | null {
+export function namedBy(
+  head: string,
+  { ownHost, isProxied }: Listener,
+  address: string,
+): Named | null {
   const end = head.indexOf(END_OF_HEAD)
   const lines = head.slice(0, end === -1 ? undefined : end).split("\r\n")
   // The last line may not be whole.
@@ -41,8 +54,9 @@ export function namedBy(head: string, ownHost: string): Named | null {
   if (page !== null) return { name: page, process: null }
   const [, number] = /^GET \/(?:livez|readyz|metrics)\?process=(\d{1,4}) /.exec(first) ?? []
   const host = fields.get("host")?.toLowerCase()
+  const forwarded = isProxied ? fields.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined
   return {
-    name: host === undefined || host === ownHost ? null : host,
+    name: host === undefined || host === ownHost ? (forwarded ?? address) : host,
     process: number === undefined ? null : Number(number),
   }
 }
@@ -73,7 +87,8 @@ export interface Beginning extends Named {
 }
 
 /** Reads it; null for a connection that ended before it began. */
-export function beginningOf(socket: Socket, ownHost: string): Promise<Beginning | null> {
+export function beginningOf(socket: Socket, listener: Listener): Promise<Beginning | null> {
+  const { remoteAddress: address = "" } = socket
   const { promise, resolve } = Promise.withResolvers<Beginning | null>()
   let head: Buffer = Buffer.alloc(0)
   const done = (named: Named | null) => {
@@ -83,11 +98,11 @@ export function beginningOf(socket: Socket, ownHost: string): Promise<Beginning 
     stopReading(socket)
     resolve({ ...named, head })
   }
-  const toAnybody = () => done({ name: null, process: null })
+  const toAnybody = () => done({ name: address, process: null })
   const late = setTimeout(toAnybody, HEAD_WITHIN_MS)
   socket.on("data", (bytes: Buffer) => {
     head = head.length === 0 ? bytes : Buffer.concat([head, bytes])
-    const named = namedBy(head.toString("latin1"), ownHost)
+    const named = namedBy(head.toString("latin1"), listener, address)
     if (named !== null) done(named)
     else if (head.length > LONGEST_HEAD) toAnybody()
   })

@@ -59,7 +59,6 @@ class Processes implements Crew {
   /** Resolves once any serves; made anew where none does any more. */
   #anyServes = Promise.withResolvers<void>()
   #isStopping = false
-  #next = 0
 
   readonly lost = this.#lost.promise
 
@@ -80,11 +79,10 @@ class Processes implements Crew {
 
   readonly hand = async (beginning: Beginning, socket: Socket): Promise<void> => {
     const { name, process: asked, head } = beginning
-    const wanted = name === null ? this.#inTurn() : homeOf(name, this.#members.length)
-    const home = asked ?? wanted ?? 1
+    const home = asked ?? homeOf(name, this.#members.length) ?? 1
     await this.#anyServes.promise
     const isThere = (number: number) => this.#members[number - 1]?.isServing === true
-    const goesTo = isThere(home) ? home : homeOf(name ?? "", this.#members.length, isThere)
+    const goesTo = isThere(home) ? home : homeOf(name, this.#members.length, isThere)
     // Nobody answers for a process that there is not.
     const isElsewhere = asked !== null && goesTo !== asked
     const child = isElsewhere || goesTo === null ? null : this.#members[goesTo - 1]?.child
@@ -111,12 +109,6 @@ class Processes implements Crew {
     for (const { child } of this.#members) child?.kill("SIGKILL")
     await ended
     return left.map((number) => `process ${number}`)
-  }
-
-  /** Those whose caller nobody knows are shared out. */
-  #inTurn(): number {
-    this.#next = (this.#next % this.#members.length) + 1
-    return this.#next
   }
 
   /** Starts one for the first time. @throws StartupFault where it does not come to serve */

@@ -99,9 +99,10 @@ async function serve(config: Config, crew: Crew, closers: NamedCloser[]): Promis
   const waiting = new Set<Socket>()
   const url = await listen(config, (at) => listenAt(server, at))
   const ownHost = new URL(config.baseUrl ?? url).host
+  const listener = { ownHost, isProxied: config.trustProxy.length > 0 }
   server.on("connection", (socket: Socket) => {
     waiting.add(socket)
-    void beginningOf(socket, ownHost).then(async (beginning) => {
+    void beginningOf(socket, listener).then(async (beginning) => {
       if (beginning !== null) await crew.hand(beginning, socket)
       waiting.delete(socket)
     })
