@@ -1,5 +1,5 @@
 /** The statements by which rows are taken and held. */
-import { homeInSql } from "../processes/homes.ts"
+import { homeInSql } from "../postgres/homes.ts"
 
 /**
  * Whether a row may be taken: it is due, free, with nothing earlier of the same subject still to do and

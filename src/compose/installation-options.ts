@@ -1,5 +1,5 @@
 /** What an installation is opened with. */
-import type { Seat } from "../../adapters/processes/homes.ts"
+import type { Seat } from "../../adapters/postgres/homes.ts"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import type { ReadSettings } from "../frame/settings.ts"

@@ -119,9 +119,7 @@ async function openParts(
   const decode = streams.recorded
   const updating = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
   const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
-  const onApplied = (name: string) => {
-    if (name === FOLLOW_UPS) tellOfWork()
-  }
+  const onApplied = (name: string) => (name === FOLLOW_UPS ? tellOfWork() : undefined)
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
     { ...updating, leases: outside.processes, onHeard: runner.heard, onApplied, onRenewing },

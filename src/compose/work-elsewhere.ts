@@ -2,7 +2,7 @@
  * Telling of work. Rows of work are written by one process; where a machine has several, each does that of the
  * companies at home in it, and is told at once and not at its next look.
  */
-import type { Seat } from "../../adapters/processes/homes.ts"
+import type { Seat } from "../../adapters/postgres/homes.ts"
 import type { Calls, Processes } from "../../adapters/processes/port.ts"
 import type { Log } from "../frame/ports.ts"
 

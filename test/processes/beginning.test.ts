@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { namedBy } from "../../src/compose/processes/beginning.ts"
-import { homeOf } from "../../adapters/processes/homes.ts"
+import { homeOf } from "../../adapters/postgres/homes.ts"
 
 const HOST = "ledger.example.com"
 const FROM = "192.0.2.7"
