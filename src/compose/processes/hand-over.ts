@@ -52,7 +52,8 @@ export class HandOver {
     this.#waiting.shift()
     const { socket, home, beginning } = connection
     if (socket.destroyed) return this.#next()
-    this.#sent = { handle: (socket as unknown as { _handle: Handle })._handle }
+    const { _handle: handle } = socket as unknown as { _handle: Handle }
+    this.#sent = { handle }
     const message: ToProcess = { is: "connection", home, head: beginning.head }
     this.#child.send(message, socket, { keepOpen: false }, () => undefined)
   }
