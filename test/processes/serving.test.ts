@@ -160,6 +160,24 @@ describe("several processes", () => {
     expect(server.log().match(/is started again/g)).toHaveLength(PROCESSES)
   }, 240_000)
 
+  it("leave nobody waiting for one that died with connections on their way to it", async () => {
+    const [, stopped] = pids() as readonly [number, number, number]
+    process.kill(stopped, "SIGSTOP")
+    const body = JSON.stringify(textTo("+14155555999"))
+    // Whichever of them it is: one of the three homes is away.
+    const calls = [1, 2, 3].flatMap((number) =>
+      Array.from({ length: 4 }, () => textBy(new Agent(), senderAt(number), body)),
+    )
+    const ended = Promise.allSettled(calls)
+    await Promise.any(calls)
+    process.kill(stopped, "SIGKILL")
+    const told = await ended
+    const answered = told.filter((one) => one.status === "fulfilled")
+    for (const { value } of answered) expect(value).toBe(200)
+    // One may have been in its hands; the others were taken by who was there.
+    expect(answered.length).toBeGreaterThanOrEqual(calls.length - 1)
+  }, 60_000)
+
   it("stop in order: calls in hand are answered, and nobody is left", async () => {
     const left = pids()
     const body = JSON.stringify(textTo("+14155554999"))

@@ -9,6 +9,7 @@ import { homeOf } from "../../../adapters/postgres/homes.ts"
 import { StartupFault } from "../../../adapters/startup/port.ts"
 import type { Log } from "../../frame/ports.ts"
 import type { Beginning } from "./beginning.ts"
+import { HandOver } from "./hand-over.ts"
 import type { FromProcess, Seat, ToProcess } from "./messages.ts"
 
 const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
@@ -30,6 +31,7 @@ export interface CrewOptions {
 /** One of them, as it is now. */
 interface Member {
   child: ChildProcess | null
+  handOver: HandOver | null
   isServing: boolean
   /** Settles with each end. */
   ended: Promise<void>
@@ -65,7 +67,7 @@ class Processes implements Crew {
   constructor(options: CrewOptions) {
     this.#options = options
     this.#members = Array.from({ length: options.count }, () => ({
-      ...{ child: null, isServing: false, ended: Promise.resolve() },
+      ...{ child: null, handOver: null, isServing: false, ended: Promise.resolve() },
     }))
     // Who is ended by force leaves nobody behind.
     process.on("exit", () => this.#members.forEach(({ child }) => child?.kill("SIGKILL")))
@@ -78,20 +80,16 @@ class Processes implements Crew {
   }
 
   readonly hand = async (beginning: Beginning, socket: Socket): Promise<void> => {
-    const { name, process: asked, head } = beginning
+    const { name, process: asked } = beginning
     const home = asked ?? homeOf(name, this.#members.length) ?? 1
     await this.#anyServes.promise
     const isThere = (number: number) => this.#members[number - 1]?.isServing === true
     const goesTo = isThere(home) ? home : homeOf(name, this.#members.length, isThere)
     // Nobody answers for a process that there is not.
     const isElsewhere = asked !== null && goesTo !== asked
-    const child = isElsewhere || goesTo === null ? null : this.#members[goesTo - 1]?.child
-    if (child === null || child === undefined || socket.destroyed) return void socket.destroy()
-    const message: ToProcess = { is: "connection", home, head }
-    child.send(message, socket, { keepOpen: false }, (error) => {
-      // It ended at this moment: its caller's call was in its hands.
-      if (error !== null) socket.destroy()
-    })
+    const handOver = isElsewhere || goesTo === null ? null : this.#members[goesTo - 1]?.handOver
+    if (handOver === null || handOver === undefined) return void socket.destroy()
+    handOver.add({ beginning, socket, home })
   }
 
   readonly stop = async (withinMs: number): Promise<readonly string[]> => {
@@ -142,6 +140,8 @@ class Processes implements Crew {
     const child = fork(ENTRY, { env: environment(), serialization: "advanced" })
     const member = this.#members[number - 1] as Member
     member.child = child
+    const handOver = new HandOver(child)
+    member.handOver = handOver
     const begun = Promise.withResolvers<string | null>()
     const exited = new Promise<string>((resolve) => {
       child.once("error", (error) => resolve(`could not be started: ${error.message}`))
@@ -150,11 +150,13 @@ class Processes implements Crew {
       member.child = null
       this.#serves(member, false)
       begun.resolve(`process ${number} ${how} before it served.`)
+      for (const { beginning, socket } of handOver.ended()) void this.hand(beginning, socket)
       return how
     })
     member.ended = exited.then(() => undefined)
     child.on("message", (said: FromProcess) => {
       if (said.is === "fault") return begun.resolve(said.sentence)
+      if (said.is === "taken") return handOver.taken()
       this.#serves(member, true)
       for (const { child: other } of this.#members) tell(other, { is: "home", number })
       begun.resolve(null)

@@ -27,6 +27,7 @@ try {
     ...{ config, log, seat, signal: stopping.signal, settings: listSettings(env) },
     say: (line) => process.stdout.write(`${line}\n`),
     onMessage: (take) => process.on("message", take as (message: unknown, socket: unknown) => void),
+    onTaken: () => tell({ is: "taken" }),
     onServing: () => tell({ is: "ready" }),
   })
 } catch (error) {

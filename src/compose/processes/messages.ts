@@ -34,4 +34,7 @@ export type ToProcess =
 
 /** What it says. */
 export type FromProcess =
-  { readonly is: "ready" } | { readonly is: "fault"; readonly sentence: string }
+  | { readonly is: "ready" }
+  /** The connection that was sent has arrived. */
+  | { readonly is: "taken" }
+  | { readonly is: "fault"; readonly sentence: string }

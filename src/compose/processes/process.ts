@@ -25,6 +25,8 @@ export interface ProcessOptions extends Omit<ServerOptions, "demo" | "tellOfWeek
   readonly seat: Seat
   /** Takes a message of the parent that is no seat. */
   readonly onMessage: (take: Handed["take"]) => void
+  /** Says that a connection has arrived. */
+  readonly onTaken: () => void
   /** Says that it serves. */
   readonly onServing: () => void
 }
@@ -90,6 +92,9 @@ async function serve(
       closers,
     )
   }
-  options.onMessage(handed.take)
+  options.onMessage((message, socket) => {
+    handed.take(message, socket)
+    if (message.is === "connection") options.onTaken()
+  })
   options.onServing()
 }
