@@ -24,7 +24,7 @@ import { openHostEnvironment } from "./host-environment.ts"
 /** Whoever stops it waits no longer than ten seconds, whatever the database does. */
 export const STOP_WITHIN_MS = 9_500
 /** So much of it is for the embedded PostgreSQL, which ends by itself once it was asked to. */
-export const POSTGRES_WITHIN_MS = 1_500
+const POSTGRES_WITHIN_MS = 1_500
 
 /** What is done while stores are opened. */
 interface Moments {
@@ -79,12 +79,8 @@ export async function openStores(
     await moments.onceRunning?.(environment)
     const installation = await openInstallation({ ...config, ...environment, baseUrl, log, signal })
     const { folder, databaseLost } = environment
-    const close = async (withinMs = STOP_WITHIN_MS) => {
-      const until = machinePacer.elapsedMs() + withinMs
-      const left = await installation.close(withinMs - POSTGRES_WITHIN_MS)
-      const postgres = [{ what: "the embedded PostgreSQL", close: environment.close }]
-      return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
-    }
+    const close = (withinMs = STOP_WITHIN_MS) =>
+      closeBeforePostgres(installation.close, environment, withinMs)
     return { ports: installation.ports, folder, databaseLost, close }
   } catch (error) {
     await environment.close()
@@ -92,7 +88,19 @@ export async function openStores(
   }
 }
 
-/** The same, or null where the signal was aborted first. @throws StartupFault */
+/** Closes what stands on the embedded PostgreSQL, then that one; answers what could not be closed in time. */
+export async function closeBeforePostgres(
+  closeFirst: (withinMs: number) => Promise<readonly string[]>,
+  environment: Pick<HostEnvironment, "close">,
+  withinMs: number,
+): Promise<readonly string[]> {
+  const until = machinePacer.elapsedMs() + withinMs
+  const left = await closeFirst(withinMs - POSTGRES_WITHIN_MS)
+  const postgres = [{ what: "the embedded PostgreSQL", close: environment.close }]
+  return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
+}
+
+/** Open stores, or null where the signal was aborted first. @throws StartupFault */
 async function openUnlessStopped(
   options: ServerOptions,
   baseUrl: () => string,

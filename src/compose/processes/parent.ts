@@ -9,13 +9,12 @@ import { join } from "node:path"
 import { machinePacer } from "../../../adapters/clock/pacer.ts"
 import { tellReady } from "../../../adapters/supervisor/systemd.ts"
 import type { NamedCloser } from "../closers.ts"
-import { closeInTime } from "../closers.ts"
 import type { Config } from "../config.ts"
 import type { HostEnvironment } from "../host-environment.ts"
 import { openHostEnvironment } from "../host-environment.ts"
 import { checkAddress, listen } from "../listening.ts"
 import type { ServerOptions } from "../server.ts"
-import { POSTGRES_WITHIN_MS, STOP_WITHIN_MS, weekOf } from "../server.ts"
+import { STOP_WITHIN_MS, closeBeforePostgres, weekOf } from "../server.ts"
 import { CONNECTIONS_SHARED } from "../settings-reading.ts"
 import { untilStopped } from "../until-stopped.ts"
 import { beginningOf } from "./beginning.ts"
@@ -50,12 +49,7 @@ export async function runProcesses(options: ServerOptions, count: number): Promi
     seatOf: (number, isAgain) => seatIn(seating, url, number, isAgain),
   })
   const databaseLost = Promise.race([environment.databaseLost, crew.lost])
-  const close = async (withinMs: number) => {
-    const until = machinePacer.elapsedMs() + withinMs
-    const left = await crew.stop(withinMs - POSTGRES_WITHIN_MS)
-    const postgres = [{ what: "the embedded PostgreSQL", close: environment.close }]
-    return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
-  }
+  const close = (withinMs: number) => closeBeforePostgres(crew.stop, environment, withinMs)
   const stopping = { log, signal, withinMs: STOP_WITHIN_MS }
   return untilStopped({ databaseLost, close }, stopping, async (closers) => {
     await week?.onceRunning(environment)
