@@ -12,12 +12,14 @@ const FOLDER = join(ROOT, "console")
 const STAMP = join(FOLDER, "dist", ".sources")
 /** What gets smaller. */
 const COMPRESSED = [".css", ".js", ".svg"]
+/** As what the packages are built, whatever this process is: of React there is a larger and slower one for developers. */
+const MODE = "production"
 /** What is no source of the pages. */
 const OTHERS = ["dist", "node_modules", ".build-lock", ".install-lock"]
 
 /** A hash of all that the pages are made of: their times say nothing after a clone. */
 function sources() {
-  const hash = createHash("sha256")
+  const hash = createHash("sha256").update(MODE)
   const files = readdirSync(FOLDER, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -44,7 +46,8 @@ async function build() {
   const built = sources()
   rmSync(STAMP, { force: true })
   const vite = join(FOLDER, "node_modules", "vite", "bin", "vite.js")
-  const code = await runOnNode([vite, "build", "--logLevel", "warn"], { cwd: FOLDER })
+  const env = { ...process.env, NODE_ENV: MODE }
+  const code = await runOnNode([vite, "build", "--logLevel", "warn"], { cwd: FOLDER, env })
   if (code !== 0) return code
   compress(join(FOLDER, "dist", "assets"))
   writeFileSync(STAMP, built)

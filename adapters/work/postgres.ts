@@ -1,28 +1,13 @@
 import type { Pool } from "pg"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { together } from "../postgres/together.ts"
 import type { Seat } from "../postgres/homes.ts"
 import type { Processes } from "../processes/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED, WAITING_KINDS } from "./taking.ts"
-import type { Backlog, Bound, ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
-
-interface Row {
-  readonly work_id: number
-  readonly kind: string
-  readonly name: string
-  readonly subject: string
-  readonly company_id: string | null
-  readonly payload: string
-  readonly tries: number
-  readonly due_at: Date
-  readonly retry_at: Date | null
-  readonly parked: string | null
-  readonly process_id: string | null
-  readonly handed_over_at: Date | null
-  readonly trace: string | null
-}
+import { openForOperators } from "./for-operators.ts"
+import type { Backlog, Bound, WorkQueue, WorkResult } from "./port.ts"
+import type { Row } from "./rows.ts"
+import { taken } from "./rows.ts"
 
 /** So many rows that are done are deleted together. */
 const MOST_DONE = 500
@@ -175,52 +160,6 @@ async function takeBounded(
   return found
 }
 
-/** What an operator sees of the queue and does to it. */
-function openForOperators(
-  pool: Pool,
-): Pick<WorkQueue, "names" | "list" | "find" | "dropParked" | "retry"> {
-  return {
-    names: async (kind) => {
-      const { rows } = await pool.query<{ name: string }>(
-        "select name from ledger.work where kind = $1",
-        [kind],
-      )
-      return rows.map((row) => row.name)
-    },
-    list: async (limit) => {
-      const { rows } = await pool.query<Row>(
-        "select * from ledger.work order by parked is null, due_at, work_id limit $1",
-        [limit],
-      )
-      return rows.map(listed)
-    },
-    find: async (workId) => {
-      const { rows } = await pool.query<Row>("select * from ledger.work where work_id = $1", [
-        workId,
-      ])
-      const [row] = rows
-      return row === undefined ? null : { ...taken(row), ...listed(row) }
-    },
-    dropParked: async (workId) => {
-      const { rowCount } = await pool.query(
-        "delete from ledger.work where work_id = $1 and parked is not null",
-        [workId],
-      )
-      return rowCount === 1
-    },
-    retry: async (workId, now) => {
-      const { rowCount } = await pool.query(
-        `update ledger.work
-         set parked = null, retry_at = null, tries = 0,
-             due_at = least(due_at, to_timestamp($2::float8 / 1000))
-         where work_id = $1`,
-        [workId, now],
-      )
-      return rowCount === 1
-    },
-  }
-}
-
 /** What becomes of a row that is not done, unless it is another process's by now. */
 async function settle(
   pool: Pool,
@@ -268,40 +207,5 @@ async function settle(
          where work_id = $1 and process_id = $3`,
         [workId, result.reason, own],
       )
-  }
-}
-
-function companyIn({ company_id: companyId }: Row): CompanyId | null {
-  return companyId === null ? null : parseCompanyId(companyId)
-}
-
-function taken(row: Row): TakenWork {
-  return {
-    workId: row.work_id,
-    kind: row.kind,
-    name: row.name,
-    subject: row.subject,
-    companyId: companyIn(row),
-    payload: JSON.parse(row.payload) as unknown,
-    tries: row.tries,
-    isHandedOver: row.handed_over_at !== null,
-    trace: row.trace,
-  }
-}
-
-/** Whether nobody has it in hand, neither a process nor an operator. */
-const isWaiting = (row: Row): boolean => row.process_id === null && row.parked === null
-
-function listed(row: Row): ListedWork {
-  return {
-    workId: row.work_id,
-    kind: row.kind,
-    name: row.name,
-    companyId: companyIn(row),
-    dueAt: row.due_at.toISOString(),
-    tries: row.tries,
-    nextTryAt: isWaiting(row) ? (row.retry_at?.toISOString() ?? null) : null,
-    running: row.process_id !== null,
-    parked: row.parked,
   }
 }

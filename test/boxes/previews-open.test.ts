@@ -51,12 +51,12 @@ it("end once their link is closed, whatever they speak, and those of other links
   const asked = at.begin(await at.hostOf(7_001))
   asked.end()
   const [answer] = (await once(asked, "response")) as [IncomingMessage]
-  const torn = textOf(answer)
+  const torn = expect(textOf(answer)).rejects.toThrow("aborted")
   const ended = once(socket, "close")
   await world.call(company.key, "DELETE", `${BOXES}/${boxId}/previews/3000`)
   await world.call(at.company.key, "DELETE", `${BOXES}/${at.boxId}/previews/7001`)
   await ended
-  await expect(torn).rejects.toThrow("aborted")
+  await torn
   await echoed(other, "well")
   other.destroy()
 })

@@ -1,6 +1,6 @@
 /** The console's pages as the server sends them, built as an installation has them; and what a package holds. */
 import { execFile } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { readFileSync, readdirSync } from "node:fs"
 import { resolve } from "node:path"
 import { promisify } from "node:util"
 import { brotliDecompressSync } from "node:zlib"
@@ -69,6 +69,16 @@ describe("what it loads", () => {
       expect(smaller.headers["content-encoding"]).toBe("br")
       expect(brotliDecompressSync(smaller.rawPayload).equals(file)).toBe(true)
     }
+  })
+
+  it("is React as it is for users, though this process is none of theirs", () => {
+    expect(process.env["NODE_ENV"]).toBe("test")
+    const assets = resolve(ROOT, "console/dist/assets")
+    const scripts = readdirSync(assets).filter((name) => name.endsWith(".js"))
+    const whole = scripts.map((name) => readFileSync(resolve(assets, name), "utf8")).join("\n")
+    // For developers it says its faults in words, for users it gives the address of each.
+    expect(whole).toContain("https://react.dev/errors/")
+    expect(whole).not.toContain("React DevTools")
   })
 
   it.each([

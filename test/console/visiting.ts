@@ -118,8 +118,14 @@ export async function faultsOf(page: Page, rules?: readonly string[]): Promise<r
   ]
 }
 
-/** Whether a page is wider than what it is looked at by. */
+/** A page that is narrower by then was only being laid out anew: a chart draws itself again once it is told its width. */
+const NARROW_WITHIN_MS = 10_000
+
+/** Whether a page stays wider than what it is looked at by. */
 export async function widthFaultsOf(page: Page): Promise<readonly string[]> {
-  const beyond = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
-  return beyond > 0 ? [`${beyond} pixels too wide`] : []
+  const beyond = () => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
+  const until = Date.now() + NARROW_WITHIN_MS
+  while ((await beyond()) > 0 && Date.now() < until) await page.evaluate(TWO_FRAMES)
+  const still = await beyond()
+  return still > 0 ? [`${still} pixels too wide`] : []
 }

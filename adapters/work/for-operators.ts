@@ -1,0 +1,50 @@
+import type { Pool } from "pg"
+import type { WorkQueue } from "./port.ts"
+import type { Row } from "./rows.ts"
+import { listed, taken } from "./rows.ts"
+
+/** What an operator sees of the queue and does to it. */
+export function openForOperators(
+  pool: Pool,
+): Pick<WorkQueue, "names" | "list" | "find" | "dropParked" | "retry"> {
+  return {
+    names: async (kind) => {
+      const { rows } = await pool.query<{ name: string }>(
+        "select name from ledger.work where kind = $1",
+        [kind],
+      )
+      return rows.map((row) => row.name)
+    },
+    list: async (limit) => {
+      const { rows } = await pool.query<Row>(
+        "select * from ledger.work order by parked is null, due_at, work_id limit $1",
+        [limit],
+      )
+      return rows.map(listed)
+    },
+    find: async (workId) => {
+      const { rows } = await pool.query<Row>("select * from ledger.work where work_id = $1", [
+        workId,
+      ])
+      const [row] = rows
+      return row === undefined ? null : { ...taken(row), ...listed(row) }
+    },
+    dropParked: async (workId) => {
+      const { rowCount } = await pool.query(
+        "delete from ledger.work where work_id = $1 and parked is not null",
+        [workId],
+      )
+      return rowCount === 1
+    },
+    retry: async (workId, now) => {
+      const { rowCount } = await pool.query(
+        `update ledger.work
+         set parked = null, retry_at = null, tries = 0,
+             due_at = least(due_at, to_timestamp($2::float8 / 1000))
+         where work_id = $1`,
+        [workId, now],
+      )
+      return rowCount === 1
+    },
+  }
+}
