@@ -24,6 +24,7 @@ import { kept } from "./migrations/0018-kept.ts"
 import { journal } from "./migrations/0019-journal.ts"
 import { tracedWork } from "./migrations/0020-traced-work.ts"
 import { roomForWork } from "./migrations/0021-room-for-work.ts"
+import { lateWork } from "./migrations/0022-late-work.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -48,6 +49,7 @@ export const MIGRATIONS: Migrations = {
   "0019-journal": journal,
   "0020-traced-work": tracedWork,
   "0021-room-for-work": roomForWork,
+  "0022-late-work": lateWork,
 }
 
 /** The database was made by a newer version of this program. */

@@ -32,7 +32,7 @@ export const CHARGES = table(
     charge_id: orNull(text()),
     /** The charge that a give-back corrects. */
     corrects: orNull(text()),
-    /** How a charge stands; null on other lines. */
+    /** What a charge is once it has ended, whether it has or not: see `OPEN_CHARGES`; null on other lines. */
     state: orNull(text<ChargeState>()),
     /** How much of a charge came back by now, by its work or by an operator; 0 on other lines. */
     given_back_micros: bigint<Micros>(),
@@ -56,12 +56,21 @@ export const CHARGES = table(
   ["company_id", "revision"],
   "(charge_id, company_id, revision) where charge_id is not null",
   "(company_id, at)",
-  "(at) where state = 'open'",
   // Lists of one key's, person's or item's charges, newest first, however many others there are.
   "(company_id, key_id, revision) where charge_id is not null",
   "(company_id, person_id, revision) where charge_id is not null",
   "(company_id, item, revision) where charge_id is not null",
   "(company_id, split_part(resource, '@', 1), revision) where charge_id is not null",
+)
+
+/**
+ * Those charges whose work can still fail. Most end within moments: a line of the bill that changed by it
+ * would be told to each of its indexes once more.
+ */
+export const OPEN_CHARGES = table(
+  "open_charges",
+  { company_id: text<CompanyId>(), charge_id: text(), revision: bigint() },
+  ["company_id", "charge_id", "revision"],
 )
 
 /** A billing line. */

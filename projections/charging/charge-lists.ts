@@ -6,6 +6,7 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import { revisionAt } from "./billing-lines.ts"
 import type { ChargeRow } from "./charge-lines.ts"
 import type { ChargeTables } from "./charges.ts"
+import { selectLines } from "./charges.ts"
 
 /** Which charges are asked for; null wherever it does not matter. */
 export interface ChargesAsked {
@@ -27,11 +28,7 @@ export async function listCharges(
   db: Kysely<ChargeTables>,
   { companyId, within, keyId, personId, item, resource, before, limit }: ChargesAsked,
 ): Promise<readonly ChargeRow[]> {
-  let rows = db
-    .selectFrom("charges")
-    .selectAll()
-    .where("company_id", "=", companyId)
-    .where("charge_id", "is not", null)
+  let rows = selectLines(db).where("company_id", "=", companyId).where("charge_id", "is not", null)
   if (within !== null) {
     // By revisions, so that what narrows the list is read in the order in which it is shown.
     const [after, upTo] = await Promise.all(within.map((at) => lastBefore(db, companyId, at)))

@@ -6,8 +6,8 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { ChargeRow } from "./charge-lines.ts"
-import { CHARGES, lineOf } from "./charge-lines.ts"
+import type { ChargeRow, ChargeState } from "./charge-lines.ts"
+import { CHARGES, OPEN_CHARGES, lineOf } from "./charge-lines.ts"
 import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
@@ -18,15 +18,15 @@ export type { ChargeRow } from "./charge-lines.ts"
 export { endedCharge } from "./charge-lines.ts"
 
 /** The table of this read model. */
-export type ChargeTables = RowsOf<typeof CHARGES>
+export type ChargeTables = RowsOf<typeof CHARGES | typeof OPEN_CHARGES>
 
 /** The read model. */
 export const charges: Projection = {
   name: "charges",
-  version: 4,
+  version: 5,
   categories: ["ledger"],
   ignores: ["ApiCallsCounted"],
-  ...madeOf(CHARGES),
+  ...madeOf(CHARGES, OPEN_CHARGES),
   apply: async (tx: Transaction<ChargeTables>, facts) => {
     const lines: ChargeRow[] = []
     /** The newest charge of each name in this batch, by where it stands among the lines. */
@@ -38,14 +38,25 @@ export const charges: Projection = {
       if (line !== null && line.charge_id !== null) places.set(placeOf(line), lines.length - 1)
       for (const ending of endingsOf(recorded)) {
         const at = places.get(placeOf(ending))
-        // What begins and ends in one batch is written once: a row that changes is told to each index.
+        // What begins and ends in one batch is written once.
         if (at === undefined) endings.push(ending)
         else lines[at] = endedLine(lines[at] as ChargeRow, ending)
       }
     }
-    await CHARGES.insert(tx, lines)
+    const isOpen = ({ state }: ChargeRow) => state === "open"
+    await CHARGES.insert(
+      tx,
+      lines.map((line) => (isOpen(line) ? { ...line, state: "final" } : line)),
+    )
     if (endings.length > 0) await endCharges(tx, endings)
+    await OPEN_CHARGES.insert(tx, lines.filter(isOpen).map(openOf))
   },
+}
+
+/** @throws RangeError for a line that is no charge */
+function openOf({ company_id, charge_id, revision }: ChargeRow) {
+  if (charge_id === null) throw new RangeError(`line ${revision} of ${company_id} is no charge`)
+  return { company_id, charge_id, revision }
 }
 
 const placeOf = ({ company_id, charge_id }: Pick<ChargeRow, "company_id" | "charge_id">): string =>
@@ -93,21 +104,21 @@ async function endCharges(
   tx: Transaction<ChargeTables>,
   endings: readonly Ending[],
 ): Promise<void> {
-  const ended = unnested<Ending>(
-    { company_id: "text", charge_id: "text", revision: "bigint", given_back: "bigint" },
-    endings,
-    "ending",
-  )
+  await sql`
+    delete from open_charges using ${asRows(endings)}
+    where open_charges.company_id = ending.company_id
+      and open_charges.charge_id = ending.charge_id
+      and open_charges.revision < ending.revision`.execute(tx)
+  const givenBack = endings.filter(({ given_back }) => given_back !== null)
+  if (givenBack.length === 0) return
   await sql`
     update charges
     set given_back_micros = charges.given_back_micros + ended.micros,
-        state = case when ended.is_given_back
-                      and charges.given_back_micros + ended.micros = -charges.amount_micros
+        state = case when charges.given_back_micros + ended.micros = -charges.amount_micros
                      then 'given_back' else 'final' end
     from (
-      select line.company_id, line.revision, count(given_back) > 0 as is_given_back,
-             coalesce(sum(given_back), 0)::bigint as micros
-      from ${ended}
+      select line.company_id, line.revision, sum(given_back)::bigint as micros
+      from ${asRows(givenBack)}
       cross join lateral (
         select company_id, revision from charges
         where charges.company_id = ending.company_id and charges.charge_id = ending.charge_id
@@ -119,15 +130,37 @@ async function endCharges(
     where charges.company_id = ended.company_id and charges.revision = ended.revision`.execute(tx)
 }
 
+const asRows = (endings: readonly Ending[]) =>
+  unnested<Ending>(
+    { company_id: "text", charge_id: "text", revision: "bigint", given_back: "bigint" },
+    endings,
+    "ending",
+  )
+
+/** What a line is of, whatever became of it. */
+const STORED = Object.keys(CHARGES.columns).filter((name) => name !== "state") as Exclude<
+  keyof ChargeRow,
+  "state"
+>[]
+
+/** The lines as they stand by now. */
+export function selectLines(db: Kysely<ChargeTables>) {
+  const state = sql<ChargeState | null>`
+    case when exists (
+      select from open_charges as open
+      where open.company_id = charges.company_id and open.charge_id = charges.charge_id
+        and open.revision = charges.revision
+    ) then 'open' else charges.state end`
+  return db.selectFrom("charges").select(STORED).select(state.as("state"))
+}
+
 /** How the newest charge of this id stands by now; null where there is none. */
 export async function findCharge(
   db: Kysely<ChargeTables>,
   companyId: CompanyId,
   chargeId: ChargeId,
 ): Promise<ChargeRow | null> {
-  const row = await db
-    .selectFrom("charges")
-    .selectAll()
+  const row = await selectLines(db)
     .where("company_id", "=", companyId)
     .where("charge_id", "=", chargeId)
     .orderBy("revision", "desc")
@@ -156,10 +189,18 @@ export async function listOpenCharges(
   db: Kysely<ChargeTables>,
   companyId: CompanyId | null,
 ): Promise<readonly ChargeRow[]> {
-  const open = db.selectFrom("charges").selectAll().where("state", "=", "open")
-  return (companyId === null ? open : open.where("company_id", "=", companyId))
-    .orderBy("at")
-    .orderBy("company_id")
-    .orderBy("revision")
+  const open = db
+    .selectFrom("charges")
+    .innerJoin("open_charges as open", (join) =>
+      join
+        .onRef("open.company_id", "=", "charges.company_id")
+        .onRef("open.revision", "=", "charges.revision"),
+    )
+    .selectAll("charges")
+  const rows = await (companyId === null ? open : open.where("charges.company_id", "=", companyId))
+    .orderBy("charges.at")
+    .orderBy("charges.company_id")
+    .orderBy("charges.revision")
     .execute()
+  return rows.map((row) => ({ ...row, state: "open" }))
 }

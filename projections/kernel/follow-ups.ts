@@ -13,6 +13,13 @@ import type { Projection, Recorded } from "./projection.ts"
 
 /** The name of the projection that writes the rows. */
 export const FOLLOW_UPS = "work"
+/** That of the one that writes those which are due late: most of these have ended before anybody writes them. */
+export const LATE_FOLLOW_UPS = "late work"
+
+/** Rows are to be done: they wait no longer than this. */
+const SOON_MS = 20
+/** What is due minutes later may wait as long as the work of most charges takes, and a good deal longer. */
+const LATE_MS = 2_000
 
 /** Something to be done. */
 export interface WorkItem {
@@ -40,12 +47,14 @@ export interface Following {
 
 /** The projection that writes what follows from facts of these categories. */
 export function followUps(
+  name: typeof FOLLOW_UPS | typeof LATE_FOLLOW_UPS,
   { items: itemsOf, ended: endedBy }: Following,
   facts: Pick<Projection, "categories" | "ignores">,
 ): Projection {
   return {
-    name: FOLLOW_UPS,
+    name,
     version: 1,
+    gathersMs: name === FOLLOW_UPS ? SOON_MS : LATE_MS,
     ...facts,
     tables: [],
     create: "",

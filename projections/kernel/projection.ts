@@ -74,6 +74,8 @@ export interface Projection {
    * transaction. A type that is not named here is handed over, also one that nobody knows.
    */
   readonly ignores?: readonly string[]
+  /** How long its facts may gather before they are written, milliseconds; nobody who waits for them waits so long. */
+  readonly gathersMs?: number
   /** Its tables, each with a `company_id`. */
   readonly tables: readonly string[]
   /**

@@ -124,7 +124,7 @@ async function openParts(
   const projector = await startProjector(
     { ...updating, leases: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
     program.readModels.map(faulty.projection),
-    [program.workRows],
+    program.workRows,
   )
   closers.push({ what: "read models and where they stand", close: projector.close })
   const { handedOver } = projector

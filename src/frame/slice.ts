@@ -3,8 +3,8 @@
  * from the list of its slices, and nothing else has to know of them.
  */
 import type { Migrations, OwnTable } from "../../adapters/installation/port.ts"
-import type { Projection } from "../../projections/kernel/projection.ts"
-import { followUps } from "../../projections/kernel/follow-ups.ts"
+import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
+import { FOLLOW_UPS, LATE_FOLLOW_UPS, followUps } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Route } from "./calls/route.ts"
 import type { WayIn } from "./calls/way-in.ts"
@@ -138,7 +138,7 @@ export interface Program {
   readonly operations: readonly AdminOperation[]
   readonly topics: Readonly<Record<string, string>>
   /** The rows that follow from facts. */
-  readonly workRows: Projection
+  readonly workRows: readonly Projection[]
   readonly workOfCompany: {
     /** The kinds of work that end with their company. */
     readonly ending: readonly string[]
@@ -209,13 +209,14 @@ export function assemble(slices: readonly Slice[]): Program {
     topics: Object.assign({}, ...slices.map((one) => one.topics ?? {})),
     streamOfIntent: (companyId, resource) =>
       reconciledBy(reconciled, resource)?.streamOf?.(companyId, resource) ?? null,
-    workRows: followUps(
-      {
-        items: (recorded) => itemsOf(reactions, recorded),
-        ended: (recorded) => endedBy(reactions, recorded),
-      },
-      streams.categoriesOf(factsLookedAt(reactions)),
-    ),
+    workRows: ([FOLLOW_UPS, LATE_FOLLOW_UPS] as const).map((name) => {
+      const its = reactions.filter(({ isLate = false }) => isLate === (name === LATE_FOLLOW_UPS))
+      const following = {
+        items: (recorded: Recorded) => itemsOf(its, recorded),
+        ended: (recorded: Recorded) => endedBy(its, recorded),
+      }
+      return followUps(name, following, streams.categoriesOf(factsLookedAt(its)))
+    }),
     workOfCompany: {
       ending: kindsThat(({ endsWithCompany }) => endsWithCompany === true),
       personal: kindsThat(({ isPersonal }) => isPersonal === true),

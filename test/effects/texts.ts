@@ -9,6 +9,7 @@ import type { Work } from "../../src/frame/effects/reaction.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import type { MessageRow } from "../../projections/phone/messages.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
+import { selectLines } from "../../projections/charging/charges.ts"
 import type { Company, World } from "../support/world.ts"
 
 /** The recipient of the tests' texts. */
@@ -49,10 +50,11 @@ export async function messageOf(world: World, id: string): Promise<MessageRow> {
 /** The billing lines of a company's texts: not its opening funds, nor the calls of the API. */
 export async function linesOf(world: World, companyId: CompanyId): Promise<readonly ChargeRow[]> {
   await world.operate("wait")
-  const { rows } = await sql<ChargeRow>`
-    select * from charges where company_id = ${companyId} and kind in ('charge', 'give_back')
-    order by revision`.execute(world.ports.readAll)
-  return rows
+  return selectLines(world.ports.readAll)
+    .where("company_id", "=", companyId)
+    .where("kind", "in", ["charge", "give_back"])
+    .orderBy("revision")
+    .execute()
 }
 
 /** What the company has left, in micros. */

@@ -1,4 +1,5 @@
 /** Numbers as tests look for, buy and release them. */
+import { selectLines } from "../../projections/charging/charges.ts"
 import type { Company, World } from "../support/world.ts"
 
 /** What a local number costs a month, in micros. */
@@ -47,9 +48,7 @@ export async function numbersOf(world: World, { key }: Pick<Company, "key">) {
 /** The rents of a company in the order they were charged: micros, state, and what each is called. */
 export async function rentsOf(world: World, { companyId }: Pick<Company, "companyId">) {
   await world.operate("wait")
-  const rows = await world.ports.readAll
-    .selectFrom("charges")
-    .select(["amount_micros", "state", "charge_id", "at"])
+  const rows = await selectLines(world.ports.readAll)
     .where("company_id", "=", companyId)
     .where("kind", "=", "rent")
     .orderBy("revision")

@@ -1,5 +1,6 @@
 /** Texts as tests send them. */
 import type { ApiAnswer, Company, World } from "../support/world.ts"
+import { selectLines } from "../../projections/charging/charges.ts"
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** The route of texts. */
@@ -38,9 +39,7 @@ export async function chargesOf(
   { companyId }: Pick<Company, "companyId">,
 ): Promise<readonly { readonly micros: number; readonly state: string | null }[]> {
   await world.operate("wait")
-  const rows = await world.ports.readAll
-    .selectFrom("charges")
-    .select(["amount_micros", "state"])
+  const rows = await selectLines(world.ports.readAll)
     .where("company_id", "=", companyId)
     .where("kind", "=", "charge")
     .orderBy("revision")

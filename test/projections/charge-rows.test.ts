@@ -12,6 +12,7 @@ import {
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { ask, counted } from "./asking.ts"
+import { selectLines } from "../../projections/charging/charges.ts"
 import { charging } from "./every-fact.ts"
 
 let world: World
@@ -33,8 +34,8 @@ const now = () => world.ports.clock.now()
 
 /** The rows of the company in the order they were decided. */
 async function rowsOf(limit: number): Promise<readonly ChargeRow[]> {
-  const rows = db.selectFrom("charges").selectAll().where("company_id", "=", company.companyId)
-  return (await rows.orderBy("revision").limit(limit).execute()) as ChargeRow[]
+  const rows = selectLines(db).where("company_id", "=", company.companyId)
+  return rows.orderBy("revision").limit(limit).execute()
 }
 
 /** The lines of the bill after the opening funds, without what is empty. */

@@ -9,7 +9,7 @@ import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
 
-const CASES = [...PROGRAM.readModels, PROGRAM.workRows].flatMap((projection) =>
+const CASES = [...PROGRAM.readModels, ...PROGRAM.workRows].flatMap((projection) =>
   (projection.ignores ?? []).map((type) => [projection.name, type, projection] as const),
 )
 

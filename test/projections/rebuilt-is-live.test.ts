@@ -5,6 +5,8 @@ import { sql } from "kysely"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
+import { HINTS } from "../../src/compose/hints.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { NO_HASH, expectedHash, hashIn } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -141,14 +143,16 @@ describe("every read model", () => {
     }
     expect((await world.operate("audit verify")).ok).toBe(true)
     for (const verb of ["rebuild", "verify"]) {
-      await expect(world.operate(`projections ${verb}`, { name: "work" })).rejects.toThrow(
-        /^work is no read model/,
-      )
+      for (const hint of HINTS) {
+        await expect(world.operate(`projections ${verb}`, { name: hint })).rejects.toThrow(
+          `${hint} is no read model`,
+        )
+      }
     }
     const { projections } = await world.operate("projections status")
     const listed = projections as readonly { name: string; rebuildable: boolean }[]
     const others = listed.filter(({ rebuildable }) => !rebuildable)
-    expect(others.map(({ name }) => name)).toEqual(["work"])
+    expect(others.map(({ name }) => name)).toEqual(HINTS)
     expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
     await expect(world.operate("projections verify", { name: "nothing" })).rejects.toThrow(
       "There is no read model nothing",
@@ -200,15 +204,16 @@ describe("a fact that nobody can read", () => {
     const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
     // The others are not concerned by charges.
     const ofLedger = ["accounts", "api-calls", "calls", "charge-days", "charges", "limits"]
-    const stopped = [...ofLedger, "work"]
+    const stopped = [...ofLedger, LATE_FOLLOW_UPS]
     const { projections } = await world.operate("projections status")
     const others = projections
       .map((one: { name: string }) => one.name)
       .filter((name: string) => !stopped.includes(name))
     expect(await Promise.all(stopped.map((name) => wait(name)))).toEqual(stopped.map(() => false))
     expect(await wait(...others)).toBe(true)
-    const unconcerned = PROGRAM.readModels.map(({ name }) => name)
-    expect(others.toSorted()).toEqual(unconcerned.filter((name) => !stopped.includes(name)))
+    const models = [...PROGRAM.readModels.map(({ name }) => name), FOLLOW_UPS]
+    const unconcerned = models.filter((name) => !stopped.includes(name))
+    expect(others.toSorted()).toEqual(unconcerned.toSorted())
     for (const one of (await world.operate("projections status")).projections) {
       const isStopped = stopped.includes(one.name)
       expect(one.state, one.name).toBe(isStopped ? "stopped" : "running")

@@ -16,6 +16,7 @@ import { purchaseAllowance } from "../../projections/charging/purchases.ts"
 import { listReminders } from "../../projections/charging/reminders.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { KEYS } from "./ledger-steps.ts"
+import { selectLines } from "../../projections/charging/charges.ts"
 import { chargesIn } from "./plain-history.ts"
 
 /** Where the read models are. */
@@ -151,10 +152,14 @@ async function spendingShown(db: Database, companyId: CompanyId, windows: Window
 }
 
 async function chargesShown(db: Database, companyId: CompanyId) {
-  const { rows } = await sql<Record<string, unknown>>`
-    select revision, charge_id, state, given_back_micros from charges
-    where company_id = ${companyId} and charge_id is not null order by revision`.execute(db)
-  return rows.map((row) => Object.values(row))
+  const rows = await selectLines(db)
+    .where("company_id", "=", companyId)
+    .where("charge_id", "is not", null)
+    .orderBy("revision")
+    .execute()
+  return rows.map(({ revision, charge_id, state, given_back_micros }) => {
+    return [revision, charge_id, state, given_back_micros]
+  })
 }
 
 /** What the lines of closed months sum to: a month's own bill, from the lines alone. */

@@ -41,7 +41,7 @@ function recorded(fact: LedgerEvent, companyId: CompanyId = "co_a"): Recorded {
 async function project(...batch: readonly Recorded[]): Promise<void> {
   await inTransaction(pool, async (client) => {
     const tx = kyselyOn(client) as Transaction<unknown>
-    await PROGRAM.workRows.apply(tx, batch, { open: async () => null })
+    for (const { apply } of PROGRAM.workRows) await apply(tx, batch, { open: async () => null })
   })
 }
 

@@ -1,6 +1,7 @@
 /** Registrations as tests write, send and answer them. */
 import { registrationOf } from "../../domain/registration/aggregates.ts"
 import { writtenOf } from "../../domain/registration/registration-views.ts"
+import { selectLines } from "../../projections/charging/charges.ts"
 import type { Company, World } from "../support/world.ts"
 
 /** The business of an example. */
@@ -109,9 +110,7 @@ export const answerAs = (
 /** What was charged for reviews: item, micros and state, in order. */
 export async function feesOf(world: World, { companyId }: Pick<Company, "companyId">) {
   await world.operate("wait")
-  const rows = await world.ports.readAll
-    .selectFrom("charges")
-    .select(["item", "amount_micros", "state"])
+  const rows = await selectLines(world.ports.readAll)
     .where("company_id", "=", companyId)
     .where("kind", "=", "charge")
     .where("resource", "like", "reg_%")

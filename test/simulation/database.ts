@@ -10,12 +10,12 @@ import type { Claims } from "../../adapters/claims/port.ts"
 import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { PlainModel, Rows } from "./read-models.ts"
-import { fold } from "./read-models.ts"
+import { fold, isPlain } from "./read-models.ts"
 import type { Owner } from "./schedule.ts"
 import { WorkTable } from "./work-table.ts"
 
 /** Every read model of the simulation. */
-export const MODELS = ["charges", "accounts", "work"] as const
+export const MODELS = ["charges", "accounts", "work", "late work"] as const
 
 /** The name of a read model. */
 export type Model = (typeof MODELS)[number]
@@ -56,17 +56,20 @@ export class Database {
     const news = events.filter((event) => comparePositions(event.position, position) > 0)
     const last = news.at(-1)
     if (last === undefined) return true
-    if (model === "work") {
-      const facts = news
-        .map(PROGRAM.streams.recorded)
-        .filter(({ category }) => PROGRAM.workRows.categories.includes(category))
-      // The projection takes a transaction, and uses no more of it than that it is asked.
-      await PROGRAM.workRows.apply(this.work.sql as never, facts, { open: async () => null })
-    } else {
-      fold(model, this.rows[model], news)
-    }
+    if (isPlain(model)) fold(model, this.rows[model], news)
+    else await this.#writeWork(model, news)
     if (this.#flaws.keepsPositionsApart !== true) this.#positions.set(model, last.position)
     return true
+  }
+
+  async #writeWork(model: Model, news: readonly StoredEvent[]): Promise<void> {
+    const rows = PROGRAM.workRows.find(({ name }) => name === model)
+    if (rows === undefined) throw new RangeError(`there is no read model ${model}`)
+    const facts = news
+      .map(PROGRAM.streams.recorded)
+      .filter(({ category }) => rows.categories.includes(category))
+    // The projection takes a transaction, and uses no more of it than that it is asked.
+    await rows.apply(this.work.sql as never, facts, { open: async () => null })
   }
 
   /** Stores a position without rows, unless the read model stands elsewhere than its writer thinks. */

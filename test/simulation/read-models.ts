@@ -20,6 +20,9 @@ export const PLAIN_MODELS = {
 /** The name of one of them. */
 export type PlainModel = keyof typeof PLAIN_MODELS
 
+/** Whether a read model is one of them. */
+export const isPlain = (model: string): model is PlainModel => Object.hasOwn(PLAIN_MODELS, model)
+
 /** Folds stored events into a read model's rows. */
 export function fold(model: PlainModel, rows: Rows, events: readonly StoredEvent[]): void {
   for (const stored of events) PLAIN_MODELS[model](rows, PROGRAM.streams.recorded(stored))

@@ -29,7 +29,7 @@ async function furnish(url: string): Promise<void> {
   await migrateToLatest(url, PROGRAM.migrations)
   const pool = openBehindPool(url, 1, () => undefined)
   try {
-    await makeMissing(pool, PROGRAM.readModels, [PROGRAM.workRows])
+    await makeMissing(pool, PROGRAM.readModels, PROGRAM.workRows)
   } finally {
     await pool.end()
   }

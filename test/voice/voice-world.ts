@@ -7,6 +7,7 @@ import type { Live } from "../../domain/voice/call-state.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { readCall } from "../../src/voice/find-call.ts"
 import type { Company, World } from "../support/world.ts"
+import { selectLines } from "../../projections/charging/charges.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
 /** What a minute costs, micro-dollars. */
@@ -155,9 +156,7 @@ interface ChargeShown {
 
 /** The charges of a company's call minutes, in their order: what is kept of each, and its state. */
 export async function minutesOfBill({ ports }: World, { companyId }: Company) {
-  const rows = await ports.readAll
-    .selectFrom("charges")
-    .selectAll()
+  const rows = await selectLines(ports.readAll)
     .where("company_id", "=", companyId)
     .where("item", "=", "call_minute")
     .where("kind", "=", "charge")

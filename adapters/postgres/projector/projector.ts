@@ -22,7 +22,7 @@ import { openJoint } from "./joint.ts"
 import type { Reader } from "./reader.ts"
 import { Readings } from "./readings.ts"
 import { startReader } from "./reader.ts"
-import { BEAT_MS, Beat, QUICK_BEAT_MS } from "./rest.ts"
+import { BEAT_MS, Beat } from "./rest.ts"
 import { inTransaction, remakeTables, storePosition, storedRow, storedRows } from "./tables.ts"
 
 const UPDATER_ROOM = 5_000
@@ -63,10 +63,9 @@ export async function startProjector(
 ): Promise<RunningProjector> {
   const readings = new Readings(given.decode)
   const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
-  const beat = new Beat(ports.pacer, BEAT_MS)
-  const together = { ...ports, joint: openJoint(ports.pool), beat }
-  // What is to be done next follows from the hints: they wait for nobody else's rows.
-  const quick = { ...ports, beat: new Beat(ports.pacer, QUICK_BEAT_MS) }
+  const together = { ...ports, joint: openJoint(ports.pool), beat: new Beat(ports.pacer, BEAT_MS) }
+  // What has a pace of its own waits for nobody else's rows: what is to be done next may follow from it.
+  const apart = (gathersMs: number) => ({ ...ports, beat: new Beat(ports.pacer, gathersMs) })
   const shadow = openShadow({ ...ports, pool: patiently(ports.pool) })
   await makeMissing(ports.pool, projections, hints)
   const former = await storedRows(ports.pool)
@@ -79,11 +78,11 @@ export async function startProjector(
   const head = await ports.store.head()
   const updaters = new Map<string, Updater>()
   for (const projection of [...projections, ...hints]) {
-    const { name } = projection
+    const { name, gathersMs } = projection
     const position = rows.get(name)?.position ?? START
     refuseAhead(name, position, head)
-    const isHint = hints.includes(projection)
-    updaters.set(name, new Updater(isHint ? quick : together, projection, position))
+    const paced = gathersMs === undefined ? together : apart(gathersMs)
+    updaters.set(name, new Updater(paced, projection, position))
   }
   const all = [...updaters.values()]
   const reader = feed(ports, readings, all)

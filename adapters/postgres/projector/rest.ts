@@ -2,8 +2,6 @@ import type { Pacer } from "../../clock/port.ts"
 
 /** Facts that come without a break are gathered until the next beat, so that many share one transaction. */
 export const BEAT_MS = 100
-/** What is to be done next follows from some of them: its rows wait no longer than this. */
-export const QUICK_BEAT_MS = 20
 
 /** The next beat of a process, which all who rest wait for together: their batches begin together. */
 export class Beat {

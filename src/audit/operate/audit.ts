@@ -11,6 +11,7 @@ import { auditStreams } from "../streams.ts"
 import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
 import { pendingPurchases } from "../../../projections/charging/purchases.ts"
 import { unbalanced } from "../../../projections/charging/accounts.ts"
+import { LATE_FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
 import { streamOperations } from "./audit-streams.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
@@ -111,7 +112,7 @@ async function chargesWithoutOwner(
   open: readonly { readonly chargeId: string; readonly stream: string }[],
 ): Promise<AuditCheck> {
   // Work goes on meanwhile: a charge whose row is gone may have ended since its stream was read.
-  await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, ["work"])
+  await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, [LATE_FOLLOW_UPS])
   const names = new Set(await ports.work.names("end-charge"))
   const orphans: string[] = []
   for (const { chargeId, stream } of open) {

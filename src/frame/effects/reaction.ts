@@ -88,6 +88,8 @@ export interface ReactionSpec<P> {
   readonly atOnce?: AtOnce
   /** Whether it may take longer than half a minute: it then leaves half of all places to others. */
   readonly isLong?: true
+  /** Whether its rows are due minutes after their fact: they may be written seconds after it. */
+  readonly isLate?: true
   readonly giveUp: GiveUp<P>
   /** Whether it is given up when its company is erased; else it is done or dropped with its rows. */
   readonly endsWithCompany?: true

@@ -70,6 +70,7 @@ export function reconciler(reconciled: readonly Reconciled[]): Reaction {
       ChargesClosed: ({ chargeIds }) => chargeIds,
       ChargeGivenBack: ({ chargeId }) => [chargeId],
     },
+    isLate: true,
     perform: async (ports, { companyId, payload: { chargeId, resource } }) => {
       const found = reconciledBy(reconciled, resource)
       if (found === undefined || resource === null) {
