@@ -37,7 +37,8 @@ WORKDIR /var/lib/company-ledger
 VOLUME ["/var/lib/company-ledger", "/var/lib/code", "/var/lib/previews"]
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=90s --retries=3 \
+# A start that builds read models anew is no unwell one, for an hour.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=1h --retries=3 \
   CMD ["node", "/usr/local/share/company-ledger/look.mjs", "/readyz"]
 ENTRYPOINT ["company-ledger"]
 CMD ["start"]

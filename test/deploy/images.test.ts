@@ -78,8 +78,10 @@ describe("the Dockerfile", () => {
     expect(JSON.parse(saidOf(image, "CMD")[0] ?? "")).toEqual(["start"])
   })
 
-  it("looks at /readyz by a script that it brings along", () => {
-    const [, command = ""] = /CMD (.*)$/.exec(saidOf(image, "HEALTHCHECK")[0] ?? "") ?? []
+  it("looks at /readyz by a script that it brings along, and bears with a long start", () => {
+    const said = saidOf(image, "HEALTHCHECK")[0] ?? ""
+    expect(said).toContain("--start-period=1h ")
+    const [, command = ""] = /CMD (.*)$/.exec(said) ?? []
     const [node, script = "", path] = JSON.parse(command) as string[]
     expect([node, path]).toEqual(["node", "/readyz"])
     const brought = saidOf(image, "COPY").find((rest) => rest.includes("look.mjs")) ?? ""
@@ -143,13 +145,21 @@ describe("compose.yaml", () => {
     }
   })
 
-  it("listens on this machine alone, and looks whether each service is well", () => {
+  it("listens on this machine alone where nothing is set, and looks whether each service is well", () => {
     const ports = services.flatMap(([, { ports: of = [] }]) => of as string[])
-    expect(ports.length).toBe(3)
-    expect(ports.filter((port) => !port.startsWith("127.0.0.1:"))).toEqual([])
+    expect(ports.length).toBe(4)
+    expect(ports.filter((port) => !byDefault(port).startsWith("127.0.0.1:"))).toEqual([])
+    const set = ports.filter((port) => byDefault(port) !== port)
+    expect(set).toEqual(compose.services.caddy.ports)
     const unwatched = services.filter(([, { healthcheck }]) => healthcheck === undefined)
     // The image looks by itself; the passwords are made once.
     expect(unwatched.map(([name]) => name)).toEqual(["ledger-a", "ledger-b", "passwords"])
+  })
+
+  it("asks PostgreSQL where the image that makes its database does not answer yet", () => {
+    const [cmd, program, ...words] = compose.services.postgres.healthcheck.test
+    expect([cmd, program]).toEqual(["CMD", "pg_isready"])
+    expect(words).toContain("--host=127.0.0.1")
   })
 
   it("gives each process a data folder of its own, and the same code", () => {
@@ -162,25 +172,6 @@ describe("compose.yaml", () => {
       expect(at("ledger-a", folder)).toBeDefined()
       expect(at("ledger-a", folder)).toBe(at("ledger-b", folder))
     }
-  })
-})
-
-describe("Caddy in front", () => {
-  const file = textOf("deploy/caddy/Caddyfile")
-
-  it("leads to both processes", () => {
-    const [, upstreams = ""] = /reverse_proxy ([^{]*) \{/.exec(file) ?? []
-    expect(upstreams.split(" ")).toEqual(["ledger-a:3000", "ledger-b:3000"])
-    const [, port] = /:8443:(\d+)|:(8443) \{/.exec(file) ?? [undefined, "8443"]
-    expect(compose.services.caddy.ports).toEqual([`127.0.0.1:\${HTTPS_PORT:-8443}:${port ?? 8443}`])
-  })
-
-  it("is as Caddy takes it", (ctx) => {
-    const isInstalled = spawnSync("caddy", ["version"]).status === 0
-    if (!isInstalled) ctx.skip("caddy is not installed")
-    const words = ["--config", join(ROOT, "deploy/caddy/Caddyfile"), "--adapter", "caddyfile"]
-    const validated = spawnSync("caddy", ["validate", ...words], { encoding: "utf8" })
-    expect(validated.stderr + validated.stdout).toContain("Valid configuration")
   })
 })
 

@@ -94,6 +94,14 @@ describe("the deployment", () => {
     expect(container.ports).toEqual([{ name: "http", containerPort: readConfig({}).port }])
   })
 
+  it("is of one version at a time, and may take an hour to begin", () => {
+    expect(deployment.spec.strategy).toEqual({ type: "Recreate" })
+    const { periodSeconds, failureThreshold } = container.startupProbe
+    const mostSeconds = periodSeconds * failureThreshold
+    expect(mostSeconds).toBe(3_600)
+    expect(deployment.spec.progressDeadlineSeconds).toBeGreaterThan(mostSeconds)
+  })
+
   it("has time to stop in order, behind the moment in which nothing new comes", () => {
     const pause = container.lifecycle.preStop.sleep.seconds
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(pause + 10)

@@ -30,6 +30,11 @@ it("starts the command of the package, and sets what the program reads", () => {
   )
 })
 
+it("lets a start take as long as read models take to be built anew", () => {
+  expect(valuesOf(UNIT, "TimeoutStartSec")).toEqual(["infinity"])
+  expect(valuesOf(BOXES, "TimeoutStartSec")).toEqual([])
+})
+
 it("gives a stop more than the ten seconds of the program", () => {
   expect(Number(valuesOf(UNIT, "TimeoutStopSec")[0])).toBeGreaterThan(10)
 })

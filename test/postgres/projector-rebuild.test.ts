@@ -172,6 +172,24 @@ describe("a start with another version of a read model", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 
+  it("that was cut short goes on with what was not built yet", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const old = await test.start([SPENT, EARNED])
+    await test.add("spending-co_a", 1)
+    await test.add("earning-co_a", 2)
+    await test.shown(old)
+    await old.close()
+    const [spent, earned] = [SPENT, EARNED].map((one) => ({ ...one, version: 2 }))
+    const ended = Object.assign(new Error("the connection was ended"), { code: "57P01" })
+    const cut = { ...(earned as Projection), apply: () => Promise.reject(ended) }
+    await expect(test.start([spent as Projection, cut])).rejects.toThrow(ended)
+    expect(test.renewed).toEqual(["spent"])
+    const projector = await test.start([spent as Projection, earned as Projection])
+    expect(test.renewed).toEqual(["spent", "earned"])
+    expect(await test.shown(projector)).toBe(true)
+    expect(await test.rows("earned")).toEqual([{ company_id: "co_a", sum: 2, facts: 1 }])
+  })
+
   it("shows all before a fact that the new one cannot take", async () => {
     const test = new ProjectorUnderTest(pool)
     const lenient: Projection = { ...SPENT, apply: async () => undefined }

@@ -1,40 +1,16 @@
-/**
- * An nginx of the test: the machine's, or Debian's package taken apart into a folder, for installing it would
- * start a server of the machine. Where it cannot be had, tests say so and skip.
- */
-import { execFileSync, spawn, spawnSync } from "node:child_process"
+/** An nginx of the test. */
+import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readdirSync, renameSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
 import { createInterface } from "node:readline"
+import type { Found } from "./debian.ts"
+import { programHere } from "./debian.ts"
 import { freePort } from "./powerdns.ts"
 
-/** Taken apart once, for all runs. */
-const FOLDER = join(tmpdir(), "ledger-test-nginx")
-const BELOW = "usr/sbin/nginx"
-
 /** Its program, or why there is none. */
-export function nginxHere(): { readonly program: string } | { readonly missing: string } {
-  const found = ["nginx", join(FOLDER, BELOW)].find(starts)
-  if (found !== undefined) return { program: found }
-  for (const tool of ["apt-get", "dpkg"]) {
-    if (spawnSync(tool, ["--version"]).error !== undefined) {
-      return { missing: `${tool} is not installed here` }
-    }
-  }
-  const own = mkdtempSync(`${FOLDER}-`)
-  const got = spawnSync("apt-get", ["download", "nginx"], { cwd: own, timeout: 60_000 })
-  if (got.status !== 0) return { missing: "nginx could not be downloaded from Debian" }
-  const [file = ""] = readdirSync(own)
-  execFileSync("dpkg", ["-x", join(own, file), own])
-  if (!existsSync(FOLDER)) renameSync(own, FOLDER)
-  const program = join(existsSync(own) ? own : FOLDER, BELOW)
-  return starts(program) ? { program } : { missing: "Debian's nginx does not start on this system" }
-}
-
-const starts = (program: string): boolean => spawnSync(program, ["-v"]).status === 0
+export const nginxHere = (): Found => programHere("nginx", "usr/sbin/nginx", ["-v"])
 
 /** A running one. */
 export interface Nginx {

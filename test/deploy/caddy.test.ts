@@ -1,0 +1,96 @@
+/** `deploy/caddy` as `compose.yaml` mounts it: what it names is compared, and Debian's Caddy serves by it. */
+import { spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import type { IncomingMessage } from "node:http"
+import { createServer } from "node:http"
+import { request } from "node:https"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { expect, it, onTestFinished } from "vitest"
+import { caddyHere, startCaddy } from "../support/caddy.ts"
+import { freePort } from "../support/powerdns.ts"
+import { ROOT } from "../tidy/tree.ts"
+import { byDefault, documentOf, textOf } from "./files.ts"
+
+const FILE = "deploy/caddy/Caddyfile"
+const SERVED = "ledger-a:3000 ledger-b:3000"
+const file = textOf(FILE)
+const compose = documentOf("compose.yaml")
+const { environment, ports, volumes, image } = compose.services.caddy
+const caddy = caddyHere()
+
+/** What Caddy makes of the file for an address: where it listens, and for whom. */
+function servedFor(program: string, baseUrl: string) {
+  const words = ["adapt", "--config", join(ROOT, FILE), "--adapter", "caddyfile", "--validate"]
+  const env = { ...process.env, BASE_URL: baseUrl }
+  const adapted = spawnSync(program, words, { encoding: "utf8", env })
+  expect(adapted.stderr).not.toContain("Error")
+  const [server] = Object.values<{ listen: string[]; routes: { match: { host: string[] }[] }[] }>(
+    JSON.parse(adapted.stdout).apps.http.servers,
+  )
+  return { listen: server?.listen, host: server?.routes[0]?.match[0]?.host }
+}
+
+it("leads to both processes", () => {
+  expect(file).toContain(`reverse_proxy ${SERVED} {`)
+  for (const one of SERVED.split(" "))
+    expect(compose.services).toHaveProperty(one.split(":")[0] ?? "")
+})
+
+it("is of a release that hands a call with a body to another process", () => {
+  const [, minor = 0, patch = 0] = String(image).split(":")[1]?.split(".").map(Number) ?? []
+  expect(minor * 100 + patch).toBeGreaterThanOrEqual(1_102)
+})
+
+it("keeps its certificates, and is reached where it listens and where they are asked for", () => {
+  expect(volumes).toContain("caddy:/data")
+  expect(compose.volumes).toHaveProperty("caddy")
+  const own = compose.services["ledger-a"].environment.BASE_URL
+  expect(environment.BASE_URL).toBe(own)
+  expect(file).toContain(`{$BASE_URL:${byDefault(own)}} {`)
+  const { port } = new URL(byDefault(own))
+  expect(ports.map(byDefault)).toEqual(["127.0.0.1:8080:80", `127.0.0.1:${port}:${port}`])
+})
+
+it.each([
+  ["https://localhost:8443", ":8443", "localhost"],
+  ["https://ledger.example.com", ":443", "ledger.example.com"],
+])("serves %s as Caddy takes it", (url, listen, host) => {
+  // `docs/deploy.md` says what a public name takes.
+  const page = textOf("docs/deploy.md")
+  for (const line of ["BASE_URL=https://ledger.example.com", "HTTP_PORT=80", "HTTPS_PORT=443"]) {
+    expect(page).toContain(`\n${line}\n`)
+  }
+  if ("program" in caddy) {
+    expect(servedFor(caddy.program, url)).toEqual({ listen: [listen], host: [host] })
+  }
+})
+
+it("has a certificate, passes calls on, hides what is the operator's and leads to https", async (ctx) => {
+  if ("missing" in caddy) return ctx.skip(caddy.missing)
+  const folder = mkdtempSync(join(tmpdir(), "ledger-caddy-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const server = createServer((asked, answer) => answer.end(`${asked.headers.host}`))
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const [https, http] = [await freePort(), await freePort()]
+  const url = `https://localhost:${https}`
+  const own = file.replace(SERVED, `127.0.0.1:${port}`)
+  const stop = await startCaddy(caddy.program, folder, own, http, { BASE_URL: url })
+  onTestFinished(stop)
+  const ca = readFileSync(join(folder, "caddy/pki/authorities/local/root.crt"))
+  const ask = async (path: string): Promise<string> => {
+    const sent = request(`${url}${path}`, { ca, agent: false }).end()
+    const [answer] = (await once(sent, "response")) as [IncomingMessage]
+    return `${answer.statusCode} ${await text(answer)}`
+  }
+  expect(await ask("/docs")).toBe(`200 localhost:${https}`)
+  for (const path of ["/metrics", "/readyz", "/livez"]) expect(await ask(path)).toBe("404 ")
+  const led = await fetch(`http://localhost:${http}/docs`, { redirect: "manual" })
+  expect([led.status, led.headers.get("location")]).toEqual([308, `${url}/docs`])
+})

@@ -1,0 +1,95 @@
+/** `docs/deploy.md`: what it names is there, and what makes the master key is run. */
+import { spawnSync } from "node:child_process"
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import process from "node:process"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
+import { ROOT } from "../tidy/tree.ts"
+import { MANIFEST, documentOf, isThere, textOf } from "./files.ts"
+
+const PAGE = textOf("docs/deploy.md")
+/** Its commands, a block each. */
+const blocks = [...PAGE.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block)
+
+describe("docs/deploy.md", () => {
+  it("names files that there are", () => {
+    const named = PAGE.match(/(?<![\w/])(?:deploy|test)\/[\w./-]*\w/g) ?? []
+    expect(named.length).toBeGreaterThan(15)
+    expect(named.filter((path) => !isThere(path))).toEqual([])
+    const folders = readdirSync(join(ROOT, "deploy"), { recursive: true, encoding: "utf8" })
+    const names = new Set([...folders.map((one) => basename(one)), ...readdirSync(ROOT)])
+    const alone = [...PAGE.matchAll(/`([\w.-]+\.(?:yaml|conf|json|service|d\/|example))`/g)]
+    expect(alone.length).toBeGreaterThan(8)
+    // `npm run sbom` makes it.
+    const there = (name: string) => names.has(name.replace("/", "")) || name === "sbom.cdx.json"
+    expect(alone.map(([, name = ""]) => name).filter((name) => !there(name))).toEqual([])
+  })
+
+  it("names services of compose.yaml, scripts of the package and its release", () => {
+    const { scripts } = JSON.parse(textOf("package.json")) as { scripts: object }
+    for (const [, name = ""] of PAGE.matchAll(/npm run (\w+)/g))
+      expect(scripts).toHaveProperty(name)
+    const { services } = documentOf("compose.yaml")
+    const named = PAGE.match(/\bledger-[a-z]\b/g) ?? []
+    expect(new Set(named)).toEqual(new Set(["ledger-a", "ledger-b"]))
+    for (const name of named) expect(services).toHaveProperty(name)
+    const releases = PAGE.match(/company-ledger[-:](\d+\.\d+\.\d+)/g) ?? []
+    expect(releases.length).toBeGreaterThan(2)
+    expect(releases.filter((one) => !one.endsWith(MANIFEST.version))).toEqual([])
+  })
+
+  it("has commands that a shell can read", () => {
+    const commands = blocks.filter((block) => !/^[A-Z_]+=/.test(block))
+    expect(commands.length).toBeGreaterThan(5)
+    for (const block of commands) {
+      const read = spawnSync("sh", ["-n"], { input: block, encoding: "utf8" })
+      expect(read.stderr, block).toBe("")
+    }
+  })
+})
+
+describe("the master key", () => {
+  it("is in a file of its owner's before a cluster has it", () => {
+    const [block = ""] = blocks.filter((one) => one.includes("LEDGER_MASTER_KEY"))
+    const folder = mkdtempSync(join(tmpdir(), "ledger-key-"))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const kubectl = join(folder, "kubectl")
+    writeFileSync(kubectl, '#!/bin/sh\nfor word in "$@"; do echo "$word" >> said; done\n')
+    chmodSync(kubectl, 0o755)
+    const PATH = `${folder}:${process.env["PATH"] ?? ""}`
+    const env = { ...process.env, PATH, HOME: folder }
+    const run = () => spawnSync("sh", ["-e"], { input: block, cwd: folder, env, encoding: "utf8" })
+    const { status, stderr } = run()
+    expect([status, stderr]).toEqual([0, ""])
+    const file = join(folder, "ledger-master-key")
+    const kept = readFileSync(file, "utf8").trim()
+    expect(readConfig({ LEDGER_MASTER_KEY: kept }).masterKey).toEqual(Buffer.from(kept, "hex"))
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const said = readFileSync(join(folder, "said"), "utf8").split("\n")
+    expect(said).toContain(`--from-literal=LEDGER_MASTER_KEY=${kept}`)
+    // Nobody writes over it.
+    expect(run().status).not.toBe(0)
+    expect(readFileSync(file, "utf8").trim()).toBe(kept)
+  })
+
+  it("is nowhere made by the command that hands it over", () => {
+    const pages = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"))
+    const files = [
+      ...pages.map((name) => `docs/${name}`),
+      ...["README.md", "SECURITY.md", ".env.example", "compose.yaml"],
+      ...readdirSync(join(ROOT, "deploy/kubernetes")).map((name) => `deploy/kubernetes/${name}`),
+    ]
+    const inline = files.filter((file) => /LEDGER_MASTER_KEY=\S*\$\((?!cat )/.test(textOf(file)))
+    expect(inline).toEqual([])
+  })
+})
