@@ -8,7 +8,8 @@ import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Recorded } from "../../projections/kernel/projection.ts"
+import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
+import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 
@@ -38,10 +39,12 @@ function recorded(fact: LedgerEvent, companyId: CompanyId = "co_a"): Recorded {
   return { stream, category: "ledger", companyId, revision: place, fact, ...nobody }
 }
 
-async function project(...batch: readonly Recorded[]): Promise<void> {
+const project = (...batch: readonly Recorded[]) => projectBy(PROGRAM.workRows, batch)
+
+async function projectBy(by: readonly Projection[], batch: readonly Recorded[]): Promise<void> {
   await inTransaction(pool, async (client) => {
     const tx = kyselyOn(client) as Transaction<unknown>
-    for (const { apply } of PROGRAM.workRows) await apply(tx, batch, { open: async () => null })
+    for (const { apply } of by) await apply(tx, batch, { open: async () => null })
   })
 }
 
@@ -201,5 +204,16 @@ describe("end-charge", () => {
     expect(await rows()).toEqual([])
     await project(recorded({ ...charge, open: false }))
     expect(await rows()).toEqual([])
+  })
+
+  it("is written by those of late work, and nothing else is", async () => {
+    const [soon, late] = [FOLLOW_UPS, LATE_FOLLOW_UPS].map((name) =>
+      PROGRAM.workRows.filter((one) => one.name === name),
+    )
+    await projectBy(soon ?? [], [recorded(opened), recorded(charge)])
+    expect((await rows()).map(([kind]) => kind)).toEqual(["close-month"])
+    await projectBy(late ?? [], [recorded(opened, "co_b"), recorded(charge, "co_b")])
+    expect((await rows()).map(([kind]) => kind)).toEqual(["close-month", "end-charge"])
+    expect(late).toMatchObject([{ gathersMs: 2_000 }])
   })
 })
