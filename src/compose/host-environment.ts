@@ -83,10 +83,9 @@ async function openHeld(
       settings,
       mustExist: again,
       log: (sentence) => log.info(sentence),
-      // One that is started again is stopped by whoever closes this.
-      signal: again ? undefined : signal,
+      signal,
     })
-  const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs)
+  const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs, signal)
   const close = () => closeAll([hold.release, embedded.stop])
   return { folder, databaseUrl: embedded.url, databaseLost: embedded.lost, close }
 }

@@ -68,7 +68,7 @@ async function serve(
 ): Promise<void> {
   const { config, seat, say } = options
   await refuseFreeCalls(ports)
-  const app = await appOf(ports, config)
+  const app = await appOf(ports, config, seat)
   arrangeFaults(config.faults).server(app.server)
   const handed = takeHanded(app)
   // A server that does not listen looks after no connections. Nobody but this user may come in here.
