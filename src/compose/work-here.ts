@@ -1,5 +1,6 @@
 /** What the command line does in its own process: everything that needs the stores, or the settings. */
 import { availableParallelism } from "node:os"
+import { StartupFault } from "../../adapters/startup/port.ts"
 import { PROGRAM } from "../slices.ts"
 import { askServer } from "../frame/operator/cli/admin-client.ts"
 import type { Host } from "../frame/operator/cli/host.ts"
@@ -13,6 +14,7 @@ import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
+import { FolderHeld } from "./host-environment.ts"
 import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
@@ -48,6 +50,11 @@ function run(options: ServerOptions, processes: number | "auto"): Promise<number
   return count === 1 ? runServer(options) : runProcesses(options, count)
 }
 
+/** Why a command has neither a server nor the stores, and what to do: a server that can be asked was asked. */
+const heldMeanwhile = ({ dataDir }: Config): string =>
+  `The company-ledger that uses ${dataDir} takes no commands just now: its server starts, starts its ` +
+  "first process again, or stops; or another command works there. Give this one again in a moment."
+
 /** Prepares the work; nothing is opened yet. */
 export function openWork(around: Around): WorkHere {
   const { env, terminal, stopping, livingServer } = around
@@ -68,7 +75,11 @@ export function openWork(around: Around): WorkHere {
       const config = ownConfig()
       if (!mayMake) await requireInstallation(config)
       const baseUrl = () => config.baseUrl ?? ""
-      const stores = await openStores(config, baseUrl, commandLog(config), signal)
+      const stores = await openStores(config, baseUrl, commandLog(config), signal).catch(
+        (error: unknown) => {
+          throw error instanceof FolderHeld ? new StartupFault(heldMeanwhile(config)) : error
+        },
+      )
       const close = async () => {
         const left = await stores.close()
         if (left.length === 0) return

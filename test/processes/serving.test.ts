@@ -1,7 +1,8 @@
 /** Several processes of one machine, as `start --processes` runs them. */
-import { readFileSync } from "node:fs"
+import { readFileSync, statSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { connect } from "node:net"
+import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { tagOf } from "../../domain/kernel/ids.ts"
 import { homeOf } from "../../adapters/postgres/homes.ts"
@@ -107,6 +108,8 @@ describe("several processes", () => {
     const line = `  processes    ${PROCESSES}: /metrics?process=1 to ${PROCESSES} tell of each`
     expect(server.lines).toContain(line)
     expect(pids()).toHaveLength(PROCESSES)
+    // What hands connections over comes in there, and nobody else's user may.
+    expect((statSync(join(place.dataDir, "p1.sock")).mode & 0o777).toString(8)).toBe("600")
   })
 
   it("take the calls of a company in its home", async () => {

@@ -13,7 +13,8 @@ import { HandOver } from "./hand-over.ts"
 import { askAgainAndAgain } from "./heartbeat.ts"
 import type { FromProcess, Seat, ToProcess } from "./messages.ts"
 
-const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
+/** What a process is started by. */
+export const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
 /** One that ends so soon after it was there has a reason to; */
 const SOON_MS = 2_000
 /** so often in a row, and all are stopped. */

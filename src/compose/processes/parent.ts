@@ -85,7 +85,8 @@ function seatIn(
   return {
     is: "seat" as const,
     ...{ number, url, databaseUrl, demo, isAgain, parentPid: process.pid },
-    socketPath: join(folder.socketPath, "..", `process-${number}.sock`),
+    // No longer than the name of the admin socket, which has its place there.
+    socketPath: join(folder.socketPath, "..", `p${number}.sock`),
     databaseConnections: connectionsOf(config),
     ...{ of: seating.count, isPlayed: seating.isPlayed() },
   }

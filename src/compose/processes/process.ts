@@ -1,6 +1,6 @@
 /** One of several processes of a machine: it serves the connections that its parent hands over. */
-import { chmod, rm } from "node:fs/promises"
 import { openDataFolder } from "../../../adapters/data-folder/data-folder.ts"
+import { listenPrivately } from "../../frame/operator/private-socket.ts"
 import { appOf } from "../app.ts"
 import { beginBeside } from "../beside.ts"
 import type { NamedCloser } from "../closers.ts"
@@ -72,12 +72,11 @@ async function serve(
   arrangeFaults(config.faults).server(app.server)
   const handed = takeHanded(app)
   // A server that does not listen looks after no connections. Nobody but this user may come in here.
-  await rm(seat.socketPath, { force: true })
-  await app.listen({ path: seat.socketPath })
-  await chmod(seat.socketPath, 0o600)
+  const remove = await listenPrivately(seat.socketPath, (path) => app.listen({ path }))
   closers.push({
     what: "calls in hand",
     close: async () => {
+      remove()
       await app.close()
       await handed.isEmpty()
     },
