@@ -70,6 +70,10 @@ class PlayedProcess extends EventEmitter {
     return true
   }
   readonly say = (said: FromProcess) => void this.emit("message", said)
+  readonly begin = (): void => {
+    this.say({ is: "begun" })
+    this.say({ is: "ready" })
+  }
   readonly ends = (signal: NodeJS.Signals | null = null): void => {
     this.connected = false
     this.emit("exit", signal === null ? 0 : null, signal)
@@ -120,7 +124,7 @@ async function openServing(count: number): Promise<Stage> {
   const started = stage.crew.start()
   for (let number = 1; number <= count; number++) {
     await settled()
-    stage.forked[number - 1]?.say({ is: "ready" })
+    stage.forked[number - 1]?.begin()
   }
   expect(await started).toBe(true)
   return stage
@@ -154,6 +158,7 @@ it("ends a start at once where all are to stop, starts none any more, and waits 
   const { crew, forked, stop } = openStage(3)
   const started = crew.start()
   await settled()
+  forked[0]?.say({ is: "begun" })
   stop.abort()
   expect(await started).toBe(false)
   const stopped = crew.stop(5_000)
@@ -164,6 +169,21 @@ it("ends a start at once where all are to stop, starts none any more, and waits 
   await settled()
   expect(forked).toHaveLength(1)
   first?.ends()
+  expect(await stopped).toEqual([])
+})
+
+it("ends at once where all are to stop who has opened nothing yet", async () => {
+  const { crew, forked, stop } = openStage(3)
+  const started = crew.start()
+  await settled()
+  forked[0]?.begin()
+  await settled()
+  stop.abort()
+  expect(await started).toBe(false)
+  const stopped = crew.stop(5_000)
+  expect(forked.map(({ killedBy }) => killedBy)).toEqual([null, "SIGKILL", "SIGKILL"])
+  expect(forked[0]?.heard.at(-1)).toBe("stop")
+  forked[0]?.ends()
   expect(await stopped).toEqual([])
 })
 

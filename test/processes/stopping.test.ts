@@ -1,18 +1,9 @@
 /** Several processes that are stopped, or asked for something, while they start. */
-import { fork } from "node:child_process"
-import { once } from "node:events"
 import { expect, it, onTestFinished } from "vitest"
 import { holdFolder, openDataFolder } from "../../adapters/data-folder/data-folder.ts"
-import { ENTRY } from "../../src/compose/processes/crew.ts"
 import { makePlace } from "../support/server-process.ts"
 
 const LONG_MS = 120_000
-
-it("end at once where they hear of it before they have begun", async () => {
-  const child = fork(ENTRY, { serialization: "advanced" })
-  child.send({ is: "stop" })
-  expect(await once(child, "exit")).toEqual([0, null])
-})
 
 it(
   "end in order where the first serves and the others do not yet",
@@ -20,7 +11,7 @@ it(
     const place = await makePlace({ LOG_LEVEL: "info" })
     onTestFinished(() => place.clear())
     const server = await place.start("--processes", "3")
-    // The first has just said where it listens.
+    // The first has just said where it listens; the others are about to load.
     expect(await server.end("SIGTERM")).toBe(0)
     expect(server.log()).not.toContain("stopped before all was done")
     expect(server.log()).not.toContain("all processes serve")

@@ -13,8 +13,7 @@ import { HandOver } from "./hand-over.ts"
 import { askAgainAndAgain } from "./heartbeat.ts"
 import type { FromProcess, Seat, ToProcess } from "./messages.ts"
 
-/** What a process is started by. */
-export const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
+const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
 /** One that ends so soon after it was there has a reason to; */
 const SOON_MS = 2_000
 /** so often in a row, and all are stopped. */
@@ -40,6 +39,8 @@ export interface CrewOptions {
 interface Member {
   child: ChildProcess | null
   handOver: HandOver | null
+  /** Whether it has opened anything yet. */
+  hasBegun: boolean
   isServing: boolean
   /** Settles with each end. */
   ended: Promise<void>
@@ -88,7 +89,13 @@ class Processes implements Crew {
     this.#options = options
     this.#stopping = AbortSignal.any([options.signal, this.#stop.signal])
     this.#members = Array.from({ length: options.count }, () => ({
-      ...{ child: null, handOver: null, isServing: false, ended: Promise.resolve() },
+      ...{
+        child: null,
+        handOver: null,
+        hasBegun: false,
+        isServing: false,
+        ended: Promise.resolve(),
+      },
     }))
     // Who is ended by force leaves nobody behind.
     process.on("exit", () => this.#members.forEach(({ child }) => child?.kill("SIGKILL")))
@@ -128,7 +135,11 @@ class Processes implements Crew {
     this.#anyServes.resolve()
     const tooLate = new AbortController()
     const late = this.#options.pacer.pause(withinMs, tooLate.signal).then(() => true)
-    for (const number of this.#members.keys()) this.#tell(number + 1, { is: "stop" })
+    for (const [place, { child, hasBegun }] of this.#members.entries()) {
+      if (hasBegun) this.#tell(place + 1, { is: "stop" })
+      // It would hear of it only when it is loaded, which takes seconds on a busy machine.
+      else child?.kill("SIGKILL")
+    }
     const ended = Promise.all(this.#members.map((member) => member.ended)).then(() => false)
     const isLate = await Promise.race([ended, late])
     tooLate.abort()
@@ -203,7 +214,7 @@ class Processes implements Crew {
     const exit = await exited.promise
     ended.abort()
     const { handOver } = member
-    Object.assign(member, { child: null, handOver: null })
+    Object.assign(member, { child: null, handOver: null, hasBegun: false })
     this.#serves(number, false)
     for (const { beginning, socket } of handOver?.ended() ?? []) void this.hand(beginning, socket)
     return exit
@@ -217,6 +228,7 @@ class Processes implements Crew {
     ended: AbortSignal,
   ): void {
     const { log, pacer } = this.#options
+    const member = this.#members[number - 1] as Member
     const begin = (): (() => void) => {
       this.#serves(number, true)
       begun(null)
@@ -234,8 +246,11 @@ class Processes implements Crew {
       switch (said.is) {
         case "fault":
           return begun(said.sentence)
+        case "begun":
+          member.hasBegun = true
+          return
         case "taken":
-          return this.#members[number - 1]?.handOver?.taken()
+          return member.handOver?.taken()
         case "answer":
           return answered()
         case "ready":

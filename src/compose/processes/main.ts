@@ -1,15 +1,17 @@
-/**
- * One of several processes of this program on a machine, as its parent starts it. It listens to its parent
- * before it loads the program: where all are to stop by then it opens nothing.
- */
+/** One of several processes of this program on a machine, as its parent starts it. */
 import { once } from "node:events"
-import { setImmediate as oneTurn } from "node:timers/promises"
 import { openLog } from "../../frame/kernel/log.ts"
 import { listenForStop } from "../../frame/operator/cli/stopping.ts"
+import { listSettings, readConfig } from "../config.ts"
 import type { FromProcess, ToProcess } from "./messages.ts"
+import { Seat } from "./messages.ts"
+import { runProcess } from "./process.ts"
 
+const { env } = process
+const config = readConfig(env)
+const log = openLog(config.logLevel)
 // A terminal and a service manager signal the whole group: when to stop, the parent says.
-const stopping = listenForStop(process, openLog("warn").warn, [])
+const stopping = listenForStop(process, log.warn, [])
 // What a parent that has ended is told of is its own end.
 const tell = (message: FromProcess) => process.send?.(message, undefined, {}, () => undefined)
 
@@ -19,17 +21,26 @@ process.on("message", (message: ToProcess) => {
 })
 // Nobody hands it anything any more, and its database ends, too.
 process.once("disconnect", stopping.begin)
-/** Nothing is open yet. */
-const endAtOnce = () => process.exit()
-stopping.signal.addEventListener("abort", endAtOnce)
 
-const [[told], { takeSeat }] = await Promise.all([
-  once(process, "message") as Promise<[unknown]>,
-  import("./seated.ts"),
-])
-// Loading let nothing be heard.
-await oneTurn()
-stopping.signal.removeEventListener("abort", endAtOnce)
-process.exitCode = await takeSeat(told, stopping, tell)
+const [told] = (await once(process, "message")) as [unknown]
+const seat = Seat.parse(told)
+tell({ is: "begun" })
+
+try {
+  process.exitCode = await runProcess({
+    ...{ config, log, seat, signal: stopping.signal, settings: listSettings(env) },
+    say: (line) => process.stdout.write(`${line}\n`),
+    onMessage: (take) => process.on("message", take as (message: unknown, socket: unknown) => void),
+    onTaken: () => tell({ is: "taken" }),
+    onServing: () => tell({ is: "ready" }),
+  })
+} catch (error) {
+  process.exitCode = 1
+  if (!stopping.signal.aborted) {
+    const isSentence = error instanceof Error && error.name === "StartupFault"
+    if (!isSentence) log.warn("this process could not begin to serve", error)
+    tell({ is: "fault", sentence: error instanceof Error ? error.message : String(error) })
+  }
+}
 if (stopping.isCrash()) process.exitCode = 1
 process.exit()

@@ -36,6 +36,8 @@ export type ToProcess =
 
 /** What it says. */
 export type FromProcess =
+  /** It is loaded, and opens from now on what it serves from. */
+  | { readonly is: "begun" }
   | { readonly is: "ready" }
   /** It does. */
   | { readonly is: "answer" }
