@@ -4,7 +4,6 @@ import { listenPrivately } from "../../frame/operator/private-socket.ts"
 import { appOf } from "../app.ts"
 import { beginBeside } from "../beside.ts"
 import type { NamedCloser } from "../closers.ts"
-import type { Config } from "../config.ts"
 import { arrangeFaults } from "../faults.ts"
 import { refuseFreeCalls } from "../free-calls.ts"
 import type { Installation } from "../installation.ts"
@@ -41,24 +40,15 @@ export async function runProcess(options: ProcessOptions): Promise<number> {
   const { databaseUrl, databaseConnections } = seat
   const opening = { ...config, databaseUrl, databaseConnections, seat, log, signal }
   const baseUrl = () => config.baseUrl ?? seat.url
-  const installation = await openOrExplain({ ...opening, baseUrl }, config)
+  const installation = await openInstallation({ ...opening, baseUrl }).catch((error: unknown) => {
+    throw explainOpening(error, config)
+  })
   // Where the parent's database is lost, the parent says so.
   const databaseLost = new Promise<never>(() => undefined)
   const { close } = installation
   return untilStopped({ databaseLost, close }, { log, signal, withinMs: WITHIN_MS }, (closers) =>
     serve(options, installation, closers),
   )
-}
-
-async function openOrExplain(
-  opening: Parameters<typeof openInstallation>[0],
-  config: Config,
-): Promise<Installation> {
-  try {
-    return await openInstallation(opening)
-  } catch (error) {
-    throw explainOpening(error, config)
-  }
 }
 
 async function serve(
