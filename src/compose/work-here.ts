@@ -18,7 +18,7 @@ import { FolderHeld } from "./host-environment.ts"
 import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
-import type { ServerOptions } from "./server.ts"
+import type { OpenStores, ServerOptions } from "./server.ts"
 import { openStores, runServer } from "./server.ts"
 import { copyStore } from "./store-copy.ts"
 
@@ -50,10 +50,20 @@ function run(options: ServerOptions, processes: number | "auto"): Promise<number
   return count === 1 ? runServer(options) : runProcesses(options, count)
 }
 
-/** Why a command has neither a server nor the stores, and what to do: a server that can be asked was asked. */
-const heldMeanwhile = ({ dataDir }: Config): string =>
-  `The company-ledger that uses ${dataDir} takes no commands just now: its server starts, starts its ` +
-  "first process again, or stops; or another command works there. Give this one again in a moment."
+/** The stores, for a command that no server takes. @throws StartupFault; the signal's reason */
+async function storesOf(config: Config, log: Log, signal: AbortSignal): Promise<OpenStores> {
+  try {
+    return await openStores(config, () => config.baseUrl ?? "", log, signal)
+  } catch (error) {
+    if (!(error instanceof FolderHeld)) throw error
+    throw new StartupFault(
+      `The company-ledger that uses ${config.dataDir} takes no commands just now: its server starts, ` +
+        "starts its first process again, or stops; or another command works there. Give this one " +
+        "again in a moment.",
+      error,
+    )
+  }
+}
 
 /** Prepares the work; nothing is opened yet. */
 export function openWork(around: Around): WorkHere {
@@ -74,12 +84,7 @@ export function openWork(around: Around): WorkHere {
     openLocal: async ({ mayMake }) => {
       const config = ownConfig()
       if (!mayMake) await requireInstallation(config)
-      const baseUrl = () => config.baseUrl ?? ""
-      const stores = await openStores(config, baseUrl, commandLog(config), signal).catch(
-        (error: unknown) => {
-          throw error instanceof FolderHeld ? new StartupFault(heldMeanwhile(config)) : error
-        },
-      )
+      const stores = await storesOf(config, commandLog(config), signal)
       const close = async () => {
         const left = await stores.close()
         if (left.length === 0) return
