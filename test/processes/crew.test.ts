@@ -165,6 +165,19 @@ it("gives connections to the others while one does not answer, and to it again o
   expect(slow.killedBy).toBe(null)
 })
 
+it("has a connection wait where none serves, however often one ends before it does", async () => {
+  const stage = await openServing(1)
+  stage.last().ends("SIGKILL")
+  await stage.pass(1_000)
+  expect(await handTo(stage, 1)).toBe(null)
+  stage.last().ends("SIGKILL")
+  await stage.pass(1_000)
+  expect(stage.forked).toHaveLength(3)
+  stage.last().begin()
+  await settled()
+  expect(stage.last().heard).toContain("connection")
+})
+
 it("asks none that has not come to serve: a start may take long", async () => {
   const { crew, forked, pass } = openStage(1)
   const started = crew.start()

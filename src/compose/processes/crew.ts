@@ -89,13 +89,8 @@ class Processes implements Crew {
     this.#options = options
     this.#stopping = AbortSignal.any([options.signal, this.#stop.signal])
     this.#members = Array.from({ length: options.count }, () => ({
-      ...{
-        child: null,
-        handOver: null,
-        hasBegun: false,
-        isServing: false,
-        ended: Promise.resolve(),
-      },
+      ...{ child: null, handOver: null, hasBegun: false, isServing: false },
+      ended: Promise.resolve(),
     }))
     // Who is ended by force leaves nobody behind.
     process.on("exit", () => this.#members.forEach(({ child }) => child?.kill("SIGKILL")))
@@ -261,11 +256,12 @@ class Processes implements Crew {
 
   #serves(number: number, isServing: boolean): void {
     const member = this.#members[number - 1] as Member
+    const { isServing: served } = member
     member.isServing = isServing
     if (isServing) {
       this.#anyServes.resolve()
       for (const other of this.#members.keys()) this.#tell(other + 1, { is: "home", number })
-    } else if (!this.#stopping.aborted && this.#members.every((one) => !one.isServing)) {
+    } else if (served && !this.#stopping.aborted && this.#members.every((one) => !one.isServing)) {
       this.#anyServes = Promise.withResolvers<void>()
     }
   }
