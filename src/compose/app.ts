@@ -1,5 +1,6 @@
 /** The web framework's app with everything that the list of slices brings. */
 import type { FastifyInstance } from "fastify"
+import type { Seat } from "../../adapters/postgres/homes.ts"
 import { buildApp } from "../frame/http/app.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { SHOWN } from "../shown.ts"
@@ -7,13 +8,14 @@ import { PROGRAM } from "../slices.ts"
 import type { Config } from "./config.ts"
 import { diskMeasure } from "./disk-measure.ts"
 
-/** Builds it; it does not listen. */
+/** Builds it; it does not listen. @param seat which of several processes of this machine it is */
 export function appOf(
   ports: AdminPorts,
   config: Pick<
     Config,
     "rateLimits" | "trustProxy" | "baseUrl" | "simulated" | "logRequests" | "dataDir"
   >,
+  seat?: Seat,
 ): Promise<FastifyInstance> {
   return buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
     ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
@@ -23,5 +25,6 @@ export function appOf(
     ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
     ...{ probes: PROGRAM.probes, measures: [...PROGRAM.measures, diskMeasure(config.dataDir)] },
     ...{ simulated: config.simulated, logRequests: config.logRequests },
+    ...(seat !== undefined && { seat }),
   })
 }

@@ -10,6 +10,9 @@ import { closeAll } from "./closers.ts"
 import { refuseHalfPlayed } from "./demo/half-played.ts"
 import { keepEmbedded } from "./kept-embedded.ts"
 
+/** Another process holds the data folder. */
+export class FolderHeld extends StartupFault {}
+
 /** Where an installation lives, held by this process. */
 export interface HostEnvironment {
   readonly folder: DataFolder
@@ -35,7 +38,7 @@ interface Opening {
  *
  * @param signal aborted where nobody waits for it any more
  * @param opening what is done and set on the way
- * @throws what that throws, StartupFault with one sentence and the fix; the signal's reason
+ * @throws what that throws, FolderHeld, StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openHostEnvironment(
   config: Config,
@@ -46,7 +49,7 @@ export async function openHostEnvironment(
   const folder = await openDataFolder(config.dataDir)
   const hold = await holdFolder(folder)
   if (hold === null) {
-    throw new StartupFault(
+    throw new FolderHeld(
       `Another company-ledger is using ${folder.path}: stop it first, ` +
         "or set LEDGER_DATA_DIR to another folder.",
     )
@@ -83,10 +86,9 @@ async function openHeld(
       settings,
       mustExist: again,
       log: (sentence) => log.info(sentence),
-      // One that is started again is stopped by whoever closes this.
-      signal: again ? undefined : signal,
+      signal,
     })
-  const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs)
+  const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs, signal)
   const close = () => closeAll([hold.release, embedded.stop])
   return { folder, databaseUrl: embedded.url, databaseLost: embedded.lost, close }
 }

@@ -19,12 +19,14 @@ export interface KeptEmbedded {
  * Starts it, and again whenever it ends by itself: whoever has connections makes new ones, at the same
  * address. What it is started with says whether it ran before: then nothing may be made anew.
  *
+ * @param signal aborted when all is to stop: it is not started from then on
  * @throws what the first start throws
  */
 export async function keepEmbedded(
   start: (again: boolean) => Promise<Embedded>,
   log: Log,
   elapsedMs: () => number,
+  signal: AbortSignal,
 ): Promise<KeptEmbedded> {
   const lost = Promise.withResolvers<string>()
   let running = await start(false)
@@ -36,6 +38,8 @@ export async function keepEmbedded(
   /** Null where it runs again, else why not. */
   const startAgain = async (lastLines: readonly string[]): Promise<string | null> => {
     const ended = `PostgreSQL ended by itself:\n${lastLines.join("\n")}`
+    const left = `${ended}\nIt is not started again, because the program stops.`
+    if (signal.aborted) return left
     inVain = elapsedMs() - startedAt < SOON_MS ? inVain + 1 : 0
     if (inVain === MOST_IN_VAIN) return ended
     log.warn("PostgreSQL is started again", new Error(ended))
@@ -43,6 +47,7 @@ export async function keepEmbedded(
       running = await start(true)
       startedAt = elapsedMs()
     } catch (error) {
+      if (signal.aborted) return left
       return `${ended}\nIt could not be started again: ${String(error)}`
     }
     return running.url === url ? null : `${ended}\nIt runs again, but on another port.`

@@ -15,7 +15,7 @@ import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
 import { beginBeside } from "./beside.ts"
 import { openInstallation } from "./installation.ts"
-import { untilStopped } from "./until-stopped.ts"
+import { unlessStopped, untilStopped } from "./until-stopped.ts"
 import { checkAddress, listen } from "./listening.ts"
 import { explainOpening } from "./opening-faults.ts"
 import type { HostEnvironment } from "./host-environment.ts"
@@ -111,12 +111,9 @@ async function openUnlessStopped(
     await checkAddress(config)
     await week?.onceHeld()
   }
-  try {
-    return await openStores(config, baseUrl, log, signal, { ...week, onceHeld })
-  } catch (error) {
-    if (signal.aborted && error === signal.reason) return null
-    throw error
-  }
+  return unlessStopped(signal, () =>
+    openStores(config, baseUrl, log, signal, { ...week, onceHeld }),
+  )
 }
 
 /** The demo's week, where it may be played. */

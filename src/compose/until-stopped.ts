@@ -25,6 +25,19 @@ export interface StopOptions {
   readonly withinMs: number
 }
 
+/** What a work comes to; null where the signal was aborted first, and it ended for that. @throws what it throws */
+export async function unlessStopped<T>(
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await work()
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) return null
+    throw error
+  }
+}
+
 /**
  * Serves until the signal aborts, or the database is lost; closes what `serve` gave to be closed, and what
  * it served from.

@@ -1,5 +1,6 @@
 /** What the command line does in its own process: everything that needs the stores, or the settings. */
 import { availableParallelism } from "node:os"
+import { StartupFault } from "../../adapters/startup/port.ts"
 import { PROGRAM } from "../slices.ts"
 import { askServer } from "../frame/operator/cli/admin-client.ts"
 import type { Host } from "../frame/operator/cli/host.ts"
@@ -13,10 +14,11 @@ import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
+import { FolderHeld } from "./host-environment.ts"
 import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
-import type { ServerOptions } from "./server.ts"
+import type { OpenStores, ServerOptions } from "./server.ts"
 import { openStores, runServer } from "./server.ts"
 import { copyStore } from "./store-copy.ts"
 
@@ -48,6 +50,21 @@ function run(options: ServerOptions, processes: number | "auto"): Promise<number
   return count === 1 ? runServer(options) : runProcesses(options, count)
 }
 
+/** The stores, for a command that no server takes. @throws StartupFault; the signal's reason */
+async function storesOf(config: Config, log: Log, signal: AbortSignal): Promise<OpenStores> {
+  try {
+    return await openStores(config, () => config.baseUrl ?? "", log, signal)
+  } catch (error) {
+    if (!(error instanceof FolderHeld)) throw error
+    throw new StartupFault(
+      `The company-ledger that uses ${config.dataDir} takes no commands just now: its server starts, ` +
+        "starts its first process again, or stops; or another command works there. Give this one " +
+        "again in a moment.",
+      error,
+    )
+  }
+}
+
 /** Prepares the work; nothing is opened yet. */
 export function openWork(around: Around): WorkHere {
   const { env, terminal, stopping, livingServer } = around
@@ -67,8 +84,7 @@ export function openWork(around: Around): WorkHere {
     openLocal: async ({ mayMake }) => {
       const config = ownConfig()
       if (!mayMake) await requireInstallation(config)
-      const baseUrl = () => config.baseUrl ?? ""
-      const stores = await openStores(config, baseUrl, commandLog(config), signal)
+      const stores = await storesOf(config, commandLog(config), signal)
       const close = async () => {
         const left = await stores.close()
         if (left.length === 0) return

@@ -5,6 +5,9 @@ import { keepEmbedded } from "../../src/compose/kept-embedded.ts"
 
 const log = { info: () => undefined, warn: () => undefined }
 
+/** Of a program that nobody stops. */
+const { signal: running } = new AbortController()
+
 /** PostgreSQLs that end when they are told to; each has the next of the ports. */
 function postgresOn(ports: readonly number[]) {
   const started: { readonly dies: () => void; readonly stops: () => number }[] = []
@@ -39,7 +42,7 @@ function postgresOn(ports: readonly number[]) {
 it("starts it again at the same address, and stops the one that runs", async () => {
   const { started, start, dieInTurn } = postgresOn([5, 5, 5])
   let elapsed = 0
-  const kept = await keepEmbedded(start, log, () => (elapsed += 60_000))
+  const kept = await keepEmbedded(start, log, () => (elapsed += 60_000), running)
   await dieInTurn(2)
   await expect.poll(() => started.length).toBe(3)
   await kept.stop()
@@ -55,7 +58,7 @@ it("ends the one that is just being started where it is stopped meanwhile", asyn
     if (starts > 1) await gate.promise
     return start()
   }
-  const kept = await keepEmbedded(slowStart, log, () => 0)
+  const kept = await keepEmbedded(slowStart, log, () => 0, running)
   await dieInTurn(1)
   await expect.poll(() => starts).toBe(2)
   const stopping = kept.stop()
@@ -66,14 +69,14 @@ it("ends the one that is just being started where it is stopped meanwhile", asyn
 
 it("gives up where it cannot be started, and says why it ended", async () => {
   const { start, dieInTurn } = postgresOn([5])
-  const kept = await keepEmbedded(start, log, () => 0)
+  const kept = await keepEmbedded(start, log, () => 0, running)
   await dieInTurn(1)
   expect(await kept.lost).toMatch(/ended by itself:\nPANIC\n.*the disk is gone/)
 })
 
 it("gives up where it comes back at another address, which nobody here knows", async () => {
   const { start, dieInTurn } = postgresOn([5, 6])
-  const kept = await keepEmbedded(start, log, () => 0)
+  const kept = await keepEmbedded(start, log, () => 0, running)
   await dieInTurn(1)
   expect(await kept.lost).toMatch(/on another port/)
 })
@@ -84,7 +87,7 @@ it.each([
 ])("%s", async (_name, livesMs, starts) => {
   const { started, start } = postgresOn([5, 5, 5, 5, 5, 5])
   let elapsed = 0
-  const kept = await keepEmbedded(start, log, () => elapsed)
+  const kept = await keepEmbedded(start, log, () => elapsed, running)
   for (let died = 0; died < 5; died += 1) {
     await expect.poll(() => started.length).toBe(died + 1)
     elapsed += livesMs
@@ -92,5 +95,33 @@ it.each([
   }
   if (starts === 5) expect(await kept.lost).toBe("PostgreSQL ended by itself:\nPANIC")
   await expect.poll(() => started.length).toBe(starts)
+  await kept.stop()
+})
+
+it("starts none any more once the program is to stop", async () => {
+  const { started, start, dieInTurn } = postgresOn([5, 5])
+  const stop = new AbortController()
+  const kept = await keepEmbedded(start, log, () => 0, stop.signal)
+  stop.abort()
+  await dieInTurn(1)
+  expect(await kept.lost).toMatch(/ended by itself:\nPANIC\nIt is not started again/)
+  await kept.stop()
+  expect(started).toHaveLength(1)
+})
+
+it("gives up the start that is under way then", async () => {
+  const { start, dieInTurn } = postgresOn([5])
+  const stop = new AbortController()
+  const { signal } = stop
+  const slowStart = async (again: boolean) => {
+    if (!again) return start()
+    queueMicrotask(() => stop.abort())
+    return new Promise<never>((_, fail) => {
+      signal.addEventListener("abort", () => fail(signal.reason as Error))
+    })
+  }
+  const kept = await keepEmbedded(slowStart, log, () => 0, signal)
+  await dieInTurn(1)
+  expect(await kept.lost).toMatch(/PANIC\nIt is not started again/)
   await kept.stop()
 })

@@ -1,12 +1,15 @@
 /** Who the beginning of a connection names. */
 import fc from "fast-check"
-import { describe, expect, it } from "vitest"
-import { namedBy } from "../../src/compose/processes/beginning.ts"
+import { METHODS } from "node:http"
+import { describe, expect, it, onTestFinished, vi } from "vitest"
+import { openReading } from "../../src/compose/processes/beginning.ts"
 import { homeOf } from "../../adapters/postgres/homes.ts"
 
 const HOST = "ledger.example.com"
 const FROM = "192.0.2.7"
-const named = (head: string, isProxied = false) => namedBy(head, { ownHost: HOST, isProxied }, FROM)
+const reading = (isProxied = false) => openReading({ ownHost: HOST, isProxied }, FROM)
+const named = (head: string, isProxied = false) => reading(isProxied)(Buffer.from(head, "latin1"))
+const ANYBODY = { name: FROM, process: null }
 const headOf = (first: string, ...fields: readonly string[]) =>
   [`${first} HTTP/1.1`, `host: ${HOST}`, ...fields, "", ""].join("\r\n")
 const basic = (text: string) => `authorization: Basic ${Buffer.from(text).toString("base64")}`
@@ -58,27 +61,77 @@ describe("the beginning of a connection", () => {
     const asked = (path: string) => named(headOf(`GET ${path}`))?.process
     expect(asked("/metrics?process=3")).toBe(3)
     expect(asked("/readyz?process=12")).toBe(12)
+    expect(asked("/livez?verbose&process=2")).toBe(2)
+    expect(asked("/livez?process=none")).toBeNaN()
     expect(asked("/metrics")).toBe(null)
     expect(asked("/api/v1/people?process=3")).toBe(null)
+    const byKey = headOf("GET /metrics?process=3", "authorization: Bearer cpk_9O7Rqy_tTS6SGYz_x")
+    expect(named(byKey)?.process).toBe(3)
   })
 
   it("names the same however it is cut, and nobody before it is known", () => {
-    const cut = fc.tuple(fc.constantFrom(...CASES), fc.nat())
+    const cut = fc.tuple(fc.constantFrom(...CASES), fc.array(fc.nat(40)))
     fc.assert(
-      fc.property(cut, ([[, head, name], at]) => {
-        const part = named(head.slice(0, at % (head.length + 1)))
-        if (part !== null) expect(part.name).toBe(name)
-        expect(named(`${head}{"to":"cpk_other1_x"}`)?.name).toBe(name)
+      fc.property(cut, ([[, head, name], sizes]) => {
+        const read = reading()
+        const bytes = Buffer.from(`${head}{"to":"cpk_other1_x"}`)
+        let found = null
+        for (let at = 0, i = 0; found === null && at < bytes.length; i++) {
+          const size = 1 + (sizes[i % sizes.length] ?? 0)
+          found = read(bytes.subarray(at, at + size))
+          at += size
+        }
+        expect(found?.name).toBe(name)
       }),
     )
   })
 
+  it.each([
+    ["a TLS greeting", "\x16\x03\x01\x02\x00\x01"],
+    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n"],
+    ["HTTP/2", "PRI * HTTP/2.0\r\n"],
+    ["a verb that there is not", "GEX"],
+    ["a whole line by one", "GEX / HTTP/1.1\r\n"],
+    ["a line without a version", "GET /\r\n"],
+    ["a line that is no field", "GET / HTTP/1.1\r\nnonsense\r\n"],
+  ])("goes to anybody at once where it is %s", (_, head) => {
+    expect(named(head)).toEqual(ANYBODY)
+  })
+
+  it("waits for all of what may be a request", () => {
+    for (const verb of METHODS) {
+      const read = reading()
+      for (const byte of `\r\n${verb} /a HTTP/1.1\r\nhost: ${HOST}\r\n`) {
+        expect(read(Buffer.from(byte)), verb).toBe(null)
+      }
+      expect(read(Buffer.from("\r\n"))).toEqual(ANYBODY)
+    }
+  })
+
+  it("looks at each byte once, and at no more than a head may have", () => {
+    const looked = vi.spyOn(Buffer.prototype, "toString")
+    onTestFinished(() => looked.mockRestore())
+    const read = reading()
+    let found = null
+    let sent = 0
+    for (const byte of `GET /${"a".repeat(4_000)} HTTP/1.1\r\nx-a: ${"b".repeat(20_000)}`) {
+      if (found !== null) break
+      found = read(Buffer.from(byte))
+      sent += 1
+    }
+    expect(found).toEqual(ANYBODY)
+    expect(sent).toBe(16_384)
+    expect(reading()(Buffer.alloc(1_000_000, "GET /"))).toEqual(ANYBODY)
+    const bytes = looked.mock.results.map(({ value }) => String(value).length)
+    expect(bytes.reduce((sum, one) => sum + one, 0)).toBe(2 * 16_384)
+  })
+
   it("names nobody wrongly, whatever bytes come", () => {
+    const noise = fc.string({ unit: "binary", maxLength: 300 })
     fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
-        const found = named(text)
-        // More has to be read of what does not end.
-        if (!text.includes("\r\n\r\n") && !text.includes("cpk_")) expect(found).toBe(null)
+      fc.property(noise, fc.boolean(), (text, isRequest) => {
+        const found = named(isRequest ? `GET / HTTP/1.1\r\n${text}` : text)
+        if (!/cpk_|host|\/console/i.test(text) && found !== null) expect(found).toEqual(ANYBODY)
       }),
     )
   })

@@ -1,7 +1,8 @@
 /** Several processes of one machine, as `start --processes` runs them. */
-import { readFileSync } from "node:fs"
+import { readFileSync, statSync } from "node:fs"
 import { Agent, request } from "node:http"
 import { connect } from "node:net"
+import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { tagOf } from "../../domain/kernel/ids.ts"
 import { homeOf } from "../../adapters/postgres/homes.ts"
@@ -40,17 +41,30 @@ afterAll(() => place.clear(), 60_000)
 
 const senderAt = (number: number): Sender => senders.get(number) as Sender
 
+/** Asks by an agent of Node's own, whose connection stays open where the server lets it. */
+function get(agent: Agent, path: string): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(`${server.url}${path}`, { agent }, (answer) => {
+      let body = ""
+      answer.setEncoding("utf8").on("data", (part: string) => (body += part))
+      answer.once("end", () => resolve({ status: answer.statusCode, body }))
+    })
+    asked.once("error", reject)
+    asked.end()
+  })
+}
+
 /** What a process tells of itself; asked for until it serves. */
 async function metricsOf(number: number): Promise<string> {
   const by = performance.now() + WITHIN_MS
   for (;;) {
     try {
-      const answer = await fetch(`${server.url}/metrics?process=${number}`, {
-        headers: { connection: "close" },
-      })
-      return await answer.text()
+      const { status, body } = await get(new Agent(), `/metrics?process=${number}`)
+      expect(status).toBe(200)
+      return body
     } catch (error) {
-      if (!(error instanceof TypeError) || performance.now() > by) throw error
+      const isCut = error instanceof Error && "code" in error && error.code === "ECONNRESET"
+      if (!isCut || performance.now() > by) throw error
     }
   }
 }
@@ -94,6 +108,8 @@ describe("several processes", () => {
     const line = `  processes    ${PROCESSES}: /metrics?process=1 to ${PROCESSES} tell of each`
     expect(server.lines).toContain(line)
     expect(pids()).toHaveLength(PROCESSES)
+    // What hands connections over comes in there, and nobody else's user may.
+    expect((statSync(join(place.dataDir, "p1.sock")).mode & 0o777).toString(8)).toBe("600")
   })
 
   it("take the calls of a company in its home", async () => {
@@ -116,6 +132,31 @@ describe("several processes", () => {
       expect(await textBy(agent, senderAt(number), body)).toBe(200)
     }
     agent.destroy()
+  })
+
+  it("tell each of itself alone, also by a client that keeps connections", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const body = JSON.stringify(textTo("+14155553777"))
+    expect(await textBy(agent, senderAt(1), body)).toBe(200)
+    // It asks on the connection that it has, which is the first process's.
+    expect((await get(agent, "/metrics?process=2")).status).toBe(421)
+    for (const path of ["/metrics", "/readyz", "/livez"]) {
+      for (const number of [2, 3, 1, 2]) {
+        expect((await get(agent, `${path}?process=${number}`)).status, path).toBe(200)
+      }
+      expect((await get(agent, `${path}?process=${PROCESSES + 1}`)).status).toBe(404)
+    }
+    agent.destroy()
+  })
+
+  it("refuse at once what is no HTTP", async () => {
+    const socket = connect(Number(new URL(server.url).port))
+    socket.write("SSH-2.0-OpenSSH_9.2\r\n")
+    const said: Buffer[] = []
+    const began = performance.now()
+    for await (const bytes of socket) said.push(bytes as Buffer)
+    expect(Buffer.concat(said).toString()).toMatch(/^HTTP\/1\.1 400 /)
+    expect(performance.now() - began).toBeLessThan(9_000)
   })
 
   it.each([1, 7, 64, 1_000])("read a call that comes by %i bytes, whole", async (size) => {

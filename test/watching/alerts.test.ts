@@ -52,6 +52,22 @@ describe("the alerts", () => {
   })
 })
 
+describe("the scrape job", () => {
+  const job = readFileSync(join(FOLDER, "scrape.yml"), "utf8")
+
+  it("is one that Prometheus takes", (ctx) => {
+    if (!isThere) ctx.skip("promtool is not installed")
+    expect(promtool("check", "config", "scrape.yml")).toMatchObject({ status: 0 })
+  })
+
+  it("is called as the alerts have it, and asks each process by its number", () => {
+    expect(job).toContain("job_name: company-ledger\n")
+    const numbers = [...job.matchAll(/__param_process: "(\d+)"/g)].map(([, number]) => number)
+    expect(numbers).toEqual(["1", "2"])
+    expect(job).toContain("source_labels: [__address__, __param_process]")
+  })
+})
+
 /** The files of a dashboard's queries as rules, for promtool to read them. */
 const asRules = (queries: readonly string[]): string =>
   JSON.stringify({

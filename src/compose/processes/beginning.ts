@@ -2,13 +2,18 @@
  * What a connection begins with, read before anybody serves it, and who that names. It is an optimization:
  * any process may take any call, as nginx's and Envoy's files in `deploy/` say of machines.
  */
+import { METHODS } from "node:http"
 import type { Socket } from "node:net"
 
 /** A head that is longer goes to any process, which says what it thinks of that; bytes. */
 const LONGEST_HEAD = 16_384
 /** So does one that is slower. */
 const HEAD_WITHIN_MS = 10_000
-const END_OF_HEAD = "\r\n\r\n"
+/** Behind an empty line, which may come first, and with the space that ends it. */
+const LONGEST_VERB = Math.max(...METHODS.map(({ length }) => length)) + 2
+const REQUEST_LINE = /^\S+ (\S+) HTTP\/1\.[01]$/
+/** What supervisors ask of one process. */
+const OF_ONE = /^\/(?:livez|readyz|metrics)\?(\S+)$/
 const KEY = /\bcpk_([0-9A-Za-z]+)_/
 const CONSOLE = /\/console\/co_([0-9A-Za-z]+)(?:[/?#]|$)/
 
@@ -28,42 +33,86 @@ export interface Listener {
   readonly isProxied: boolean
 }
 
+/** Takes what came next; answers who the connection names, null where more has to be read for that. */
+export type Reading = (bytes: Buffer) => Named | null
+
 /**
- * Who the beginning of a connection names: the company of its key, or of the console's page that calls; else
- * the host, where that is not the service's own (a preview); else the caller's address, by which processes
- * count for themselves how often somebody may try.
+ * Reads who the beginning of a connection names: the process whose state is asked for; the company of its
+ * key, or of the console's page that calls; else the host, where that is not the service's own (a preview);
+ * else the caller's address, by which processes count for themselves how often somebody may try. So does
+ * what is no HTTP, as soon as that is seen.
+ *
+ * Each byte is looked at once, and no more of them than a head may have.
  *
  * @param address where the connection comes from
- * @returns null where more has to be read for it
  */
-export function namedBy(
-  head: string,
-  { ownHost, isProxied }: Listener,
-  address: string,
-): Named | null {
-  const end = head.indexOf(END_OF_HEAD)
-  const lines = head.slice(0, end === -1 ? undefined : end).split("\r\n")
-  // The last line may not be whole.
-  const [first = "", ...others] = end === -1 ? lines.slice(0, -1) : lines
-  const fields = new Map(others.map(fieldOf))
-  const key = keyIn(fields)
-  if (key !== null) return { name: key, process: null }
-  // A key may come still, and stands before all else.
-  if (end === -1) return null
-  const page = pageIn(first, fields)
-  if (page !== null) return { name: page, process: null }
-  const [, number] = /^GET \/(?:livez|readyz|metrics)\?process=(\d{1,4}) /.exec(first) ?? []
-  const host = fields.get("host")?.toLowerCase()
-  const forwarded = isProxied ? fields.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined
-  return {
-    name: host === undefined || host === ownHost ? (forwarded ?? address) : host,
-    process: number === undefined ? null : Number(number),
+export function openReading(listener: Listener, address: string): Reading {
+  const head = { first: null as string | null, fields: new Map<string, string>() }
+  const toAnybody: Named = { name: address, process: null }
+  /** The last line, as far as it came. */
+  let rest = ""
+  let left = LONGEST_HEAD
+  /** Who a line names with those before it; null where it does not. */
+  const namedByLine = (line: string): Named | null => {
+    if (head.first === null) {
+      // Empty lines before a request are nothing.
+      if (line === "") return null
+      head.first = line
+      const asked = processIn(line)
+      if (asked !== null) return { name: address, process: asked }
+      return mayBegin(line) && REQUEST_LINE.test(line) ? null : toAnybody
+    }
+    if (line === "") return namedByAll(head.first, head.fields, listener, address)
+    const colon = line.indexOf(":")
+    if (colon < 1) return toAnybody
+    const name = line.slice(0, colon).trim().toLowerCase()
+    head.fields.set(name, line.slice(colon + 1).trim())
+    // A key may come late, and stands before all else.
+    const key = name === "authorization" ? keyIn(head.fields) : null
+    return key === null ? null : { name: key, process: null }
+  }
+  return (bytes) => {
+    const [more = "", ...others] = bytes.toString("latin1", 0, left).split("\n")
+    left -= bytes.length
+    const isVerbKnown = head.first !== null || rest.length > LONGEST_VERB
+    rest += more
+    for (const next of others) {
+      const named = namedByLine(rest.replace(/\r$/, ""))
+      if (named !== null) return named
+      rest = next
+    }
+    if (left <= 0) return toAnybody
+    return isVerbKnown || head.first !== null || mayBegin(rest) ? null : toAnybody
   }
 }
 
-function fieldOf(line: string): readonly [string, string] {
-  const colon = line.indexOf(":")
-  return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()]
+/** Whether a request may begin so. */
+function mayBegin(line: string): boolean {
+  const start = line.replace(/^\r/, "")
+  return METHODS.some((verb) => `${verb} `.startsWith(start) || start.startsWith(`${verb} `))
+}
+
+/** The number of the process that a request asks about itself; null where it asks no certain one. */
+function processIn(line: string): number | null {
+  const [, target = ""] = REQUEST_LINE.exec(line) ?? []
+  const [, query] = OF_ONE.exec(target) ?? []
+  const number = query === undefined ? null : new URLSearchParams(query).get("process")
+  return number === null ? null : Number(number)
+}
+
+/** Who a whole head names that has no key. */
+function namedByAll(
+  first: string,
+  fields: ReadonlyMap<string, string>,
+  { ownHost, isProxied }: Listener,
+  address: string,
+): Named {
+  const page = pageIn(first, fields)
+  if (page !== null) return { name: page, process: null }
+  const host = fields.get("host")?.toLowerCase()
+  const forwarded = isProxied ? fields.get("x-forwarded-for")?.split(",").at(-1)?.trim() : undefined
+  const isOwn = host === undefined || host === ownHost
+  return { name: isOwn ? (forwarded ?? address) : host, process: null }
 }
 
 /** The company of a key; git sends it as a password. */
@@ -90,21 +139,21 @@ export interface Beginning extends Named {
 export function beginningOf(socket: Socket, listener: Listener): Promise<Beginning | null> {
   const { remoteAddress: address = "" } = socket
   const { promise, resolve } = Promise.withResolvers<Beginning | null>()
-  let head: Buffer = Buffer.alloc(0)
+  const read = openReading(listener, address)
+  const parts: Buffer[] = []
   const done = (named: Named | null) => {
     clearTimeout(late)
     socket.removeAllListeners("data").removeAllListeners("end").removeAllListeners("close")
     if (named === null) return resolve(null)
     stopReading(socket)
-    resolve({ ...named, head })
+    resolve({ ...named, head: Buffer.concat(parts) })
   }
   const toAnybody = () => done({ name: address, process: null })
   const late = setTimeout(toAnybody, HEAD_WITHIN_MS)
   socket.on("data", (bytes: Buffer) => {
-    head = head.length === 0 ? bytes : Buffer.concat([head, bytes])
-    const named = namedBy(head.toString("latin1"), listener, address)
+    parts.push(bytes)
+    const named = read(bytes)
     if (named !== null) done(named)
-    else if (head.length > LONGEST_HEAD) toAnybody()
   })
   // Who says no more may wait for an answer to what was said.
   socket.on("end", toAnybody)

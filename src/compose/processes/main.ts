@@ -1,4 +1,4 @@
-/** One of several processes of this program on a machine, as their parent starts it. */
+/** One of several processes of this program on a machine, as its parent starts it. */
 import { once } from "node:events"
 import { openLog } from "../../frame/kernel/log.ts"
 import { listenForStop } from "../../frame/operator/cli/stopping.ts"
@@ -10,17 +10,21 @@ import { runProcess } from "./process.ts"
 const { env } = process
 const config = readConfig(env)
 const log = openLog(config.logLevel)
-const [told] = (await once(process, "message")) as [unknown]
-const seat = Seat.parse(told)
 // A terminal and a service manager signal the whole group: when to stop, the parent says.
 const stopping = listenForStop(process, log.warn, [])
-const tell = (message: FromProcess) => process.send?.(message)
+// What a parent that has ended is told of is its own end.
+const tell = (message: FromProcess) => process.send?.(message, undefined, {}, () => undefined)
 
 process.on("message", (message: ToProcess) => {
   if (message.is === "stop") stopping.begin()
+  if (message.is === "ask") tell({ is: "answer" })
 })
 // Nobody hands it anything any more, and its database ends, too.
 process.once("disconnect", stopping.begin)
+
+const [told] = (await once(process, "message")) as [unknown]
+const seat = Seat.parse(told)
+tell({ is: "begun" })
 
 try {
   process.exitCode = await runProcess({

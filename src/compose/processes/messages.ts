@@ -31,10 +31,16 @@ export type ToProcess =
   /** Connections whose home is that process find it there again. */
   | { readonly is: "home"; readonly number: number }
   | { readonly is: "stop" }
+  /** Whether it still answers. */
+  | { readonly is: "ask" }
 
 /** What it says. */
 export type FromProcess =
+  /** It is loaded, and opens from now on what it serves from. */
+  | { readonly is: "begun" }
   | { readonly is: "ready" }
+  /** It does. */
+  | { readonly is: "answer" }
   /** The connection that was sent has arrived. */
   | { readonly is: "taken" }
   | { readonly is: "fault"; readonly sentence: string }

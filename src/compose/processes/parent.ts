@@ -16,7 +16,7 @@ import { checkAddress, listen } from "../listening.ts"
 import type { ServerOptions } from "../server.ts"
 import { STOP_WITHIN_MS, closeBeforePostgres, weekOf } from "../server.ts"
 import { CONNECTIONS_SHARED } from "../settings-reading.ts"
-import { untilStopped } from "../until-stopped.ts"
+import { unlessStopped, untilStopped } from "../until-stopped.ts"
 import { beginningOf } from "./beginning.ts"
 import type { Crew } from "./crew.ts"
 import { openCrew } from "./crew.ts"
@@ -41,20 +41,24 @@ export async function runProcesses(options: ServerOptions, count: number): Promi
   }
   const most = Math.max(USUAL_CONNECTIONS, count * connectionsOf(config) + OTHER_CONNECTIONS)
   const opening = { onceHeld, postgres: { max_connections: String(most) } }
-  const environment = await openHostEnvironment(config, log, signal, opening)
+  const environment = await unlessStopped(signal, () =>
+    openHostEnvironment(config, log, signal, opening),
+  )
+  if (environment === null) return 0
   const seating = { options, count, environment, isPlayed: () => week?.isPlayed() === true }
   let url = ""
   const crew = openCrew({
-    ...{ count, log, pacer: machinePacer },
+    ...{ count, log, signal, pacer: machinePacer },
     seatOf: (number, isAgain) => seatIn(seating, url, number, isAgain),
   })
   const databaseLost = Promise.race([environment.databaseLost, crew.lost])
   const close = (withinMs: number) => closeBeforePostgres(crew.stop, environment, withinMs)
   const stopping = { log, signal, withinMs: STOP_WITHIN_MS }
   return untilStopped({ databaseLost, close }, stopping, async (closers) => {
-    await week?.onceRunning(environment)
+    await unlessStopped(signal, async () => week?.onceRunning(environment))
+    if (signal.aborted) return
     url = await serve(config, crew, closers)
-    await crew.start()
+    if (!(await crew.start())) return
     await tellReady()
     log.info("all processes serve", { processes: count })
   })
@@ -81,7 +85,8 @@ function seatIn(
   return {
     is: "seat" as const,
     ...{ number, url, databaseUrl, demo, isAgain, parentPid: process.pid },
-    socketPath: join(folder.socketPath, "..", `process-${number}.sock`),
+    // No longer than the name of the admin socket, which has its place there.
+    socketPath: join(folder.socketPath, "..", `p${number}.sock`),
     databaseConnections: connectionsOf(config),
     ...{ of: seating.count, isPlayed: seating.isPlayed() },
   }

@@ -1,10 +1,9 @@
 /** One of several processes of a machine: it serves the connections that its parent hands over. */
-import { chmod, rm } from "node:fs/promises"
 import { openDataFolder } from "../../../adapters/data-folder/data-folder.ts"
+import { listenPrivately } from "../../frame/operator/private-socket.ts"
 import { appOf } from "../app.ts"
 import { beginBeside } from "../beside.ts"
 import type { NamedCloser } from "../closers.ts"
-import type { Config } from "../config.ts"
 import { arrangeFaults } from "../faults.ts"
 import { refuseFreeCalls } from "../free-calls.ts"
 import type { Installation } from "../installation.ts"
@@ -41,24 +40,15 @@ export async function runProcess(options: ProcessOptions): Promise<number> {
   const { databaseUrl, databaseConnections } = seat
   const opening = { ...config, databaseUrl, databaseConnections, seat, log, signal }
   const baseUrl = () => config.baseUrl ?? seat.url
-  const installation = await openOrExplain({ ...opening, baseUrl }, config)
+  const installation = await openInstallation({ ...opening, baseUrl }).catch((error: unknown) => {
+    throw explainOpening(error, config)
+  })
   // Where the parent's database is lost, the parent says so.
   const databaseLost = new Promise<never>(() => undefined)
   const { close } = installation
   return untilStopped({ databaseLost, close }, { log, signal, withinMs: WITHIN_MS }, (closers) =>
     serve(options, installation, closers),
   )
-}
-
-async function openOrExplain(
-  opening: Parameters<typeof openInstallation>[0],
-  config: Config,
-): Promise<Installation> {
-  try {
-    return await openInstallation(opening)
-  } catch (error) {
-    throw explainOpening(error, config)
-  }
 }
 
 async function serve(
@@ -68,16 +58,15 @@ async function serve(
 ): Promise<void> {
   const { config, seat, say } = options
   await refuseFreeCalls(ports)
-  const app = await appOf(ports, config)
+  const app = await appOf(ports, config, seat)
   arrangeFaults(config.faults).server(app.server)
   const handed = takeHanded(app)
   // A server that does not listen looks after no connections. Nobody but this user may come in here.
-  await rm(seat.socketPath, { force: true })
-  await app.listen({ path: seat.socketPath })
-  await chmod(seat.socketPath, 0o600)
+  const remove = await listenPrivately(seat.socketPath, (path) => app.listen({ path }))
   closers.push({
     what: "calls in hand",
     close: async () => {
+      remove()
       await app.close()
       await handed.isEmpty()
     },

@@ -35,6 +35,8 @@ import type { KnownPaths } from "./known-paths.ts"
 import { VERBS, addRetired, knownPaths, nothingHere, refuseOtherVerbs } from "./known-paths.ts"
 import type { EntryConfig } from "./outgoing.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
+import type { Numbered } from "./own-state.ts"
+import { tellOfItself } from "./own-state.ts"
 import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
 import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
@@ -83,6 +85,8 @@ export interface AppSettings {
   readonly logRequests?: number
   /** What `/metrics` tells beside what every program tells. */
   readonly measures?: readonly Measure[]
+  /** Which of several processes of this machine it is; default the only one. */
+  readonly seat?: Numbered
 }
 
 /** Builds the app. `ready` it before injecting. */
@@ -120,6 +124,7 @@ export async function buildApp(
       (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, known, stopping.aborted)
     if (refused !== null) sendRefusal(reply, refused)
   })
+  tellOfItself(app, settings.seat ?? { number: 1, of: 1 }, WATCHED_URLS)
   await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
     const asked = { requestId: request.id, ...UNKNOWN }
@@ -225,7 +230,9 @@ function refusedAtOnce(
   const hostless = hostRefusal(request.raw)
   if (hostless !== null) return hostless
   if (request.is404) return nothingHere(request, known)
-  return isStopping && !WATCHED_URLS.includes(request.url) ? stoppingRefusal(request.id) : null
+  return isStopping && !WATCHED_URLS.includes(request.routeOptions.url ?? "")
+    ? stoppingRefusal(request.id)
+    : null
 }
 
 /** What a path and a verb lead to. */

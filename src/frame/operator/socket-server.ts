@@ -3,18 +3,14 @@
  * that there is one writer and its caches are never stale.
  */
 import { once } from "node:events"
-import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { createServer } from "node:http"
-import { dirname, join } from "node:path"
 import type { AdminAnswer, AdminLine, ErrorBody, Identity, ShownSetting } from "./protocol.ts"
 import type { AdminRequest } from "./admin-request.ts"
 import { readRequest } from "./admin-request.ts"
 import { ADMIN_PATHS, AdminProtocolFault, LINES_TYPE, lineText } from "./protocol.ts"
+import { listenPrivately } from "./private-socket.ts"
 import type { Talk } from "./run-operation.ts"
-
-/** The longest path of a socket, bytes: what Linux takes without cutting it off. */
-export const MAX_SOCKET_PATH_BYTES = 107
 
 const MAX_REQUEST_BYTES = 1024 * 1024
 const DEFAULT_GRACE_MS = 10_000
@@ -64,12 +60,13 @@ export async function serveAdmin(serving: AdminServing): Promise<AdminServer> {
       response.destroy()
     })
   })
-  const inode = await listenPrivately(server, serving.socketPath)
+  const { socketPath } = serving
+  const remove = await listenPrivately(socketPath, (path) => listenAt(server, path))
   server.on("error", serving.onFault)
   let closed: Promise<void> | undefined
   const close = async () => {
     state.closing = true
-    removeSocket(serving.socketPath, inode)
+    remove()
     const stopped = once(server, "close")
     server.close()
     const timer = setTimeout(() => {
@@ -82,38 +79,15 @@ export async function serveAdmin(serving: AdminServing): Promise<AdminServer> {
   return { close: () => (closed ??= close()) }
 }
 
-/** Listens in a folder that only this user can enter, then moves the socket to its place. */
-async function listenPrivately(server: Server, socketPath: string): Promise<bigint> {
-  const room = join(dirname(socketPath), ".admin")
-  const hidden = join(room, "s")
-  for (const path of [socketPath, hidden]) {
-    if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) {
-      throw new RangeError(`The path of a socket has at most 107 bytes; this is longer: ${path}`)
-    }
-  }
-  // What a killed run left behind.
-  rmSync(room, { recursive: true, force: true })
-  mkdirSync(room, { mode: 0o700 })
+async function listenAt(server: Server, path: string): Promise<void> {
   try {
     const listening = once(server, "listening")
-    server.listen(hidden)
+    server.listen(path)
     await listening
-    chmodSync(hidden, 0o600)
-    const { ino } = lstatSync(hidden, { bigint: true })
-    renameSync(hidden, socketPath)
-    return ino
   } catch (error) {
     server.close()
     throw error
-  } finally {
-    rmSync(room, { recursive: true, force: true })
   }
-}
-
-/** Removes the socket unless another server has put its own in the same place. */
-function removeSocket(socketPath: string, inode: bigint): void {
-  const found = lstatSync(socketPath, { bigint: true, throwIfNoEntry: false })
-  if (found?.ino === inode) unlinkSync(socketPath)
 }
 
 async function answer(

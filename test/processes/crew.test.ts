@@ -1,0 +1,241 @@
+/** How processes are started, asked, given up and started again: by ones that a test plays, on its own clock. */
+import type { ChildProcess } from "node:child_process"
+import type { Socket } from "node:net"
+import { expect, it, onTestFinished } from "vitest"
+import type { Crew } from "../../src/compose/processes/crew.ts"
+import { openCrew } from "../../src/compose/processes/crew.ts"
+import { PlayedProcess, openTestPacer, settled } from "./played-process.ts"
+
+interface Stage {
+  readonly crew: Crew
+  readonly forked: readonly PlayedProcess[]
+  /** The newest. */
+  readonly last: () => PlayedProcess
+  readonly pass: (ms: number) => Promise<void>
+  readonly warnings: readonly string[]
+  readonly stop: AbortController
+  /** What a fork comes to from now on. */
+  forks: () => PlayedProcess
+}
+
+function openStage(count: number): Stage {
+  const { pacer, pass } = openTestPacer()
+  const forked: PlayedProcess[] = []
+  const warnings: string[] = []
+  const stop = new AbortController()
+  const fork = () => {
+    const one = stage.forks()
+    forked.push(one)
+    return one as unknown as ChildProcess
+  }
+  const log = { info: () => undefined, warn: (message: string) => void warnings.push(message) }
+  const seatOf = (number: number, isAgain: boolean) =>
+    ({ is: "seat", number, isAgain }) as ReturnType<Parameters<typeof openCrew>[0]["seatOf"]>
+  const exits = process.listeners("exit")
+  const crew = openCrew({ count, pacer, log, signal: stop.signal, fork, seatOf })
+  onTestFinished(() => {
+    for (const one of process.listeners("exit")) if (!exits.includes(one)) process.off("exit", one)
+  })
+  const stage: Stage = {
+    ...{ crew, forked, pass, warnings, stop },
+    last: () => forked.at(-1) as PlayedProcess,
+    forks: () => new PlayedProcess(forked.length + 1),
+  }
+  return stage
+}
+
+/** The same with all of them serving. */
+async function openServing(count: number): Promise<Stage> {
+  const stage = openStage(count)
+  const started = stage.crew.start()
+  for (let number = 1; number <= count; number++) {
+    await settled()
+    stage.forked[number - 1]?.begin()
+  }
+  expect(await started).toBe(true)
+  return stage
+}
+
+/** Hands a connection that is for one process; answers who was sent it. */
+async function handTo({ crew, forked }: Stage, number: number): Promise<number | null> {
+  const before = forked.map(({ heard }) => heard.length)
+  const beginning = { name: "any", process: null, head: Buffer.from("") }
+  const socket = { destroyed: false, destroy: () => undefined } as unknown as Socket
+  void crew.hand({ ...beginning, process: number }, socket)
+  await settled()
+  const to = forked.findIndex(({ heard }, i) => heard.slice(before[i]).includes("connection"))
+  if (to !== -1) forked[to]?.say({ is: "taken" })
+  return to === -1 ? null : to + 1
+}
+
+it("starts the first before the others", async () => {
+  const { crew, forked } = openStage(3)
+  const started = crew.start()
+  await settled()
+  expect(forked.map(({ heard }) => heard)).toEqual([["seat"]])
+  forked[0]?.say({ is: "ready" })
+  await settled()
+  expect(forked).toHaveLength(3)
+  for (const one of forked.slice(1)) one.say({ is: "ready" })
+  expect(await started).toBe(true)
+})
+
+it("ends a start at once where all are to stop, starts none any more, and waits for those there are", async () => {
+  const { crew, forked, stop } = openStage(3)
+  const started = crew.start()
+  await settled()
+  forked[0]?.say({ is: "begun" })
+  stop.abort()
+  expect(await started).toBe(false)
+  const stopped = crew.stop(5_000)
+  const [first] = forked
+  expect(first?.heard).toEqual(["seat", "stop"])
+  // It was just done with its start.
+  first?.say({ is: "ready" })
+  await settled()
+  expect(forked).toHaveLength(1)
+  first?.ends()
+  expect(await stopped).toEqual([])
+})
+
+it("ends at once where all are to stop who has opened nothing yet", async () => {
+  const { crew, forked, stop } = openStage(3)
+  const started = crew.start()
+  await settled()
+  forked[0]?.begin()
+  await settled()
+  stop.abort()
+  expect(await started).toBe(false)
+  const stopped = crew.stop(5_000)
+  expect(forked.map(({ killedBy }) => killedBy)).toEqual([null, "SIGKILL", "SIGKILL"])
+  expect(forked[0]?.heard.at(-1)).toBe("stop")
+  forked[0]?.ends()
+  expect(await stopped).toEqual([])
+})
+
+it("starts none again that ends while all are to stop", async () => {
+  const stage = await openServing(2)
+  stage.stop.abort()
+  stage.forked[0]?.ends("SIGKILL")
+  await stage.pass(60_000)
+  expect(stage.forked).toHaveLength(2)
+  expect(stage.warnings).toEqual([])
+})
+
+it("ends by force who has not stopped in time, and says who that was", async () => {
+  const { crew, forked, pass } = await openServing(2)
+  const stopped = crew.stop(5_000)
+  forked[0]?.ends()
+  await pass(5_000)
+  expect(await stopped).toEqual(["process 2"])
+  expect(forked.map(({ killedBy }) => killedBy)).toEqual([null, "SIGKILL"])
+})
+
+it("ends and starts again one that does not answer for a minute, and says so", async () => {
+  const { forked, pass, warnings, last } = await openServing(2)
+  await pass(600_000)
+  expect(warnings).toEqual([])
+  const hung = forked[1] as PlayedProcess
+  hung.answers = false
+  await pass(50_000)
+  expect(hung.killedBy).toBe(null)
+  await pass(20_000)
+  expect(hung.killedBy).toBe("SIGKILL")
+  expect(warnings).toEqual([
+    "process 2 does not answer, and is ended",
+    "process 2 ended by SIGKILL, and is started again",
+  ])
+  expect(forked).toHaveLength(3)
+  expect(last().heard).toEqual(["seat"])
+  expect(forked[0]?.killedBy).toBe(null)
+})
+
+it("gives connections to the others while one does not answer, and to it again once it does", async () => {
+  const stage = await openServing(2)
+  const slow = stage.forked[1] as PlayedProcess
+  expect(await handTo(stage, 2)).toBe(2)
+  slow.answers = false
+  await stage.pass(20_000)
+  // Its own state is told by nobody else.
+  expect(await handTo(stage, 2)).toBe(null)
+  slow.answers = true
+  slow.say({ is: "answer" })
+  expect(await handTo(stage, 2)).toBe(2)
+  await stage.pass(600_000)
+  expect(slow.killedBy).toBe(null)
+})
+
+it("has a connection wait where none serves, however often one ends before it does", async () => {
+  const stage = await openServing(1)
+  stage.last().ends("SIGKILL")
+  await stage.pass(1_000)
+  expect(await handTo(stage, 1)).toBe(null)
+  stage.last().ends("SIGKILL")
+  await stage.pass(1_000)
+  expect(stage.forked).toHaveLength(3)
+  stage.last().begin()
+  await settled()
+  expect(stage.last().heard).toContain("connection")
+})
+
+it("asks none that has not come to serve: a start may take long", async () => {
+  const { crew, forked, pass } = openStage(1)
+  const started = crew.start()
+  await pass(600_000)
+  expect(forked[0]?.heard).toEqual(["seat"])
+  forked[0]?.say({ is: "ready" })
+  expect(await started).toBe(true)
+})
+
+it("starts again one that could not be forked, as often as it takes, and goes on to serve", async () => {
+  const stage = await openServing(2)
+  let isLost = false
+  void stage.crew.lost.then(() => (isLost = true))
+  const forks = stage.forks
+  stage.forks = () => {
+    const none = new PlayedProcess(undefined)
+    setImmediate(() => none.emit("error", new Error("spawn EAGAIN")))
+    // The word to it fails as well.
+    setImmediate(() => none.emit("error", new Error("channel closed")))
+    return none
+  }
+  stage.forked[1]?.ends("SIGKILL")
+  await settled()
+  for (let i = 0; i < 10; i++) await stage.pass(2_000)
+  stage.forks = () => {
+    throw new Error("spawn ENOMEM")
+  }
+  for (let i = 0; i < 10; i++) await stage.pass(2_000)
+  expect(stage.warnings).toContain(
+    "process 2 could not be started (spawn EAGAIN), and is started again",
+  )
+  expect(stage.warnings.at(-1)).toMatch(/^process 2 could not be started .*ENOMEM/)
+  expect(isLost).toBe(false)
+  expect(await handTo(stage, 1)).toBe(1)
+  stage.forks = forks
+  await stage.pass(2_000)
+  stage.last().say({ is: "ready" })
+  expect(await handTo(stage, 2)).toBe(stage.forked.length)
+})
+
+it("does not start where the first cannot be forked", async () => {
+  const stage = openStage(2)
+  stage.forks = () => {
+    throw new Error("spawn ENOMEM")
+  }
+  await expect(stage.crew.start()).rejects.toMatchObject({
+    name: "StartupFault",
+    message: "process 1 could not be started (Error: spawn ENOMEM) before it served.",
+  })
+})
+
+it("gives up where one ends five times in a row as soon as it is there", async () => {
+  const { crew, pass, last } = await openServing(1)
+  for (let i = 0; i < 5; i++) {
+    last().ends("SIGSEGV")
+    await pass(1_000)
+    last().say({ is: "ready" })
+    await settled()
+  }
+  expect(await crew.lost).toBe("process 1 ended by SIGSEGV")
+})

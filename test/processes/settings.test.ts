@@ -1,0 +1,99 @@
+/** Several processes with other settings than the usual: each serves, is operated, and stops in order. */
+import { expect, it, onTestFinished } from "vitest"
+import { homeOf } from "../../adapters/postgres/homes.ts"
+import { tagOf } from "../../domain/kernel/ids.ts"
+import { overHttp } from "../faults/callers.ts"
+import type { Sender } from "../faults/company.ts"
+import { makeSender } from "../faults/company.ts"
+import { startEventStoreDb } from "../faults/eventstoredb-process.ts"
+import { operateOn } from "../faults/supervised.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+
+const PROCESSES = 2
+const LONG_MS = 180_000
+
+interface Running {
+  readonly place: Place
+  readonly server: ServerProcess
+  /** One that is at home in each. */
+  readonly senders: readonly Sender[]
+}
+
+/** Starts two processes with these settings, and a company in each. */
+async function run(settings: Record<string, string>): Promise<Running> {
+  const place = await makePlace({ RATE_LIMITS: "off", ...settings })
+  onTestFinished(() => place.clear())
+  const server = await place.start("--processes", String(PROCESSES))
+  await allServe(server)
+  const senders: Sender[] = []
+  for (let i = 0; Object.keys(senders).length < PROCESSES; i++) {
+    const sender = await makeSender(operateOn(place), `sender-${i}`)
+    senders[(homeOf(tagOf(sender.companyId), PROCESSES) ?? 1) - 1] = sender
+  }
+  return { place, server, senders }
+}
+
+/** Waits until both serve. */
+async function allServe({ url }: ServerProcess): Promise<void> {
+  for (let number = 1; number <= PROCESSES; number++) {
+    const ready = () =>
+      fetch(`${url}/readyz?process=${number}`).then(
+        ({ status }) => status,
+        () => null,
+      )
+    await expect.poll(ready, { timeout: 60_000 }).toBe(200)
+  }
+}
+
+/** Has each company text, and looks at what came of it after a time; then stops all. */
+async function expectWhole(
+  { place, server, senders }: Running,
+  after = new Date(0),
+): Promise<void> {
+  const since = ["--since", after.toISOString()]
+  for (const [i, { key, companyId }] of senders.entries()) {
+    const sent = await overHttp(() => server.url, key)(`text-${i}`, `+1415555${2_000 + i}`)
+    expect(sent).toMatchObject({ status: 200, body: { status: "queued" } })
+    await place.ledger("wait")
+    const of = ["--company", companyId, ...since]
+    const { messages } = await place.ledger("message", "list", ...of)
+    expect(messages).toMatchObject([{ status: "sent" }])
+  }
+  expect(await place.ledger("audit", "verify")).toMatchObject({ ok: true })
+  expect(await server.end("SIGTERM")).toBe(0)
+  expect(server.log()).toBe("")
+}
+
+it("serve on all addresses of both kinds", { timeout: LONG_MS }, async () => {
+  const running = await run({ HOST: "::" })
+  const { port } = new URL(running.server.url)
+  expect(running.server.url).toBe(`http://[::1]:${port}`)
+  for (const host of ["127.0.0.1", "[::1]"]) {
+    for (const number of [1, 2]) {
+      const asked = await fetch(`http://${host}:${port}/readyz?process=${number}`)
+      expect(asked.status, host).toBe(200)
+    }
+  }
+  await expectWhole(running)
+})
+
+it("serve on a PostgreSQL of one's own", { timeout: LONG_MS }, async () => {
+  const database = await testDatabase({ migrated: false })
+  onTestFinished(() => database.drop())
+  await expectWhole(await run({ DATABASE_URL: database.url }))
+})
+
+it("serve with their events in EventStoreDB", { timeout: LONG_MS }, async () => {
+  const eventStore = await startEventStoreDb()
+  onTestFinished(() => eventStore.clear())
+  await expectWhole(await run({ LEDGER_EVENTSTORE_URL: eventStore.url }))
+})
+
+it("go by one test clock", { timeout: LONG_MS }, async () => {
+  const running = await run({ LEDGER_CLOCK: "test" })
+  const { now } = await running.place.ledger("clock", "show")
+  await running.place.ledger("clock", "advance", "2d")
+  await expectWhole(running, new Date(Date.parse(now) + 2 * 86_400_000 - 1))
+})
