@@ -15,6 +15,7 @@ import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
 import { FolderHeld } from "./host-environment.ts"
+import { howMany } from "./processes/how-many.ts"
 import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
@@ -46,7 +47,7 @@ export interface WorkHere extends Omit<Host, "catalogue" | "livingServer" | "loc
 }
 
 function run(options: ServerOptions, processes: number | "auto"): Promise<number> {
-  const count = processes === "auto" ? availableParallelism() : processes
+  const count = processes === "auto" ? howMany(availableParallelism(), options.config) : processes
   return count === 1 ? runServer(options) : runProcesses(options, count)
 }
 

@@ -32,7 +32,8 @@ const start: ProgramCommand = {
       })
       .default(1)
       .meta({
-        description: 'how many processes serve; "auto": one for each core of this machine',
+        description:
+          'how many processes serve; "auto": one for each core that its PostgreSQL leaves',
         takes: "number or auto",
       }),
   }),
