@@ -50,3 +50,7 @@ const parseArray = pg.types.getTypeParser(
 export function elementsOf(parameter: unknown): readonly (string | null)[] {
   return parseArray(String(parameter)) as readonly (string | null)[]
 }
+
+/** Whether a statement asks for charges of a company, which is its first parameter. */
+export const asksForCharges = (query: CompiledQuery): boolean =>
+  /^select .+ from "charges" where "company_id" = \$1/.test(lineOf(query))
