@@ -17,7 +17,7 @@ import { madeOf } from "../kernel/table.ts"
 export type { ChargeRow } from "./charge-lines.ts"
 export { endedCharge } from "./charge-lines.ts"
 
-/** The table of this read model. */
+/** The tables of this read model. */
 export type ChargeTables = RowsOf<typeof CHARGES | typeof OPEN_CHARGES>
 
 /** The read model. */
