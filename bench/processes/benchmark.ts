@@ -8,7 +8,7 @@ import type { LoadedServer } from "./server.ts"
 import { openLoadedServer } from "./server.ts"
 
 const COMPANIES = 16
-const LOAD_MS = 6_000
+const LOAD_MS = 12_000
 const COUNTS = [1, 2, 4] as const
 const WORDS = { 1: "one process", 2: "two processes", 4: "four processes" } as const
 
