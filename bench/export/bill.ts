@@ -18,7 +18,7 @@ const WRITTEN_AT_ONCE = 10_000
 
 /** Makes the read model with so many charges of one month, half of them for one text each. */
 export async function writeBillLines(pool: Pool, lines: number): Promise<void> {
-  await pool.query(`create schema if not exists read; ${charges.create}`)
+  await pool.query(`create schema if not exists read; ${charges.create}; ${charges.createIndexes}`)
   await pool.query(
     `insert into read.charges
      select $1, i, 'charge', 'chg_' || md5(i::text), null, 'final', 0,

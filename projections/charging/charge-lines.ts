@@ -12,7 +12,7 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { CompanyRecorded } from "../kernel/projection.ts"
 import type { RowOf } from "../kernel/table.ts"
-import { bigint, instant, integer, orNull, text, table } from "../kernel/table.ts"
+import { bigint, forLists, instant, integer, orNull, text, table } from "../kernel/table.ts"
 
 /** What kind of line it is on the bill (decisions.md §10). */
 export type LineKind =
@@ -55,12 +55,12 @@ export const CHARGES = table(
   },
   ["company_id", "revision"],
   "(charge_id, company_id, revision) where charge_id is not null",
-  "(company_id, at)",
+  forLists("(company_id, at)"),
   // Lists of one key's, person's or item's charges, newest first, however many others there are.
-  "(company_id, key_id, revision) where charge_id is not null",
-  "(company_id, person_id, revision) where charge_id is not null",
-  "(company_id, item, revision) where charge_id is not null",
-  "(company_id, split_part(resource, '@', 1), revision) where charge_id is not null",
+  forLists("(company_id, key_id, revision) where charge_id is not null"),
+  forLists("(company_id, person_id, revision) where charge_id is not null"),
+  forLists("(company_id, item, revision) where charge_id is not null"),
+  forLists("(company_id, split_part(resource, '@', 1), revision) where charge_id is not null"),
 )
 
 /**

@@ -23,7 +23,7 @@ export type ChargeTables = RowsOf<typeof CHARGES | typeof OPEN_CHARGES>
 /** The read model. */
 export const charges: Projection = {
   name: "charges",
-  version: 5,
+  version: 6,
   categories: ["ledger"],
   ignores: ["ApiCallsCounted"],
   ...madeOf(CHARGES, OPEN_CHARGES),

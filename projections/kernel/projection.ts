@@ -85,6 +85,8 @@ export interface Projection {
   readonly personal?: readonly string[]
   /** SQL that makes the tables, without schema. */
   readonly create: string
+  /** SQL that makes what is missing of the indexes that only lists use; made once all was folded. */
+  readonly createIndexes?: string
   /** Writes what a batch of facts means, in their order. */
   readonly apply: (
     // The runner does not know the tables; each read model gives the transaction its own type.

@@ -45,6 +45,19 @@ export function orElse<T>({ type }: Column<T>, value: string): Column<T> {
   return { type: `${type} default ${value}` }
 }
 
+/** An index that folding does not look at, but lists do. */
+interface ForLists {
+  readonly forLists: string
+}
+
+/**
+ * The same index, made once all was folded where a table is built anew: to make it then takes far less
+ * than to tell it of each row. Nothing that `apply` looks rows up by may be one.
+ *
+ * @param columns as `create index on …` goes on behind the table's name
+ */
+export const forLists = (columns: string): ForLists => ({ forLists: columns })
+
 type Described = Readonly<Record<string, Column<unknown>>>
 
 /** What a row of some columns is. */
@@ -68,8 +81,10 @@ export type Fields<Row> = {
 /** A table of these columns. */
 export interface Table<Name extends string, Row extends object, Key extends keyof Row> {
   readonly name: Name
-  /** Makes it, with its indexes. */
+  /** Makes it, with the indexes that folding looks at. */
   readonly create: string
+  /** Makes those of its indexes that are missing. */
+  readonly createIndexes: string
   /** What each of its columns is as an element of an array. */
   readonly columns: Columns<Row>
   /** A row of what a fact says. What is no column is left out. */
@@ -98,14 +113,22 @@ export type RowsOf<T extends { readonly name: string }> = {
   [N in T["name"]]: RowOf<Extract<T, { readonly name: N }>>
 }
 
-/** What a read model says of its tables. */
-export function madeOf(...tables: readonly { readonly name: string; readonly create: string }[]): {
-  readonly tables: readonly string[]
+/** How a table is made. */
+interface Made {
+  readonly name: string
   readonly create: string
-} {
+  readonly createIndexes: string
+}
+
+/** What a read model says of its tables. */
+export function madeOf(
+  ...tables: readonly Made[]
+): Omit<Made, "name"> & { readonly tables: readonly string[] } {
+  const listOf = (statements: readonly string[]) => statements.filter(Boolean).join(";\n")
   return {
     tables: tables.map(({ name }) => name),
-    create: tables.map(({ create }) => create).join(";\n"),
+    create: listOf(tables.map(({ create }) => create)),
+    createIndexes: listOf(tables.map(({ createIndexes }) => createIndexes)),
   }
 }
 
@@ -123,12 +146,14 @@ export function table<
   name: Name,
   described: C,
   key: readonly Key[],
-  ...indexes: readonly string[]
+  ...indexes: readonly (string | ForLists)[]
 ): Table<Name, RowIn<C>, Key> {
   type Row = RowIn<C>
   const all = Object.entries(described)
   const lines = all.map(([column_, { type }]) => `${column_} ${type}`)
   const made = [...lines, `primary key (${key.join(", ")})`].join(",\n  ")
+  const atOnce = indexes.filter((index) => typeof index === "string")
+  const later = indexes.filter((index) => typeof index !== "string")
   const create = [`create table ${name} (\n  ${made}\n)`]
   // Those that no array can hold are written by read models of their own.
   const columns = Object.fromEntries(
@@ -139,7 +164,8 @@ export function table<
   const others = Object.keys(described).filter((one) => !key.some((part) => part === one))
   return {
     name,
-    create: [...create, ...indexes.map((rest) => indexOf(name, rest))].join(";\n"),
+    create: [...create, ...atOnce.map((rest) => indexOf(name, rest))].join(";\n"),
+    createIndexes: later.map(({ forLists: rest }) => indexForLists(name, rest)).join(";\n"),
     columns,
     rowOf: rowsOf(described),
     insert,
@@ -182,6 +208,13 @@ function rowsOf<C extends Described>(described: C): (fields: Fields<RowIn<C>>) =
     }
     return row as RowIn<C>
   }
+}
+
+/** It has a name, so that one that is there already is known. */
+function indexForLists(table_: string, rest: string): string {
+  const [columns = ""] = rest.split(" where ")
+  const words = columns.match(/\w+/g) ?? []
+  return `create index if not exists ${[table_, ...words].join("_")} on ${table_} ${rest}`
 }
 
 function indexOf(table_: string, rest: string): string {

@@ -10,6 +10,8 @@ export class Handed {
   seen: Position
   /** The last of the read model's facts that was handed over, or written before. */
   lastFact: Position
+  /** The last of its facts that were stored when it began; null until all of them were handed over. */
+  #lastAtFirst: Position | null = null
   /** Events since the last fact. */
   passed = 0
 
@@ -32,5 +34,11 @@ export class Handed {
   /** Everything up to here was handed over. */
   reached(head: Position): void {
     this.seen = later(this.seen, head)
+    this.#lastAtFirst ??= this.lastFact
+  }
+
+  /** Whether all of its facts that were stored when it began are written, with those up to here. */
+  hasCaughtUp(written: Position): boolean {
+    return this.#lastAtFirst !== null && comparePositions(this.#lastAtFirst, written) <= 0
   }
 }

@@ -14,6 +14,7 @@ import {
   LIVE_SCHEMA,
   shadowSchema,
   checksum,
+  createIndexes,
   createTables,
   heldRow,
   inTransaction,
@@ -87,6 +88,7 @@ async function rebuild(
 ): Promise<void> {
   const { name } = projection
   const built = await foldShadow(ports, projection, START, null, progress)
+  await createIndexes(ports.pool, projection, shadowSchema(name))
   await inTransaction(ports.pool, async (client) => {
     const row = await heldRow(client, name)
     // What came in the meantime is little. What comes from here on waits in its updater.

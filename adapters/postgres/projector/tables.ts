@@ -25,6 +25,18 @@ export async function inTransaction<T>(
 }
 
 /**
+ * Makes what is missing of the indexes that only lists use. Who writes the read model waits meanwhile,
+ * nobody who reads it does.
+ */
+export async function createIndexes(
+  pool: Pool,
+  { createIndexes: statements = "" }: Projection,
+  schema: string,
+): Promise<void> {
+  if (statements !== "") await inTransaction(pool, (client) => client.query(statements), schema)
+}
+
+/**
  * Makes a read model's tables in a schema, with row-level security forced on each: the owner writes
  * all rows, the API's role sees those of the company it says.
  */

@@ -3,9 +3,8 @@
  * batches; one that it cannot take stops this read model and no other. Elsewhere the updater stands by:
  * it writes nothing, and knows by the stored position what is written.
  *
- * Wherever the stored position may be another than this updater thinks (it takes over, a batch was in
- * doubt, somebody built the read model anew, a crash of the server took commits back) it looks at the
- * table first, and reads from the store what is missing behind it.
+ * Wherever the stored position may be another than it thinks (it takes over, a batch was in doubt, the
+ * read model was built anew, a crash took commits back) it looks at the table and reads what is missing.
  */
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
@@ -48,10 +47,7 @@ export class Updater {
   readonly #rest: Rest
   /** Whether this process has the lease to keep it up. */
   #isHere = false
-  /**
-   * How often there was reason to doubt the stored position, and how much of it is cleared: while a
-   * doubt is open the table is looked at before anything is written.
-   */
+  /** Doubts about the stored position, and those cleared: before one is, the table is looked at. */
   #doubts = 0
   #cleared = 0
   #isClosing = false
@@ -92,6 +88,8 @@ export class Updater {
 
   /** Whether all its facts up to a place are written. */
   has(place: Position): boolean {
+    // Lists without their indexes would be read for long.
+    if (this.#isHere && !this.#writer.isIndexed) return false
     if (comparePositions(place, this.position) <= 0) return true
     if (comparePositions(place, this.#handed.seen) > 0) return false
     // Everything before the first fact that waits is written, too.
@@ -102,8 +100,9 @@ export class Updater {
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
     const facts = this.#handed.take(events)
-    if (this.#isHere && this.fault === null)
+    if (this.#isHere && this.fault === null) {
       this.#pending.add(facts, this.#writer.stored, this.#ports.pacer.elapsedMs())
+    }
     if (this.#pending.isFull) this.#rest.cutShort()
     this.#wake()
     this.#tell()
@@ -112,6 +111,7 @@ export class Updater {
   /** Everything up to here was handed over. */
   reached(head: Position): void {
     this.#handed.reached(head)
+    this.#wake()
     this.#tell()
   }
 
@@ -183,8 +183,13 @@ export class Updater {
   get #hasWork(): boolean {
     if (!this.#isHere || this.fault !== null) return false
     // Who closes leaves to the next what is to be read again.
-    if (this.#isUnsure) return !this.#isClosing
+    if (this.#isUnsure || this.#lacksIndexes) return !this.#isClosing
     return this.#pending.count > 0 || this.#handed.passed >= STORE_POSITION_EVERY
+  }
+
+  /** Whether it has caught up, and an index that only lists use may be missing. */
+  get #lacksIndexes(): boolean {
+    return !this.#writer.isIndexed && this.#handed.hasCaughtUp(this.#writer.stored)
   }
 
   #tell(): void {
@@ -205,6 +210,7 @@ export class Updater {
     while (this.#hasWork) {
       try {
         if (this.#isUnsure) await this.#catchUp()
+        else if (this.#lacksIndexes) await this.#writer.index()
         else if (this.#mayRest) await this.#rest.take()
         else if (this.#pending.count > 0) await this.#writePending()
         else await this.#storePosition()

@@ -9,6 +9,7 @@ import type { Pool, PoolClient } from "pg"
 import type { Transaction } from "kysely"
 import type { Opener, Projection, Recorded } from "../../../projections/kernel/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import { patiently } from "../database.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { isConnectionFault } from "../port.ts"
 import type { Joint } from "./joint.ts"
@@ -16,7 +17,7 @@ import { BATCH_EVENTS } from "./pending.ts"
 import type { FoldFault } from "./port.ts"
 import { foldFault } from "./port.ts"
 import type { StoredRow } from "./tables.ts"
-import { LIVE_SCHEMA, inTransaction, storedRow } from "./tables.ts"
+import { LIVE_SCHEMA, createIndexes, inTransaction, storedRow } from "./tables.ts"
 
 const MOVE = `
   update ledger.projections
@@ -41,11 +42,20 @@ export class Writer {
   readonly #projection: Projection
   /** The position in the table, as it was last stored or read. */
   stored: Position
+  /** Whether all of its indexes are there. */
+  isIndexed: boolean
 
   constructor(ports: WriterPorts, projection: Projection, stored: Position) {
     this.#ports = ports
     this.#projection = projection
     this.stored = stored
+    this.isIndexed = projection.createIndexes === undefined || projection.createIndexes === ""
+  }
+
+  /** Makes the indexes that only lists use, where they are missing. It may take long. */
+  async index(): Promise<void> {
+    await createIndexes(patiently(this.#ports.pool), this.#projection, LIVE_SCHEMA)
+    this.isIndexed = true
   }
 
   /** What is in the table by now. @throws RangeError where nothing is; the driver's errors */
