@@ -93,6 +93,8 @@ it("hears that the program serves", async (ctx) => {
 })
 
 it("is not told anything where it does not ask", async () => {
+  // The next file of this process looks for its programs before its first test.
+  onTestFinished(() => void vi.unstubAllEnvs())
   vi.stubEnv("NOTIFY_SOCKET", "")
   vi.stubEnv("PATH", "")
   await expect(tellReady()).resolves.toBeUndefined()

@@ -249,10 +249,13 @@ describe("an app", () => {
       appOf(serving('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
     )
     await page(previews.host, plan)
-    const record = join(previews.boxes.runDir, "records", `app_${plan.companyId.slice(3)}.json`)
+    const box = `app_${plan.companyId.slice(3)}` as const
+    const record = join(previews.boxes.runDir, "records", `${box}.json`)
     const { keeper } = JSON.parse(readFileSync(record, "utf8")) as { keeper: { pid: number } }
     process.kill(keeper.pid, "SIGKILL")
-    await expect.poll(() => previews.another.look(plan.companyId)).toBeNull()
+    // It is silent a moment before it has gone.
+    await expect.poll(() => previews.boxes.another.find(box)).toBeNull()
+    expect(await previews.another.look(plan.companyId)).toBeNull()
     await previews.another.start(plan)
     expect(await page(previews.host, plan)).toBe("well")
     await previews.host.erase(plan.companyId)
