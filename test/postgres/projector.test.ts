@@ -51,7 +51,11 @@ describe("a projector", () => {
 
   it("answers false when the time runs out, and waits for the named read models only", async () => {
     const gate = Promise.withResolvers<void>()
-    const slow = sums({ name: "slow", category: "spending", afterApply: () => gate.promise })
+    // Of a pace of its own it shares no transaction with the other one.
+    const slow = {
+      ...sums({ name: "slow", category: "spending", afterApply: () => gate.promise }),
+      gathersMs: 1,
+    }
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, slow])
     await test.add("spending-co_a", 1)
