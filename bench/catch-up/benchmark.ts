@@ -14,7 +14,8 @@ import { openCompany } from "../ground/company.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
-import { forgetReadModels, portsOf } from "./rebuilding.ts"
+import { forgetReadModels } from "../../test/support/read-models.ts"
+import { portsOf } from "./rebuilding.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
@@ -78,7 +79,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
 
   const caughtUp = async (projections: readonly Projection[]): Promise<number> => {
     signal.throwIfAborted()
-    await forgetReadModels(ground)
+    await forgetReadModels(ground.pool)
     const begun = performance.now()
     const projector = await startProjector(portsOf(ground), projections, [])
     try {
@@ -122,7 +123,7 @@ async function countAll({ store }: Ground): Promise<number> {
 
 /** Writes the first facts each in a transaction of its own, with the position in it. */
 async function oneByOne(ground: Ground): Promise<number> {
-  await forgetReadModels(ground)
+  await forgetReadModels(ground.pool)
   const { behind, store } = ground
   const projector = await startProjector(portsOf(ground), [charges], [])
   await projector.close()

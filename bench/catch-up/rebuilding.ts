@@ -22,9 +22,3 @@ export function portsOf({ store, behind }: Ground): Parameters<typeof startProje
     leases: EVERYBODY,
   }
 }
-
-/** Takes all read models away. */
-export async function forgetReadModels({ pool }: Ground): Promise<void> {
-  await pool.query("drop schema read cascade; create schema read")
-  await pool.query("delete from ledger.projections")
-}

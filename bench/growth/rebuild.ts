@@ -5,7 +5,8 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import { charges } from "../../projections/charging/charges.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
-import { forgetReadModels, portsOf } from "../catch-up/rebuilding.ts"
+import { forgetReadModels } from "../../test/support/read-models.ts"
+import { portsOf } from "../catch-up/rebuilding.ts"
 import type { SpendingCompany } from "../ground/company.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
@@ -63,7 +64,7 @@ async function openOn(
       flush: () => flushMicroseconds(ground.pool),
       ...measuredAt(LINE, async (size) => {
         signal.throwIfAborted()
-        await forgetReadModels(ground)
+        await forgetReadModels(ground.pool)
         const begun = performance.now()
         const projector = await startProjector(portsOf(ground), [charges], [])
         try {

@@ -3,6 +3,7 @@ import type pg from "pg"
 import { afterEach, beforeAll, expect, it } from "vitest"
 import { bigint, forLists, madeOf, table, text } from "../../projections/kernel/table.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
+import { forgetReadModels } from "../support/read-models.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
 
@@ -11,10 +12,7 @@ let pool: pg.Pool
 beforeAll(() => {
   pool = database.pool(20)
 })
-afterEach(async () => {
-  await pool.query("drop schema read cascade; create schema read")
-  await pool.query("delete from ledger.projections")
-})
+afterEach(() => forgetReadModels(pool))
 
 const COLUMNS = { company_id: text(), sum: bigint(), facts: bigint() }
 const SPENT: Projection = {

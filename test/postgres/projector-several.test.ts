@@ -5,6 +5,7 @@ import type { Projection } from "../../projections/kernel/projection.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
+import { forgetReadModels } from "../support/read-models.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
 
@@ -15,10 +16,7 @@ let pool: pg.Pool
 beforeAll(() => {
   pool = database.pool(40)
 })
-afterEach(async () => {
-  await pool.query("drop schema read cascade; create schema read")
-  await pool.query("delete from ledger.projections")
-})
+afterEach(() => forgetReadModels(pool))
 
 const SPENT = sums({ name: "spent", category: "spending" })
 const EARNED = sums({ name: "earned", category: "earning" })

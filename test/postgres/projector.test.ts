@@ -2,6 +2,7 @@ import type pg from "pg"
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { ReadModelAhead } from "../../adapters/postgres/projector/ahead.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
+import { forgetReadModels } from "../support/read-models.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
 
@@ -10,10 +11,7 @@ let pool: pg.Pool
 beforeAll(() => {
   pool = database.pool(20)
 })
-afterEach(async () => {
-  await pool.query("drop schema read cascade; create schema read")
-  await pool.query("delete from ledger.projections")
-})
+afterEach(() => forgetReadModels(pool))
 
 const SPENT = sums({ name: "spent", category: "spending" })
 const EARNED = sums({ name: "earned", category: "earning" })

@@ -8,6 +8,7 @@ import type { Pacer } from "../../adapters/clock/port.ts"
 import { Beat } from "../../adapters/postgres/projector/rest.ts"
 import { Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
+import { forgetReadModels } from "../support/read-models.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, decode, sums } from "./projector-fixture.ts"
 
@@ -16,10 +17,7 @@ let pool: pg.Pool
 beforeAll(() => {
   pool = database.pool(20)
 })
-afterEach(async () => {
-  await pool.query("drop schema read cascade; create schema read")
-  await pool.query("delete from ledger.projections")
-})
+afterEach(() => forgetReadModels(pool))
 
 interface Opening {
   readonly pacer?: Pacer

@@ -49,7 +49,7 @@ export class Writer {
     this.#ports = ports
     this.#projection = projection
     this.stored = stored
-    this.isIndexed = projection.createIndexes === undefined || projection.createIndexes === ""
+    this.isIndexed = (projection.createIndexes ?? "") === ""
   }
 
   /** Makes the indexes that only lists use, where they are missing. It may take long. */
