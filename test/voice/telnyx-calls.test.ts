@@ -1,5 +1,6 @@
 /** Whole calls over the webhooks of Telnyx: in order, out of order and doubled. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { ListedWork } from "../../adapters/work/port.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf } from "../../src/voice/receive.ts"
@@ -135,6 +136,16 @@ describe("a call that Telnyx brings", () => {
     expect(others).toEqual([])
     await goOn()
     expect((await call(company, caller)).legs).toMatchObject([{ leg: 1, ref: phone?.ref }])
+    // It is dialled again by the machine's clock: here, and not while another test counts what is asked.
+    await expect
+      .poll(async () => {
+        const { work } = await world.operate("work list")
+        return (work as ListedWork[]).filter(({ nextTryAt }) => nextTryAt !== null)
+      })
+      .toEqual([])
+    await then(caller, "hang_up")
+    expect(telnyx.phones().filter(({ from }) => from === company.to)).toEqual([phone])
+    expect(phone?.state).toBe("gone")
   })
 
   it("is asked about where nothing more is heard, and costs no minute of which nobody knows", async () => {
