@@ -2,6 +2,7 @@
 import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
 import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { ReadModelAhead } from "../../adapters/postgres/projector/ahead.ts"
 import { TakenAlone } from "../../adapters/processes/alone.ts"
 import { WrongMasterKey } from "../../adapters/sealing/installation.ts"
@@ -18,6 +19,9 @@ const PLAIN = [
   UnfinishedRestore,
   TakenAlone,
 ]
+
+/** What a server or resolver says of an address, user, password or database that there is not. */
+const WRONG_ADDRESS = new Set(["ENOTFOUND", "28P01", "28000", "3D000"])
 
 /** Faults of opening that an operator can mend, as one sentence. */
 export function explainOpening(error: unknown, config: Pick<Config, "eventStoreUrl">): unknown {
@@ -54,8 +58,10 @@ function sentenceFor(error: Error): string | null {
     )
   }
   const code = "code" in error ? String(error.code) : ""
-  if (["ECONNREFUSED", "ENOTFOUND", "28P01", "28000", "3D000", "ETIMEDOUT"].includes(code)) {
-    return `The database of DATABASE_URL cannot be opened (${message}).`
+  // A file that is missing has the code of a socket that is, and is no database.
+  const isMissingFile = code === "ENOENT" && !("syscall" in error && error.syscall === "connect")
+  if (WRONG_ADDRESS.has(code) || (isConnectionFault(error) && !isMissingFile)) {
+    return `The database of DATABASE_URL cannot be opened (${message}): start it, or correct the address.`
   }
   if (code === "42501") {
     return "The user of DATABASE_URL may not create roles and schemas: use the database's owner with CREATEROLE."

@@ -1,0 +1,78 @@
+/** What an operator is told of a database that cannot be opened when the server starts. */
+import { once } from "node:events"
+import type { AddressInfo, Server } from "node:net"
+import { createServer } from "node:net"
+import pg from "pg"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { StartupFault } from "../../adapters/startup/port.ts"
+import { explainOpening } from "../../src/compose/opening-faults.ts"
+import { testDatabase } from "../support/postgres.ts"
+
+const CONFIG = { eventStoreUrl: null }
+
+/** What a driver's real error becomes. */
+async function openingOf(connectionString: string): Promise<unknown> {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 300 })
+  const error: unknown = await client.connect().catch((thrown: unknown) => thrown)
+  return explainOpening(error, CONFIG)
+}
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  return `postgres://ledger@127.0.0.1:${(server.address() as AddressInfo).port}/ledger`
+}
+
+function expectSaid(fault: unknown, words: RegExp): void {
+  expect(fault).toBeInstanceOf(StartupFault)
+  expect(String(fault)).toMatch(
+    /The database of DATABASE_URL cannot be opened \(.+\): start it, or correct the address\.$/,
+  )
+  expect(String(fault)).toMatch(words)
+}
+
+describe("a database that cannot be opened is named, with what mends it, where it", () => {
+  it("takes connections and says nothing", async () => {
+    const server = createServer()
+    onTestFinished(() => void server.close())
+    expectSaid(await openingOf(await listening(server)), /timeout/)
+  })
+
+  it("hangs up", async () => {
+    const server = createServer((socket) => socket.destroy())
+    onTestFinished(() => void server.close())
+    expectSaid(await openingOf(await listening(server)), /ECONNRESET|terminated/)
+  })
+
+  it("is not there", async () => {
+    const server = createServer()
+    const url = await listening(server)
+    server.close()
+    await once(server, "close")
+    expectSaid(await openingOf(url), /ECONNREFUSED/)
+  })
+
+  it("has another name, or another server's", async () => {
+    const database = await testDatabase()
+    onTestFinished(() => database.drop())
+    const url = new URL(database.url)
+    url.pathname = "/no_such_database"
+    expectSaid(await openingOf(url.href), /no_such_database/)
+    expectSaid(await openingOf("postgres://a@no-such-host.invalid/ledger"), /ENOTFOUND|EAI_AGAIN/)
+  })
+
+  it("has no room for one more", () => {
+    const full = Object.assign(new Error("sorry, too many clients already"), { code: "53300" })
+    expectSaid(explainOpening(full, CONFIG), /too many clients/)
+  })
+})
+
+it("leaves what is no database's fault as it is", () => {
+  const missing = Object.assign(new Error("ENOENT: no such file"), {
+    code: "ENOENT",
+    syscall: "open",
+  })
+  expect(explainOpening(missing, CONFIG)).toBe(missing)
+  const fault = new TypeError("x is not a function")
+  expect(explainOpening(fault, CONFIG)).toBe(fault)
+})
