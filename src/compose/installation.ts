@@ -31,7 +31,7 @@ import { arrangeFaults } from "./faults.ts"
 import { openPriceBook } from "./first-prices.ts"
 import { openGathered } from "./gathered.ts"
 import { openHearing } from "./heard-elsewhere.ts"
-import { tellOfRenewing } from "./renewing.ts"
+import { followRenewing } from "./renewing.ts"
 import { openTelling } from "./work-elsewhere.ts"
 import { sharesOf } from "./shares.ts"
 import { openTraces } from "./traces.ts"
@@ -120,7 +120,7 @@ async function openParts(
   const updating = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
   const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
   const onApplied = (name: string) => (name === FOLLOW_UPS ? tellOfWork() : undefined)
-  const onRenewing = tellOfRenewing(log)
+  const onRenewing = followRenewing(log, options.signal)
   const projector = await startProjector(
     { ...updating, leases: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
     program.readModels.map(faulty.projection),

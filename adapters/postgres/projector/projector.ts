@@ -34,7 +34,10 @@ export interface ProjectorPorts extends Omit<UpdaterPorts, "beat" | "joint"> {
   readonly leases: Leases
   /** Told of all events that are read, before any read model is. */
   readonly onHeard: (events: readonly StoredEvent[]) => void
-  /** Told now and then how many events a read model of another version was built anew from. */
+  /**
+   * Told of each page how many events a read model of another version was built anew from; what it
+   * throws breaks the building, and the start, off.
+   */
   readonly onRenewing: (name: string, events: number) => void
 }
 
