@@ -22,6 +22,29 @@ const compose = documentOf("compose.yaml")
 const { environment, ports, volumes, image } = compose.services.caddy
 const caddy = caddyHere()
 
+/** Calls, and the company to which they are said to belong: by `header` those go to one process. */
+const NAMED: readonly {
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly company: string
+}[] = [
+  { path: "/api/v1/keys", headers: { authorization: "Bearer cpk_Ab3_secret" }, company: "Ab3" },
+  { path: "/api/v1/keys", headers: { authorization: "Basic cpk_Ab3_secret" }, company: "" },
+  { path: "/console/co_Ab3", headers: {}, company: "Ab3" },
+  { path: "/console/co_Ab3/keys?page=2", headers: {}, company: "Ab3" },
+  { path: "/console/co_", headers: {}, company: "" },
+  {
+    path: "/console/assets/main.js",
+    headers: { referer: "https://ledger.test/console/co_Ab3/keys" },
+    company: "Ab3",
+  },
+  {
+    path: "/console/co_Cd4",
+    headers: { referer: "https://ledger.test/console/co_Ab3" },
+    company: "Cd4",
+  },
+]
+
 /** What Caddy makes of the file for an address: where it listens, and for whom. */
 function servedFor(program: string, baseUrl: string) {
   const words = ["adapt", "--config", join(ROOT, FILE), "--adapter", "caddyfile", "--validate"]
@@ -73,7 +96,9 @@ it("has a certificate, passes calls on, hides what is the operator's and leads t
   if ("missing" in caddy) return ctx.skip(caddy.missing)
   const folder = mkdtempSync(join(tmpdir(), "ledger-caddy-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const server = createServer((asked, answer) => answer.end(`${asked.headers.host}`))
+  const server = createServer(({ headers }, answer) => {
+    answer.end(`${headers.host} ${headers["x-ledger-company"]}`)
+  })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
   onTestFinished(() => void server.close())
@@ -84,12 +109,16 @@ it("has a certificate, passes calls on, hides what is the operator's and leads t
   const stop = await startCaddy(caddy.program, folder, own, http, { BASE_URL: url })
   onTestFinished(stop)
   const ca = readFileSync(join(folder, "caddy/pki/authorities/local/root.crt"))
-  const ask = async (path: string): Promise<string> => {
-    const sent = request(`${url}${path}`, { ca, agent: false }).end()
+  const ask = async (path: string, headers: Record<string, string> = {}): Promise<string> => {
+    const sent = request(`${url}${path}`, { ca, headers, agent: false }).end()
     const [answer] = (await once(sent, "response")) as [IncomingMessage]
     return `${answer.statusCode} ${await text(answer)}`
   }
-  expect(await ask("/docs")).toBe(`200 localhost:${https}`)
+  const host = `localhost:${https}`
+  expect(await ask("/docs")).toBe(`200 ${host} `)
+  for (const { path, headers, company } of NAMED) {
+    expect(await ask(path, headers)).toBe(`200 ${host} ${company}`)
+  }
   for (const path of ["/metrics", "/readyz", "/livez"]) expect(await ask(path)).toBe("404 ")
   const led = await fetch(`http://localhost:${http}/docs`, { redirect: "manual" })
   expect([led.status, led.headers.get("location")]).toEqual([308, `${url}/docs`])
