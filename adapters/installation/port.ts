@@ -21,8 +21,8 @@ export interface StoreMove {
   readonly identity: StoreIdentity
   /** How often the events have moved, this time counted. */
   readonly generation: number
-  /** What follows from facts goes on behind here. */
-  readonly handled: Position
+  /** By each projection that is written once, what follows from facts goes on behind here. */
+  readonly handled: ReadonlyMap<string, Position>
 }
 
 /** The database's memory of its installation. */
@@ -35,11 +35,11 @@ export interface InstallationMemory {
   readonly rememberStore: (identity: StoreIdentity) => Promise<void>
   /**
    * Remembers that the events are in another store by now, which holds the same: the read models are
-   * made anew at the next start, and what follows from facts goes on behind `handled`, its place there.
+   * made anew at the next start, and what follows from facts goes on behind `handled`, its places there.
    */
-  readonly moveTo: (identity: StoreIdentity, handled: Position) => Promise<void>
-  /** Up to where what follows from facts was written, by the store that is remembered. */
-  readonly handled: () => Promise<Position>
+  readonly moveTo: (identity: StoreIdentity, handled: StoreMove["handled"]) => Promise<void>
+  /** Up to where what follows from facts was written by each, by the store that is remembered. */
+  readonly handled: () => Promise<StoreMove["handled"]>
   /** The checksum of the backup whose restore did not come to its end; null where there is none. */
   readonly unfinishedRestore: () => Promise<string | null>
 }

@@ -1,5 +1,4 @@
 import type { Pool, PoolClient } from "pg"
-import { START } from "../eventstore/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import type { InstallationMemory, StoreIdentity, StoreKind, StoreMove } from "./port.ts"
 
@@ -8,6 +7,12 @@ interface Row {
   readonly first_event: string
   readonly first_commit: number
   readonly first_prepare: number
+}
+
+interface HintRow {
+  readonly name: string
+  readonly commit_position: number
+  readonly prepare_position: number
 }
 
 /**
@@ -34,14 +39,16 @@ export function openInstallationMemory(pool: Pool, hints: readonly string[]): In
         await writeMove(client, { identity, generation, handled }, hints)
       }),
     handled: async () => {
-      const { rows } = await pool.query<{ commit_position: number; prepare_position: number }>(
-        `select commit_position, prepare_position from ledger.projections
-         where name = any($1) order by commit_position, prepare_position limit 1`,
+      const { rows } = await pool.query<HintRow>(
+        `select name, commit_position, prepare_position from ledger.projections
+         where name = any($1)`,
         [hints],
       )
-      const [row] = rows
-      if (row === undefined) return START
-      return { commit: BigInt(row.commit_position), prepare: BigInt(row.prepare_position) }
+      return new Map(
+        rows.map(({ name, commit_position: commit, prepare_position: prepare }) => {
+          return [name, { commit: BigInt(commit), prepare: BigInt(prepare) }]
+        }),
+      )
     },
     unfinishedRestore: async () => {
       const { rows } = await pool.query<{ backup: string }>(
@@ -73,11 +80,13 @@ export async function writeMove(
   await client.query(INSERT, [...valuesOf(identity), generation])
   // A read model of which nothing is known is made anew by whoever starts next.
   await client.query("delete from ledger.projections where not (name = any($1))", [hints])
-  await client.query(
-    `update ledger.projections set commit_position = $2, prepare_position = $3, fault = null
-     where name = any($1)`,
-    [hints, handled.commit, handled.prepare],
-  )
+  for (const [hint, { commit, prepare }] of handled) {
+    await client.query(
+      `update ledger.projections set commit_position = $2, prepare_position = $3, fault = null
+       where name = $1`,
+      [hint, commit, prepare],
+    )
+  }
 }
 
 function valuesOf({ kind, firstEvent, first }: StoreIdentity): unknown[] {

@@ -129,13 +129,16 @@ async function restoreAll(
   try {
     await begin(stage, chosen, summary)
     const { handledEvents } = summary.end
+    const handledBy = (hint: string): number =>
+      typeof handledEvents === "number" ? handledEvents : (handledEvents[hint] ?? 0)
     const copied = await copyEvents({
       source: eventsIn(file),
       target: chosen.store,
       pacer: machinePacer,
       signal,
       onEvent: () => undefined,
-      isUnhandled: (_event, index) => index >= handledEvents,
+      hints: HINTS,
+      isUnhandled: (hint, _event, index) => index >= handledBy(hint),
       progress: (events) => {
         if (events % REPORT_EVERY === 0)
           progress(`${events} of ${summary.end.counts[EVENTS]} events`)

@@ -1,6 +1,6 @@
 /** Moving an installation's events into another event store. */
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { comparePositions } from "../../adapters/eventstore/port.ts"
+import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import { IN_DATABASE, maskedAddress } from "../frame/kernel/event-store-address.ts"
@@ -100,7 +100,10 @@ async function copyBetween(
     pacer: machinePacer,
     signal,
     onEvent: (event) => chains.follow(event),
-    isUnhandled: ({ position }) => comparePositions(position, handled) > 0,
+    hints: [...handled.keys()],
+    isUnhandled: (hint, { position }) => {
+      return comparePositions(position, handled.get(hint) ?? START) > 0
+    },
     progress: every("copied"),
   })
   const compared = every("compared")

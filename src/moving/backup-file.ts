@@ -7,7 +7,7 @@
  *     <checksum> projections 1 [{…}]             rows of a table, as PostgreSQL writes them
  *     <checksum> events 120 [["ledger-…",0,"<id>","LedgerOpened","<data>","<metadata>"],…]
  *     <checksum> company_keys 3 [{…},…]
- *     <checksum> end 0 {"counts":{"events":120,…},"handledEvents":118}
+ *     <checksum> end 0 {"counts":{"events":120,…},"handledEvents":{"work":118}}
  *
  * A checksum is the SHA-256 of the checksum of the line before (of the first line's text for the
  * second line), a space, and the rest of its own line. So each line vouches for all before it, and the
@@ -31,7 +31,9 @@ const Head = z.object({
   /** How often the events had moved before. */
   generation: z.int().default(0),
 })
-const End = z.object({ counts: z.record(z.string(), z.int()), handledEvents: z.int() })
+/** By each projection that is written once, from how many events; one number for all in former backups. */
+const HandledEvents = z.union([z.record(z.string(), z.int()), z.int()])
+const End = z.object({ counts: z.record(z.string(), z.int()), handledEvents: HandledEvents })
 
 /** What a backup says of itself at its beginning. */
 export type BackupHead = z.infer<typeof Head>
@@ -86,7 +88,7 @@ export class BackupWriter {
   }
 
   /** Writes the last line; answers its checksum, which is the whole file's. */
-  async end(handledEvents: number): Promise<string> {
+  async end(handledEvents: Readonly<Record<string, number>>): Promise<string> {
     await this.#line("end", 0, JSON.stringify({ counts: this.#counts, handledEvents }))
     return this.#checksum
   }

@@ -30,8 +30,10 @@ export interface Copying<E extends MovedEvent> {
   readonly signal: AbortSignal
   /** Sees each event before it is copied; what it throws ends it. */
   readonly onEvent: (event: E, index: number) => void
-  /** Whether what follows from an event has not been written yet; then from no later one either. */
-  readonly isUnhandled: (event: E, index: number) => boolean
+  /** The projections that are written once: each has its own place. */
+  readonly hints: readonly string[]
+  /** Whether what follows from an event by one of them has not been written yet; then from no later one either. */
+  readonly isUnhandled: (hint: string, event: E, index: number) => boolean
   readonly progress: (events: number) => void
 }
 
@@ -40,8 +42,8 @@ export interface Copied {
   readonly events: number
   /** So many of them were there already. */
   readonly found: number
-  /** The place in the target behind the last event that is handled. */
-  readonly handled: Position
+  /** By each hint, the place in the target behind the last event that is handled. */
+  readonly handled: ReadonlyMap<string, Position>
 }
 
 /**
@@ -52,18 +54,21 @@ export interface Copied {
  * @throws the signal's reason, and what the source and `onEvent` throw
  */
 export async function copyEvents<E extends MovedEvent>(copying: Copying<E>): Promise<Copied> {
-  const { source, target, signal, onEvent, isUnhandled, progress } = copying
+  const { source, target, signal, onEvent, hints, isUnhandled, progress } = copying
   const there = eachOf(target.readAll())
   const stream = new Stream(copying)
   let isThere = true
   let index = 0
   let found = 0
-  let handled: Position | null = null
+  const handled = new Map<string, Position>()
   try {
     for await (const event of eachOf(source)) {
       signal.throwIfAborted()
       onEvent(event, index)
-      if (handled === null && isUnhandled(event, index)) handled = await stream.flush()
+      for (const hint of hints) {
+        if (handled.has(hint) || !isUnhandled(hint, event, index)) continue
+        handled.set(hint, await stream.flush())
+      }
       const next = isThere ? await there.next() : null
       if (next?.done === false) {
         checkSame(event, next.value)
@@ -78,7 +83,8 @@ export async function copyEvents<E extends MovedEvent>(copying: Copying<E>): Pro
     }
     await checkEnd(isThere ? there : null)
     const last = await stream.flush()
-    return { events: index, found, handled: handled ?? last }
+    for (const hint of hints) if (!handled.has(hint)) handled.set(hint, last)
+    return { events: index, found, handled }
   } finally {
     await there.return(undefined)
   }

@@ -50,9 +50,9 @@ export async function writeBackup(sources: BackupSources): Promise<WrittenBackup
     migrations: await tables.migrations(),
     generation: await tables.generation(),
   })
-  let handled: Position | null = null
+  const handled = new Map<string, Position>()
   for await (const { name, count, json } of tables.read("before")) {
-    if (name === "projections") handled = positionIn(json)
+    if (name === "projections") for (const [hint, at] of positionsIn(json)) handled.set(hint, at)
     await writer.block({ kind: name, count, json })
   }
   const handledEvents = await writeEvents(sources, writer, await store.head(), handled)
@@ -60,37 +60,37 @@ export async function writeBackup(sources: BackupSources): Promise<WrittenBackup
   for await (const { name, count, json } of tables.read("after")) {
     await writer.block({ kind: name, count, json })
   }
-  const checksum = await writer.end(handledEvents)
+  const checksum = await writer.end(Object.fromEntries(handledEvents))
   const { [EVENTS]: events = 0, ...others } = writer.counts
   const rows = Object.values(others).reduce((sum, count) => sum + count, 0)
   return { events, rows, bytes: writer.bytes, checksum }
 }
 
-/** The least of the stored positions. */
-function positionIn(json: string): Position | null {
+/** Where each projection that is written once stands. */
+function positionsIn(json: string): ReadonlyMap<string, Position> {
   const rows = JSON.parse(json) as readonly {
+    readonly name: string
     readonly commit_position: number
     readonly prepare_position: number
   }[]
-  return rows
-    .map((row) => ({ commit: BigInt(row.commit_position), prepare: BigInt(row.prepare_position) }))
-    .reduce<Position | null>(
-      (least, one) => (least === null || comparePositions(one, least) < 0 ? one : least),
-      null,
-    )
+  return new Map(
+    rows.map(({ name, commit_position: commit, prepare_position: prepare }) => {
+      return [name, { commit: BigInt(commit), prepare: BigInt(prepare) }]
+    }),
+  )
 }
 
-/** Writes all events up to a place; answers how many of them stand up to `handled`. */
+/** Writes all events up to a place; answers how many of them stand up to each place in `handled`. */
 async function writeEvents(
   { store, progress }: BackupSources,
   writer: BackupWriter,
   head: Position,
-  handled: Position | null,
-): Promise<number> {
+  handled: ReadonlyMap<string, Position>,
+): Promise<ReadonlyMap<string, number>> {
   let block: string[] = []
   let bytes = 0
   let events = 0
-  let handledEvents = 0
+  const handledEvents = new Map([...handled.keys()].map((hint) => [hint, 0]))
   const flush = async () => {
     if (block.length > 0) {
       await writer.block({ kind: EVENTS, count: block.length, json: `[${block.join(",")}]` })
@@ -106,7 +106,9 @@ async function writeEvents(
       block.push(text)
       bytes += text.length
       events += 1
-      if (handled !== null && comparePositions(event.position, handled) <= 0) handledEvents += 1
+      for (const [hint, at] of handled) {
+        if (comparePositions(event.position, at) <= 0) handledEvents.set(hint, events)
+      }
       if (events % REPORT_EVERY === 0) progress(`${events} events`)
     }
     if (wanted.length < page.length) break

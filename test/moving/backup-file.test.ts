@@ -16,7 +16,7 @@ async function written(blocks = BLOCKS): Promise<{ readonly text: string; readon
   const writer = new BackupWriter(async (piece) => void (text += piece))
   await writer.begin({ migrations: ["0001-first"], generation: 0 })
   for (const block of blocks) await writer.block(block)
-  const end = await writer.end(2)
+  const end = await writer.end({ work: 2 })
   expect(writer.bytes).toBe(Buffer.byteLength(text))
   return { text, end }
 }
@@ -41,7 +41,7 @@ it("reads back what was written, and the checksum of the last line is the whole 
   expect(blocks).toEqual(BLOCKS)
   expect(summary).toEqual({
     head: { migrations: ["0001-first"], generation: 0 },
-    end: { counts: { claims: 1, events: 3 }, handledEvents: 2 },
+    end: { counts: { claims: 1, events: 3 }, handledEvents: { work: 2 } },
     checksum: end,
   })
   expect(text.startsWith("company-ledger backup 1\n")).toBe(true)

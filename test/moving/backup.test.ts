@@ -154,6 +154,24 @@ it.each([
   180_000,
 )
 
+it("knows what was handed over, and hands none of it over again", async () => {
+  const { world, key } = await lived({ url: await database() })
+  const headers = { "idempotency-key": "hangs" }
+  // The carrier says nothing of it, once: it is asked about a minute later.
+  await world.call(key, "POST", TEXTS, { body: { to: "+14155550102", body: "hello" }, headers })
+  await world.operate("wait")
+  const { work } = await world.operate("work list")
+  expect(work).toContainEqual(expect.objectContaining({ kind: "ask-text", tries: 0 }))
+  await backUp(world)
+  await world.close()
+  const url = await database()
+  await restore({ url })
+  const again = await openWorld({ url })
+  closing.push(() => again.close())
+  expect((await again.operate("work list")).work).toEqual(work)
+  expect(await faultsOf(again)).toEqual([])
+})
+
 it("is whole while others write: every key of every fact, no answer without its charge", async () => {
   const home = await database()
   const { world, companyId, key } = await lived({ url: home })

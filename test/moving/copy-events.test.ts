@@ -54,6 +54,7 @@ function copying(
     pacer: countingPacer(),
     signal: new AbortController().signal,
     onEvent: () => undefined,
+    hints: ["work", "late"],
     isUnhandled: () => false,
     progress: () => undefined,
     ...more,
@@ -71,7 +72,12 @@ describe("copying events", () => {
       },
     })
     const copied = await copyEvents(copying(source, target))
-    expect(copied).toEqual({ events: 280, found: 0, handled: await target.head() })
+    const head = await target.head()
+    const handled = new Map([
+      ["work", head],
+      ["late", head],
+    ])
+    expect(copied).toEqual({ events: 280, found: 0, handled })
     expect(await factsOf(target)).toEqual(await factsOf(source))
     expect(calls).toHaveLength(280)
     const single = await filled(1, 1_200)
@@ -145,15 +151,16 @@ describe("copying events", () => {
     )
   })
 
-  it("tells where the handled ones end in the target", async () => {
+  it("tells where the events end in the target that each hint has handled", async () => {
     const source = await filled(3, 10)
     const target = openMemoryEventStore()
-    const isUnhandled = (_: StoredEvent, index: number) => index >= 17
+    const isUnhandled = (hint: string, _: StoredEvent, index: number) =>
+      index >= (hint === "late" ? 12 : 17)
     const { handled } = await copyEvents(copying(source, target, { isUnhandled }))
-    expect(handled.commit).toBe(16n)
+    expect([handled.get("work")?.commit, handled.get("late")?.commit]).toEqual([16n, 11n])
     expect(await copyEvents(copying(source, target, { isUnhandled }))).toMatchObject({ handled })
     const none = copying(source, openMemoryEventStore(), { isUnhandled: () => true })
-    expect((await copyEvents(none)).handled).toEqual(START)
+    expect([...(await copyEvents(none)).handled.values()]).toEqual([START, START])
   })
 })
 
