@@ -150,11 +150,12 @@ describe("what a preview has", () => {
       await previews.host.sleep(plan.companyId)
       await expectKept()
     }
-    const name = `app_${plan.companyId.slice(3)}.json`
-    const record = readFileSync(join(previews.boxes.runDir, "records", name), "utf8")
+    const box = `app_${plan.companyId.slice(3)}` as const
+    const record = readFileSync(join(previews.boxes.runDir, "records", `${box}.json`), "utf8")
     const { keeper } = JSON.parse(record) as { keeper: { pid: number } }
     process.kill(keeper.pid, "SIGKILL")
-    await expect.poll(() => previews.another.look(plan.companyId)).toBeNull()
+    // It is silent a moment before it has gone.
+    await expect.poll(() => previews.boxes.another.find(box)).toBeNull()
     await expectKept()
     await previews.host.erase(plan.companyId)
     // A company that was erased begins anew.
