@@ -14,6 +14,10 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["company list extra", /too many arguments/],
   ["company create", /missing required argument 'NAME'/],
   ['company create ""', /must not be empty/],
+  ...["0", "-1", '""', "foo", "1.5", "65", "1e1"].map((count): [string, RegExp] => [
+    `start --processes ${count}`,
+    /Write a number from 1 to 64, or auto/,
+  ]),
   ["company create acme --plan 30", /Allowed choices are payg, 29, 79, 197, 329/],
   ["company create acme --funds lots", /Write dollars such as 12.50/],
   ["company create acme --funds -1", /cannot be below zero/],

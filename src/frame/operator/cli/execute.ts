@@ -82,7 +82,7 @@ async function perform(
       return host.start({
         demo: input["demo"] === true,
         week: input["week"] !== false,
-        processes: input["processes"] === "auto" ? "auto" : Number(input["processes"] ?? 1),
+        processes: (input["processes"] ?? 1) as number | "auto",
       })
     case "operation":
       return operate(invocation, host, terminal, signal)

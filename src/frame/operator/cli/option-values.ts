@@ -93,6 +93,17 @@ const actorText = shortText(MOST_ACTOR)
 /** Why something is done. @throws InvalidArgumentError */
 const reasonText = shortText(MOST_REASON)
 
+/** More would wait for one another. */
+const MOST_PROCESSES = 64
+
+/** How many processes serve, or that the machine says so. @throws InvalidArgumentError */
+function processesOf(text: string): number | "auto" {
+  if (text === "auto") return text
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= 1 && value <= MOST_PROCESSES) return value
+  throw new InvalidArgumentError(`Write a number from 1 to ${MOST_PROCESSES}, or auto.`)
+}
+
 /** Where events can be moved to: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
 function storeAddress(text: string): string {
   const fault = text === IN_DATABASE ? null : addressFault(text)
@@ -125,6 +136,7 @@ export const FORMS = {
     (text) => /^\d{4}-(0[1-9]|1[0-2])$/.test(text),
     "Write a month such as 2026-11.",
   ),
+  processes: processesOf,
   "public-key": publicKeyText,
   reason: reasonText,
   revision: wholeFrom(0, "Write a revision: a whole number from 0 on."),

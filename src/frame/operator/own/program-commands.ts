@@ -3,9 +3,6 @@ import { z } from "zod"
 import { SHELLS } from "../cli/completion.ts"
 import type { ProgramCommand } from "../commands.ts"
 
-/** More would wait for one another. */
-const MOST_PROCESSES = 64
-
 const start: ProgramCommand = {
   does: "start",
   name: "start",
@@ -27,14 +24,13 @@ const start: ProgramCommand = {
       .default(true)
       .meta({ description: "the demo's company has spent nothing yet", flag: "week" }),
     processes: z
-      .union([z.literal("auto"), z.coerce.number().int().min(1).max(MOST_PROCESSES)], {
-        error: `must be a number of processes from 1 to ${MOST_PROCESSES}, or "auto"`,
-      })
+      .union([z.literal("auto"), z.int()])
       .default(1)
       .meta({
         description:
           'how many processes serve; "auto": one for each core that its PostgreSQL leaves',
         takes: "number or auto",
+        form: "processes",
       }),
   }),
 }
