@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from "node:fs/promises"
+import { chmod, mkdir, readFile, readdir, stat, symlink, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { AdminContext } from "../../src/frame/operator/operation.ts"
@@ -46,6 +46,24 @@ describe("export billing --out", () => {
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     expect((await readdir(folder)).sort()).toEqual(["kept", "link.csv"])
+  })
+
+  it("removes what one that was killed had written, and nothing that may still be written", async () => {
+    const folder = await testFolder()
+    const left = ".bill.csv.0123456789ab.tmp"
+    const young = ".bill.csv.0123456789ac.tmp"
+    const others = [
+      ".bill.csv.notes.tmp",
+      ".bill.csv.old.0123456789ab.tmp",
+      ".other.0123456789ab.tmp",
+    ]
+    const yesterday = new Date(Date.now() - 86_400_000)
+    for (const name of [left, young, ...others]) {
+      await writeFile(join(folder, name), "a secret")
+      if (name !== young) await utimes(join(folder, name), yesterday, yesterday)
+    }
+    expect((await run(words(join(folder, "bill.csv")), whole)).code).toBe(0)
+    expect((await readdir(folder)).sort()).toEqual(["bill.csv", young, ...others].sort())
   })
 
   it("is its owner's alone where it holds personal data, whatever mode stood there", async () => {

@@ -1,8 +1,11 @@
 /** A file that appears whole or not at all: written beside its place, then renamed. */
 import { randomBytes } from "node:crypto"
 import { rmSync } from "node:fs"
-import { open, realpath, rename, rm, stat } from "node:fs/promises"
+import { open, readdir, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
+
+/** Where so long nothing was written, whoever wrote was killed: nobody goes on with it. */
+const LEFT_AFTER_MS = 12 * 3_600_000
 
 /** A file that is being written. */
 export interface OutFile {
@@ -26,7 +29,7 @@ export class CannotWrite extends Error {
 /**
  * Begins to write a file that shall stand at `path`, with the mode of the one that stands there. A
  * secret one is its owner's alone to read. Where this process exits in the middle of it what was
- * written is removed as well.
+ * written is removed as well; what one that was killed had written is, by the next of the same name.
  *
  * @throws CannotWrite
  */
@@ -34,13 +37,15 @@ export async function openOutFile(path: string, isSecret = false): Promise<OutFi
   const { target, mode: usual } = await placeOf(path)
   const mode = isSecret ? 0o600 : usual
   const suffix = randomBytes(6).toString("hex")
-  const temporary = join(dirname(target), `.${basename(target).slice(0, 100)}.${suffix}.tmp`)
+  const begins = `.${basename(target).slice(0, 100)}.`
+  const temporary = join(dirname(target), `${begins}${suffix}.tmp`)
   const remove = () => rmSync(temporary, { force: true })
   process.on("exit", remove)
   const file = await saying(path, () => open(temporary, "wx", mode)).catch((error: unknown) => {
     process.off("exit", remove)
     throw error
   })
+  await removeLeft(dirname(target), begins)
   let isOpen = true
   let isKept = false
   const close = async () => {
@@ -71,6 +76,24 @@ export async function openOutFile(path: string, isSecret = false): Promise<OutFi
       process.off("exit", remove)
     },
   }
+}
+
+/** Removes what killed processes wrote: it may be as secret as the whole file, and as large. */
+async function removeLeft(folder: string, begins: string): Promise<void> {
+  const before = Date.now() - LEFT_AFTER_MS
+  for (const name of (await readdir(folder).catch(unlessAway)) ?? []) {
+    if (!name.startsWith(begins) || !/^[0-9a-f]{12}\.tmp$/.test(name.slice(begins.length))) continue
+    const path = join(folder, name)
+    const found = await stat(path).catch(unlessAway)
+    // Another user's is theirs to remove.
+    if (found !== null && found.mtimeMs < before) await rm(path, { force: true }).catch(unlessAway)
+  }
+}
+
+/** Null where a file is gone, or is not ours: nothing that is to be written depends on it. */
+function unlessAway(error: unknown): null {
+  if (["ENOENT", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return null
+  throw error
 }
 
 /** Where the file goes, behind links, and its mode. @throws CannotWrite where no file can stand */
