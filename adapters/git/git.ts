@@ -183,7 +183,10 @@ async function openPlace({ codeDir, sandbox }: GitOptions): Promise<Place> {
   try {
     await mkdir(codeDir, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new GitUnavailable(`the folder ${codeDir} cannot be made: ${String(error)}`)
+    const { message } = error as Error
+    throw new GitUnavailable(
+      `the folder ${codeDir} cannot be made: name one in CODE_DIR that this user may make and write (${message})`,
+    )
   }
   const folder = await realpath(codeDir)
   const env = environmentOf(folder)

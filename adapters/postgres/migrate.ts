@@ -2,6 +2,8 @@
 import type { Migration } from "kysely/migration"
 import { Migrator } from "kysely/migration"
 import type { Migrations } from "../installation/port.ts"
+import type { Kysely } from "kysely"
+import { sql } from "kysely"
 import { kyselyOf, openPool } from "./database.ts"
 import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
 import { eventStore } from "./migrations/0002-event-store.ts"
@@ -57,11 +59,28 @@ export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase"
 }
 
+/** The database cannot hold every text. */
+export class WrongEncoding extends Error {
+  override readonly name = "WrongEncoding"
+}
+
+/** One character that a database does not have would stop a read model for every company. @throws WrongEncoding */
+async function refuseOtherEncodings(db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{ server_encoding: string }>`show server_encoding`.execute(db)
+  const encoding = rows[0]?.server_encoding
+  if (encoding === "UTF8") return
+  throw new WrongEncoding(
+    `The database of DATABASE_URL is in ${encoding}, which does not hold every text: name one that was made by ` +
+      "\"create database … encoding 'UTF8' template template0\".",
+  )
+}
+
 /**
  * Migrates the database at `url` to the newest form, or not at all.
  *
  * @param own the migrations of slices, whose names begin with theirs
- * @throws NewerDatabase when it already has a form this version does not know; the signal's reason
+ * @throws NewerDatabase when it already has a form this version does not know; WrongEncoding; the signal's
+ * reason
  */
 export async function migrateToLatest(
   url: string,
@@ -71,6 +90,7 @@ export async function migrateToLatest(
   const pool = openPool(url, 2, () => undefined)
   const db = kyselyOf<unknown>(pool)
   try {
+    await refuseOtherEncodings(db)
     const migrator = new Migrator({
       db,
       provider: { getMigrations: async () => unlessAborted({ ...MIGRATIONS, ...own }, signal) },

@@ -1,18 +1,21 @@
 /** Why an installation could not be opened, in words that an operator can act on. */
 import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
-import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
+import { NewerDatabase, WrongEncoding } from "../../adapters/postgres/migrate.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { ReadModelAhead } from "../../adapters/postgres/projector/ahead.ts"
 import { TakenAlone } from "../../adapters/processes/alone.ts"
 import { WrongMasterKey } from "../../adapters/sealing/installation.ts"
+import { ClockAhead } from "./clock.ts"
 import type { Config } from "./config.ts"
 import { WrongEventStore } from "./event-store.ts"
 import { UnfinishedRestore } from "./unfinished-restore.ts"
 
 /** What says by itself what is wrong and how it is mended. */
 const PLAIN = [
+  ClockAhead,
   NewerDatabase,
+  WrongEncoding,
   WrongMasterKey,
   ReadModelAhead,
   WrongEventStore,
@@ -22,6 +25,10 @@ const PLAIN = [
 
 /** What a server or resolver says of an address, user, password or database that there is not. */
 const WRONG_ADDRESS = new Set(["ENOTFOUND", "28P01", "28000", "3D000"])
+
+/** What the driver and Node say where a server has no TLS, or a certificate that nobody vouches for. */
+const TLS_WORDS = /does not support SSL connections/
+const TLS_CODES = /^ERR_(?:TLS|SSL)|CERT|^UNABLE_TO_(?:GET|VERIFY)/
 
 /** Faults of opening that an operator can mend, as one sentence. */
 export function explainOpening(error: unknown, config: Pick<Config, "eventStoreUrl">): unknown {
@@ -58,6 +65,12 @@ function sentenceFor(error: Error): string | null {
     )
   }
   const code = "code" in error ? String(error.code) : ""
+  if (TLS_WORDS.test(message) || TLS_CODES.test(code)) {
+    return (
+      `The database of DATABASE_URL cannot be reached by TLS (${message}): name who signed its certificate ` +
+      "(sslrootcert=FILE in the address), or leave sslmode out where it has no TLS."
+    )
+  }
   // A file that is missing has the code of a socket that is, and is no database.
   const isMissingFile = code === "ENOENT" && !("syscall" in error && error.syscall === "connect")
   if (WRONG_ADDRESS.has(code) || (isConnectionFault(error) && !isMissingFile)) {

@@ -166,7 +166,7 @@ export function configIn(brought: Brought, env: Env): Config {
     host: settings.HOST,
     port: settings.PORT,
     dataDir: resolve(settings.LEDGER_DATA_DIR),
-    databaseUrl: settings.DATABASE_URL ?? null,
+    databaseUrl: checkedByTls(settings.DATABASE_URL) ?? null,
     eventStoreUrl: settings.LEDGER_EVENTSTORE_URL ?? null,
     databaseConnections:
       settings.DATABASE_CONNECTIONS ?? (isShared ? CONNECTIONS_SHARED : CONNECTIONS_EMBEDDED),
@@ -194,6 +194,15 @@ export function configIn(brought: Brought, env: Env): Config {
     settings: settingsIn(given),
   }
 }
+
+/**
+ * The driver takes the weaker modes of TLS as `verify-full` and says at each start that it will not for ever: they are
+ * that here.
+ */
+const checkedByTls = (url: string | undefined): string | undefined =>
+  url?.includes("uselibpqcompat=true") === true
+    ? url
+    : url?.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full")
 
 /** The name by which a setting was given: its own, or the one it had before. */
 function namedAs(env: Env, name: string): string {
@@ -238,7 +247,7 @@ function masked(name: string, value: unknown, secret: ReadonlySet<string>): stri
 }
 
 function setOnly(env: Env): Given {
-  const entries = Object.entries(env).filter(([, value]) => value !== undefined && value !== "")
+  const entries = Object.entries(env).filter(([, value]) => (value ?? "").trim() !== "")
   const given = Object.fromEntries(entries) as Record<string, string>
   for (const [former, name] of FORMER_NAMES) {
     const value = given[former]

@@ -61,6 +61,20 @@ describe("a database that cannot be opened is named, with what mends it, where i
     expectSaid(await openingOf("postgres://a@no-such-host.invalid/ledger"), /ENOTFOUND|EAI_AGAIN/)
   })
 
+  it("has no TLS, or a certificate that nobody vouches for", async () => {
+    const database = await testDatabase()
+    onTestFinished(() => database.drop())
+    const fault = await openingOf(`${database.url}?sslmode=verify-full`)
+    expect(fault).toBeInstanceOf(StartupFault)
+    expect(String(fault)).toMatch(
+      /by TLS \(.*does not support SSL.*\): name who signed.*sslrootcert=FILE/,
+    )
+    const signed = Object.assign(new Error("self-signed certificate in certificate chain"), {
+      code: "SELF_SIGNED_CERT_IN_CHAIN",
+    })
+    expect(String(explainOpening(signed, CONFIG))).toContain("by TLS (self-signed certificate")
+  })
+
   it("has no room for one more", () => {
     const full = Object.assign(new Error("sorry, too many clients already"), { code: "53300" })
     expectSaid(explainOpening(full, CONFIG), /too many clients/)

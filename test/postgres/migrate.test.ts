@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { NewerDatabase, migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import { execute } from "../support/postgres.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 
 const database = new DatabaseUnderTest({ migrated: false })
@@ -22,6 +23,24 @@ describe("migrating", () => {
     const { rows } = await database.pool().query("select name from ledger.kysely_migration")
     expect(new Set(rows.map(({ name }) => name)).size).toBe(rows.length)
   })
+
+  it.each(["LATIN1", "SQL_ASCII"])(
+    "refuses a database in %s, and makes nothing in it",
+    async (encoding) => {
+      const url = new URL(database.url)
+      const name = `in_${encoding.toLowerCase()}`
+      await execute(
+        database.url,
+        `create database ${name} encoding '${encoding}' template template0 locale 'C'`,
+      )
+      url.pathname = `/${name}`
+      await expect(migrateToLatest(url.href)).rejects.toThrow(
+        `is in ${encoding}, which does not hold`,
+      )
+      await expect(execute(url.href, "create schema ledger")).resolves.toBeUndefined()
+      await execute(database.url, `drop database ${name}`)
+    },
+  )
 
   it("refuses a database of a newer version, and leaves it as it is", async () => {
     await migrateToLatest(database.url)
