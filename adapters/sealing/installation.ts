@@ -54,7 +54,13 @@ export function fittingKey(
     )
   }
   if (checkOf(masterKey) !== row.master_check) {
-    throw new WrongMasterKey("LEDGER_MASTER_KEY is not the key this installation was made with.")
+    const fix =
+      row.master_key === null
+        ? "give that one, for nothing else opens what is sealed"
+        : "it keeps that one itself, so leave the setting out"
+    throw new WrongMasterKey(
+      `LEDGER_MASTER_KEY is not the key this installation was made with: ${fix}.`,
+    )
   }
   return masterKey
 }

@@ -12,7 +12,7 @@ export const codeSettings = settings({
   schema: z.object({
     CODE_DIR: z.string().min(1).optional(),
     CODE_URL: z
-      .url({ protocol: /^https?$/, error: CODE_URL_WORDS })
+      .url({ protocol: /^https?$/, error: CODE_URL_WORDS, abort: true })
       .refine((text) => /^[a-z]+:\/\/[^/?#@]+\/?$/i.test(text), CODE_URL_WORDS)
       .optional(),
   }),

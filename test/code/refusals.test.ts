@@ -241,6 +241,7 @@ describe("a host name of its own", () => {
   it("is not that of the API", () => {
     const both = { BASE_URL: "https://a.example.com", CODE_URL: "https://a.example.com/" }
     expect(() => readConfig(both)).toThrow("CODE_URL is a host name of its own")
-    expect(() => readConfig({ CODE_URL: "https://a.example.com/git" })).toThrow("CODE_URL must be")
+    for (const CODE_URL of ["https://a.example.com/git", "foo"])
+      expect(() => readConfig({ CODE_URL })).toThrow(/^CODE_URL must be a host name's address.*\.$/)
   })
 })

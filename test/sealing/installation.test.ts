@@ -28,7 +28,9 @@ describe("an installation without a master key of its own", () => {
   it("refuses a master key that is not its own", async () => {
     const pool = database.pool()
     const { masterKey } = await loadInstallation(pool, null)
-    await expect(loadInstallation(pool, randomBytes(32))).rejects.toThrow(WrongMasterKey)
+    const refused = loadInstallation(pool, randomBytes(32))
+    await expect(refused).rejects.toThrow(WrongMasterKey)
+    await expect(refused).rejects.toThrow("it keeps that one itself, so leave the setting out")
     expect((await loadInstallation(pool, masterKey)).masterKey).toEqual(masterKey)
   })
 })
@@ -50,7 +52,9 @@ describe("an installation whose master key is kept outside", () => {
   it("refuses another key, and none", async () => {
     const pool = database.pool()
     await loadInstallation(pool, randomBytes(32))
-    await expect(loadInstallation(pool, randomBytes(32))).rejects.toThrow(WrongMasterKey)
+    const refused = loadInstallation(pool, randomBytes(32))
+    await expect(refused).rejects.toThrow(WrongMasterKey)
+    await expect(refused).rejects.toThrow("give that one, for nothing else opens")
     await expect(loadInstallation(pool, null)).rejects.toThrow(/set LEDGER_MASTER_KEY/)
   })
 })

@@ -83,7 +83,7 @@ const show = operation({
       }
     }
     if (isThere || (await reaches(ports, stream, 0))) return { events, next: null }
-    const message = `There is no stream ${stream}: look among those that there are.`
+    const message = `There is no stream ${stream}: "audit streams" lists those that there are.`
     throw new OperatorRefused("not_found", message)
   },
   render: ({ events, next }) => {
