@@ -31,8 +31,6 @@ export interface TestClockPorts {
   readonly warn: (message: string, error: unknown) => void
 }
 
-const STORED = "select (extract(epoch from now_at) * 1000)::bigint as now from ledger.test_clock"
-
 /**
  * Has the test clock begin in the past, before it is opened; answers when, UTC milliseconds.
  *
@@ -50,12 +48,6 @@ export async function beginTestClock(pool: Pool, ago: number): Promise<number> {
 /** Takes the test clock out of the database: time goes by the database's own from here on. */
 export async function endTestClock(pool: Pool): Promise<void> {
   await pool.query("delete from ledger.test_clock")
-}
-
-/** Where the test clock of a database stands, UTC milliseconds; null where it has none. */
-export async function testClockIn(pool: Pool): Promise<number | null> {
-  const { rows } = await pool.query<{ now: number }>(STORED)
-  return rows[0]?.now ?? null
 }
 
 /** Opens the test clock; it begins at the database's time. Its `set` throws RangeError for a time before. */
@@ -105,7 +97,10 @@ export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
 }
 
 async function storedTime(pool: Pool): Promise<number> {
-  return (await testClockIn(pool)) ?? 0
+  const { rows } = await pool.query<{ now: number }>(
+    "select (extract(epoch from now_at) * 1000)::bigint as now from ledger.test_clock",
+  )
+  return rows[0]?.now ?? 0
 }
 
 /** Says to the others where this process's clock stands. */

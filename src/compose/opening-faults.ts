@@ -33,7 +33,8 @@ const TLS_CODES = /^ERR_(?:TLS|SSL)|CERT|^UNABLE_TO_(?:GET|VERIFY)/
 /** Faults of opening that an operator can mend, as one sentence. */
 export function explainOpening(error: unknown, config: Pick<Config, "eventStoreUrl">): unknown {
   if (!(error instanceof Error)) return error
-  const sentence = sentenceFor(error) ?? (config.eventStoreUrl === null ? null : ofServer(error))
+  // The server of events says of its connections what a database says of them.
+  const sentence = (config.eventStoreUrl === null ? null : ofServer(error)) ?? sentenceFor(error)
   return sentence === null ? error : new StartupFault(sentence, error)
 }
 

@@ -4,6 +4,7 @@ import type { AddressInfo, Server } from "node:net"
 import { createServer } from "node:net"
 import pg from "pg"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
 import { explainOpening } from "../../src/compose/opening-faults.ts"
 import { testDatabase } from "../support/postgres.ts"
@@ -79,6 +80,14 @@ describe("a database that cannot be opened is named, with what mends it, where i
     const full = Object.assign(new Error("sorry, too many clients already"), { code: "53300" })
     expectSaid(explainOpening(full, CONFIG), /too many clients/)
   })
+})
+
+it("names the server of events where that is silent", () => {
+  const silent = new Unavailable("timeout expired")
+  const said = explainOpening(silent, { eventStoreUrl: "esdb://events.test:2113" })
+  expect(String(said)).toContain(
+    "The server of LEDGER_EVENTSTORE_URL cannot be used (timeout expired)",
+  )
 })
 
 it("leaves what is no database's fault as it is", () => {
