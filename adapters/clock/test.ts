@@ -50,6 +50,15 @@ export async function endTestClock(pool: Pool): Promise<void> {
   await pool.query("delete from ledger.test_clock")
 }
 
+/** Where a test clock stands that is ahead of the database's time, UTC milliseconds; null where none is. */
+export async function testClockAhead(pool: Pool): Promise<number | null> {
+  const { rows } = await pool.query<{ now: number }>(
+    `select (extract(epoch from now_at) * 1000)::bigint as now from ledger.test_clock
+     where now_at > now() + interval '1 second'`,
+  )
+  return rows[0]?.now ?? null
+}
+
 /** Opens the test clock; it begins at the database's time. Its `set` throws RangeError for a time before. */
 export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
   const { pool, processes, warn } = ports

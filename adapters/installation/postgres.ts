@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from "pg"
-import { inTransaction } from "../postgres/projector/tables.ts"
+import { inTransaction, storedRows } from "../postgres/projector/tables.ts"
 import type { InstallationMemory, StoreIdentity, StoreKind, StoreMove } from "./port.ts"
 
 interface Row {
@@ -7,12 +7,6 @@ interface Row {
   readonly first_event: string
   readonly first_commit: number
   readonly first_prepare: number
-}
-
-interface HintRow {
-  readonly name: string
-  readonly commit_position: number
-  readonly prepare_position: number
 }
 
 /**
@@ -39,16 +33,8 @@ export function openInstallationMemory(pool: Pool, hints: readonly string[]): In
         await writeMove(client, { identity, generation, handled }, hints)
       }),
     handled: async () => {
-      const { rows } = await pool.query<HintRow>(
-        `select name, commit_position, prepare_position from ledger.projections
-         where name = any($1)`,
-        [hints],
-      )
-      return new Map(
-        rows.map(({ name, commit_position: commit, prepare_position: prepare }) => {
-          return [name, { commit: BigInt(commit), prepare: BigInt(prepare) }]
-        }),
-      )
+      const rows = (await storedRows(pool)).filter(({ name }) => hints.includes(name))
+      return new Map(rows.map(({ name, position }) => [name, position]))
     },
     unfinishedRestore: async () => {
       const { rows } = await pool.query<{ backup: string }>(

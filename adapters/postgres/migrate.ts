@@ -1,9 +1,9 @@
 /** Brings a database to the form this version needs, one migration after the other. */
+import type { Kysely } from "kysely"
+import { sql } from "kysely"
 import type { Migration } from "kysely/migration"
 import { Migrator } from "kysely/migration"
 import type { Migrations } from "../installation/port.ts"
-import type { Kysely } from "kysely"
-import { sql } from "kysely"
 import { kyselyOf, openPool } from "./database.ts"
 import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
 import { eventStore } from "./migrations/0002-event-store.ts"

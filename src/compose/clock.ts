@@ -3,7 +3,7 @@ import type { Pool } from "pg"
 import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { TestClock } from "../../adapters/clock/test.ts"
-import { openTestClock, testClockIn } from "../../adapters/clock/test.ts"
+import { openTestClock, testClockAhead } from "../../adapters/clock/test.ts"
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
@@ -20,18 +20,15 @@ interface ClockParts {
 /** A clock, how it is set where it can be, and what to do before it is another one's. */
 type Set = Pick<TestClock, "beforeFollowing"> & Pick<AdminPorts, "clock" | "setClock">
 
-/** A machine's clock is measured to within so much. */
-const MEASURED_WITHIN_MS = 1_000
-
 /** What is stored goes by a test clock that is ahead of the machine's. */
 export class ClockAhead extends Error {
   override readonly name = "ClockAhead"
 }
 
 /** By the machine's clock all that is done would wait for the time of what is stored. @throws ClockAhead */
-async function refuseAhead(pool: Pool, now: number): Promise<void> {
-  const stands = await testClockIn(pool)
-  if (stands === null || stands <= now + MEASURED_WITHIN_MS) return
+async function refuseAhead(pool: Pool): Promise<void> {
+  const stands = await testClockAhead(pool)
+  if (stands === null) return
   const at = new Date(stands).toISOString()
   throw new ClockAhead(
     `The test clock of this installation was moved to ${at}, and all that is stored goes by it: set ` +
@@ -51,14 +48,9 @@ export async function openClock(
     const { beforeFollowing, set: setClock } = test
     return { clock: { clock: test, setClock, beforeFollowing }, stop: () => undefined }
   }
+  await refuseAhead(pool)
   const machine = faulty.machine({ pool: watch.quick, pacer: machinePacer })
   const clock = await openDatabaseClock(machine.pool, machine.pacer, warn)
-  try {
-    await refuseAhead(pool, clock.now())
-  } catch (error) {
-    clock.stop()
-    throw error
-  }
   const set = { clock, setClock: null, beforeFollowing: () => undefined }
   return { clock: set, stop: clock.stop }
 }

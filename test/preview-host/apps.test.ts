@@ -1,13 +1,11 @@
 /** Apps in their sandboxes: what they find there, how they end, and what of them lasts. */
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { AppFailed, type AppPlan } from "../../adapters/providers/preview-host/port.ts"
 import { portOf } from "../../adapters/providers/preview-host/sandboxed.ts"
 import { absent, errorOf, needed } from "../boxhost/machine.ts"
 import { page } from "./asking.ts"
-import { type Previews, openPreviews } from "./machine.ts"
+import { type Previews, killKeeper, openPreviews } from "./machine.ts"
 import { appOf, newPublishId, tarOf } from "./plans.ts"
 
 let previews: Previews
@@ -249,12 +247,7 @@ describe("an app", () => {
       appOf(serving('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
     )
     await page(previews.host, plan)
-    const box = `app_${plan.companyId.slice(3)}` as const
-    const record = join(previews.boxes.runDir, "records", `${box}.json`)
-    const { keeper } = JSON.parse(readFileSync(record, "utf8")) as { keeper: { pid: number } }
-    process.kill(keeper.pid, "SIGKILL")
-    // It is silent a moment before it has gone.
-    await expect.poll(() => previews.boxes.another.find(box)).toBeNull()
+    await killKeeper(previews, plan.companyId)
     expect(await previews.another.look(plan.companyId)).toBeNull()
     await previews.another.start(plan)
     expect(await page(previews.host, plan)).toBe("well")

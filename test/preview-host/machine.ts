@@ -1,8 +1,9 @@
 /** Real previews for tests, where this machine can make them. */
 import { spawnSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { expect } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { BubblewrapOptions } from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
 import { piecesOf } from "../../adapters/providers/boxhost/pieces.ts"
@@ -11,6 +12,7 @@ import {
   type SandboxedOptions,
   openSandboxedPreviews,
 } from "../../adapters/providers/preview-host/sandboxed.ts"
+import { type CompanyId, tagOf } from "../../domain/kernel/ids.ts"
 import { type Hosts, openHosts } from "../boxhost/machine.ts"
 
 /** Two programs with the same previews, and what takes all of it away. */
@@ -40,6 +42,15 @@ export async function openPreviews(
     rmSync(dir, { recursive: true })
   }
   return { boxes, dir, host: open(), another: open({}, boxes.another), open, close }
+}
+
+/** Kills the keeper of a company's sandbox; resolves when that has gone, a moment after it fell silent. */
+export async function killKeeper({ boxes }: Previews, companyId: CompanyId): Promise<void> {
+  const box = `app_${tagOf(companyId)}` as const
+  const record = readFileSync(join(boxes.runDir, "records", `${box}.json`), "utf8")
+  const { keeper } = JSON.parse(record) as { keeper: { pid: number } }
+  process.kill(keeper.pid, "SIGKILL")
+  await expect.poll(() => boxes.another.find(box)).toBeNull()
 }
 
 /** Every loop device that holds a file of a folder. */

@@ -1,7 +1,7 @@
 /** What apps do not reach, and what of a preview lasts: its database, its storage, whatever ends its sandbox. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { type AddressInfo, createServer } from "node:net"
 import { networkInterfaces, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -11,7 +11,7 @@ import type { AppPlan } from "../../adapters/providers/preview-host/port.ts"
 import { portOf } from "../../adapters/providers/preview-host/sandboxed.ts"
 import { absent, errorOf, isRoot, needed } from "../boxhost/machine.ts"
 import { page } from "./asking.ts"
-import { type Previews, loopsOf, openPreviews } from "./machine.ts"
+import { type Previews, killKeeper, loopsOf, openPreviews } from "./machine.ts"
 import { appOf } from "./plans.ts"
 
 const PROJECT = join(import.meta.dirname, "../..")
@@ -150,12 +150,7 @@ describe("what a preview has", () => {
       await previews.host.sleep(plan.companyId)
       await expectKept()
     }
-    const box = `app_${plan.companyId.slice(3)}` as const
-    const record = readFileSync(join(previews.boxes.runDir, "records", `${box}.json`), "utf8")
-    const { keeper } = JSON.parse(record) as { keeper: { pid: number } }
-    process.kill(keeper.pid, "SIGKILL")
-    // It is silent a moment before it has gone.
-    await expect.poll(() => previews.boxes.another.find(box)).toBeNull()
+    await killKeeper(previews, plan.companyId)
     await expectKept()
     await previews.host.erase(plan.companyId)
     // A company that was erased begins anew.

@@ -15,10 +15,14 @@ function keptWhere(isOne: (text: string) => boolean, otherwise: string): (text: 
 }
 
 /** Reads whole numbers. @param otherwise what is said of other words */
-function wholeFrom(least: number, otherwise: string): (text: string) => number {
+function wholeFrom(
+  least: number,
+  otherwise: string,
+  most = Number.MAX_SAFE_INTEGER,
+): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (/^\d+$/.test(text) && value >= least && Number.isSafeInteger(value)) return value
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value
     throw new InvalidArgumentError(otherwise)
   }
 }
@@ -96,13 +100,14 @@ const reasonText = shortText(MOST_REASON)
 /** More would wait for one another. */
 const MOST_PROCESSES = 64
 
+const processCount = wholeFrom(
+  1,
+  `Write a number from 1 to ${MOST_PROCESSES}, or auto.`,
+  MOST_PROCESSES,
+)
+
 /** How many processes serve, or that the machine says so. @throws InvalidArgumentError */
-function processesOf(text: string): number | "auto" {
-  if (text === "auto") return text
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= 1 && value <= MOST_PROCESSES) return value
-  throw new InvalidArgumentError(`Write a number from 1 to ${MOST_PROCESSES}, or auto.`)
-}
+const processesOf = (text: string): number | "auto" => (text === "auto" ? text : processCount(text))
 
 /** Where events can be moved to: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
 function storeAddress(text: string): string {
