@@ -13,6 +13,7 @@ import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
+import type { AuditCheck } from "../../src/audit/findings.ts"
 import { auditStreams } from "../../src/audit/streams.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import { runsOf } from "../charging/runs.ts"
@@ -41,6 +42,8 @@ const AGGREGATES = {
   refusals: REFUSALS,
 }
 
+const OPEN_CHARGES = "every open charge has somebody who ends it"
+
 let world: World
 let company: Company
 let history: readonly StoredEvent[]
@@ -56,6 +59,12 @@ beforeAll(async () => {
     const body = { to: "+14155550123", body: `text ${i}` }
     await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
   }
+  await world.operate("wait")
+  // The carrier says nothing of this one: its charge stays open.
+  await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+  await world.operate("limit set", { ...limit, dollars: "1" })
+  const body = { to: "+14155550124", body: "silent" }
+  await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
   await world.operate("wait")
   await world.ports.runner.close()
   history = await collect(world.ports.store.readAll())
@@ -226,8 +235,16 @@ describe("a whole installation", () => {
     expect((await world.call(other.key, "POST", texts, { body })).status).toBe(200)
     const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
     await expect(world.operate("charge", charge)).rejects.toThrow(/revision 3: expected revision 2/)
-    const { firstBroken } = await world.operate("audit verify")
+    const { projector, store } = world.ports
+    expect(await projector.waitFor(await store.head(), 20_000)).toBe(true)
+    const jobs = world.ports.readAll.deleteFrom("ledger.work").where("kind", "=", "end-charge")
+    expect(await jobs.executeTakeFirst()).toEqual({ numDeletedRows: 2n })
+    // One that meets the damage again says so, and every other check is made.
+    const { firstBroken, checks } = await world.operate("audit verify")
     expect(firstBroken).toMatchObject({ stream, revision: 3, found: "3" })
+    const open = checks.findIndex(({ name }: AuditCheck) => name === OPEN_CHARGES)
+    expect(checks[open]).toMatchObject({ ok: false, detail: expect.stringContaining(stream) })
+    expect(checks.slice(open + 1).length).toBeGreaterThan(world.ports.projector.rebuildable.length)
     expect(world.warnings.filter((line) => line.includes(stream))).toEqual([
       expect.stringMatching(/is damaged: it takes no command/),
     ])

@@ -5,6 +5,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
+import { whileTampered } from "./rewriting.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
 let world: World
@@ -52,28 +53,7 @@ async function faults(): Promise<readonly Check[]> {
   return found
 }
 
-/** Tampers with the tables, audits, and puts everything back as it was. */
-async function tampered(...statements: readonly string[]): Promise<readonly Check[]> {
-  const tables = ["eventstore.events", "ledger.checkpoints", "ledger.work"]
-  const db = world.ports.readAll
-  for (const table of tables) {
-    await sql.raw(`create table ${table}_kept as table ${table}`).execute(db)
-  }
-  try {
-    for (const statement of statements) {
-      const { numAffectedRows } = await sql.raw(statement).execute(db)
-      expect(numAffectedRows, statement).toBe(1n)
-    }
-    return await faults()
-  } finally {
-    for (const table of tables) {
-      await sql.raw(`delete from ${table}`).execute(db)
-      const insert = `insert into ${table} overriding system value table ${table}_kept`
-      await sql.raw(insert).execute(db)
-      await sql.raw(`drop table ${table}_kept`).execute(db)
-    }
-  }
-}
+const tampered = (...statements: readonly string[]) => whileTampered(world, statements, faults)
 
 /** The revision of the first event of a type in a stream. */
 async function revisionOf(stream: string, type: string): Promise<number> {
@@ -237,6 +217,18 @@ describe("an audit finds, and names by stream and revision,", () => {
     expect(found[0]?.detail).toContain(`${company.companyId}: 1 micros`)
     await edit("update accounts set balance_micros = balance_micros - 1 where account = 'funds'")
     expect(await faults()).toEqual([])
+  })
+
+  it("a read model whose table is gone, and every other fault with it", async () => {
+    const edit = (change: string) => sql.raw(change).execute(world.ports.readAll)
+    await edit("alter table read.opt_outs rename to opt_outs_gone")
+    const found = await tampered("delete from ledger.work where kind = 'end-charge'")
+    await edit("alter table read.opt_outs_gone rename to opt_outs")
+    expect(names(found)).toEqual([
+      "every open charge has somebody who ends it",
+      "read model opt-outs = rebuild",
+    ])
+    expect(found[1]?.detail).toMatch(/^cannot be checked: .*opt_outs/)
   })
 
   it("an open charge that nobody would end", async () => {

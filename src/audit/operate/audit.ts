@@ -1,17 +1,13 @@
 /** Proving that everything that is stored holds. */
-import { LEDGER } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { openCharges } from "../../../domain/charging/ledger-views.ts"
+import type { Verification } from "../../../adapters/postgres/projector/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { attempted, otherChecks, readModelResult } from "../checks.ts"
 import type { AuditCheck } from "../findings.ts"
 import { NO_STREAM } from "../findings.ts"
 import { paceTo } from "../pace.ts"
 import { WORK_ROWS, skippedText } from "../skipped.ts"
 import { auditStreams } from "../streams.ts"
-import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
-import { pendingPurchases } from "../../../projections/charging/purchases.ts"
-import { unbalanced } from "../../../projections/charging/accounts.ts"
-import { LATE_FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
 import { streamOperations } from "./audit-streams.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
@@ -21,8 +17,6 @@ import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { verifyProjections } from "../../frame/operator/own/projections.ts"
-
-const OWN_WAIT_MS = 5_000
 
 /** A hash as an auditor notes it. */
 const hash = z
@@ -70,83 +64,33 @@ export async function verifyAll(
   await showWrites(ports)
   const pace = paceTo(await ports.store.head(), progress)
   const streams = await auditStreams(ports, { companyId, head, pace, signal })
-  const checks: AuditCheck[] = [...streams.checks]
-  const owned = await chargesWithoutOwner(context, streams.openCharges)
-  checks.push(owned, await purchasesWithoutOwner(context, companyId))
-  const sums = await unbalanced(ports.readAll)
-  checks.push({
-    name: "accounts sum to zero",
-    ok: sums.length === 0,
-    detail: sums.map((one) => `${one.company_id}: ${one.sum} micros`).join(", ") || "all do",
-  })
-  // Read models are those of all companies: folding them anew is for whoever runs the installation.
-  const verified = within === undefined ? await verifyProjections(context) : []
-  const standing = await ports.projector.status()
-  for (const one of verified) {
-    const differing = one.tables.filter((table) => table.live !== table.rebuilt)
-    const stopped = standing.find(({ name }) => name === one.name)?.fault
-    const fault = one.fault ?? stopped ?? null
-    checks.push({
-      name: `read model ${one.name} = rebuild`,
-      ok: one.same && fault === null,
-      detail:
-        (fault === null ? "" : `stopped at ${fault}`) ||
-        differing
-          .map((table) => `${table.table}: live ${table.live}; rebuilt ${table.rebuilt}`)
-          .join(", ") ||
-        one.tables.map((table) => `${table.table} ${rowsOf(table.live)}`).join(", "),
-    })
-  }
+  const checks = [
+    ...streams.checks,
+    ...(await otherChecks(ports, companyId, streams.openCharges, signal)),
+    // Read models are those of all companies: folding them again is for the installation's operator.
+    ...(within === undefined ? await readModelChecks(context) : []),
+  ]
   const ok = checks.every((check) => check.ok)
   const { firstBroken, events, heads, others } = streams
   const skipped = [...streams.skipped, WORK_ROWS]
   return { ok, checks, firstBroken, streams: streams.streams, events, others, skipped, heads }
 }
 
-/** How many rows a table has, of what is compared of it: where all is equal nobody needs the checksum. */
-const rowsOf = (compared: string): string => compared.replace(/, checksum .*$/, "")
-
-/** Every open charge has a row of work that will end it. */
-async function chargesWithoutOwner(
-  { ports }: AdminContext,
-  open: readonly { readonly chargeId: string; readonly stream: string }[],
-): Promise<AuditCheck> {
-  // Work goes on meanwhile: a charge whose row is gone may have ended since its stream was read.
-  await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, [LATE_FOLLOW_UPS])
-  const names = new Set(await ports.work.names("end-charge"))
-  const orphans: string[] = []
-  for (const { chargeId, stream } of open) {
-    if (names.has(chargeId)) continue
-    const isOpen = await ports.runner.read({ aggregate: LEDGER, stream }, (state) =>
-      openCharges(state).includes(chargeId),
-    )
-    if (isOpen) orphans.push(`${chargeId} of ${stream}`)
+/** Each read model is what folding gives. */
+async function readModelChecks(context: AdminContext): Promise<readonly AuditCheck[]> {
+  const { projector } = context.ports
+  const standing = await projector.status()
+  const checks: AuditCheck[] = []
+  for (const name of projector.rebuildable) {
+    const check = await attempted(`read model ${name} = rebuild`, context.signal, async () => {
+      const [found] = await verifyProjections(context, name)
+      const status = standing.find((one) => one.name === name)
+      return readModelResult(found as Verification, status)
+    })
+    checks.push(check)
   }
-  return {
-    name: "every open charge has somebody who ends it",
-    ok: orphans.length === 0,
-    detail: orphans.join(", ") || `${open.length} open`,
-  }
+  return checks
 }
-
-/** Every pending purchase has a row of work that finds out what became of it. */
-async function purchasesWithoutOwner(
-  { ports }: AdminContext,
-  companyId: CompanyId | null,
-): Promise<AuditCheck> {
-  const before = await pendingPurchases(ports.readAll, companyId)
-  const names = new Set(await ports.work.names("pay-purchase"))
-  // Work goes on meanwhile: a purchase whose row is gone may have ended since it was read.
-  const now = new Set((await pendingPurchases(ports.readAll, companyId)).map(idOf))
-  const orphans = before.map(idOf).filter((id) => !names.has(id) && now.has(id))
-  return {
-    name: "every pending purchase has somebody who asks about it",
-    ok: orphans.length === 0,
-    detail: orphans.join(", ") || `${before.length} pending`,
-  }
-}
-
-const idOf = ({ purchase_id }: PurchaseRow): string => purchase_id
 
 /** What an audit found. */
 export type Verdict = Awaited<ReturnType<typeof verifyAll>>

@@ -1,0 +1,120 @@
+/** The checks of an audit that look at more than the events, each made whatever the others meet. */
+import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
+import type { ProjectionStatus, Verification } from "../../adapters/postgres/projector/port.ts"
+import { LEDGER } from "../../domain/charging/aggregates.ts"
+import { openCharges } from "../../domain/charging/ledger-views.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { unbalanced } from "../../projections/charging/accounts.ts"
+import type { PurchaseRow } from "../../projections/charging/purchases.ts"
+import { pendingPurchases } from "../../projections/charging/purchases.ts"
+import { LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
+import type { AdminPorts } from "../frame/operator/operation.ts"
+import type { AuditCheck } from "./findings.ts"
+
+const OWN_WAIT_MS = 5_000
+
+/** An open charge, and the ledger that it is in. */
+export interface OpenCharge {
+  readonly chargeId: string
+  readonly stream: string
+}
+
+/**
+ * Makes a check. An error in it is its result: no check ends the others.
+ *
+ * @throws what says that a store cannot be reached, and the signal's reason
+ */
+export async function attempted(
+  name: string,
+  signal: AbortSignal,
+  check: () => Promise<Pick<AuditCheck, "ok" | "detail">>,
+): Promise<AuditCheck> {
+  try {
+    return { name, ...(await check()) }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isOutage(error)) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    return { name, ok: false, detail: `cannot be checked: ${why}` }
+  }
+}
+
+/** Whether an error is about a store that cannot be reached, and says nothing of what is stored. */
+function isOutage(error: unknown): boolean {
+  const isOfEvents = error instanceof Unavailable || error instanceof AccessDenied
+  return isOfEvents || isConnectionFault(error)
+}
+
+/** Checks beside those of the streams, in the order in which they are reported. */
+export async function otherChecks(
+  ports: AdminPorts,
+  companyId: CompanyId | null,
+  open: readonly OpenCharge[],
+  signal: AbortSignal,
+): Promise<readonly AuditCheck[]> {
+  return [
+    await attempted("every open charge has somebody who ends it", signal, () =>
+      chargesWithoutOwner(ports, open),
+    ),
+    await attempted("every pending purchase has somebody who asks about it", signal, () =>
+      purchasesWithoutOwner(ports, companyId),
+    ),
+    await attempted("accounts sum to zero", signal, async () => {
+      const sums = await unbalanced(ports.readAll)
+      const detail = sums.map((one) => `${one.company_id}: ${one.sum} micros`).join(", ")
+      return { ok: sums.length === 0, detail: detail || "all do" }
+    }),
+  ]
+}
+
+/** Every open charge has a row of work that will end it. */
+async function chargesWithoutOwner(ports: AdminPorts, open: readonly OpenCharge[]) {
+  // Work goes on meanwhile: a charge whose row is gone may have ended since its stream was read.
+  await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, [LATE_FOLLOW_UPS])
+  const names = new Set(await ports.work.names("end-charge"))
+  const orphans: string[] = []
+  for (const { chargeId, stream } of open) {
+    if (names.has(chargeId)) continue
+    try {
+      const isOpen = await ports.runner.read({ aggregate: LEDGER, stream }, (state) =>
+        openCharges(state).includes(chargeId),
+      )
+      if (isOpen) orphans.push(`${chargeId} of ${stream}`)
+    } catch (error) {
+      if (!(error instanceof DamagedStream)) throw error
+      orphans.push(`${chargeId} of ${stream}, which cannot be read: ${error.message}`)
+    }
+  }
+  return { ok: orphans.length === 0, detail: orphans.join(", ") || `${open.length} open` }
+}
+
+/** Every pending purchase has a row of work that finds out what became of it. */
+async function purchasesWithoutOwner(ports: AdminPorts, companyId: CompanyId | null) {
+  const before = await pendingPurchases(ports.readAll, companyId)
+  const names = new Set(await ports.work.names("pay-purchase"))
+  // Work goes on meanwhile: a purchase whose row is gone may have ended since it was read.
+  const now = new Set((await pendingPurchases(ports.readAll, companyId)).map(idOf))
+  const orphans = before.map(idOf).filter((id) => !names.has(id) && now.has(id))
+  return { ok: orphans.length === 0, detail: orphans.join(", ") || `${before.length} pending` }
+}
+
+const idOf = ({ purchase_id }: PurchaseRow): string => purchase_id
+
+/** What comparing a read model with a rebuild came to. */
+export function readModelResult(
+  { fault: met, tables, same }: Verification,
+  standing: ProjectionStatus | undefined,
+): Pick<AuditCheck, "ok" | "detail"> {
+  const fault = met ?? standing?.fault ?? null
+  if (fault !== null) return { ok: false, detail: `stopped at ${fault}` }
+  const differing = tables.filter((table) => table.live !== table.rebuilt)
+  const detail =
+    differing.length > 0
+      ? differing.map(({ table, live, rebuilt }) => `${table}: live ${live}; rebuilt ${rebuilt}`)
+      : tables.map(({ table, live }) => `${table} ${rowsOf(live)}`)
+  return { ok: same, detail: detail.join(", ") }
+}
+
+/** How many rows a table has, of what is compared of it: where all is equal nobody needs the checksum. */
+const rowsOf = (compared: string): string => compared.replace(/, checksum .*$/, "")
