@@ -11,19 +11,29 @@ import { receiveText } from "./receive-text.ts"
 /** Who holds a number. */
 export type Holder = NonNullable<Awaited<ReturnType<typeof holderOf>>>
 
-/** The id of a text that came: the carrier's own makes it, so that telling it again tells nothing new. */
-export function cameId(carrierId: string): MessageId {
-  return derivedId("msg", "carrier", carrierId)
+/**
+ * The id of a text that came: the carrier's own makes it, so that a second notification changes nothing. A
+ * group text has an id for each number that it came to.
+ */
+export function cameId({
+  carrierId,
+  isOfGroup,
+  to,
+}: Pick<CameText, "carrierId" | "isOfGroup" | "to">): MessageId {
+  return isOfGroup
+    ? derivedId("msg", "carrier", carrierId, to)
+    : derivedId("msg", "carrier", carrierId)
 }
 
 /** Takes a text in that came to a number of this holder; answers the keyword that it is. */
 export function takeCame(
   ports: Ports,
   { company_id: companyId, number_id: numberId }: Holder,
-  { carrierId, from, body, media, isAnswered }: CameText,
+  came: CameText,
   cause: Cause,
 ): Promise<Keyword | null> {
-  const messageId = cameId(carrierId)
+  const { from, body, media, isAnswered } = came
+  const messageId = cameId(came)
   const text = { companyId, messageId, numberId, from, body, media, isAnswered }
   return receiveText(ports, text, cause)
 }

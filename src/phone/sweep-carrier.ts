@@ -4,6 +4,8 @@
  */
 import { messageOf } from "../../projections/phone/message-lists.ts"
 import { holderOf } from "../../projections/phone/numbers.ts"
+import type { CameText } from "../../adapters/providers/carrier/port.ts"
+import type { Holder } from "./came-text.ts"
 import { cameId, takeCame } from "./came-text.ts"
 import { keeper } from "../frame/keeper.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -35,14 +37,33 @@ export async function sweepCarrier(ports: Ports, since: number, cause: Cause): P
       found.looked += 1
       const holder = await holderOf(ports.readAll, to)
       if (holder === null) continue
-      const known = await messageOf(ports.readAll, holder.company_id, cameId(carrierId))
-      if (known !== null) continue
-      const text = await ports.carrier.fetchCame(carrierId)
-      if (text !== null) await takeCame(ports, holder, text, cause)
-      found[text === null ? "lost" : "taken"] += 1
+      // A group text that is here for this number may not be here for its others: the carrier is asked.
+      if (await isHere(ports, holder, { carrierId, isOfGroup: false, to })) continue
+      const texts = await ports.carrier.fetchCame(carrierId)
+      if (texts === null) {
+        if (await isHere(ports, holder, { carrierId, isOfGroup: true, to })) continue
+        found.lost += 1
+      }
+      for (const text of texts ?? []) if (await takeMissing(ports, text, cause)) found.taken += 1
     }
   }
   return found
+}
+
+async function isHere(
+  { readAll }: Ports,
+  { company_id: companyId }: Holder,
+  named: Parameters<typeof cameId>[0],
+): Promise<boolean> {
+  return (await messageOf(readAll, companyId, cameId(named))) !== null
+}
+
+/** Takes a text in, unless it is here or came to a number that no company holds; whether it did. */
+async function takeMissing(ports: Ports, text: CameText, cause: Cause): Promise<boolean> {
+  const holder = await holderOf(ports.readAll, text.to)
+  if (holder === null || (await isHere(ports, holder, text))) return false
+  await takeCame(ports, holder, text, cause)
+  return true
 }
 
 /** Sweeps when a process starts, and each hour. */

@@ -1,11 +1,13 @@
 /** Whoever texts STOP is texted no more, whichever way it is heard of; and no text goes twice. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { startDaemons } from "../../src/frame/daemon.ts"
 import { carrierSweep } from "../../src/phone/sweep-carrier.ts"
 import { textEffect } from "../../src/phone/reactions/text-effect.ts"
-import { rowOf, tryAgain } from "../effects/texts.ts"
+import { factsAbout, rowOf, tryAgain } from "../effects/texts.ts"
 import type { ByTelnyx, Texting } from "./by-telnyx.ts"
 import { TEXTS_PATH, cameOf, eventOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
+import { bought } from "./numbering.ts"
 import { chargesOf, sendText } from "./texting.ts"
 
 let by: ByTelnyx
@@ -64,6 +66,69 @@ describe("the sweep", () => {
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 1 })
     came.isGone = false
     expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 1, lost: 0 })
+  })
+})
+
+describe("a group text", () => {
+  /** A text to a number of this company and to others, of which one is nobody's here. */
+  const groupIn = ({ phone, number }: Texting, others: Partial<Record<"to" | "cc", string[]>>) => {
+    const more = { to: ["+19995550001", ...(others.to ?? [])], cc: [phone, ...(others.cc ?? [])] }
+    return by.server.textIn({ from: phone, to: number, text: "STOP", at: now(), more })
+  }
+
+  it("is a STOP to each company whose number it names, once, however it is heard of", async () => {
+    const [texting, inCopy] = [await by.makeTexting(), await by.makeTexting()]
+    const of = { ...inCopy, phone: texting.phone }
+    const group = groupIn(texting, { cc: [of.number, texting.number] })
+    expect((await by.tell(TEXTS_PATH, cameOf(group))).body).toEqual({ taken: 2, known: 1 })
+    for (const each of [texting, of]) {
+      const told = await text(each)
+      expect([told.status, told.body.error]).toEqual([409, "opted_out"])
+    }
+    await by.tell(TEXTS_PATH, cameOf(group))
+    await by.world.operate("wait")
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 0 })
+    for (const { companyId, phone } of [texting, of]) {
+      const facts = await factsAbout(by.world, companyId, phone)
+      expect(facts.slice(0, 2)).toEqual(["TextReceived", "OptedOutByText"])
+      expect(facts.filter((type) => type === "TextReceived")).toHaveLength(1)
+    }
+  })
+
+  it("is recorded for each number of one company", async () => {
+    const texting = await by.makeTexting()
+    const [forSale] = [...by.server.stock]
+    const { number } = await bought(by.world, texting, forSale)
+    await by.world.operate("wait")
+    await by.tell(TEXTS_PATH, cameOf(groupIn(texting, { to: [number] }), { text: "Hello" }))
+    expect(await texting.facts()).toEqual(["TextReceived", "TextReceived"])
+    await by.world.operate("wait")
+    const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/messages")
+    const messages = body.messages as readonly { readonly to: string }[]
+    expect(new Set(messages.map(({ to }) => to))).toEqual(new Set([texting.number, number]))
+  })
+
+  it("is completed by the sweep where it was heard of, but stored for one number alone", async () => {
+    const [texting, other] = [await by.makeTexting(), await by.makeTexting()]
+    const of = { ...other, phone: texting.phone }
+    const group = groupIn(texting, { to: [of.number] })
+    await by.world.operate("carrier sweep")
+    const late = groupIn(texting, { cc: [of.number] })
+    const { runner } = by.world.ports
+    const execute = runner.execute.bind(runner)
+    const away = vi.spyOn(runner, "execute").mockImplementation((about, ...rest) => {
+      if (!about.stream.includes(other.companyId)) return execute(about, ...rest)
+      throw new Unavailable("the store is away")
+    })
+    expect((await by.tell(TEXTS_PATH, cameOf(late))).status).toBe(503)
+    away.mockRestore()
+    await by.world.operate("wait")
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 1, lost: 0 })
+    for (const each of [texting, of]) expect((await text(each)).body.error).toBe("opted_out")
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 0 })
+    await by.tell(TEXTS_PATH, cameOf(group))
+    const received = (await texting.facts()).filter((type) => type === "TextReceived")
+    expect(received).toHaveLength(2)
   })
 })
 

@@ -68,6 +68,15 @@ describe("a file of a recording", () => {
     expect(await bytesOf(true)).toBe(1_500)
   })
 
+  it("is found behind a recording of the same leg that has no file yet", async () => {
+    answer = (_request, response) => response.end("a".repeat(700))
+    const data = [{ id: "rec1" }, { id: "rec2", download_urls: { mp3: `${origin}/a.mp3` } }]
+    const { audio } = telnyxAudio({ ask: async () => ({ is: "done", value: { data } }) }, true)
+    let bytes = 0
+    for await (const piece of await audio("leg")) bytes += piece.length
+    expect(bytes).toBe(700)
+  })
+
   it("is not fetched where it leads elsewhere, is none, or is too long", async () => {
     for (const [status, headers] of [
       [302, { location: `${origin}/other` }],

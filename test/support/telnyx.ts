@@ -22,6 +22,8 @@ export interface KeptMessage {
   readonly direction: "inbound" | "outbound"
   readonly from: string
   readonly to: string
+  /** Everybody else that a group text names, in their order; none of a text to one number. */
+  readonly more: { readonly to: readonly string[]; readonly cc: readonly string[] }
   readonly text: string
   readonly webhookUrl: string | null
   readonly at: number
@@ -29,6 +31,12 @@ export interface KeptMessage {
   /** The body of it is kept no longer. */
   isGone: boolean
 }
+
+/** A text that somebody sends to one of its numbers, or to several. */
+type Came = Pick<KeptMessage, "from" | "to" | "text" | "at"> & Partial<Pick<KeptMessage, "more">>
+
+/** What a text to one number says of others. */
+const NO_MORE: KeptMessage["more"] = { to: [], cc: [] }
 
 /** A running stand-in. */
 export interface TelnyxServer {
@@ -47,7 +55,7 @@ export interface TelnyxServer {
   /** How the calls that are named are refused, each once: `PUT /10dlc/brand/1/revet`. */
   readonly nextOf: Map<string, Extract<TelnyxNext, object>>
   /** Somebody texts one of its numbers; it tells nobody of it. */
-  readonly textIn: (text: Pick<KeptMessage, "from" | "to" | "text" | "at">) => KeptMessage
+  readonly textIn: (text: Came) => KeptMessage
   readonly close: () => Promise<void>
 }
 
@@ -86,7 +94,7 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
     stock: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
     textIn: (came) => {
       const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
-      const kept = { ...one, ...came, status: "received", isGone: false }
+      const kept = { more: NO_MORE, ...one, ...came, status: "received", isGone: false }
       messages.push(kept)
       return kept
     },
@@ -215,7 +223,7 @@ function takeMessage(state: State, body: Json): Json {
   const kept: KeptMessage = {
     ...{ id: randomUUID(), direction: "outbound", status: "queued", isGone: false },
     ...{ from: String(body["from"]), to: String(body["to"]), text: String(body["text"]) },
-    ...{ webhookUrl: String(body["webhook_url"]), at: state.now() },
+    ...{ webhookUrl: String(body["webhook_url"]), at: state.now(), more: NO_MORE },
   }
   state.messages.push(kept)
   return messageOf(kept)
@@ -223,10 +231,14 @@ function takeMessage(state: State, body: Json): Json {
 
 /** A message as it is told and answered. */
 export function messageOf(kept: KeptMessage): Json {
-  const { id, direction, from, to, status, webhookUrl } = kept
+  const { id, direction, from, to, more, status, webhookUrl } = kept
+  const parties = (numbers: readonly string[]) =>
+    numbers.map((phone_number) => ({ phone_number, status }))
   return {
     ...{ id, direction, record_type: "message", type: "SMS", text: kept.text, media: [], parts: 1 },
-    ...{ from: { phone_number: from }, to: [{ phone_number: to, status }], errors: [] },
+    ...{ from: { phone_number: from }, errors: [] },
+    to: parties([...more.to, to]),
+    cc: parties(more.cc),
     webhook_url: webhookUrl,
   }
 }

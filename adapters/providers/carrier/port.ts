@@ -116,10 +116,12 @@ interface Numbers {
   readonly release: (carrierRef: string) => Promise<void>
 }
 
-/** A text that somebody sent to one of our numbers. Numbers as the carrier says them, mostly E.164. */
+/** A text as it came to one number. Numbers as the carrier says them, mostly E.164. */
 export interface CameText {
-  /** The carrier's own name for it. */
+  /** The carrier's own name for it: that of a text to several numbers is one. */
   readonly carrierId: string
+  /** Whether it names more numbers than this one, so that its `carrierId` alone names no copy of it. */
+  readonly isOfGroup: boolean
   readonly from: string
   readonly to: string
   readonly body: string
@@ -129,7 +131,10 @@ export interface CameText {
   readonly isAnswered: boolean
 }
 
-/** A text that came, as the carrier's books name it: what it says is fetched where it is not known here. */
+/**
+ * A text that came, as the carrier's books name it: one of the numbers it went to. What it says, and to whom
+ * else it went, is fetched where it is not known here.
+ */
 export type CameRecord = Pick<CameText, "carrierId" | "from" | "to">
 
 /** What a carrier tells by itself. */
@@ -172,8 +177,11 @@ interface Incoming {
    * page. @throws ProviderUnavailable, ProviderSilent
    */
   readonly cameSince: (since: number) => AsyncIterable<readonly CameRecord[]>
-  /** A text that came; null where it is kept no longer. @throws ProviderUnavailable, ProviderSilent */
-  readonly fetchCame: (carrierId: string) => Promise<CameText | null>
+  /**
+   * A text that came, for each number it names, ours or not; null where it is kept no longer.
+   * @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly fetchCame: (carrierId: string) => Promise<readonly CameText[] | null>
 }
 
 /** A carrier. */

@@ -4,7 +4,7 @@ import { TelnyxEvent } from "../telnyx/signed.ts"
 import type { Carrier, CarrierEvent } from "./port.ts"
 import type { Addressing } from "./telnyx-addresses.ts"
 import { placeOf, urlOfText } from "./telnyx-addresses.ts"
-import { Message, Order } from "./telnyx-shapes.ts"
+import { Message, Order, codesOf } from "./telnyx-shapes.ts"
 import { cameOf } from "./telnyx-texts.ts"
 import { knowledgeOf } from "./telnyx-words.ts"
 
@@ -22,12 +22,17 @@ export function telnyxEvents(
       const told = TelnyxEvent.safeParse(said)
       if (!told.success) return { signedAt, events: [] }
       const { id, event_type: type, payload } = told.data.data
-      const event =
+      const events =
         place.is === "text" ? newsOf(addressing, place.textId, type, payload) : came(type, payload)
-      if (event === "forged") return "forged"
-      return { signedAt, events: event === null ? [] : [{ id, event }] }
+      if (events === "forged") return "forged"
+      return { signedAt, events: events.map((event) => ({ id: idOf(id, event), event })) }
     },
   }
+}
+
+/** Telnyx's id of an event; of a group text each number has an event of its own. */
+function idOf(id: string, event: CarrierEvent): string {
+  return event.is === "text_came" && event.text.isOfGroup ? `${id}:${event.text.to}` : id
 }
 
 /** News of a text that we handed over; forged where it was signed for another address. */
@@ -36,27 +41,29 @@ function newsOf(
   textId: string,
   type: string,
   payload: unknown,
-): CarrierEvent | "forged" | null {
-  if (type !== "message.sent" && type !== "message.finalized") return null
+): readonly CarrierEvent[] | "forged" {
+  if (type !== "message.sent" && type !== "message.finalized") return []
   const read = Message.safeParse(payload)
-  if (!read.success) return null
-  const { id, from, to, errors, webhook_url: url } = read.data
+  if (!read.success) return []
+  const { id, from, to, webhook_url: url } = read.data
   // The address is not signed, and the body that says it is: it is that text's, or no text's.
   if (url !== null && url !== undefined && url !== urlOfText(addressing, textId)) return "forged"
-  const [sender, recipient] = [from?.phone_number, to?.[0]?.phone_number]
-  if (!sender || !recipient) return null
-  const news = knowledgeOf(id, to?.[0]?.status ?? null, errors?.[0]?.code ?? null)
-  return { is: "text_news", textId, from: sender, to: recipient, news }
+  const sender = from?.phone_number
+  if (!sender) return []
+  return (to ?? []).flatMap(({ phone_number: recipient, status }) => {
+    if (!recipient) return []
+    const news = knowledgeOf(id, status ?? null, codesOf(read.data))
+    return [{ is: "text_news" as const, textId, from: sender, to: recipient, news }]
+  })
 }
 
-function came(type: string, payload: unknown): CarrierEvent | null {
+function came(type: string, payload: unknown): readonly CarrierEvent[] {
   if (type === "message.received") {
     const read = Message.safeParse(payload)
-    const text = read.success ? cameOf(read.data) : null
-    return text === null ? null : { is: "text_came", text }
+    return read.success ? cameOf(read.data).map((text) => ({ is: "text_came", text })) : []
   }
-  if (!type.startsWith("number_order.")) return null
+  if (!type.startsWith("number_order.")) return []
   const reference = Order.safeParse(payload).data?.customer_reference ?? ""
   const [companyId, orderId] = reference.split(":")
-  return companyId && orderId ? { is: "order_news", companyId, orderId } : null
+  return companyId && orderId ? [{ is: "order_news", companyId, orderId }] : []
 }

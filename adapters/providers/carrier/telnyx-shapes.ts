@@ -14,6 +14,8 @@ export const Message = z.object({
   direction: text,
   from: Party.nullish(),
   to: z.array(Party).nullish(),
+  /** The others of a group text that came: all who take part, its sender included. */
+  cc: z.array(Party).nullish(),
   text,
   media: z.array(z.unknown()).nullish(),
   parts: z.number().nullish(),
@@ -25,6 +27,11 @@ export const Message = z.object({
 
 /** A message as Telnyx tells it. */
 export type Message = z.infer<typeof Message>
+
+/** The codes of a message's errors, in their order. */
+export function codesOf({ errors }: Message): readonly string[] {
+  return (errors ?? []).map(({ code }) => code)
+}
 
 /** A row of the detail records of messages. */
 export const DetailRecord = z.object({

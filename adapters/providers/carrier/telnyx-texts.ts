@@ -16,7 +16,7 @@ import type {
 import type { Addressing } from "./telnyx-addresses.ts"
 import { pathOfText, urlOfText } from "./telnyx-addresses.ts"
 import type { Profiles } from "./telnyx-profiles.ts"
-import { DetailRecord, Message, dataOf } from "./telnyx-shapes.ts"
+import { DetailRecord, Message, codesOf, dataOf } from "./telnyx-shapes.ts"
 import { isNoAnswer, knowledgeOf, wordOf } from "./telnyx-words.ts"
 
 const PAGE = 50
@@ -82,9 +82,9 @@ async function ask(ports: TextsPorts, text: AskedText): Promise<CarrierKnowledge
     const carrierId = row?.uuid ?? null
     if (row === undefined || carrierId === null) continue
     const message = await fetchMessage(ports, carrierId)
-    if (message === null) return knowledgeOf(carrierId, row.status ?? null, row.errors?.[0] ?? null)
-    const code = message.errors?.[0]?.code ?? null
-    return knowledgeOf(carrierId, message.to?.[0]?.status ?? null, code)
+    if (message === null) return knowledgeOf(carrierId, row.status ?? null, row.errors ?? [])
+    const party = (message.to ?? []).find(({ phone_number: number }) => number === to)
+    return knowledgeOf(carrierId, party?.status ?? null, codesOf(message))
   }
   return { answer: "unknown" }
 }
@@ -97,26 +97,33 @@ async function* cameSince(ports: TextsPorts, since: number): AsyncIterable<reado
   }
 }
 
-async function fetchCame(ports: TextsPorts, carrierId: string): Promise<CameText | null> {
+async function fetchCame(
+  ports: TextsPorts,
+  carrierId: string,
+): Promise<readonly CameText[] | null> {
   const message = await fetchMessage(ports, carrierId)
   if (message === null) return null
   // Whatever it was, the carrier has seen it: a keyword in it was answered when it came.
-  const came = cameOf(message)
-  return came === null ? null : { ...came, isAnswered: true }
+  return cameOf(message).map((came) => ({ ...came, isAnswered: true }))
 }
 
-/** A message that came, as ours; null where it says not from whom, or to whom. */
-export function cameOf(message: Message): CameText | null {
+/** A message that came, for each number it names but its sender's; none where it does not name its sender. */
+export function cameOf(message: Message): readonly CameText[] {
   const from = message.from?.phone_number ?? null
-  const to = message.to?.[0]?.phone_number ?? null
-  if (from === null || to === null) return null
-  return {
-    ...{ carrierId: message.id, from, to },
+  if (from === null) return []
+  const parties = [...(message.to ?? []), ...(message.cc ?? [])]
+  const named = parties.map(({ phone_number: number }) => number ?? from)
+  const numbers = [...new Set(named)].filter((number) => number !== from)
+  return numbers.map((to) => ({
+    carrierId: message.id,
+    isOfGroup: numbers.length > 1,
+    from,
+    to,
     // A lone surrogate is no text: nothing could store it.
     body: (message.text ?? "").toWellFormed(),
     media: message.media?.length ?? 0,
     isAnswered: (message.autoresponse_type ?? null) !== null,
-  }
+  }))
 }
 
 /** A message by Telnyx's id of it; null where it is kept no longer. */

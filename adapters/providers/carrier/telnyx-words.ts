@@ -23,16 +23,23 @@ export function wordOf(code: string | null): string {
   return WORDS.get(code) ?? `carrier_${code}`
 }
 
+/** Of several codes of one text: that its recipient opted out comes first, then a code that we know. */
+function wordOfAll(codes: readonly string[]): string {
+  const known = codes.filter((code) => WORDS.has(code))
+  const stopped = known.find((code) => WORDS.get(code) === "opted_out")
+  return wordOf(stopped ?? known[0] ?? codes[0] ?? null)
+}
+
 /** Whether a refusal says nothing of a text or an order: a code that is known is always about the thing. */
 export function isNoAnswer(refused: Refused): boolean {
   return isOfAccount(refused) && (refused.code === null || !WORDS.has(refused.code))
 }
 
-/** A status of a text, whatever told it, with the code of its error. */
+/** A status of a text, whatever told it, with the codes of its errors. */
 export function knowledgeOf(
   carrierId: string,
   status: string | null,
-  code: string | null,
+  codes: readonly string[],
 ): Exclude<CarrierKnowledge, { readonly answer: "unknown" | "rejected" }> {
   switch (status) {
     case "delivered":
@@ -44,7 +51,7 @@ export function knowledgeOf(
     case "sending_failed":
     case "failed":
     case "gw_reject":
-      return { answer: "undelivered", carrierId, errorCode: wordOf(code) }
+      return { answer: "undelivered", carrierId, errorCode: wordOfAll(codes) }
     default:
       // Queued, sending, sent, and what nobody confirmed: it has it.
       return { answer: "accepted", carrierId }

@@ -42,8 +42,9 @@ export function telnyxAudio(telnyx: Telnyx, isPlain: boolean): TelnyxAudio {
   }
   return {
     audio: async (legId) => {
-      const [recording] = await found(legId)
-      const url = recording?.download_urls?.mp3
+      // One that is still being written has no file yet, wherever it stands in the list.
+      const urls = (await found(legId)).map(({ download_urls: files }) => files?.mp3)
+      const url = urls.find((one) => Boolean(one))
       if (!url) throw new AudioGone(`Telnyx has no recording of the leg ${legId}`)
       return download(url, isPlain)
     },
