@@ -1,6 +1,10 @@
 /** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
 import { z } from "zod"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
+import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type { DamagedStream, EventStore } from "../../adapters/eventstore/port.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
@@ -16,6 +20,7 @@ import type { ChosenStore } from "./event-store.ts"
 import { checkEventStore, openEventStore } from "./event-store.ts"
 import { machineFindings } from "./doctor-machine.ts"
 import { HINTS } from "./hints.ts"
+import { damagedInstallationStreams, repairOf } from "./installation-streams.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 
 const STORE_TIMEOUT_MS = 5_000
@@ -119,50 +124,68 @@ async function databaseFinding(databaseUrl: string | null): Promise<Finding> {
   )
 }
 
-/** Whether the event store answers, and is the one that the database was made from. */
-async function eventStoreFinding(config: Config): Promise<Finding> {
-  const found = await eventStoreVerdict(config)
-  if (found.state !== "ok" || config.databaseUrl !== null || config.eventStoreUrl === null)
-    return found
-  const says = `${found.says}; not compared with the embedded database, which does not run`
-  return { ...found, state: "missing", says, fix: "start the server: it compares them" }
-}
-
-async function eventStoreVerdict({ databaseUrl, eventStoreUrl }: Config): Promise<Finding> {
+/** Whether the event store answers and is the one that the database was made from, and what it holds. */
+async function eventStoreFindings(config: Config): Promise<readonly Finding[]> {
+  const { databaseUrl, eventStoreUrl } = config
   const inside = "inside the database"
   // The embedded PostgreSQL is not started for a look at what it remembers.
-  if (databaseUrl === null && eventStoreUrl === null) return well("event store", inside)
-  return asked("event store", "see that it runs, and LEDGER_EVENTSTORE_URL", async () => {
-    const chosen = await openEventStore(databaseUrl ?? "", eventStoreUrl)
-    try {
-      const isUnasked = databaseUrl === null
-      await within<unknown>(
-        STORE_TIMEOUT_MS,
-        isUnasked ? chosen.store.head() : askAsStart(databaseUrl, chosen),
-      )
-      return eventStoreUrl === null ? inside : maskedAddress(eventStoreUrl)
-    } finally {
-      await chosen.store.close()
-    }
-  })
+  if (databaseUrl === null && eventStoreUrl === null) return [well("event store", inside)]
+  let streams: readonly Finding[] = []
+  const found = await asked(
+    "event store",
+    "see that it runs, and LEDGER_EVENTSTORE_URL",
+    async () => {
+      const chosen = await openEventStore(databaseUrl ?? "", eventStoreUrl)
+      try {
+        const looking = databaseUrl === null ? lookInto(chosen) : askAsStart(databaseUrl, chosen)
+        streams = await within(STORE_TIMEOUT_MS, looking)
+        return eventStoreUrl === null ? inside : maskedAddress(eventStoreUrl)
+      } finally {
+        await chosen.store.close()
+      }
+    },
+  )
+  if (found.state !== "ok" || databaseUrl !== null) return [found, ...streams]
+  const says = `${found.says}; not compared with the embedded database, which does not run`
+  const fix = "start the server: it compares them"
+  return [{ ...found, state: "missing", says, fix }, ...streams]
+}
+
+/** Looks at an event store whose database does not run. */
+async function lookInto({ store }: ChosenStore): Promise<readonly Finding[]> {
+  await store.head()
+  return [await installationStreamsFinding(store, openMemoryCheckpoints())]
 }
 
 /** Asks what a start asks of a database and its event store. @throws what a start would */
-async function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<void> {
+async function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<readonly Finding[]> {
   const pool = openPool(databaseUrl, 1, () => undefined)
   try {
     // Nothing was ever started on a database without them.
     const { rowCount } = await pool.query(
       "select where to_regclass('ledger.event_store') is not null",
     )
-    if (rowCount === 0) return
+    if (rowCount === 0) return []
     const memory = openInstallationMemory(pool, HINTS)
     await refuseUnfinished(memory)
     await checkEventStore(memory, chosen)
     await checkReadModels(pool, chosen.store)
+    return [await installationStreamsFinding(chosen.store, openPostgresCheckpoints(pool))]
   } finally {
     await pool.end()
   }
+}
+
+/** Whether the streams that no company owns are whole. */
+async function installationStreamsFinding(
+  store: EventStore,
+  checkpoints: Checkpoints,
+): Promise<Finding> {
+  const check = "streams"
+  const damaged = await damagedInstallationStreams({ store, checkpoints }, PROGRAM.streams)
+  if (damaged.length === 0) return well(check, "those that no company owns are whole")
+  const says = damaged.map(({ message }) => message).join("; ")
+  return { check, state: "wrong", says, fix: repairOf(damaged[0] as DamagedStream, store) }
 }
 
 /** What a store says of itself; where it does not answer, that is the finding. */
@@ -190,7 +213,7 @@ async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
 async function storeFindings(config: Config): Promise<readonly Finding[]> {
   return [
     await databaseFinding(config.databaseUrl),
-    await eventStoreFinding(config),
+    ...(await eventStoreFindings(config)),
     well("read models", "not looked at: no server runs here"),
     simulatedFinding(config.simulated.names),
   ]

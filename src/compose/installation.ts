@@ -18,7 +18,9 @@ import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { openInConsole } from "../frame/operator/in-console.ts"
 import { openAccounts } from "../frame/sign-in/accounts.ts"
+import type { Runner } from "../frame/writer/run.ts"
 import { openRunner } from "../frame/writer/run.ts"
+import type { RunnerPorts } from "../frame/writer/runner/port.ts"
 import { startConfirming } from "../frame/writer/runner/confirming.ts"
 import { watchSuppressing } from "./log-suppression.ts"
 import type { NamedCloser } from "./closers.ts"
@@ -108,8 +110,7 @@ async function openParts(
   const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
   const writing = { store, checkpoints, locks, clock, pacer, tracing, ...waits }
-  const runner = openRunner({ ...writing, warn: reached.onUnkept })
-  await openPriceBook(runner)
+  const runner = await openWriting({ ...writing, warn: reached.onUnkept }, closers)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
   const storeGeneration = await outside.rememberStore()
 
@@ -164,6 +165,15 @@ async function openParts(
     ...{ silentSince: reached.watch.silentSince, checkpointOf: checkpoints.stored },
   }
   return operators
+}
+
+/** Opens the runner and the price book. @throws what the runner throws where that cannot be read */
+async function openWriting(ports: RunnerPorts, closers: NamedCloser[]): Promise<Runner> {
+  const runner = openRunner(ports)
+  // For a start that fails: a runner looks at a damaged stream again until it is closed.
+  closers.push({ what: "the runner", close: runner.close })
+  await openPriceBook(runner)
+  return runner
 }
 
 async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: CompanyId) {

@@ -1,4 +1,5 @@
 /** Why an installation could not be opened, in words that an operator can act on. */
+import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
 import { NewerDatabase, WrongEncoding } from "../../adapters/postgres/migrate.ts"
@@ -9,6 +10,7 @@ import { WrongMasterKey } from "../../adapters/sealing/installation.ts"
 import { ClockAhead } from "./clock.ts"
 import type { Config } from "./config.ts"
 import { WrongEventStore } from "./event-store.ts"
+import { repairOf } from "./installation-streams.ts"
 import { UnfinishedRestore } from "./unfinished-restore.ts"
 
 /** What says by itself what is wrong and how it is mended. */
@@ -52,19 +54,22 @@ function ofServer(error: Error): string | null {
       "password@host) who may read $all and write all streams, such as one of $admins."
     )
   }
+  if (error instanceof DamagedStream) return damagedText(error, { hidesBeginnings: true })
   return null
+}
+
+/** What is wrong with a stream that a start reads. */
+function damagedText(fault: DamagedStream, store: Pick<EventStore, "hidesBeginnings">): string {
+  const { message } = fault
+  const what = `The event store does not hold all that was stored in it (${message})`
+  return `${what}: ${repairOf(fault, store)}.`
 }
 
 /** What is wrong with the stores otherwise; null where nobody can say how to mend it. */
 function sentenceFor(error: Error): string | null {
   const { message } = error
   if (PLAIN.some((kind) => error instanceof kind)) return message
-  if (error instanceof DamagedStream) {
-    return (
-      `The event store does not hold all that was stored in it (${message}): restore what is ` +
-      "missing from a backup."
-    )
-  }
+  if (error instanceof DamagedStream) return damagedText(error, {})
   const code = "code" in error ? String(error.code) : ""
   if (TLS_WORDS.test(message) || TLS_CODES.test(code)) {
     return (

@@ -134,7 +134,12 @@ export async function runServer(options: ServerOptions): Promise<number> {
   const stores = await openUnlessStopped(options, () => address.now, week)
   if (stores === null) return 0
   return untilStopped(stores, { ...options, withinMs: STOP_WITHIN_MS }, (closers) =>
-    serve({ ...options, isPlayed: week?.isPlayed() === true }, stores, address, closers),
+    serve({ ...options, isPlayed: week?.isPlayed() === true }, stores, address, closers).catch(
+      (error: unknown) => {
+        // A stream that only a demo or a daemon reads may be damaged too.
+        throw explainOpening(error, config)
+      },
+    ),
   )
 }
 

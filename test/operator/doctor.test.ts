@@ -48,7 +48,7 @@ it("finds what the program stands on in order", async () => {
   const found = await look({ DATABASE_URL: url })
   expect(Object.keys(found)).toEqual([
     ...["node", "git", "bwrap", "user namespaces", "port", "disk"],
-    ...["code", "boxes", "database", "event store", "read models", "simulated"],
+    ...["code", "boxes", "database", "event store", "streams", "read models", "simulated"],
   ])
   expect(found["database"]).toMatchObject({
     state: "ok",

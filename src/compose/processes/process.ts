@@ -37,17 +37,18 @@ export interface ProcessOptions extends Omit<ServerOptions, "demo" | "tellOfWeek
  */
 export async function runProcess(options: ProcessOptions): Promise<number> {
   const { config, seat, log, signal } = options
+  const explain = (error: unknown): never => {
+    throw explainOpening(error, config)
+  }
   const { databaseUrl, databaseConnections } = seat
   const opening = { ...config, databaseUrl, databaseConnections, seat, log, signal }
   const baseUrl = () => config.baseUrl ?? seat.url
-  const installation = await openInstallation({ ...opening, baseUrl }).catch((error: unknown) => {
-    throw explainOpening(error, config)
-  })
+  const installation = await openInstallation({ ...opening, baseUrl }).catch(explain)
   // Where the parent's database is lost, the parent says so.
   const databaseLost = new Promise<never>(() => undefined)
   const { close } = installation
   return untilStopped({ databaseLost, close }, { log, signal, withinMs: WITHIN_MS }, (closers) =>
-    serve(options, installation, closers),
+    serve(options, installation, closers).catch(explain),
   )
 }
 

@@ -50,6 +50,19 @@ export function openRunner(given: RunnerPorts): Runner {
   const ports = workingOf(given, cache, stopping.signal)
   const laneFor = ({ aggregate, stream }: StreamOf<AnyAggregate>) =>
     laneOf(cache, aggregate, stream)
+  let closing: Promise<void> | null = null
+  const close = async (): Promise<void> => {
+    stopping.abort()
+    ports.ending.at = ports.pacer.elapsedMs() + CLOSE_MS
+    await recordAll(ports, lanes, CLOSE_MS)
+    for (const lane of lanes.values()) {
+      while (lane.busy !== null) await lane.busy
+      keepCheckpoint(ports, lane, 1)
+    }
+    // All of them are kept together: one after the other, thousands would outlast the stop.
+    for (const lane of lanes.values()) await lane.saving
+    ports.deadlines.stop()
+  }
   return {
     deadlineMs: ports.deadlineMs,
     elapsedMs: () => ports.pacer.elapsedMs(),
@@ -87,18 +100,7 @@ export function openRunner(given: RunnerPorts): Runner {
     },
     damaged: () => ports.damages.all(),
     record: () => recordAll(ports, lanes),
-    close: async () => {
-      stopping.abort()
-      ports.ending.at = ports.pacer.elapsedMs() + CLOSE_MS
-      await recordAll(ports, lanes, CLOSE_MS)
-      for (const lane of lanes.values()) {
-        while (lane.busy !== null) await lane.busy
-        keepCheckpoint(ports, lane, 1)
-      }
-      // All of them are kept together: one after the other, thousands would outlast the stop.
-      for (const lane of lanes.values()) await lane.saving
-      ports.deadlines.stop()
-    },
+    close: () => (closing ??= close()),
   }
 }
 

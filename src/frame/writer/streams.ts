@@ -1,6 +1,6 @@
 /** The kinds of streams of a program, as its slices bring them, and what their names and events say. */
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
-import type { CheckpointForm, Decider } from "../../../domain/kernel/decider.ts"
+import type { CheckpointForm, Decider, Fact } from "../../../domain/kernel/decider.ts"
 import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
 import type { AnyFact, Category, FactsByCategory } from "../../../domain/kernel/facts.ts"
 import type { Codec } from "../../../domain/kernel/format.ts"
@@ -9,6 +9,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../../domain/kernel/streams.ts"
 import type { Recorded } from "../../../projections/kernel/projection.ts"
 import { readMetadata } from "../kernel/envelope.ts"
+import type { Foldable } from "./runner/load.ts"
 
 interface KindOf<K extends Category> {
   readonly category: K
@@ -34,10 +35,18 @@ export interface Folded {
   readonly checkpoint: CheckpointForm<never>
 }
 
+/** A stream that belongs to no company, with its rules. */
+export interface InstallationStream {
+  readonly stream: string
+  readonly aggregate: Foldable<unknown, Fact>
+}
+
 /** What is known of a program's streams. */
 export interface Streams {
   /** Every kind there is, those of companies first. */
   readonly kinds: readonly StreamKind[]
+  /** The streams that belong to no company. */
+  readonly ofInstallation: readonly InstallationStream[]
   /** A stored event as read models take it. @throws FormatFault, EnvelopeFault where it is none */
   readonly recorded: (stored: StoredEvent) => Recorded
   /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */
@@ -77,6 +86,8 @@ export function streamsOf(brought: readonly StreamKinds[]): Streams {
   const codecOf = (stream: string) => codecIn(byCategory, stream)
   return {
     kinds,
+    // A slice's rules agree with one another; which they are only the slice knows.
+    ofInstallation: ofInstallation as unknown as readonly InstallationStream[],
     codecOf,
     recorded: (stored) => recordedBy(codecOf(stored.stream), stored),
     folded: (category) => {

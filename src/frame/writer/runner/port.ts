@@ -127,7 +127,10 @@ export interface Runner {
   readonly damaged: () => readonly DamagedStream[]
   /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
   readonly record: () => Promise<void>
-  /** Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. */
+  /**
+   * Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. Further calls
+   * wait for the first.
+   */
   readonly close: () => Promise<void>
 }
 
