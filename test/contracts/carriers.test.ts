@@ -175,6 +175,21 @@ describe("Telnyx", () => {
     expect(server.profiles).toHaveLength(1)
   })
 
+  it.each([[null], [{ features: null }], [{ features: { sms: null, mms: null } }], [{}]])(
+    "says of a new number that it is settling while Telnyx answers %j of its texting",
+    async (texting) => {
+      const { carrier, server } = await telnyx()
+      server.texting = texting
+      const order = { orderId: "num_1", companyId: "co_1", number: "+14155551212" } as const
+      expect(await carrier.buy(order)).toMatchObject({ answer: "settling", sms: false })
+      expect(await carrier.askOrder(order)).toMatchObject({ answer: "settling" })
+      server.texting = { features: { sms: {}, mms: {} } }
+      expect(await carrier.askOrder(order)).toMatchObject({
+        ...{ answer: "bought", sms: true, mms: true },
+      })
+    },
+  )
+
   it("gives a bought number its connection, and our id of the order with whose it is", async () => {
     const { carrier, server } = await telnyx()
     await carrier.buy({ orderId: "num_1", companyId: "co_1", number: "+14155551212" })

@@ -7,7 +7,8 @@ import { textEffect } from "../../src/phone/reactions/text-effect.ts"
 import { factsAbout, rowOf, tryAgain } from "../effects/texts.ts"
 import type { ByTelnyx, Texting } from "./by-telnyx.ts"
 import { TEXTS_PATH, cameOf, eventOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
-import { bought } from "./numbering.ts"
+import { makeCompany } from "../support/world.ts"
+import { bought, buy, numbersOf } from "./numbering.ts"
 import { chargesOf, sendText } from "./texting.ts"
 
 let by: ByTelnyx
@@ -235,5 +236,25 @@ describe("an order", () => {
     const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/state")
     const numbers = body.numbers as readonly { readonly number: string }[]
     expect(numbers.filter(({ number }) => number === texting.number)).toHaveLength(1)
+  })
+
+  it.each([
+    ["1m", { features: { sms: {} } }, true],
+    ["29m", null, null],
+    ["31m", null, false],
+  ])("that is done, %s later where Telnyx says %j of texting, texts: %j", async (...row) => {
+    const [duration, texting, canText] = row
+    const company = await makeCompany(by.world)
+    const [forSale = ""] = [...by.server.stock]
+    const usual = by.server.texting
+    by.server.texting = null
+    by.server.next = "silent"
+    await buy(by.world, company, forSale)
+    by.server.texting = texting
+    await by.world.operate("clock advance", { duration })
+    await tryAgain(by.world, company.companyId, "buy-number", "ask-number")
+    const held = (await numbersOf(by.world, company)).find(({ number }) => number === forSale)
+    by.server.texting = usual
+    expect(held?.["sms"] ?? null).toBe(canText)
   })
 })

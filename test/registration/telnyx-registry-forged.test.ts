@@ -61,6 +61,19 @@ describe("news of a registration", () => {
     },
   )
 
+  it.each([
+    ["an event without its envelope", (raw: string) => JSON.parse(raw).data],
+    ["the payload of a brand alone", (raw: string) => JSON.parse(raw).data.payload],
+    ["the payload of a campaign alone", () => ({ campaignId: "c1", status: "ACCEPTED" })],
+    ["the payload of a number alone", () => ({ phoneNumber: "+14155551200", campaignId: "c1" })],
+  ])("are taken once as %s", async (_form, formOf) => {
+    const raw = JSON.stringify(formOf(eventFor(paths.ours)))
+    const headers = by.account.headersOf(raw, now())
+    expect(await by.post(paths.ours, raw, headers)).toEqual(TAKEN)
+    expect((await by.post(paths.ours, raw, headers)).body).toEqual({ taken: 0, known: 1 })
+    expect(by.server.heard.filter(({ call }) => !call.startsWith("GET "))).toEqual([])
+  })
+
   it("are taken once, however often they are told at once", async () => {
     const raw = eventFor(paths.ours)
     const told = await Promise.all(Array.from({ length: 50 }, () => tell(paths.ours, raw)))

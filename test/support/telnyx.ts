@@ -50,6 +50,8 @@ export interface TelnyxServer {
   readonly registry: TelnyxRegistryBooks
   /** Numbers that can be ordered. */
   readonly stock: Set<string>
+  /** What it answers of the texting of a number: null, that it does not know the number so far (404). */
+  texting: Json | null
   /** Null: as its documentation says. It stands for what changes something. */
   next: TelnyxNext | null
   /** How the calls that are named are refused, each once: `PUT /10dlc/brand/1/revet`. */
@@ -86,6 +88,7 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
     ...{ key: "KEY0123456789abcdef", heard: [], messages, profiles: [], replies: [], orders: [] },
     ...{
       owned: new Map<string, string>(),
+      texting: { features: { sms: { domestic_two_way: true }, mms: null } },
       next: null,
       nextOf: new Map(),
       now,
@@ -171,12 +174,13 @@ function answerTo(
   }
   if (call === "GET /available_phone_numbers") return found(offeredBy(state, query))
   if (call === "GET /phone_numbers") {
-    const number = query.get("filter[phone_number]") ?? ""
-    const owned = state.owned.get(number)
-    return found(owned === undefined ? [] : [{ id: owned, phone_number: number }])
+    // Characters that are no digits result in no values.
+    const digits = /^\d{3,}$/.exec(query.get("filter[phone_number]") ?? "")?.[0]
+    const owned = [...state.owned].filter(([number]) => digits && number.includes(digits))
+    return found(owned.map(([phone_number, known]) => ({ id: known, phone_number })))
   }
   if (/^GET \/phone_numbers\/\d+\/messaging$/.test(call)) {
-    return found({ id, features: { sms: { domestic_two_way: true }, mms: null } })
+    return state.texting === null ? refused(404, "10005") : found({ id, ...state.texting })
   }
   if (call.startsWith("DELETE /phone_numbers/")) {
     const owned = [...state.owned].find(([, known]) => known === id)

@@ -95,12 +95,13 @@ export interface NumberOrder {
   readonly number: string
 }
 
-/** What became of an order. */
+/** A number that the carrier gave. */
+type GivenNumber = { readonly carrierRef: string } & Omit<OfferedNumber, "number" | "kind">
+
+/** What became of an order. `settling`: the number is bought, and may yet be able to do more than is said. */
 export type OrderAnswer =
-  | ({ readonly answer: "bought"; readonly carrierRef: string } & Omit<
-      OfferedNumber,
-      "number" | "kind"
-    >)
+  | ({ readonly answer: "bought" } & GivenNumber)
+  | ({ readonly answer: "settling" } & GivenNumber)
   | { readonly answer: "taken" }
   | { readonly answer: "pending" }
 

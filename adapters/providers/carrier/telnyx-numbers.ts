@@ -127,7 +127,8 @@ async function orderAnswer(
 ): Promise<OrderAnswer> {
   if (status === "failure") return { answer: "taken" }
   if (status !== "success") return { answer: "pending" }
-  const query = { "filter[phone_number]": number }
+  // By anything but digits Telnyx finds no number.
+  const query = { "filter[phone_number]": number.replaceAll(/\D/g, "") }
   const listed = await telnyx.ask({ method: "GET", path: "/phone_numbers", query })
   if (listed.is === "refused") throw notDone("a look at a number", listed)
   const owned = dataOf(z.array(Owned), listed.value).find((one) => one.phone_number === number)
@@ -138,8 +139,15 @@ async function orderAnswer(
   if (found.is === "refused" && found.status !== 404) throw notDone("a look at a number", found)
   const features = found.is === "done" ? dataOf(Messaging, found.value).features : null
   const has = (feature: unknown) => feature !== null && feature !== undefined
+  const sms = has(features?.sms)
   return {
-    ...{ answer: "bought", carrierRef: owned.id, locality: null, region: null },
-    ...{ sms: has(features?.sms), mms: has(features?.mms), voice: true },
+    // Right after a purchase Telnyx does not know of texting, whether or not the number can do it.
+    answer: sms ? "bought" : "settling",
+    carrierRef: owned.id,
+    locality: null,
+    region: null,
+    sms,
+    mms: has(features?.mms),
+    voice: true,
   }
 }

@@ -22,19 +22,37 @@ export function telnyxRegistryEvents(
       const signed = signedIn(call, now)
       const place = placeOf(addressing, call.target)
       if (signed === null || place === null || !isForHere(signed.said, place)) return "forged"
-      const told = TelnyxEvent.safeParse(signed.said).data?.data
+      const told = eventIn(signed.said)
       const { signedAt } = signed
+      // What has no id of its own is named by its signature, which is one of a kind too.
+      const id = told?.id ?? call.header("telnyx-signature-ed25519") ?? ""
       if (place.is === "numbers") {
-        // In which form toll-free numbers are told of is not promised: a signature is one of a kind too.
-        const id = told?.id ?? call.header("telnyx-signature-ed25519") ?? ""
+        // In which form toll-free numbers are told of is not promised.
         const event = { is: "numbers_news", companyId: place.companyId } as const
         return { signedAt, events: [{ id, event }] }
       }
-      const event = told === undefined ? null : eventOf(told.event_type, place)
-      if (told === undefined || event === null) return { signedAt, events: [] }
-      return { signedAt, events: [{ id: told.id, event }] }
+      const event = told === null ? null : eventOf(told.type, place)
+      return { signedAt, events: event === null ? [] : [{ id, event }] }
     },
   }
+}
+
+/** An event without the `data` around it, and one that is nothing but its payload. */
+const Bare = TelnyxEvent.shape.data.partial({ payload: true })
+const Payload = z.object({
+  brandId: z.string().optional(),
+  campaignId: z.string().optional(),
+  phoneNumber: z.string().optional(),
+})
+
+/** An event in any of the forms in which Telnyx sends them; null where it is about no registration. */
+function eventIn(said: unknown): { readonly id: string | null; readonly type: string } | null {
+  const event = TelnyxEvent.safeParse(said).data?.data ?? Bare.safeParse(said).data
+  if (event !== undefined) return { id: event.id, type: event.event_type }
+  const flat = Payload.safeParse(said).data ?? {}
+  if (flat.phoneNumber !== undefined) return { id: null, type: "10dlc.phone_number.update" }
+  if (flat.campaignId !== undefined) return { id: null, type: "10dlc.campaign.update" }
+  return flat.brandId === undefined ? null : { id: null, type: "10dlc.brand.update" }
 }
 
 function isForHere(said: SignedSaying["said"], { path }: Place): boolean {

@@ -25,6 +25,8 @@ export const NUMBER_PREFIX = "num"
 const ASK_EVERY_MS = 1_000
 const ASK_TIMES = 8
 const WITHIN_MS = 10_000
+/** After this long a number can do what the carrier says it can, milliseconds from the order. */
+const SETTLES_WITHIN_MS = 30 * 60_000
 /** Whoever tells of an order waits for two seconds. */
 const NEWS_WITHIN_MS = 1_500
 
@@ -53,7 +55,7 @@ export const buyEffect = effect<Payload, Answer>({
     const held = await holdersOf(ports.readAll, [order.number])
     if (held.size > 0) return { answer: "taken" }
     let answer = await ports.carrier.buy(order)
-    for (let asked = 1; answer.answer === "pending" && asked < ASK_TIMES; asked += 1) {
+    for (let asked = 1; isUnderWay(answer) && asked < ASK_TIMES; asked += 1) {
       await ports.pacer.pause(ASK_EVERY_MS)
       const known = await ports.carrier.askOrder(order)
       if (known.answer !== "unknown") answer = known
@@ -79,8 +81,21 @@ export const buyEffect = effect<Payload, Answer>({
   givenUp: { answer: "failed", reason: "given_up" },
 })
 
-const reasonOf = (answer: Exclude<Answer, { answer: "bought" | "pending" }>): OrderFailure =>
+const isUnderWay = ({ answer }: Answer): boolean => answer === "pending" || answer === "settling"
+
+type Failed = Extract<Answer, { readonly answer: "taken" | "failed" }>
+const reasonOf = (answer: Failed): OrderFailure =>
   answer.answer === "taken" ? "taken" : answer.reason
+
+/** Whether an order is so young that its number may be able to do more than the carrier says by now. */
+async function maySettle(
+  { runner, clock }: Ports,
+  companyId: CompanyId,
+  numberId: NumberId,
+): Promise<boolean> {
+  const known = await runner.read(phoneOf(companyId), (state) => orderOf(state, numberId))
+  return known?.is === "open" && clock.now() - known.order.at < SETTLES_WITHIN_MS
+}
 
 /** What came of an order, recorded; false while the carrier is still at it. */
 async function endOrder(
@@ -90,10 +105,10 @@ async function endOrder(
   cause: Cause,
 ): Promise<boolean> {
   if (answer.answer === "pending") return false
-  const type = "CompleteOrder" as const
+  if (answer.answer === "settling" && (await maySettle(ports, companyId, numberId))) return false
   const command =
-    answer.answer === "bought"
-      ? { ...answer, type, numberId }
+    answer.answer === "bought" || answer.answer === "settling"
+      ? { ...answer, type: "CompleteOrder" as const, numberId }
       : { type: "FailOrder" as const, numberId, reason: reasonOf(answer) }
   await ports.runner.execute(phoneOf(companyId), command, cause)
   return (await settleOrder(ports, companyId, numberId, cause)) === "ended"
