@@ -26,6 +26,22 @@ export function isOutside(error: unknown): error is ProviderUnavailable | Provid
 }
 
 /**
+ * What follows a request that a provider accepted: where that fails, the outcome of the whole is unknown, and never
+ * undone.
+ *
+ * @param provider as a sentence calls it: `the carrier`
+ * @throws ProviderSilent in the place of ProviderUnavailable; any other error as it is
+ */
+export async function onceAccepted<T>(provider: string, follow: () => Promise<T>): Promise<T> {
+  try {
+    return await follow()
+  } catch (error) {
+    if (!(error instanceof ProviderUnavailable)) throw error
+    throw new ProviderSilent(`${provider} accepted a part of it`, { cause: error })
+  }
+}
+
+/**
  * A provider's answer, for which there are ten seconds unless said otherwise.
  *
  * @param provider as a sentence calls it: `the carrier`

@@ -82,14 +82,17 @@ describe("Telnyx, where it does not answer as it should", () => {
 
   it.each([
     [429, ProviderUnavailable],
-    [503, ProviderUnavailable],
-    [500, ProviderUnavailable],
-    [502, ProviderSilent],
-    [504, ProviderSilent],
-    [307, ProviderUnavailable],
     [401, ProviderUnavailable],
     [402, ProviderUnavailable],
     [403, ProviderUnavailable],
+    [307, ProviderSilent],
+    [408, ProviderSilent],
+    [409, ProviderSilent],
+    [425, ProviderSilent],
+    [500, ProviderSilent],
+    [502, ProviderSilent],
+    [503, ProviderSilent],
+    [504, ProviderSilent],
   ])("throws what %i comes to, for a business, a campaign and a number", async (status, fault) => {
     const { registry, server } = await telnyx()
     const refuse = () => {
@@ -113,25 +116,22 @@ describe("Telnyx, where it does not answer as it should", () => {
     await expect(registry.giveCode(ref, "123456")).rejects.toThrow(fault)
   })
 
-  it.each([400, 404, 409, 422])(
-    "takes nothing where it answers %i, and says why",
-    async (status) => {
-      const { registry, server } = await telnyx()
-      const ref = refIn(await registry.submit(newBusiness()))
-      const campaignRef = refIn(await registry.submit(newCampaign(ref)))
-      const reasons = ["By the stand-in."]
-      const refuse = () => {
-        server.next = { status, code: "10015" }
-      }
-      refuse()
-      expect(await registry.submit(newBusiness())).toEqual({ answer: "not_taken", reasons })
-      refuse()
-      expect(await registry.submit(newCampaign(ref))).toEqual({ answer: "not_taken", reasons })
-      refuse()
-      const rejected = { answer: "rejected", reasons }
-      expect(await registry.register(newRegistration(campaignRef))).toEqual(rejected)
-    },
-  )
+  it.each([400, 404, 422])("takes nothing where it answers %i, and says why", async (status) => {
+    const { registry, server } = await telnyx()
+    const ref = refIn(await registry.submit(newBusiness()))
+    const campaignRef = refIn(await registry.submit(newCampaign(ref)))
+    const reasons = ["By the stand-in."]
+    const refuse = () => {
+      server.next = { status, code: "10015" }
+    }
+    refuse()
+    expect(await registry.submit(newBusiness())).toEqual({ answer: "not_taken", reasons })
+    refuse()
+    expect(await registry.submit(newCampaign(ref))).toEqual({ answer: "not_taken", reasons })
+    refuse()
+    const rejected = { answer: "rejected", reasons }
+    expect(await registry.register(newRegistration(campaignRef))).toEqual(rejected)
+  })
 })
 
 describe("test mode, where Telnyx is the registry", () => {

@@ -12,7 +12,7 @@ import {
   onTestFinished,
   vi,
 } from "vitest"
-import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { tryAgain, workOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -156,6 +156,22 @@ describe("a processor that does not answer", () => {
     expect(await verify()).toMatchObject({ status: "verified" })
     expect(await holds()).toEqual(["released"])
   })
+
+  it.each([ProviderUnavailable, ProviderSilent])(
+    "holds the sum and then answers with %o: the hold is asked about, and never made again",
+    async (Fault) => {
+      const { cards } = world.ports
+      const hold = vi.spyOn(cards, "hold")
+      vi.spyOn(cards, "release").mockRejectedValueOnce(new Fault("it holds it, and says no more"))
+      expect((await verify()).status).toBe("unconfirmed")
+      expect(await checks()).toMatchObject([{ kind: "ask-hold" }])
+      expect(await holds()).toEqual(["paid"])
+      await advance("1m")
+      expect(await verify()).toMatchObject({ status: "verified", card })
+      expect(await holds()).toEqual(["released"])
+      expect(hold).toHaveBeenCalledTimes(1)
+    },
+  )
 
   it("never heard of the hold: it is taken back after its time, and never made", async () => {
     const { cards } = world.ports

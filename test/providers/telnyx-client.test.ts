@@ -53,20 +53,34 @@ describe("asking Telnyx", () => {
     expect(await ask()).toEqual({ is: "refused", status: 404, code: null, reasons: [] })
   })
 
-  it.each([429, 500, 503])("was not looked at where it says %i", async (status) => {
-    says(status, errorOf("1"))
+  it("was not done where it says 429", async () => {
+    says(429, errorOf("1"))
     await expect(ask()).rejects.toThrow(ProviderUnavailable)
   })
 
-  it.each(["10011", "40318"])("was not looked at where it is told %s", async (code) => {
-    says(400, errorOf(code))
+  it.each([
+    [400, "10011"],
+    [400, "40318"],
+    [403, "90103"],
+    [503, "40318"],
+  ])("was not done where Telnyx says by %i with %s that it did not look", async (status, code) => {
+    says(status, errorOf(code))
     await expect(ask()).rejects.toThrow(ProviderUnavailable)
   })
 
-  it.each([502, 504])("may have been done where a gateway says %i", async (status) => {
-    says(status, {})
-    await expect(ask()).rejects.toThrow(ProviderSilent)
-  })
+  it.each([307, 408, 409, 425, 500, 501, 502, 503, 504])(
+    "may have been done where it says %i, and a look was not",
+    async (status) => {
+      says(status, errorOf("10007"))
+      await expect(ask()).rejects.toThrow(ProviderSilent)
+      const look = openTelnyx({ key: "KEY1", url }).ask({ method: "GET", path: "/messages/1" })
+      if (status >= 500 || status === 408 || status === 425) {
+        await expect(look).rejects.toThrow(ProviderUnavailable)
+      } else {
+        expect(await look).toMatchObject({ is: "refused", status })
+      }
+    },
+  )
 
   it("may have been done where the line is cut, before an answer or within it", async () => {
     answer = (_request, response) => void response.destroy()
@@ -80,14 +94,15 @@ describe("asking Telnyx", () => {
 
   it("follows no redirect, and reads no answer without end", async () => {
     answer = (_request, response) => void response.writeHead(307, { location: "/else" }).end()
-    expect(await ask()).toEqual({ is: "refused", status: 307, code: null, reasons: [] })
+    const look = openTelnyx({ key: "KEY1", url }).ask({ method: "GET", path: "/messages" })
+    expect(await look).toEqual({ is: "refused", status: 307, code: null, reasons: [] })
     answer = (_request, response) => {
       const more = () => {
         if (!response.destroyed) response.write(" ".repeat(65_536), () => more())
       }
       more()
     }
-    await expect(ask("POST")).rejects.toThrow(/four megabytes/)
+    await expect(ask("POST")).rejects.toThrow(/more than 4 MB/)
   })
 
   it("was not reached where nobody listens", async () => {

@@ -136,7 +136,7 @@ class StandIn {
     const sent = await text(request)
     const { next } = this
     this.next = null
-    if (next === "unavailable") return void response.writeHead(503).end()
+    if (next === "unavailable") return void response.writeHead(429).end()
     const url = new URL(request.url ?? "", this.origin)
     if (url.pathname.startsWith("/files/")) return this.#file(url.pathname.slice(7), response)
     const [status, body] =

@@ -7,12 +7,27 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
+import type { TelnyxReply } from "./telnyx-profiles.ts"
+import { answerToProfiles, found, refused } from "./telnyx-profiles.ts"
 import type { TelnyxRegistryBooks } from "./telnyx-registry.ts"
 import { answerOfRegistry, emptyRegistryBooks } from "./telnyx-registry.ts"
 
-/** What it does next, once: refuse with a code, do nothing, or do it and say nothing. */
+/**
+ * What it does next, once: refuse with a code (or do it and then answer so), do nothing, or do it and say
+ * nothing.
+ */
 export type TelnyxNext =
-  { readonly status: number; readonly code: string } | "unavailable" | "silent" | "pending"
+  | { readonly status: number; readonly code: string; readonly isDone?: true }
+  | "unavailable"
+  | "silent"
+  | "pending"
+
+/** Calls that it does not answer as it should, until a test takes this away: a status, or a line that is cut. */
+export interface TelnyxFailing {
+  /** Matches `GET /phone_numbers`. */
+  readonly calls: RegExp
+  readonly how: number | "cut"
+}
 
 type Json = Record<string, unknown>
 
@@ -56,6 +71,8 @@ export interface TelnyxServer {
   next: TelnyxNext | null
   /** How the calls that are named are refused, each once: `PUT /10dlc/brand/1/revet`. */
   readonly nextOf: Map<string, Extract<TelnyxNext, object>>
+  /** Calls that fail, and do nothing. */
+  failing: TelnyxFailing | null
   /** Somebody texts one of its numbers; it tells nobody of it. */
   readonly textIn: (text: Came) => KeptMessage
   readonly close: () => Promise<void>
@@ -66,17 +83,6 @@ interface State extends TelnyxServer {
   readonly owned: Map<string, string>
   now: () => number
 }
-
-interface Answer {
-  readonly status: number
-  readonly body: unknown
-}
-
-const found = (data: unknown): Answer => ({ status: 200, body: { data } })
-const refused = (status: number, code: string): Answer => ({
-  status,
-  body: { errors: [{ code, title: "It is refused", detail: "By the stand-in." }] },
-})
 
 /** Starts one on a free port. */
 export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxServer> {
@@ -91,6 +97,7 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
       texting: { features: { sms: { domestic_two_way: true }, mms: null } },
       next: null,
       nextOf: new Map(),
+      failing: null,
       now,
       registry: emptyRegistryBooks(),
     },
@@ -120,15 +127,22 @@ async function serve(
   const body = (raw === "" ? {} : JSON.parse(raw)) as Json
   const call = `${request.method} ${path}`
   state.heard.push({ call, body, query })
-  const isAct = isOneThatActs(request.method ?? "", path)
-  const next = state.nextOf.get(call) ?? state.next
+  const { failing } = state
+  if (failing !== null && failing.calls.test(call)) {
+    if (failing.how === "cut") return void response.destroy()
+    return send(response, refused(failing.how, "10007"))
+  }
+  const named = state.nextOf.get(call)
+  const isAct = named !== undefined || isOneThatActs(request.method ?? "", path)
+  const next = named ?? state.next
   if (isAct && !state.nextOf.delete(call)) state.next = null
   const answer = () =>
     request.headers.authorization === `Bearer ${state.key}`
       ? answerTo(state, call, body, query, isAct ? next : null)
       : refused(401, "10009")
-  if (isAct && next === "unavailable") return send(response, refused(503, "10007"))
+  if (isAct && next === "unavailable") return send(response, refused(429, "10011"))
   if (isAct && next !== null && typeof next === "object") {
+    if (next.isDone === true) answer()
     return send(response, refused(next.status, next.code))
   }
   const done = answer()
@@ -142,7 +156,7 @@ function isOneThatActs(method: string, path: string): boolean {
   return method === "POST" && (path === "/messages" || path === "/number_orders")
 }
 
-function send(response: ServerResponse, { status, body }: Answer): void {
+function send(response: ServerResponse, { status, body }: TelnyxReply): void {
   response.writeHead(status, { "content-type": "application/json" })
   response.end(body === null ? undefined : JSON.stringify(body))
 }
@@ -153,7 +167,7 @@ function answerTo(
   body: Json,
   query: URLSearchParams,
   next: TelnyxNext | null,
-): Answer {
+): TelnyxReply {
   const registered = answerOfRegistry(state.registry, call, body, query)
   if (registered !== null) return registered
   const id = call.split("/")[2] ?? ""
@@ -190,37 +204,6 @@ function answerTo(
     return found({ id })
   }
   return answerToProfiles(state, call, body, query)
-}
-
-function answerToProfiles(state: State, call: string, body: Json, query: URLSearchParams): Answer {
-  const id = call.split("/")[2] ?? ""
-  if (call === "GET /messaging_profiles") {
-    const name = query.get("filter[name][eq]")
-    return found(state.profiles.filter((one) => name === null || one["name"] === name))
-  }
-  if (call === "POST /messaging_profiles") {
-    const made = { ...body, id: randomUUID(), created_at: new Date(state.now()).toISOString() }
-    state.profiles.push(made)
-    return found(made)
-  }
-  if (/^DELETE \/messaging_profiles\/[^/]+$/.test(call)) {
-    const at = state.profiles.findIndex((one) => one["id"] === id)
-    return at < 0 ? refused(404, "10005") : found(state.profiles.splice(at, 1)[0])
-  }
-  if (/^PATCH \/messaging_profiles\/[^/]+$/.test(call)) {
-    const known = state.profiles.find((one) => one["id"] === id)
-    return known === undefined ? refused(404, "10005") : found(Object.assign(known, body))
-  }
-  if (call.endsWith("/autoresp_configs")) {
-    if (call.startsWith("GET")) {
-      return found(state.replies.filter((one) => one["profile"] === id))
-    }
-    const made = { ...body, id: randomUUID(), profile: id }
-    state.replies.push(made)
-    return found(made)
-  }
-  const reply = state.replies.find((one) => call.endsWith(`/autoresp_configs/${String(one["id"])}`))
-  return reply === undefined ? refused(404, "10005") : found(Object.assign(reply, body))
 }
 
 function takeMessage(state: State, body: Json): Json {
@@ -263,7 +246,7 @@ function recordsOf({ messages }: State, query: URLSearchParams): readonly Json[]
     }))
 }
 
-function takeOrder(state: State, body: Json, isPending: boolean): Answer {
+function takeOrder(state: State, body: Json, isPending: boolean): TelnyxReply {
   const [number] = body["phone_numbers"] as readonly { readonly phone_number: string }[]
   const phone = number?.phone_number ?? ""
   if (!state.stock.has(phone)) return refused(422, "85001")

@@ -1,5 +1,6 @@
 /** Numbers by Telnyx: an order carries our id of it, by which it is asked about. */
 import { z } from "zod"
+import { isOutside } from "../outside.ts"
 import { notDone } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import type { Carrier, NumberOrder, OfferedNumber, OrderAnswer, WantedNumber } from "./port.ts"
@@ -116,7 +117,13 @@ async function buy(ports: NumbersPorts, order: NumberOrder): Promise<OrderAnswer
     if (isNoAnswer(ordered)) throw notDone("an order", ordered)
     return { answer: "taken" }
   }
-  return orderAnswer(telnyx, dataOf(Order, ordered.value).status ?? null, number)
+  try {
+    return await orderAnswer(telnyx, dataOf(Order, ordered.value).status ?? null, number)
+  } catch (error) {
+    // Telnyx has the order, whatever became of the look at the number: the order is asked about.
+    if (!isOutside(error)) throw error
+    return { answer: "pending" }
+  }
 }
 
 /** What an order's status comes to. One that is done is told with what the number can do. */

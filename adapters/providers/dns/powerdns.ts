@@ -6,13 +6,14 @@ import { z } from "zod"
 import type { RecordBody, Zone } from "../../../domain/domains/records.ts"
 import { ownNameServers, startOfAuthority } from "../../../domain/domains/start-of-authority.ts"
 import { contentOf } from "../../../domain/domains/zone-file.ts"
-import { jsonIn } from "../ask-json.ts"
-import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
+import type { JsonRequest } from "../ask-json.ts"
+import { askJson } from "../ask-json.ts"
+import { ProviderUnavailable } from "../outside.ts"
 import type { NameServer } from "./port.ts"
 
 const PROVIDER = "PowerDNS"
-const WITHIN_MS = 5_000
-const NEVER_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])
+/** More than a zone of the largest company. */
+const MOST_BYTES = 50_000_000
 
 /** How it is reached. */
 export interface PowerDnsSettings {
@@ -106,29 +107,21 @@ function setOf(records: readonly (RecordBody & { readonly ttl: number })[]): Rec
 /** @throws PowerDnsRefused at another status, ProviderUnavailable, ProviderSilent */
 async function call(
   { url, key }: PowerDnsSettings,
-  method: string,
+  method: NonNullable<JsonRequest["method"]>,
   path: string,
   body: object | null,
   expected: readonly number[],
 ): Promise<{ readonly value: unknown }> {
-  try {
-    const response = await fetch(new URL(path, url), {
-      ...{ method, redirect: "manual", signal: AbortSignal.timeout(WITHIN_MS) },
-      headers: { "x-api-key": key, "content-type": "application/json" },
-      ...(body === null ? {} : { body: JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    const { status } = response
-    if (expected.includes(status)) return { value: jsonIn(text) }
-    const said = `${PROVIDER} answered ${status} to ${method} ${path}: ${text.slice(0, 200)}`
-    if (status >= 500 || status === 429) throw new ProviderUnavailable(said)
-    throw new PowerDnsRefused(said)
-  } catch (error) {
-    if (isOutside(error)) throw error
-    const cause = (error as { readonly cause?: { readonly code?: unknown } }).cause
-    if (NEVER_SENT.has(cause?.code)) {
-      throw new ProviderUnavailable(`${PROVIDER} cannot be reached`, { cause: error })
-    }
-    throw new ProviderSilent(`${PROVIDER} gave no answer`, { cause: error })
-  }
+  const { status, value } = await askJson({
+    provider: PROVIDER,
+    url: new URL(path, url),
+    method,
+    headers: { "x-api-key": key },
+    ...(body === null ? {} : { body }),
+    mostBytes: MOST_BYTES,
+    answers: expected,
+  })
+  if (expected.includes(status)) return { value }
+  const said = JSON.stringify(value ?? null).slice(0, 200)
+  throw new PowerDnsRefused(`${PROVIDER} answered ${status} to ${method} ${path}: ${said}`)
 }

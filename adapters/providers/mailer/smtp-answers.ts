@@ -1,4 +1,5 @@
 /** What the answers of a server of mail come to, in one transaction for one recipient (RFC 5321). */
+import { isNeverSent, smtpOutcome } from "../outcome.ts"
 import type { HandAnswer } from "./port.ts"
 
 /** What nodemailer's errors carry. */
@@ -34,13 +35,16 @@ export function answerOf(error: unknown): HandAnswer {
   const { responseCode } = said
   if (responseCode === undefined) {
     const isBefore =
-      code === "EDNS" || originalCode === "ECONNREFUSED" || BEFORE_ANYTHING.has(timeoutType)
+      code === "EDNS" || isNeverSent(originalCode) || BEFORE_ANYTHING.has(timeoutType)
     // Whether the data was sent is not said, so it may have been taken.
     return isBefore ? { answer: "deferred", code: "no_connection" } : { answer: "unknown" }
   }
   if (OURS.has(responseCode)) return { answer: "deferred", code: SETTINGS }
   const status = statusOf(said.response, responseCode)
-  if (responseCode < 500) return { answer: "deferred", code: status }
+  const outcome = smtpOutcome(responseCode)
+  if (outcome === "not done") return { answer: "deferred", code: status }
+  // A reply that says neither yes nor no: the mail may have been taken.
+  if (outcome !== "rejected") return { answer: "unknown" }
   switch (command) {
     case "RCPT TO":
       return { answer: "rejected", code: status }

@@ -2,7 +2,7 @@
  * Businesses at Telnyx: brands. The same brand twice is two, each with its fee, so it is sent once, and
  * found by the address of its news, which holds our id of the submission.
  */
-import { ProviderSilent, isOutside } from "../outside.ts"
+import { isOutside, onceAccepted } from "../outside.ts"
 import { isOfAccount, notDone, readAs } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import type {
@@ -119,7 +119,7 @@ async function correct(
   const body = { ...bodyOf(business, brandName), webhookURL: urlOfPart(addressing, submission) }
   const put = await telnyx.ask({ method: "PUT", path: pathOf(brandId), body })
   if (put.is === "refused") return notTaken("the business", put)
-  return changed(async () => {
+  return onceAccepted("Telnyx", async () => {
     if (business.entityType === "sole_proprietor" && !(await isVerified(telnyx, brandId))) {
       return { answer: "taken", ref: brandId, review: await textCode(telnyx, brandId) }
     }
@@ -129,20 +129,6 @@ async function correct(
     const { reasons } = notTaken("another review of the business", again)
     return { answer: "taken", ref: brandId, review: { answer: "action_needed", reasons } }
   })
-}
-
-/**
- * What comes behind a change that was made: where that was not done the whole is not undone.
- *
- * @throws ProviderSilent in the place of ProviderUnavailable: it is asked about
- */
-export async function changed(behind: () => Promise<SubmitAnswer>): Promise<SubmitAnswer> {
-  try {
-    return await behind()
-  } catch (error) {
-    if (!isOutside(error)) throw error
-    throw new ProviderSilent("Telnyx did a part of it", { cause: error })
-  }
 }
 
 /** What was sent just now: whatever somebody has to do is told with its reasons once it is asked about. */

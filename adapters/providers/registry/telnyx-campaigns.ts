@@ -1,10 +1,11 @@
 /** Campaigns at Telnyx. Our id of a submission goes along as their reference, which they take once. */
+import { onceAccepted } from "../outside.ts"
 import { notDone, readAs } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import type { AskedSubmission, CampaignSubmission, Registry, SubmitAnswer } from "./port.ts"
 import { pathOfPart, urlOfPart } from "./telnyx-addresses.ts"
 import type { RegistryPorts } from "./telnyx-brands.ts"
-import { brandsOf, changed } from "./telnyx-brands.ts"
+import { brandsOf } from "./telnyx-brands.ts"
 import { WAITING, campaignReview, notTaken } from "./telnyx-reviews.ts"
 import { Campaign, rowsOf } from "./telnyx-shapes.ts"
 
@@ -96,7 +97,9 @@ async function make(ports: RegistryPorts, submission: CampaignSubmission): Promi
   if (made.is === "done") return takenAs(readAs(Campaign, made.value))
   const answer = notTaken("the campaign", made)
   // It is refused too because of its reference, where it is there already.
-  const known = await campaignOf(ports, submission.businessRef, submission)
+  const known = await onceAccepted("Telnyx", () =>
+    campaignOf(ports, submission.businessRef, submission),
+  )
   return known === null ? answer : takenAs(known)
 }
 
@@ -114,7 +117,7 @@ async function correct(
   const put = await telnyx.ask({ method: "PUT", path: pathOf(campaignId), body })
   if (put.is === "refused") return notTaken("the campaign", put)
   if (!APPEALED.has(campaignStatus ?? "")) return takenAs(readAs(Campaign, put.value))
-  return changed(async () => {
+  return onceAccepted("Telnyx", async () => {
     const appealed = await telnyx.ask({
       ...{ method: "POST", path: `${pathOf(campaignId)}/appeal` },
       body: { appeal_reason: `The campaign was put right. ${messageFlow}` },

@@ -2,19 +2,14 @@
  * Asking Telnyx: JSON over HTTPS with a key. What is refused is an answer; what was not done, or may have
  * been done, is thrown as what any provider can do.
  */
-import { jsonIn } from "../ask-json.ts"
-import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
+import { askJson } from "../ask-json.ts"
 
 const WITHIN_MS = 8_000
 const MOST_BYTES = 4_000_000
 const MOST_REASONS = 10
 const LONGEST_REASON = 500
-/** Faults of a connection that was never made. */
-const NEVER_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])
 /** Said of a call that was not looked at: too many of them, or a queue that is full. */
 const NOT_LOOKED_AT: ReadonlySet<string> = new Set(["10011", "40318", "90103"])
-/** A gateway says these, and does not know what became of what it passed on. */
-const OF_GATEWAYS: ReadonlySet<number> = new Set([502, 504])
 
 /** How Telnyx is reached. */
 export interface TelnyxSettings {
@@ -52,10 +47,10 @@ export type TelnyxAnswer =
 /** Asks Telnyx, once. */
 export interface Telnyx {
   /**
-   * A redirect is an answer, and is not followed.
+   * A redirect is not followed.
    *
    * @throws ProviderUnavailable where nothing was done: it was not reached, or would not look at it
-   * @throws ProviderSilent where it may have been done: no answer in eight seconds, or more than it may be
+   * @throws ProviderSilent where it may have been done (`outcome.ts`), and where no answer came in eight seconds
    */
   readonly ask: (call: TelnyxCall) => Promise<TelnyxAnswer>
 }
@@ -63,48 +58,31 @@ export interface Telnyx {
 /** Opens the client. It calls nobody by itself; its calls throw ProviderUnavailable and ProviderSilent. */
 export function openTelnyx({ key, url }: TelnyxSettings): Telnyx {
   const base = url.replace(/\/+$/, "")
+  const headers = { authorization: `Bearer ${key}`, accept: "application/json" }
   return {
-    ask: async (call) => {
-      try {
-        return await answered(`${base}${call.path}`, key, call)
-      } catch (error) {
-        if (isOutside(error)) throw error
-        const cause = (error as { readonly cause?: { readonly code?: unknown } }).cause
-        if (NEVER_SENT.has(cause?.code)) {
-          throw new ProviderUnavailable("Telnyx cannot be reached", { cause: error })
-        }
-        throw new ProviderSilent("Telnyx gave no answer", { cause: error })
-      }
+    ask: async ({ method, path, query = {}, body }) => {
+      const address = new URL(`${base}${path}`)
+      for (const [name, value] of Object.entries(query)) address.searchParams.append(name, value)
+      const { outcome, status, value } = await askJson({
+        provider: "Telnyx",
+        url: address,
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+        withinMs: WITHIN_MS,
+        mostBytes: MOST_BYTES,
+        isNotDone,
+      })
+      if (outcome === "done") return { is: "done", value }
+      return { is: "refused", status, code: codeIn(value), reasons: reasonsIn(value) }
     },
   }
 }
 
-async function answered(address: string, key: string, call: TelnyxCall): Promise<TelnyxAnswer> {
-  const { method, query = {}, body } = call
-  const url = new URL(address)
-  for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
-  const headers = { authorization: `Bearer ${key}`, accept: "application/json" }
-  const response = await fetch(url, {
-    method,
-    redirect: "manual",
-    signal: AbortSignal.timeout(WITHIN_MS),
-    headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const { status } = response
-  if (status === 429 || status >= 500) {
-    await response.body?.cancel()
-    const says = `Telnyx answered ${status}`
-    if (method !== "GET" && OF_GATEWAYS.has(status)) throw new ProviderSilent(says)
-    throw new ProviderUnavailable(says)
-  }
-  const value = jsonIn(await textOf(response))
-  if (response.ok) return { is: "done", value }
+/** Whether Telnyx says that it did not look at a call: the same again may work. */
+function isNotDone(value: unknown): boolean {
   const code = codeIn(value)
-  if (code !== null && NOT_LOOKED_AT.has(code)) {
-    throw new ProviderUnavailable(`Telnyx answered ${status} with ${code}`)
-  }
-  return { is: "refused", status, code, reasons: reasonsIn(value) }
+  return code !== null && NOT_LOOKED_AT.has(code)
 }
 
 /** The errors of an answer. */
@@ -126,17 +104,4 @@ function reasonsIn(value: unknown): readonly string[] {
     .flatMap(({ detail, title }) => [detail, title].find((one) => typeof one === "string") ?? [])
     .map((reason) => String(reason).slice(0, LONGEST_REASON))
     .slice(0, MOST_REASONS)
-}
-
-/** The text of an answer, as long as it may be. */
-async function textOf({ body }: Response): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let length = 0
-  // Leaving the loop early cancels what still comes.
-  for await (const piece of body ?? []) {
-    length += piece.length
-    if (length > MOST_BYTES) throw new ProviderSilent("Telnyx sent more than four megabytes")
-    pieces.push(piece)
-  }
-  return Buffer.concat(pieces).toString()
 }

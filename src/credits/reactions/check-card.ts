@@ -9,6 +9,7 @@ import { accessOf } from "../../../domain/access/aggregates.ts"
 import { parseHoldId } from "../../../domain/access/card-events.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { CardPayment, HoldAnswer, HoldEnd } from "../../../adapters/providers/cards/port.ts"
+import { onceAccepted } from "../../../adapters/providers/outside.ts"
 import { effect } from "../../frame/effects/effect.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -72,7 +73,8 @@ async function letGo(
   hold: CardPayment,
   known: HoldAnswer,
 ): Promise<HoldEnd> {
-  return known.answer === "held" ? cards.release(hold, known.paymentId) : known
+  if (known.answer !== "held") return known
+  return onceAccepted("the processor", () => cards.release(hold, known.paymentId))
 }
 
 function holdOf({

@@ -57,8 +57,9 @@ export const buyEffect = effect<Payload, Answer>({
     let answer = await ports.carrier.buy(order)
     for (let asked = 1; isUnderWay(answer) && asked < ASK_TIMES; asked += 1) {
       await ports.pacer.pause(ASK_EVERY_MS)
-      const known = await ports.carrier.askOrder(order)
-      if (known.answer !== "unknown") answer = known
+      // The carrier has the order: where it does not answer, the order stays pending.
+      const known = await knownInTime(ports.pacer, "the carrier", ports.carrier.askOrder(order))
+      if (known !== null && known.answer !== "unknown") answer = known
     }
     return answer
   },

@@ -1,0 +1,134 @@
+/**
+ * A provider accepted a request, or may have, and the request that follows fails: the outcome is unknown. The job
+ * asks again until it knows; meanwhile the charge stays, and the provider does the thing once.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { selectLines } from "../../projections/charging/charges.ts"
+import type { ByTelnyx, Texting } from "../phone/by-telnyx.ts"
+import { openByTelnyx } from "../phone/by-telnyx.ts"
+import { buy } from "../phone/numbering.ts"
+import { newNumber, sendText } from "../phone/texting.ts"
+import { answerAs, sendBusiness, sendCampaign, written } from "../registration/registering.ts"
+import type { TelnyxFailing } from "../support/telnyx.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+
+let by: ByTelnyx
+let texting: Texting
+beforeAll(async () => {
+  by = await openByTelnyx()
+  texting = await by.makeTexting()
+})
+beforeEach(() => {
+  const { pacer } = by.world.ports
+  const pause = pacer.pause.bind(pacer)
+  // A carrier that is still at an order is asked again after a second: no test waits for that.
+  vi.spyOn(pacer, "pause").mockImplementation((ms, signal) =>
+    ms === 1_000 ? Promise.resolve() : pause(ms, signal),
+  )
+  by.server.failing = null
+  by.server.next = null
+})
+afterAll(() => by.close())
+
+/** What is done outside for a charge. */
+interface ChargedEffect {
+  readonly name: string
+  /** The company that pays, ready to begin. */
+  readonly company: () => Promise<Company>
+  /** Begins it by the API. */
+  readonly begin: (company: Company) => Promise<unknown>
+  /** What the provider accepts, once. */
+  readonly accepts: string
+  /** The requests that follow the accepted one. */
+  readonly follows: RegExp
+  /** Whether the answer to the accepted request is lost, so that only asking tells. */
+  readonly isLost: boolean
+}
+
+const ready = async () => {
+  const company = await makeCompany(by.world)
+  await written(by.world, company)
+  return company
+}
+const texts = {
+  company: async () => texting,
+  begin: (company: Company) =>
+    sendText(by.world, company.key, { from: texting.number, to: newNumber() }),
+  accepts: "POST /messages",
+  follows: /^GET \/(detail_records|messages)/,
+}
+const OF_NUMBERS = /^GET \/(phone_numbers|number_orders)/
+const numbers = {
+  company: () => makeCompany(by.world),
+  begin: (company: Company) => buy(by.world, company, [...by.server.stock][0]),
+  accepts: "POST /number_orders",
+}
+const business = {
+  company: ready,
+  begin: (company: Company) => sendBusiness(by.world, company, { live: true }),
+  accepts: "POST /10dlc/brand",
+  follows: /^GET \/10dlc\/brand/,
+}
+const campaign = {
+  company: async () => {
+    const company = await ready()
+    await sendBusiness(by.world, company, { live: true })
+    await answerAs(by.world, company, "business")
+    return company
+  },
+  begin: (company: Company) => sendCampaign(by.world, company),
+  accepts: "POST /10dlc/campaignBuilder",
+  follows: /^GET \/10dlc\/(brand|campaign)/,
+}
+
+const EFFECTS: readonly ChargedEffect[] = [
+  { name: "a text whose answer is lost", ...texts, isLost: true },
+  { name: "a number", ...numbers, follows: /^GET \/phone_numbers/, isLost: false },
+  { name: "a number whose order is lost", ...numbers, follows: /^GET \/number_o/, isLost: true },
+  { name: "a number of which nothing is told", ...numbers, follows: OF_NUMBERS, isLost: false },
+  { name: "a business whose answer is lost", ...business, isLost: true },
+  { name: "a campaign whose answer is lost", ...campaign, isLost: true },
+]
+const FAULTS: readonly TelnyxFailing["how"][] = [429, 401, 500, "cut"]
+const ROWS = EFFECTS.flatMap((effect) => FAULTS.map((how) => [effect.name, how, effect] as const))
+
+/** What a company was charged and refunded, in order. */
+async function charges({ companyId }: Company) {
+  await by.world.operate("wait")
+  const rows = await selectLines(by.world.ports.readAll)
+    .where("company_id", "=", companyId)
+    .where("kind", "in", ["charge", "rent", "give_back"])
+    .orderBy("revision")
+    .execute()
+  return rows.map(({ kind, state }) => (kind === "give_back" ? "refunded" : state))
+}
+
+describe("accepted, then the request that follows fails", () => {
+  it.each(ROWS)(
+    "%s, %s: unknown, asked again, charged and done once",
+    async (_name, how, effect) => {
+      const { world, server } = by
+      const company = await effect.company()
+      await world.operate("wait")
+      const before = await charges(company)
+      const done = () => server.heard.filter(({ call }) => call === effect.accepts).length
+      const doneBefore = done()
+
+      if (effect.isLost) server.next = { status: 500, code: "10007", isDone: true }
+      // What must be looked up before it is accepted is not what fails here.
+      server.failing = { calls: effect.follows, how }
+      await effect.begin(company)
+      expect(await charges(company)).toEqual([...before, "open"])
+
+      await world.operate("clock advance", { duration: "2m" })
+      expect(await charges(company)).toEqual([...before, "open"])
+      expect(done() - doneBefore).toBe(1)
+
+      server.failing = null
+      await world.operate("clock advance", { duration: "10m" })
+      expect(await charges(company)).toEqual([...before, "final"])
+      expect(done() - doneBefore).toBe(1)
+    },
+  )
+})

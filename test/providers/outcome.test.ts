@@ -1,0 +1,93 @@
+/** The rule for every provider: which answers mean done, rejected, not done, and unknown. */
+import { describe, expect, it } from "vitest"
+import type { Outcome } from "../../adapters/providers/outcome.ts"
+import {
+  brokenExchange,
+  httpOutcome,
+  isNeverSent,
+  smtpOutcome,
+} from "../../adapters/providers/outcome.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+
+const STATUSES = Array.from({ length: 500 }, (_, i) => i + 100)
+
+/** The rule in the words of the issue, for what changes something. */
+function expectedOf(status: number): Outcome {
+  if (status >= 200 && status <= 299) return "done"
+  if (status === 429) return "not done"
+  if ([408, 409, 425].includes(status)) return "unknown"
+  return status >= 400 && status <= 499 ? "rejected" : "unknown"
+}
+
+describe("the outcome of an HTTP request", () => {
+  it.each(["POST", "PUT", "PATCH", "DELETE"])("of %s follows the rule at each status", (method) => {
+    const found = STATUSES.map((status) => [status, httpOutcome(method, status)])
+    expect(found).toEqual(STATUSES.map((status) => [status, expectedOf(status)]))
+  })
+
+  it.each<[number, Outcome]>([
+    [201, "done"],
+    [204, "done"],
+    [307, "unknown"],
+    [400, "rejected"],
+    [401, "rejected"],
+    [402, "rejected"],
+    [403, "rejected"],
+    [404, "rejected"],
+    [408, "unknown"],
+    [409, "unknown"],
+    [422, "rejected"],
+    [425, "unknown"],
+    [429, "not done"],
+    [500, "unknown"],
+    [502, "unknown"],
+    [503, "unknown"],
+    [504, "unknown"],
+    [529, "unknown"],
+  ])("of POST answered %i is %s", (status, outcome) => {
+    expect(httpOutcome("POST", status)).toBe(outcome)
+  })
+
+  it.each(["GET", "HEAD"])(
+    "of %s is never unknown, and later where the provider is busy",
+    (method) => {
+      const found = STATUSES.map((status) => httpOutcome(method, status))
+      expect(found).not.toContain("unknown")
+      const later = STATUSES.filter((status) => httpOutcome(method, status) === "not done")
+      const busy = STATUSES.filter((status) => status >= 500)
+      expect(later).toEqual([408, 425, 429, ...busy])
+      expect([httpOutcome(method, 200), httpOutcome(method, 404)]).toEqual(["done", "rejected"])
+    },
+  )
+})
+
+describe("the outcome of a command to a server of mail", () => {
+  it.each<[number, Outcome]>([
+    [250, "done"],
+    [354, "unknown"],
+    [421, "not done"],
+    [451, "not done"],
+    [499, "not done"],
+    [500, "rejected"],
+    [554, "rejected"],
+    [599, "rejected"],
+    [600, "unknown"],
+    [0, "unknown"],
+  ])("replied %i is %s", (replyCode, outcome) => {
+    expect(smtpOutcome(replyCode)).toBe(outcome)
+  })
+})
+
+describe("an exchange that broke", () => {
+  it.each(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])("was never sent at %s", (code) => {
+    expect(isNeverSent(code)).toBe(true)
+    const error = new TypeError("fetch failed", { cause: { code } })
+    expect(brokenExchange("Telnyx", error)).toBeInstanceOf(ProviderUnavailable)
+  })
+
+  it.each(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", undefined])("is unknown at %s", (code) => {
+    expect(isNeverSent(code)).toBe(false)
+    const error = new TypeError("fetch failed", { cause: { code } })
+    expect(brokenExchange("Telnyx", error)).toBeInstanceOf(ProviderSilent)
+  })
+})
