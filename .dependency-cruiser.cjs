@@ -88,13 +88,16 @@ const adapterRules = [
   rule(
     "adapter-apart",
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
-      "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, and what strangers name " +
-      "is looked at by adapters/providers/addresses/.",
+      "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, what strangers name is " +
+      "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/outcome.ts.",
     { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
     {
       path: "^adapters/",
       pathNot: [
-        ...["^adapters/($1|postgres)/", "^adapters/providers/(ask-json\\.ts$|addresses/|telnyx/)"],
+        ...[
+          "^adapters/($1|postgres)/",
+          "^adapters/providers/((ask-json|outcome)\\.ts$|addresses/|telnyx/)",
+        ],
         ...["^adapters/sealing/lru\\.ts$", ...SHOWN],
       ],
     },
