@@ -20,9 +20,17 @@ const STOP = [
 const START = ["START", "UNSTOP", "YES"]
 const HELP = ["HELP", "INFO"]
 
-/** A text's words as keywords are compared: trimmed, upper case, without punctuation. */
+/** Characters that show nothing, such as zero-width spaces, byte-order marks and marks of direction. */
+const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
+
+/**
+ * A text's words as keywords are compared: trimmed, in upper case, without punctuation and invisible characters.
+ * Full-width and other compatible forms of a letter are that letter.
+ */
 export function keywordForm(body: string): string {
   return body
+    .normalize("NFKC")
+    .replace(INVISIBLE, "")
     .toUpperCase()
     .replace(/[^\p{L}\p{N}\s]/gu, "")
     .replace(/\s+/g, " ")

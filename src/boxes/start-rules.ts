@@ -13,7 +13,7 @@ import { refusal } from "../frame/calls/refusal.ts"
 import type { Route } from "../frame/calls/route.ts"
 import type { Price } from "../frame/effects/charged-spec.ts"
 import { priceOfOne } from "../frame/effects/price-of-one.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { filledText, shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { BUDGET_TOO_SMALL } from "./codes.ts"
 
@@ -50,7 +50,7 @@ export const StartBox = z.object({
     .max(60)
     .default(DEFAULTS.idleMinutes)
     .describe("It stops after so many minutes in which nothing is done in it"),
-  label: shortText(80).nullable().default(null).describe("What to call it"),
+  label: filledText(80).nullable().default(null).describe("What to call it"),
 })
 
 /** What a start asks for. */

@@ -23,7 +23,7 @@ import type { Ports } from "../frame/ports.ts"
 import { UNKNOWN_IS_NO_AFTER_MS } from "../frame/effects/ask-again.ts"
 import { lookUpPurchase } from "./reactions/settle-purchase.ts"
 import { OutcomeUnknown } from "../frame/writer/run.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { filledText } from "../frame/kernel/schema.ts"
 import type { PurchaseReply } from "./purchase-answers.ts"
 import { Purchase, badAmount, noCard, notBegun, notByOwner, notYet } from "./purchase-answers.ts"
 import { answerTo, fundsNow, inDoubt, payBegun, purchaseIdOf, standingOf } from "./purchase.ts"
@@ -52,7 +52,7 @@ const BuyCredits = z
   })
   .meta({ required: ["amount"] })
 
-const Token = shortText(255).refine((text) => text !== "", "Must not be empty.")
+const Token = filledText(255)
 
 type Input = Checked<z.infer<typeof BuyCredits>>
 

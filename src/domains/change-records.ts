@@ -15,7 +15,7 @@ import type { Caller, Reply } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { invalid } from "../frame/calls/validate.ts"
 import { newId } from "../frame/kernel/ids.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { filledText, shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { RecordReply, recordReply } from "./domain-reply.ts"
 import { CONFLICTS, anyDomainId, done, findDomain, noDomain, tellDomain } from "./find-domain.ts"
@@ -27,9 +27,9 @@ const Written = z
   .object({
     type: z.enum(WRITABLE_TYPES).describe("What kind of record it is"),
     name: shortText(253).describe("Relative to the domain or whole; `@` is the domain itself"),
-    content: shortText(MOST_CONTENT)
-      .refine((text) => text !== "", "Must not be empty.")
-      .describe("By the type: an IPv4 or IPv6 address, the whole name of a host, a text"),
+    content: filledText(MOST_CONTENT).describe(
+      "By the type: an IPv4 or IPv6 address, the whole name of a host, a text",
+    ),
     priority: z
       .int()
       .min(0)

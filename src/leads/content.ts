@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { HONEYPOT, PAGE_TIME } from "../frame/calls/form-sender.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
 import { refusal } from "../frame/calls/refusal.ts"
+import { isBlank } from "../frame/kernel/schema.ts"
 
 /** The names that every lead has a place for; all others are fields of the form's own. */
 export const KNOWN = [
@@ -54,7 +55,7 @@ export function contentOf(
   const kept = new Map<string, string>()
   for (const [name, value] of values) {
     const [cleanName, cleanValue] = [clean(name), clean(value)]
-    const isEmpty = cleanName === "" || cleanValue === ""
+    const isEmpty = isBlank(cleanName) || isBlank(cleanValue)
     if (!isEmpty && !NOT_KEPT.has(cleanName) && !kept.has(cleanName))
       kept.set(cleanName, cleanValue)
   }

@@ -13,7 +13,7 @@ import type { Checked } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
 import { textableNumber } from "../frame/kernel/phone-number.ts"
-import { idOf, shortText } from "../frame/kernel/schema.ts"
+import { filledText, idOf, shortText } from "../frame/kernel/schema.ts"
 import { knownNumber, sendingNumber } from "./numbers.ts"
 import type { Draft, PreparedToSend } from "./text-draft.ts"
 import { priceText } from "./text-draft.ts"
@@ -21,9 +21,7 @@ import { TEXT_PREFIX, queuedText } from "./texts.ts"
 
 const SendText = z.object({
   to: textableNumber.describe("Full phone number of the recipient"),
-  body: shortText(1_600)
-    .refine((value) => value !== "", "Must not be empty.")
-    .describe("What it says"),
+  body: filledText(1_600).describe("What it says"),
   from: shortText(64).optional().meta({
     description: "One of the company's texting numbers or its id; default the first",
   }),

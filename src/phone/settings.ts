@@ -17,7 +17,7 @@ import { refusal } from "../frame/calls/refusal.ts"
 import { route } from "../frame/calls/route.ts"
 import { invalid } from "../frame/calls/validate.ts"
 import { callable, fullNumber } from "../frame/kernel/phone-number.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { filledText, shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { Settings, settingsAnswer } from "./settings-record.ts"
 
@@ -26,19 +26,16 @@ const MOST_NUMBERS = 50
 const MOST_RING_TO = 5
 const MOST_WORDS = 20
 
-const said = (most: number) =>
-  shortText(most).refine((text) => text.trim() !== "", "Must not be empty.")
-
 /** An opt-out word is compared as a whole text is; what opts in or asks for help cannot be one. */
-const optOutWord = said(40).refine((word) => {
+const optOutWord = filledText(40).refine((word) => {
   const means = keywordOf(word, [])
   return keywordForm(word) !== "" && means !== "start" && means !== "help"
 }, "Must have a letter or digit, and be no word that opts in or asks for help.")
 
 const TextingChange = z.object({
-  optOutReply: said(320).optional().describe("What an opt-out is answered with"),
-  optInReply: said(320).optional().describe("What an opt-in is answered with"),
-  helpReply: said(320).optional().describe("What HELP is answered with"),
+  optOutReply: filledText(320).optional().describe("What an opt-out is answered with"),
+  optInReply: filledText(320).optional().describe("What an opt-in is answered with"),
+  helpReply: filledText(320).optional().describe("What HELP is answered with"),
   extraOptOutWords: z
     .array(optOutWord)
     .max(MOST_WORDS)
@@ -50,12 +47,12 @@ const TextingChange = z.object({
 
 const RingTo = z.object({
   phone: z.string().describe("Full number of a country that is switched on"),
-  name: said(80).nullish().describe("Whose it is"),
+  name: filledText(80).nullish().describe("Whose it is"),
 })
 
 const NumberPatch = z.object({
   id: shortText(64).describe("Which number"),
-  label: said(40).nullable().optional().describe("What the company calls it"),
+  label: filledText(40).nullable().optional().describe("What the company calls it"),
   ringMode: z.enum(["all", "order"]).optional().describe("All at once, or one after another"),
   ringTo: z
     .array(RingTo)
@@ -69,13 +66,16 @@ const NumberPatch = z.object({
   ringSeconds: z.int().min(10).max(60).optional().describe("How long they ring, or each of them"),
   screenCalls: z.boolean().optional().describe("Whether who answers presses 1"),
   recordCalls: z.boolean().optional().describe("The first time with `acknowledgeRecording`"),
-  recordingNotice: said(300)
+  recordingNotice: filledText(300)
     .nullable()
     .optional()
     .describe("What both hear before a recording; null: usual words"),
   voicemail: z.boolean().optional().describe("Whether callers can leave a message"),
-  voicemailGreeting: said(500).nullable().optional().describe("What they hear before; null: usual"),
-  optOutReply: said(320).nullable().optional().describe("Null: as `texting` says"),
+  voicemailGreeting: filledText(500)
+    .nullable()
+    .optional()
+    .describe("What they hear before; null: usual"),
+  optOutReply: filledText(320).nullable().optional().describe("Null: as `texting` says"),
   acknowledgeRecording: z
     .boolean()
     .optional()

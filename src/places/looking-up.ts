@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto"
 import type { LookUp, Places } from "../../adapters/providers/places/port.ts"
 import { PlacesRefused } from "../../adapters/providers/places/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { isBlank, shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** As sentences call whoever is asked. */
@@ -15,7 +15,7 @@ const NO_CONTROLS = "Must not contain control characters."
 const line = (most: number) =>
   shortText(most)
     .refine((value) => !/\p{Cc}/u.test(value), NO_CONTROLS)
-    .refine((value) => value.trim() !== "", "Must not be empty.")
+    .refine((value) => !isBlank(value), "Must not be empty.")
 
 /** What was typed so far. */
 export const typedInput = line(200).describe("What was typed so far, up to 200 characters")

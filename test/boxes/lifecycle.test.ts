@@ -63,6 +63,7 @@ describe("a start", () => {
       { idleMinutes: 4 },
       { idleMinutes: 61 },
       { label: "x".repeat(81) },
+      { label: " \u3000" },
     ]
     for (const fault of faults) {
       const refused = await start(world, company, fault)

@@ -144,7 +144,7 @@ describe("a push", () => {
     expect((await push(whole, boxId)).body.pushed).toBe(true)
   })
 
-  it.for(["", " \n", "x".repeat(2_001), "a\0b", "\ud800"])(
+  it.for(["", " \n", "\u200b\u2060", "x".repeat(2_001), "a\0b", "\ud800"])(
     "has a message that says something: %#",
     async (message) => {
       const { key } = await makeBoxCompany(one)

@@ -75,6 +75,7 @@ describe("400", () => {
     ...strange.flatMap((text) => [{ to: text }, { to: [ADA, text] }, { replyTo: text }]),
     ...strange.map((text) => ({ from: text })),
     ...[{ to: [] }, { to: list }, { subject: "" }, { subject: "a\r\nBcc: evil@example.com" }],
+    ...[{ subject: " \u200b" }, { text: " \n\t" }, { text: "\ufeff", html: "\u00a0\n" }],
     ...[{ subject: "x".repeat(999) }, { text: "x".repeat(200_001) }, { text: "", html: "" }],
     ...[{ html: "x".repeat(500_001) }, { text: { path: "/etc/passwd" } }, { to: { address: ADA } }],
   ])("validation, with nothing charged and nobody written to: %#", async (mail) => {

@@ -23,7 +23,9 @@ const EMAIL = { email: "ada@example.com" }
 describe("a form that is sent", () => {
   it("by a browser leads to its thanks, wherever _next would lead, and is a lead", async () => {
     const values = { ...ADA, _next: "https://evil.example", colour: " blue ", utm_source: "news" }
-    const { status, headers } = await post(world, form, { ...values, empty: "", phone: "  " })
+    const { status, headers } = await post(world, form, {
+      ...{ ...values, empty: "", phone: "  ", lastName: "\u200b\u3164" },
+    })
     expect([status, headers["location"]]).toEqual([303, `/forms/${form}/thanks`])
     const thanks = await world.app.inject({ method: "GET", url: String(headers["location"]) })
     expect([thanks.statusCode, thanks.body]).toEqual([200, expect.stringContaining("Thank you")])

@@ -25,18 +25,37 @@ describe("keywords", () => {
       "opt  out",
       "opt\nout",
       "S.T.O.P.",
+      "ＳＴＯＰ",
+      "ｓｔｏｐ！",
+      "ＯＰＴ　ＯＵＴ",
+      "𝐒𝐓𝐎𝐏",
+      "\ufeffSTOP",
+      "ST\u200bOP",
+      "S\ufeffTOP",
+      "\u202eSTOP\u202c",
+      "\u200fSTOP\u200e",
+      "ST\u00adOP\u2060",
+      "STOP\u3164",
+      "STOP\ufe0f🛑",
+      "STOP。",
     ],
   ])("%j stops", (body) => {
     expect(keywordOf(body, [])).toBe("stop")
   })
 
-  it.each(["START", "UNSTOP", "YES", "yes!", " start\n"])("%j starts", (body) => {
-    expect(keywordOf(body, [])).toBe("start")
-  })
+  it.each(["START", "UNSTOP", "YES", "yes!", " start\n", "ＳＴＡＲＴ", "\u200bYes"])(
+    "%j starts",
+    (body) => {
+      expect(keywordOf(body, [])).toBe("start")
+    },
+  )
 
-  it.each(["HELP", "INFO", "Help?", "info..."])("%j asks for help", (body) => {
-    expect(keywordOf(body, [])).toBe("help")
-  })
+  it.each(["HELP", "INFO", "Help?", "info...", "ＨＥＬＰ？", "in\u200dfo"])(
+    "%j asks for help",
+    (body) => {
+      expect(keywordOf(body, [])).toBe("help")
+    },
+  )
 
   it.each([
     "",
@@ -47,6 +66,8 @@ describe("keywords", () => {
     "the end",
     "yes please",
     "helpful",
+    "\u200b\ufeff",
+    "\u3164",
     "s t o p",
   ])("%j is an ordinary text", (body) => {
     expect(keywordOf(body, [])).toBeNull()
@@ -55,6 +76,9 @@ describe("keywords", () => {
   it("are also the company's own, compared in the same way", () => {
     expect(keywordOf("Arrêt!", ["arrêt"])).toBe("stop")
     expect(keywordOf("no  more", ["No More"])).toBe("stop")
+    expect(keywordOf("ＮＯ　ＭＯＲＥ", ["No More"])).toBe("stop")
+    expect(keywordOf("no more", ["ＮＯ\u200b ＭＯＲＥ"])).toBe("stop")
+    expect(keywordOf("arre\u0302t", ["arr\u00eat"])).toBe("stop")
     expect(keywordOf("arrêt", [])).toBeNull()
   })
 

@@ -76,6 +76,13 @@ describe("400 validation", () => {
     ["numbers", { body: 2, from: 3 }, ["to", "body", "from"]],
     ["nothing where text belongs", { body: null, from: null }, ["to", "body", "from"]],
     ["lists and objects", { body: { text: "x" }, from: ["a"] }, ["to", "body", "from"]],
+    ["only spaces", { to: "+14155550123", body: "   " }, ["body"]],
+    ["spaces of every kind", { to: "+14155550123", body: " \t\r\n\u00a0\u3000\u2003" }, ["body"]],
+    [
+      "what shows nothing",
+      { to: "+14155550123", body: "\u200b\ufeff\u202e\u2060\u3164\u2800" },
+      ["body"],
+    ],
     ["a lone surrogate", { to: "+14155550123", body: "\ud83d" }, ["body"]],
     ["a character that cannot be stored", { to: "+14155550123", body: "a\0b" }, ["body"]],
     ["1,601 characters", { to: "+14155550123", body: "x".repeat(1_601) }, ["body"]],
@@ -86,6 +93,12 @@ describe("400 validation", () => {
     expect(Object.keys(body.fields).toSorted()).toEqual(fields.toSorted())
     for (const field of fields)
       expect(body.message).toContain(body.fields[field].replace(/\.$/, ""))
+  })
+
+  it("charges nothing for a text of spaces", async () => {
+    const { companyId, key } = await makeCompany(world)
+    expect((await sendText(world, key, { body: "  \u200b" })).body.error).toBe("validation")
+    expect(await chargesOf(world, { companyId })).toEqual([])
   })
 
   it("counts characters, not units: 1,600 emoji pass", async () => {

@@ -5,7 +5,7 @@ import { BoxGone, WORKSPACE } from "../../../adapters/providers/boxhost/port.ts"
 import { ProviderSilent } from "../../../adapters/providers/outside.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
 import { route } from "../../frame/calls/route.ts"
-import { shortText } from "../../frame/kernel/schema.ts"
+import { filledText, shortText } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { note, noteBegun } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
@@ -19,9 +19,7 @@ const MOST_OUTPUT = 200_000
 /** A character has four bytes at most. */
 const MOST_OUTPUT_BYTES = 4 * MOST_OUTPUT
 
-const command = shortText(10_000)
-  .refine((text) => text !== "", "Must not be empty.")
-  .describe("A command of the shell, as it would be typed")
+const command = filledText(10_000).describe("A command of the shell, as it would be typed")
 const cwd = shortText(1_000).optional().describe(`The folder it begins in; default ${WORKSPACE}`)
 
 const Exec = z.object({

@@ -4,7 +4,7 @@ import { CodeTorn } from "../../../adapters/providers/boxhost/port.ts"
 import type { CodeOut } from "../../../adapters/providers/boxhost/port.ts"
 import { route } from "../../frame/calls/route.ts"
 import type { Caller } from "../../frame/calls/route.ts"
-import { shortText } from "../../frame/kernel/schema.ts"
+import { filledText } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { note } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox, byCaller, change } from "../box-route.ts"
@@ -46,9 +46,7 @@ export const pushBox = route({
   tool: BOX_TOOLS.push,
   params: OfBox,
   body: z.object({
-    message: shortText(2_000)
-      .refine((text) => text.trim() !== "", "Must not be empty.")
-      .describe("What changed, for the history"),
+    message: filledText(2_000).describe("What changed, for the history"),
   }),
   reply: PushReply,
   refuses: WORK_REFUSALS,

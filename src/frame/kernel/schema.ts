@@ -12,6 +12,19 @@ export function shortText(most: number) {
     .meta({ maxLength: most })
 }
 
+/** White space, control characters, and whatever shows nothing: zero-width ones, marks of direction, fillers. */
+const SHOWS_NOTHING = /[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
+
+/** Whether a text shows nothing. */
+export function isBlank(text: string): boolean {
+  return text.replaceAll(SHOWS_NOTHING, "") === ""
+}
+
+/** The same as `shortText`, with something to see in it. */
+export function filledText(most: number) {
+  return shortText(most).refine((text) => !isBlank(text), "Must not be empty.")
+}
+
 /** Integer micro-dollars as answers give them. */
 export const micros = z.int().meta({ id: "Micros", description: "Millionths of a US dollar" })
 

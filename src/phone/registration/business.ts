@@ -1,7 +1,7 @@
 /** Business details, as callers write them and as they are kept. */
 import { z } from "zod"
 import { callable } from "../../frame/kernel/phone-number.ts"
-import { shortText } from "../../frame/kernel/schema.ts"
+import { isBlank, shortText } from "../../frame/kernel/schema.ts"
 
 /** What carriers tell businesses apart by. */
 const INDUSTRIES = [
@@ -24,7 +24,7 @@ const ODD = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u
 const word = (most: number) =>
   shortText(most)
     .transform((text) => text.trim())
-    .refine((text) => text !== "", "Must not be empty.")
+    .refine((text) => !isBlank(text), "Must not be empty.")
     .refine((text) => !ODD.test(text), "Must be one line of plain text.")
 
 const webAddress = shortText(255).refine(
