@@ -47,6 +47,7 @@ const WHOLE_BLOBS = "(select * from ledger.blobs where mark is not null)"
  *   with whose card. They stand for things outside, which a restore does not set back.
  * - `kept`: what slices keep for a time; who asks again after a restore finds it still.
  * - `journal`: what was done, as people are shown it; nothing else knows of it.
+ * - `corrupt_streams`: which streams a backup holds a part of only, and why.
  * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
  */
 const KEPT: readonly TableInBackup[] = [
@@ -82,6 +83,7 @@ const KEPT: readonly TableInBackup[] = [
   whole("simulated", "after", "place", "place"),
   whole("kept", "after", "company_id, slice, kind, name"),
   whole("journal", "after", "place", "place"),
+  whole("corrupt_streams", "after", "stream"),
   {
     table: "blobs",
     rows: [{ name: "blobs", part: "after", from: WHOLE_BLOBS, key: "edition" }],

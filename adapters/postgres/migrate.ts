@@ -27,6 +27,7 @@ import { journal } from "./migrations/0019-journal.ts"
 import { tracedWork } from "./migrations/0020-traced-work.ts"
 import { roomForWork } from "./migrations/0021-room-for-work.ts"
 import { lateWork } from "./migrations/0022-late-work.ts"
+import { corruptStreams } from "./migrations/0023-corrupt-streams.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -52,6 +53,7 @@ export const MIGRATIONS: Migrations = {
   "0020-traced-work": tracedWork,
   "0021-room-for-work": roomForWork,
   "0022-late-work": lateWork,
+  "0023-corrupt-streams": corruptStreams,
 }
 
 /** The database was made by a newer version of this program. */

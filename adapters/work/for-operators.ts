@@ -6,7 +6,7 @@ import { listed, taken } from "./rows.ts"
 /** What an operator sees of the queue and does to it. */
 export function openForOperators(
   pool: Pool,
-): Pick<WorkQueue, "names" | "list" | "find" | "dropParked" | "retry"> {
+): Pick<WorkQueue, "names" | "list" | "find" | "named" | "dropParked" | "retry"> {
   return {
     names: async (kind) => {
       const { rows } = await pool.query<{ name: string }>(
@@ -26,6 +26,14 @@ export function openForOperators(
       const { rows } = await pool.query<Row>("select * from ledger.work where work_id = $1", [
         workId,
       ])
+      const [row] = rows
+      return row === undefined ? null : { ...taken(row), ...listed(row) }
+    },
+    named: async (kind, name) => {
+      const { rows } = await pool.query<Row>(
+        "select * from ledger.work where kind = $1 and name = $2",
+        [kind, name],
+      )
       const [row] = rows
       return row === undefined ? null : { ...taken(row), ...listed(row) }
     },

@@ -152,6 +152,8 @@ export interface WorkQueue {
   readonly list: (limit: number) => Promise<readonly ListedWork[]>
   /** One row; null where there is none. */
   readonly find: (workId: number) => Promise<FoundWork | null>
+  /** The row of a kind by its name; null where there is none. */
+  readonly named: (kind: string, name: string) => Promise<FoundWork | null>
   /** Takes a row away that is parked. False: it is not parked, or not there. */
   readonly dropParked: (workId: number) => Promise<boolean>
   /** Makes a row due at once (`now` by the ledger's time), parked or not. False: no such row. */

@@ -19,6 +19,7 @@ import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
 import { checkEventStore, openEventStore } from "./event-store.ts"
 import { machineFindings } from "./doctor-machine.ts"
+import { corruptFinding, listedFindings } from "./doctor-streams.ts"
 import { HINTS } from "./hints.ts"
 import { damagedInstallationStreams, repairOf } from "./installation-streams.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
@@ -170,7 +171,11 @@ async function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<rea
     await refuseUnfinished(memory)
     await checkEventStore(memory, chosen)
     await checkReadModels(pool, chosen.store)
-    return [await installationStreamsFinding(chosen.store, openPostgresCheckpoints(pool))]
+    const checkpoints = openPostgresCheckpoints(pool)
+    return [
+      await installationStreamsFinding(chosen.store, checkpoints),
+      ...(await listedFindings(pool)),
+    ]
   } finally {
     await pool.end()
   }
@@ -255,13 +260,7 @@ function workFinding(lines: readonly string[]): Finding {
 }
 
 function streamsFinding(lines: readonly string[]): Finding {
-  const check = "streams"
-  const says = told(lines, ["warn"], check)
-  if (says === null) return well(check, "none was found damaged")
-  const fix =
-    "company-ledger audit verify names the first broken place; restore what is missing from a backup " +
-    "(a checkpoint is no repair)"
-  return { check, state: "wrong", says, fix }
+  return corruptFinding(told(lines, ["warn"], "streams"))
 }
 
 function servedFinding(check: string, lines: readonly string[]): Finding {

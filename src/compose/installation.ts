@@ -18,6 +18,7 @@ import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { openInConsole } from "../frame/operator/in-console.ts"
 import { openAccounts } from "../frame/sign-in/accounts.ts"
+import { provenStore } from "../frame/writer/proven-store.ts"
 import type { Runner } from "../frame/writer/run.ts"
 import { openRunner } from "../frame/writer/run.ts"
 import type { RunnerPorts } from "../frame/writer/runner/port.ts"
@@ -107,9 +108,9 @@ async function openParts(
   const faulty = arrangeFaults(options.faults)
   const { tracing } = reached
   const outside = await openOutside(options, reached, closers, faulty)
-  const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
+  const { behind, pacer, store, corrupt, sealing, clock, checkpoints, locks } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
-  const writing = { store, checkpoints, locks, clock, pacer, tracing, ...waits }
+  const writing = { store, corrupt, checkpoints, locks, clock, pacer, tracing, ...waits }
   const runner = await openWriting({ ...writing, warn: reached.onUnkept }, closers)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
   const storeGeneration = await outside.rememberStore()
@@ -118,7 +119,8 @@ async function openParts(
   let operators: AdminPorts | null = null
   const { streams, streamOfIntent } = program
   const decode = streams.recorded
-  const updating = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
+  const proven = provenStore(store, { streams, corrupt, pacer, onHeld: runner.heard })
+  const updating = { pool: behind, pacer, store: proven, opener: sealing, decode, warn: log.warn }
   const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
   const onApplied = (name: string) => (name === FOLLOW_UPS ? tellOfWork() : undefined)
   const onRenewing = followRenewing(log, options.signal)

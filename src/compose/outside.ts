@@ -7,6 +7,7 @@ import { openPostgresJournals } from "../../adapters/journal/postgres.ts"
 import { openPostgresKept } from "../../adapters/kept/postgres.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openPostgresCorruptStreams } from "../../adapters/corrupt-streams/postgres.ts"
 import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
@@ -23,6 +24,7 @@ import {
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { readAsCompany, readerAsCompany } from "../../adapters/postgres/read-as.ts"
 import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
+import type { Calls } from "../../adapters/processes/port.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
@@ -31,6 +33,7 @@ import type { Tracing } from "../../adapters/tracing/port.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { openCounts } from "../frame/counts.ts"
+import { openCorruptList } from "../frame/writer/corrupt-list.ts"
 import type { Suppressing } from "./log-suppression.ts"
 import { openClock } from "./clock.ts"
 import type { NamedCloser } from "./closers.ts"
@@ -83,10 +86,7 @@ export async function openOutside(
   closers.push({ what: "the clock", close: time.stop })
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const sealing = openPostgresSealing(pool, masterKey)
-  await processes.listen(KEYS_ERASED, (companyId) => {
-    // Null: a call may have been missed. A text that names no company may be of any, too.
-    sealing.forgetKeys(companyId === null ? null : parseCompanyId(companyId))
-  })
+  await forgetErasedKeys(processes, sealing)
   return {
     behind,
     counts,
@@ -94,6 +94,7 @@ export async function openOutside(
     ...time.clock,
     processes,
     store,
+    corrupt: await openCorruptList(openPostgresCorruptStreams(behind), processes, log.warn),
     readEverything: chosen.readEverything,
     rememberStore: () => rememberEventStore(memory, chosen),
     pacer: machinePacer,
@@ -123,6 +124,17 @@ export async function openOutside(
     backupSet: openBackupSet(patiently(pool), HINTS, program.tables),
     ...openSigning(pool, masterKey),
   }
+}
+
+/** Forgets the keys of companies that other processes erase. */
+async function forgetErasedKeys(
+  calls: Pick<Calls, "listen">,
+  sealing: Pick<ReturnType<typeof openPostgresSealing>, "forgetKeys">,
+): Promise<void> {
+  await calls.listen(KEYS_ERASED, (companyId) => {
+    // Null: a call may have been missed. A text that names no company may be of any, too.
+    sealing.forgetKeys(companyId === null ? null : parseCompanyId(companyId))
+  })
 }
 
 /** Opens what callers and what is written behind them reach the database by. */

@@ -1,5 +1,6 @@
 /** Restoring a backup into an empty installation. */
 import { openRestoredTables } from "../../adapters/installation/backup-set.ts"
+import type { CorruptStream } from "../../adapters/corrupt-streams/port.ts"
 import type { TableRows } from "../../adapters/installation/port.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
@@ -8,8 +9,9 @@ import { WrongMasterKey, fittingKey } from "../../adapters/sealing/installation.
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import type { BackupBlock, BackupSummary } from "../moving/backup-file.ts"
 import { BackupFault, EVENTS, readBackup } from "../moving/backup-file.ts"
-import type { MovedEvent } from "../moving/chains.ts"
 import { copyEvents } from "../moving/copy-events.ts"
+import type { MovedEvent } from "../moving/left-out.ts"
+import { LeavingOut, provenAmong } from "../moving/left-out.ts"
 import type { Restored } from "../moving/operate/move-commands.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
@@ -44,14 +46,15 @@ export async function restoreBackup(
   const summary = await readWhole(file, config, talk)
   const environment = await openHostEnvironment(config, log, signal)
   try {
-    const alreadyThere = await onStage(config, environment, log, signal, (stage) =>
+    const written = await onStage(config, environment, log, signal, (stage) =>
       restoreAll(stage, config.eventStoreUrl, file, summary, progress),
     )
     const audit = await auditMoved(config, environment.databaseUrl, log, talk)
-    const { [EVENTS]: events = 0, ...others } = summary.end.counts
+    const { [EVENTS]: _events, ...others } = summary.end.counts
     const rows = Object.values(others).reduce((sum, count) => sum + count, 0)
     const { checksum } = summary
-    return { ok: audit.ok, file, events, rows, alreadyThere, checksum, audit }
+    const ok = audit.ok && written.leftOut.length === 0
+    return { ok, file, rows, ...written, checksum, audit }
   } finally {
     await environment.close()
   }
@@ -115,14 +118,14 @@ function fileFault(file: string, error: unknown): unknown {
   return new OperatorRefused("bad_backup", `${file} cannot be read (${code}). ${FIX}`)
 }
 
-/** Writes everything; answers how many events were there already. */
+/** Writes everything but what is not proven of corrupt streams, in backups of before. */
 async function restoreAll(
   stage: Stage,
   eventStoreUrl: string | null,
   file: string,
   summary: BackupSummary,
   progress: MoveTalk["progress"],
-): Promise<number> {
+): Promise<Pick<Restored, "events" | "alreadyThere" | "leftOut">> {
   const { pool, signal, closers } = stage
   const chosen = await openEventStore(stage.databaseUrl, eventStoreUrl)
   closers.push(() => chosen.store.close())
@@ -131,14 +134,15 @@ async function restoreAll(
     const { handledEvents } = summary.end
     const handledBy = (hint: string): number =>
       typeof handledEvents === "number" ? handledEvents : (handledEvents[hint] ?? 0)
+    const leaving = new LeavingOut()
     const copied = await copyEvents({
-      source: eventsIn(file),
+      source: provenAmong(eventsIn(file), leaving, PROGRAM),
       target: chosen.store,
       pacer: machinePacer,
       signal,
       onEvent: () => undefined,
       hints: HINTS,
-      isUnhandled: (hint, _event, index) => index >= handledBy(hint),
+      isUnhandled: (hint, { index }) => index >= handledBy(hint),
       progress: (events) => {
         if (events % REPORT_EVERY === 0)
           progress(`${events} of ${summary.end.counts[EVENTS]} events`)
@@ -149,8 +153,10 @@ async function restoreAll(
     signal.throwIfAborted()
     const generation = summary.head.generation + 1
     const move = { identity, generation, handled: copied.handled }
-    await openRestoredTables(pool, HINTS, PROGRAM.tables).finish(rowsIn(file), move)
-    return copied.found
+    const rows = withLeftOut(rowsIn(file), leaving)
+    await openRestoredTables(pool, HINTS, PROGRAM.tables).finish(rows, move)
+    const { all: leftOut } = leaving
+    return { events: copied.events, alreadyThere: copied.found, leftOut }
   } catch (error) {
     throw moveFault(error)
   }
@@ -183,14 +189,39 @@ async function begin(
   await tables.begin(checksum)
 }
 
-async function* eventsIn(file: string): AsyncGenerator<readonly MovedEvent[]> {
+/** An event, and how many of a backup's stand before it. */
+type IndexedEvent = MovedEvent & { readonly index: number }
+
+async function* eventsIn(file: string): AsyncGenerator<readonly IndexedEvent[]> {
+  let first = 0
   for await (const { kind, json } of readBackup(file)) {
     if (kind !== EVENTS) continue
     const events = JSON.parse(json) as readonly [string, number, string, string, string, string][]
-    yield events.map(([stream, revision, id, type, data, metadata]) => {
-      return { stream, revision, id, type, data, metadata }
+    const before = first
+    first += events.length
+    yield events.map(([stream, revision, id, type, data, metadata], i) => {
+      return { stream, revision, id, type, data, metadata, index: before + i }
     })
   }
+}
+
+const LISTED = "corrupt_streams"
+
+/** The rows of a backup, with the corrupt streams that were met behind those that it lists. */
+async function* withLeftOut(
+  rows: AsyncIterable<TableRows>,
+  leaving: LeavingOut,
+): AsyncGenerator<TableRows> {
+  for await (const one of rows) {
+    if (one.name === LISTED) {
+      for (const listed of JSON.parse(one.json) as readonly CorruptStream[]) {
+        leaving.hold({ stream: listed.stream, revision: listed.revision, reason: listed.reason })
+      }
+    }
+    yield one
+  }
+  const found = leaving.all.map(({ events: _events, ...one }) => one)
+  yield { name: LISTED, count: found.length, json: JSON.stringify(found) }
 }
 
 async function* rowsIn(file: string): AsyncGenerator<TableRows> {

@@ -1,12 +1,13 @@
 /** Moving an installation's events into another event store. */
+import { openPostgresCorruptStreams } from "../../adapters/corrupt-streams/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import { IN_DATABASE, maskedAddress } from "../frame/kernel/event-store-address.ts"
-import { Chains } from "../moving/chains.ts"
 import { compareAll } from "../moving/compare.ts"
 import { copyEvents } from "../moving/copy-events.ts"
+import { LeavingOut, provenAmong } from "../moving/left-out.ts"
 import type { StoreCopy } from "../moving/operate/move-commands.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
@@ -16,6 +17,8 @@ import type { MoveTalk } from "./final-audit.ts"
 import { auditMoved } from "./final-audit.ts"
 import { moveFault } from "./move-faults.ts"
 import { openHostEnvironment } from "./host-environment.ts"
+import { endsIn } from "../frame/writer/stream-proof.ts"
+import { PROGRAM } from "../slices.ts"
 import type { Stage } from "./stage.ts"
 import { onStage } from "./stage.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
@@ -25,11 +28,12 @@ const REPORT_EVERY = 1_000
 /**
  * Copies all events into an event store that is empty, or holds the first of them: in global order,
  * with their bytes, ids and metadata. Then the installation is the other store's: its database
- * remembers that, its read models are made anew from there, and the audit is run.
+ * remembers that, its read models are made anew from there, and the audit is run. What is not proven of
+ * a corrupt stream is left out, and the stream stays held back.
  *
  * @param to an address of EventStoreDB, or `database`
  * @throws OperatorRefused: another process works on the installation, the target holds something else,
- * a chain of hashes is broken, a store was lost
+ * a store was lost
  * @throws StartupFault where the installation cannot be opened; the signal's reason
  */
 export async function copyStore(
@@ -46,13 +50,14 @@ export async function copyStore(
     )
     const moved = { ...config, eventStoreUrl }
     const audit = await auditMoved(moved, environment.databaseUrl, log, talk)
-    return { ok: audit.ok, to: maskedAddress(to), ...copied, audit }
+    const ok = audit.ok && copied.leftOut.length === 0
+    return { ok, to: maskedAddress(to), ...copied, audit }
   } finally {
     await environment.close()
   }
 }
 
-type Copied = Pick<StoreCopy, "events" | "streams" | "alreadyThere">
+type Copied = Pick<StoreCopy, "events" | "streams" | "alreadyThere" | "leftOut">
 
 async function copyAll(
   stage: Stage,
@@ -84,22 +89,27 @@ async function copyAll(
 }
 
 async function copyBetween(
-  { memory, signal }: Stage,
+  { memory, pool, signal }: Stage,
   source: ChosenStore,
   target: ChosenStore,
   progress: MoveTalk["progress"],
 ): Promise<Copied> {
-  const chains = new Chains()
+  const corrupt = openPostgresCorruptStreams(pool)
+  const leaving = new LeavingOut(await corrupt.all())
+  const { streams } = PROGRAM
+  const proven = (into: LeavingOut) =>
+    provenAmong(source.store.readAll(), into, { streams, endAt: endsIn(source.store) })
+  const copiedStreams = new Set<string>()
   const handled = await memory.handled()
   const every = (verb: string) => (events: number) => {
     if (events % REPORT_EVERY === 0) progress(`${events} events ${verb}`)
   }
   const copied = await copyEvents<StoredEvent>({
-    source: source.store.readAll(),
+    source: proven(leaving),
     target: target.store,
     pacer: machinePacer,
     signal,
-    onEvent: (event) => chains.follow(event),
+    onEvent: ({ stream }) => void copiedStreams.add(stream),
     hints: [...handled.keys()],
     isUnhandled: (hint, { position }) => {
       return comparePositions(position, handled.get(hint) ?? START) > 0
@@ -107,13 +117,16 @@ async function copyBetween(
     progress: every("copied"),
   })
   const compared = every("compared")
-  const events = await compareAll(source.store.readAll(), target.store.readAll(), (count) => {
+  const again = proven(new LeavingOut(leaving.all))
+  const events = await compareAll(again, target.store.readAll(), (count) => {
     signal.throwIfAborted()
     compared(count)
   })
   const identity = await identify(target)
   if (identity === null) throw new Error("the copied store is empty")
   signal.throwIfAborted()
+  for (const found of leaving.all) await corrupt.add(found)
   await memory.moveTo(identity, copied.handled)
-  return { events, streams: chains.streams, alreadyThere: copied.found }
+  const { all: leftOut } = leaving
+  return { events, streams: copiedStreams.size, alreadyThere: copied.found, leftOut }
 }

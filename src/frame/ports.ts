@@ -20,6 +20,7 @@ import type { Cause } from "./kernel/envelope.ts"
 import type { InConsole } from "./operator/console-port.ts"
 import type { ReadSettings } from "./settings.ts"
 import type { Accounts } from "./sign-in/accounts-port.ts"
+import type { CorruptList } from "./writer/corrupt-list.ts"
 import type { Runner } from "./writer/run.ts"
 import type { Streams } from "./writer/streams.ts"
 
@@ -61,6 +62,8 @@ export interface Ports extends ProvidedPorts {
   readonly runner: Runner
   readonly store: EventStore
   readonly streams: Streams
+  /** The streams that are held back. */
+  readonly corrupt: CorruptList
   /** How often the installation's events have moved: what a `Ledger-Position` begins with. */
   readonly storeGeneration: number
   readonly clock: Clock

@@ -1,5 +1,5 @@
 /** Comparing what two stores hold. */
-import type { MovedEvent } from "./chains.ts"
+import type { MovedEvent } from "./left-out.ts"
 
 /** Two stores do not hold the same. The message names the place. */
 export class NotTheSame extends Error {

@@ -11,7 +11,7 @@ import {
   WrongRevision,
   comparePositions,
 } from "../../adapters/eventstore/port.ts"
-import type { MovedEvent } from "./chains.ts"
+import type { MovedEvent } from "./left-out.ts"
 import { NotTheSame, checkSame, eachOf } from "./compare.ts"
 import type { ReadyAppend } from "./window.ts"
 import { Window } from "./window.ts"

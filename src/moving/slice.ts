@@ -2,10 +2,16 @@
 import type { Slice } from "../frame/slice.ts"
 import { backupOperations } from "./operate/backup.ts"
 import { moveCommands } from "./operate/move-commands.ts"
+import { releaseOperations } from "./operate/release.ts"
 
 /** Moving an installation. */
 export const moving: Slice = {
   name: "moving",
-  operations: [moveCommands.copyStore, ...backupOperations, moveCommands.restore],
+  operations: [
+    moveCommands.copyStore,
+    ...releaseOperations,
+    ...backupOperations,
+    moveCommands.restore,
+  ],
   topics: { store: "the event store" },
 }

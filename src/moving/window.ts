@@ -1,5 +1,5 @@
 import type { ProposedEvent } from "../../adapters/eventstore/port.ts"
-import type { MovedEvent } from "./chains.ts"
+import type { MovedEvent } from "./left-out.ts"
 
 /**
  * What is under way at once: what the store inside PostgreSQL takes in one transaction, so that all of

@@ -160,7 +160,12 @@ describe("an operator", () => {
 
   it("deletes a company by name, once", async () => {
     const { companyId } = company
-    const answer = { companyId, deleteDataAfter: inFourteenDays(), keysSwitchedOff: 1 }
+    const answer = {
+      companyId,
+      deleteDataAfter: inFourteenDays(),
+      keysSwitchedOff: 1,
+      leftAsItIs: [],
+    }
     expect(await removeIt()).toEqual(answer)
     await world.operate("wait")
     expect(await removeIt()).toEqual(answer)

@@ -89,6 +89,7 @@ export class PretendedQueue {
       names: async () => [],
       list: async () => [],
       find: async () => null,
+      named: async () => null,
       dropParked: async () => false,
       retry: async () => false,
     }

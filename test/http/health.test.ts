@@ -88,11 +88,12 @@ describe("/readyz", () => {
     expect(await looked()).toEqual([200, `warn ${late}`])
   })
 
-  it("warns of damaged streams, which it does not name, and counts them", async () => {
-    const place = { stream: "ledger-co_secret", revision: 3, expected: "3", found: "4" }
+  it("warns of corrupt streams and names them, but not what is in them", async () => {
+    const place = { stream: "ledger-co_a", revision: 3, expected: "3", found: "4" }
     const runner = { ...world.ports.runner, damaged: () => [new DamagedStream(place)] }
     const found = await readiness(await withPorts({ runner }))
-    expect([found.status, found.lines]).toEqual([200, WELL.with(5, "warn streams damaged: 1")])
+    const line = "warn streams corrupt: ledger-co_a from revision 3"
+    expect([found.status, found.lines]).toEqual([200, WELL.with(5, line)])
   })
 
   it("warns of read models that stopped and goes on serving", async () => {

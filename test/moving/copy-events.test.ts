@@ -2,13 +2,15 @@ import { describe, expect, it } from "vitest"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { DamagedStream, START, Unavailable } from "../../adapters/eventstore/port.ts"
+import { START, Unavailable } from "../../adapters/eventstore/port.ts"
 import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import { priceCodec } from "../../domain/charging/price-book.ts"
-import { Chains } from "../../src/moving/chains.ts"
 import { compareAll } from "../../src/moving/compare.ts"
 import type { Copying } from "../../src/moving/copy-events.ts"
 import { copyEvents } from "../../src/moving/copy-events.ts"
+import type { MovedEvent } from "../../src/moving/left-out.ts"
+import { LeavingOut, provenAmong } from "../../src/moving/left-out.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { factsOf } from "./looking.ts"
 
 /** A pacer that pauses for no time and counts it all the same. */
@@ -169,24 +171,39 @@ const record = (calls: number[]) => (attempt: { readonly events: readonly unknow
   return "none" as const
 }
 
-describe("chains", () => {
-  it("hold for what was written, and name the place of what was changed or is missing", async () => {
+describe("leaving out", () => {
+  const moved = async (events: readonly MovedEvent[]) => {
+    const leaving = new LeavingOut()
+    const pages = (async function* () {
+      yield events
+    })()
+    const proven: MovedEvent[] = []
+    for await (const page of provenAmong(pages, leaving, PROGRAM)) proven.push(...page)
+    return { proven, leftOut: leaving.all }
+  }
+
+  it("moves what was written, and names the place of what was changed or is missing", async () => {
     const facts = await factsOf(await filled(2, 4))
-    const whole = new Chains()
-    for (const fact of facts) whole.follow(fact)
-    expect(whole.streams).toBe(2)
-    const followAll = (changed: typeof facts) => () => {
-      const chains = new Chains()
-      for (const fact of changed) chains.follow(fact)
-    }
+    expect(await moved(facts)).toEqual({ proven: facts, leftOut: [] })
     const changed = facts.map((fact, index) =>
       index === 5 ? { ...fact, data: fact.data.replace('"version":4', '"version":5') } : fact,
     )
-    expect(followAll(changed)).toThrow(DamagedStream)
-    expect(followAll(changed)).toThrow(/^prices-1 revision 2: expected the hash/)
-    expect(followAll(facts.toSpliced(3, 1))).toThrow(
-      /^prices-1 revision 2: expected revision 1, found revision 2$/,
-    )
+    const behind = ({ stream, revision }: MovedEvent) => stream === "prices-1" && revision >= 2
+    expect(await moved(changed)).toEqual({
+      proven: facts.filter((fact) => !behind(fact)),
+      leftOut: [
+        {
+          stream: "prices-1",
+          revision: 2,
+          reason: expect.stringMatching(/^expected the hash \w+, found the hash/) as string,
+          events: 2,
+        },
+      ],
+    })
+    const reason = "expected revision 1, found revision 2"
+    expect((await moved(facts.toSpliced(3, 1))).leftOut).toEqual([
+      { stream: "prices-1", revision: 1, reason, events: 2 },
+    ])
   })
 })
 

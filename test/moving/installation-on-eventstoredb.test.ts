@@ -1,4 +1,5 @@
 /** A whole installation whose events are in a server of EventStoreDB, its read models in PostgreSQL. */
+import { randomUUID } from "node:crypto"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
@@ -10,7 +11,7 @@ import { EventStoreDbCluster } from "../support/eventstoredb-cluster.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { query } from "../support/embedded.ts"
 import { testDatabase } from "../support/postgres.ts"
-import type { World, WorldOptions } from "../support/world.ts"
+import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { factsOf, faultsOf } from "./looking.ts"
 import { within } from "../support/within.ts"
@@ -68,6 +69,45 @@ it("decides, shows, waits, audits and goes on after a restart", async () => {
   expect(await faultsOf(second)).toEqual([])
   expect([...first.warnings, ...second.warnings]).toEqual([])
   expect(await query(url, "select 1 from eventstore.events")).toEqual([])
+})
+
+it("holds back streams that somebody wrote to, deleted or truncated, and no other", async () => {
+  const first = await openWorld({ url, eventStoreUrl: server.url })
+  const [foreign, deleted, truncated, healthy] = [
+    await makeCompany(first),
+    await makeCompany(first),
+    await makeCompany(first),
+    await makeCompany(first),
+  ]
+  await first.operate("wait")
+  const data = Buffer.from("{}")
+  const json = { id: randomUUID(), type: "Other", contentType: "application/json", data }
+  server.log.append(`ledger-${foreign.companyId}`, "any", [{ ...json, metadata: data }])
+  server.log.deleteForGood(`ledger-${deleted.companyId}`)
+  server.log.set(`ledger-${truncated.companyId}`, { $maxCount: 1 })
+  const paths = ["/api/v1/phone/messages", { body: { to: "+14155550123", body: "hello" } }] as const
+  const send = async (world: World, { key }: Company) =>
+    (await world.call(key, "POST", ...paths)).status
+  expect(await send(first, healthy)).toBe(200)
+  await first.operate("wait")
+  expect(await send(first, foreign)).toBe(503)
+  expect(await send(first, deleted)).toBe(503)
+  await first.close()
+
+  const second = await open({ url, eventStoreUrl: server.url })
+  const statuses = []
+  for (const one of [foreign, deleted, truncated, healthy]) statuses.push(await send(second, one))
+  expect(statuses).toEqual([503, 503, 503, 200])
+  await second.operate("wait")
+  const { body } = await second.app.inject("/readyz")
+  for (const { companyId } of [foreign, deleted, truncated]) {
+    expect(body).toContain(`ledger-${companyId} from revision`)
+  }
+  expect(body).not.toContain(healthy.companyId)
+  expect(body).toContain("ok read models")
+  const { corruptStreams } = await second.operate("projections status")
+  expect(corruptStreams).toHaveLength(2)
+  expect(await second.operate("projections verify")).toMatchObject({ ok: true })
 })
 
 it("refuses another server, an empty one, and its own database's store, each with the fix", async () => {

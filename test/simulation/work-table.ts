@@ -212,6 +212,7 @@ export function workQueueOf(
     names: async () => [],
     list: async () => noRows,
     find: async () => null,
+    named: async () => null,
     dropParked: async () => false,
     retry: async () => false,
   }

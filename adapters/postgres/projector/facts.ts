@@ -7,7 +7,11 @@ export function factsOf(
   events: readonly StoredEvent[],
 ): StoredEvent[] {
   return events.filter(
-    ({ stream, type }) =>
-      categories.includes(stream.split("-", 1)[0] as string) && !ignores.includes(type),
+    ({ stream, type }) => reads({ categories }, stream) && !ignores.includes(type),
   )
+}
+
+/** Whether a read model reads a stream. */
+export function reads({ categories }: Pick<Projection, "categories">, stream: string): boolean {
+  return categories.includes(stream.split("-", 1)[0] as string)
 }

@@ -62,6 +62,14 @@ export interface Projector {
   readonly hasRead: (name: string) => Promise<boolean>
   /** The read models that are folds and can be built anew. */
   readonly rebuildable: readonly string[]
+  /** The names of the read models that read a stream. */
+  readonly readersOf: (stream: string) => readonly string[]
+  /**
+   * Queues the jobs that follow from events which were held back; a job that is queued already stays one.
+   *
+   * @throws what reading an event throws, and the driver's errors
+   */
+  readonly followUp: (events: readonly StoredEvent[]) => Promise<void>
   readonly status: () => Promise<readonly ProjectionStatus[]>
   /**
    * Folds a read model anew beside the live one, then swaps them. For the moment of the swap nobody

@@ -3,16 +3,18 @@
  * one holds up no other for longer than its updater has room. Each read model is kept up by the one
  * process of the installation that has the lease; in the others its updater stands by.
  */
+import type { Transaction } from "kysely"
 import type { Pool } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedLeases, Leases } from "../../processes/port.ts"
 import { patiently } from "../database.ts"
+import { kyselyOn } from "../kysely-on.ts"
 import { refuseAhead } from "./ahead.ts"
 import type { Shadow } from "./shadow.ts"
 import { openShadow } from "./shadow.ts"
-import { factsOf } from "./facts.ts"
+import { factsOf, reads } from "./facts.ts"
 import { Follower } from "./following.ts"
 import type { UpdaterPorts } from "./updater.ts"
 import { Updater } from "./updater.ts"
@@ -105,6 +107,9 @@ export async function startProjector(
       return reader.handedOver((await storedRow(ports.pool, name)).position)
     },
     rebuildable: projections.map((projection) => projection.name),
+    readersOf: (stream) =>
+      projections.filter((one) => reads(one, stream)).map((projection) => projection.name),
+    followUp: (events) => followUp(ports, hints, events),
     waitFor: (position, timeoutMs, names) =>
       waitFor(
         all.filter(({ projection }) => names?.includes(projection.name) ?? true),
@@ -183,6 +188,20 @@ async function statusOf(
     const state = fault === null ? "running" : "stopped"
     return { name, version, state, here, position, behind, behindMs, fault }
   })
+}
+
+/** Writes what follows from events behind the positions of the hints: their rows may come twice. */
+async function followUp(
+  { pool, decode, opener }: Pick<ProjectorPorts, "pool" | "decode" | "opener">,
+  hints: readonly Projection[],
+  events: readonly StoredEvent[],
+): Promise<void> {
+  for (const hint of hints) {
+    const facts = factsOf(hint, events).map((stored) => decode(stored))
+    await inTransaction(pool, (client) =>
+      hint.apply(kyselyOn(client) as Transaction<unknown>, facts, opener),
+    )
+  }
 }
 
 function besides(

@@ -40,6 +40,7 @@ const remove = operation({
   notes: [
     'Until then "company restore" undoes it.',
     "What is erased cannot come back; amounts, times and hashes stay, and still verify.",
+    "leftAsItIs: corrupt streams of the company that take no fact. It is deleted and erased without them.",
   ],
   example: 'company delete acme --reason "asked for by its owner"',
   changes: true,
@@ -53,8 +54,10 @@ const remove = operation({
   console: { roles: ["owner"] },
   run: async ({ ports, cause }, { company }) => {
     const companyId = await findCompany(ports, company)
-    const { erasedFrom, keysSwitchedOff } = await deleteCompany(ports, companyId, cause)
-    return { companyId, deleteDataAfter: new Date(erasedFrom).toISOString(), keysSwitchedOff }
+    const deleted = await deleteCompany(ports, companyId, cause)
+    const { erasedFrom, keysSwitchedOff, leftAsItIs } = deleted
+    const deleteDataAfter = new Date(erasedFrom).toISOString()
+    return { companyId, deleteDataAfter, keysSwitchedOff, leftAsItIs }
   },
 })
 

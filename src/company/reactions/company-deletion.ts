@@ -4,7 +4,7 @@
  */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
-import type { Position } from "../../../adapters/eventstore/port.ts"
+import { DamagedStream } from "../../../adapters/eventstore/port.ts"
 import { z } from "zod"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { keysInUse } from "../../../domain/access/access.ts"
@@ -14,18 +14,24 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
-
-/** What a deletion came to. */
-export interface Deleted {
-  /** From when on the company's data is erased, UTC milliseconds. */
-  readonly erasedFrom: number
-  /** The keys that worked until then. */
-  readonly keysSwitchedOff: number
-  readonly position: Position | null
-}
+import type { Deleted } from "./without-ledger.ts"
+import { deleteWithoutLedger, restoreWithoutLedger } from "./without-ledger.ts"
 
 /** Deletes a company. One that is deleted stays as it is, and the answer is the same. */
 export async function deleteCompany(
+  ports: Ports,
+  companyId: CompanyId,
+  cause: Cause,
+): Promise<Deleted> {
+  try {
+    return await closeLedger(ports, companyId, cause)
+  } catch (error) {
+    if (!(error instanceof DamagedStream)) throw error
+    return deleteWithoutLedger(ports, companyId, error, cause)
+  }
+}
+
+async function closeLedger(
   { runner }: Ports,
   companyId: CompanyId,
   cause: Cause,
@@ -39,7 +45,7 @@ export async function deleteCompany(
   const { erasedFrom } = closed.view
   // Those that are switched off by now worked until then.
   const keysSwitchedOff = await runner.readLatest(accessOf(companyId), keysInUse)
-  return { erasedFrom, keysSwitchedOff, position: closed.position }
+  return { erasedFrom, keysSwitchedOff, position: closed.position, leftAsItIs: [] }
 }
 
 /** Undoes a deletion; the refusal where the data is being erased, or is. */
@@ -50,8 +56,14 @@ export async function restoreCompany(
 ): Promise<LedgerRefusal | null> {
   const opening = { type: "ReopenLedger" as const }
   const stream = ledgerOf(companyId)
-  const opened = await ports.runner.execute(stream, opening, cause)
-  if (!opened.accepted) return opened.refusal
+  try {
+    const opened = await ports.runner.execute(stream, opening, cause)
+    if (!opened.accepted) return opened.refusal
+  } catch (error) {
+    if (!(error instanceof DamagedStream)) throw error
+    if (await restoreWithoutLedger(ports, companyId, cause)) return null
+    throw error
+  }
   await followDeletion(ports, companyId, cause)
   return null
 }

@@ -2,7 +2,8 @@
  * Erases a company 14 days after it was deleted. Each step may be done again, so a crash at any place
  * is made up for by doing all of it once more:
  *
- * 1. The ledger says that there is no way back any more, or that the deletion was undone meanwhile.
+ * 1. The ledger says that there is no way back any more, or that the deletion was undone meanwhile. Where
+ *    it is corrupt, the row's own time says so, and charges stay as they are.
  * 2. What was begun for it and has no end yet is given up: what it cost is given back.
  * 3. The company's key is destroyed. From here on nothing that was sealed for it can be read.
  * 4. `CompanyErased` frees the name, and the read models take out what they show of people.
@@ -12,6 +13,7 @@
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { COMPANIES } from "../../../domain/company/aggregates.ts"
 import { z } from "zod"
+import { DamagedStream } from "../../../adapters/eventstore/port.ts"
 import type { WorkResult } from "../../../adapters/work/port.ts"
 import { deletionOf, erasedFrom } from "../../../domain/charging/deletion.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -21,16 +23,18 @@ import type { Ports } from "../../frame/ports.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import type { Work } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
+import type { ErasurePayload } from "./without-ledger.ts"
+import { ERASURE, erasureRow } from "./without-ledger.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
 /** Erases what is personal of a company that is deleted for good. */
 export const eraseCompany = reaction({
-  kind: "erase-company",
-  payload: z.object({}),
+  kind: ERASURE,
+  payload: z.object({ withoutLedgerFrom: z.number().optional() }),
   from: {
     LedgerClosed: ({ at }, { companyId }) => {
-      const [name, subject] = [companyId, `${companyId} erasure`]
+      const { name, subject } = erasureRow(companyId)
       return [{ name, subject, payload: {}, dueAt: erasedFrom(at) }]
     },
   },
@@ -39,20 +43,19 @@ export const eraseCompany = reaction({
   perform: erase,
 })
 
-async function erase(ports: Ports, work: Work<object>): Promise<WorkResult> {
+type Erasing = Work<ErasurePayload>
+
+async function erase(ports: Ports, work: Erasing): Promise<WorkResult> {
   const { companyId } = work
   const cause = causedBy(`erase-company ${companyId}`)
-  const stream = ledgerOf(companyId)
-  const deletion = await ports.runner.readLatest(stream, deletionOf)
-  // It was undone, or an operator called it early: it must not be done and gone before its time.
-  if (deletion === null) return { result: "done" }
-  if (!deletion.erasing && ports.clock.now() < deletion.erasedFrom) {
-    return { result: "later", dueAt: deletion.erasedFrom }
+  const begun = await begin(ports, work, cause)
+  if (begun !== null) return begun
+  for (const open of await ports.erasure.openWork(companyId)) {
+    await ports.giveUp(open, cause).catch((error: unknown) => {
+      if (!(error instanceof DamagedStream)) throw error
+      ports.log.warn(`work ${open.workId} (${open.kind}) is erased without an end`, error)
+    })
   }
-  const begun = await ports.runner.execute(stream, { type: "BeginErasure" }, cause)
-  // It was undone just now.
-  if (!begun.accepted) return { result: "done" }
-  for (const open of await ports.erasure.openWork(companyId)) await ports.giveUp(open, cause)
   await ports.erasure.destroyKeys(companyId)
   if (!(await isTakenOut(ports, companyId, cause))) {
     return retryLater(work, "the read models are behind or stopped")
@@ -64,6 +67,41 @@ async function erase(ports: Ports, work: Work<object>): Promise<WorkResult> {
     work,
     "a transaction is older than the deletion: PostgreSQL keeps for it what was deleted",
   )
+}
+
+/** Lets the erasure begin; else what becomes of its row. */
+async function begin(ports: Ports, work: Erasing, cause: Cause): Promise<WorkResult | null> {
+  try {
+    return await beginByLedger(ports, work, cause)
+  } catch (error) {
+    if (!(error instanceof DamagedStream)) throw error
+    const found = await ports.work.find(work.workId)
+    const from = work.payload.withoutLedgerFrom ?? Date.parse(found?.dueAt ?? "")
+    if (!(ports.clock.now() >= from)) return { result: "later", dueAt: from }
+    ports.log.warn(`${work.companyId} is erased without its ledger, which is corrupt`, error)
+    return null
+  }
+}
+
+async function beginByLedger(
+  ports: Ports,
+  { companyId, payload }: Erasing,
+  cause: Cause,
+): Promise<WorkResult | null> {
+  const stream = ledgerOf(companyId)
+  // It was deleted while its ledger was corrupt, and is whole again: from now on the ledger says when.
+  if (payload.withoutLedgerFrom !== undefined) {
+    await ports.runner.execute(stream, { type: "CloseLedger" }, cause)
+  }
+  const deletion = await ports.runner.readLatest(stream, deletionOf)
+  // It was undone, or an operator called it early: it must not be done and gone before its time.
+  if (deletion === null) return { result: "done" }
+  if (!deletion.erasing && ports.clock.now() < deletion.erasedFrom) {
+    return { result: "later", dueAt: deletion.erasedFrom }
+  }
+  const begun = await ports.runner.execute(stream, { type: "BeginErasure" }, cause)
+  // It was undone just now.
+  return begun.accepted ? null : { result: "done" }
 }
 
 /** Says that the company is erased, and waits until no read model shows anything of it. */

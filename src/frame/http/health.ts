@@ -1,6 +1,7 @@
 /**
  * What a supervisor asks: `/livez`, whether the process answers at all, and `/readyz`, whether it can
- * serve, a line for each thing that this takes. They are open to everybody and tell of no company.
+ * serve, a line for each thing that this takes. They are open to everybody, and of companies they tell no
+ * more than the names of corrupt streams.
  */
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
@@ -127,12 +128,17 @@ async function lookAtAll(
   ])
 }
 
-/** Which streams are damaged is in the log: their names name companies. */
+/** So many corrupt streams are named. */
+const MOST_NAMED = 10
+
+/** Names the corrupt streams; why they are is in the log and in `projections status`. */
 function streams({ runner }: Looked): Verdict {
   const name = "streams"
-  const { length } = runner.damaged()
-  if (length === 0) return { state: "ok", name, says: "" }
-  return { state: "warn", name, says: `damaged: ${length}` }
+  const all = runner.damaged().map(({ place }) => `${place.stream} from revision ${place.revision}`)
+  if (all.length === 0) return { state: "ok", name, says: "" }
+  const named = all.slice(0, MOST_NAMED).join(", ")
+  const more = all.length > MOST_NAMED ? ` and ${all.length - MOST_NAMED} more` : ""
+  return { state: "warn", name, says: `corrupt: ${named}${more}` }
 }
 
 /** What waits for an operator: nobody else will do it. */

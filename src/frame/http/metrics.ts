@@ -1,7 +1,7 @@
 /**
  * `/metrics` for Prometheus: how calls end and how long they take, how far the read models are, how
- * the process is. Open to everybody, as such things are on a network of one's own: it names routes and
- * read models, and no company, person or key.
+ * the process is. Open to everybody, as such things are on a network of one's own: it names routes, read
+ * models and corrupt streams, and no person or key.
  */
 import type { FastifyInstance } from "fastify"
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
@@ -13,6 +13,9 @@ import type { Ports } from "../ports.ts"
 
 /** Where they are. */
 export const METRICS_URL = "/metrics"
+
+/** So many corrupt streams are named. */
+const MOST_NAMED = 100
 
 /** What is asked of the database holds for so long. */
 const KEPT_MS = 1_000
@@ -159,8 +162,18 @@ function ownMeasures(ports: Ports, admission: Admission): readonly Measure[] {
     },
     {
       name: "ledger_damaged_streams",
-      help: "Streams of events that were found not to be whole; the log names them.",
+      help: "Streams of events that were found corrupt.",
       read: async ({ runner }) => [{ value: runner.damaged().length }],
+    },
+    {
+      name: "ledger_corrupt_stream",
+      help: "1 for each corrupt stream, of the first 100 of them.",
+      labels: ["stream"],
+      read: async ({ runner }) =>
+        runner
+          .damaged()
+          .slice(0, MOST_NAMED)
+          .map(({ place: { stream } }) => ({ labels: { stream }, value: 1 })),
     },
     {
       name: "ledger_work_rows",

@@ -105,7 +105,7 @@ function hashOf(parts: Hashed): string {
 }
 
 /** Stored metadata does not have the form it must have. */
-class EnvelopeFault extends Error {
+export class EnvelopeFault extends Error {
   override readonly name = "EnvelopeFault"
 }
 

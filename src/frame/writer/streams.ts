@@ -8,7 +8,7 @@ import { FormatFault } from "../../../domain/kernel/format.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../../domain/kernel/streams.ts"
 import type { Recorded } from "../../../projections/kernel/projection.ts"
-import { readMetadata } from "../kernel/envelope.ts"
+import { EnvelopeFault, readMetadata } from "../kernel/envelope.ts"
 import type { Foldable } from "./runner/load.ts"
 
 interface KindOf<K extends Category> {
@@ -41,6 +41,9 @@ export interface InstallationStream {
   readonly aggregate: Foldable<unknown, Fact>
 }
 
+/** A stored event without its position in the global order. */
+export type Unplaced = Omit<StoredEvent, "position">
+
 /** What is known of a program's streams. */
 export interface Streams {
   /** Every kind there is, those of companies first. */
@@ -48,7 +51,12 @@ export interface Streams {
   /** The streams that belong to no company. */
   readonly ofInstallation: readonly InstallationStream[]
   /** A stored event as read models take it. @throws FormatFault, EnvelopeFault where it is none */
-  readonly recorded: (stored: StoredEvent) => Recorded
+  readonly recorded: (stored: Unplaced) => Recorded
+  /**
+   * Why a stored event is no fact of its stream; null where it is one, or can be one of a newer version of
+   * this program, which knows other types and forms.
+   */
+  readonly faultIn: (stored: Unplaced) => string | null
   /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */
   readonly codecOf: (stream: string) => Codec<AnyFact>
   /** How the streams of a category are folded and kept; null for those without checkpoints. */
@@ -90,6 +98,7 @@ export function streamsOf(brought: readonly StreamKinds[]): Streams {
     ofInstallation: ofInstallation as unknown as readonly InstallationStream[],
     codecOf,
     recorded: (stored) => recordedBy(codecOf(stored.stream), stored),
+    faultIn: (stored) => faultBy(codecOf(stored.stream), stored),
     folded: (category) => {
       const kind = byCategory.get(category)
       return kind?.checkpoint === undefined ? null : (kind as Folded)
@@ -110,7 +119,34 @@ function codecIn(byCategory: ReadonlyMap<string, StreamKind>, stream: string): C
   return kind.codec as Codec<AnyFact>
 }
 
-function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: StoredEvent): Recorded {
+/** How much of a type that another program chose is repeated. */
+const TYPE_SHOWN = 60
+
+function faultBy(codec: Codec<AnyFact>, stored: Unplaced): string | null {
+  const { type, metadata } = stored
+  const named = `an event of type "${type.slice(0, TYPE_SHOWN)}"`
+  let version: number
+  try {
+    ;({ version } = readMetadata(metadata))
+  } catch (error) {
+    if (!(error instanceof EnvelopeFault)) throw error
+    return `${named} that this program did not write`
+  }
+  const known = codec.types.find((one) => one === type)
+  if (known === undefined || version > codec.version(known)) return null
+  try {
+    codec.decode(type, version, stored.data)
+    return null
+  } catch (error) {
+    // A lift meets fields that are not there with a TypeError.
+    if (error instanceof FormatFault || error instanceof TypeError) {
+      return `${named} whose data has another form`
+    }
+    throw error
+  }
+}
+
+function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: Unplaced): Recorded {
   const { keyId, personId, actor, trace, version } = readMetadata(stored.metadata)
   const recorded = {
     ...{ stream, revision, keyId, personId, actor },

@@ -7,11 +7,16 @@ import { verifyAll } from "../../audit/operate/audit.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
-import { renderAudit } from "./move-commands.ts"
+import { provenStore } from "../../frame/writer/proven-store.ts"
+import type { LeftOut, MovedEvent } from "../left-out.ts"
+import { LeavingOut, renderLeftOut } from "../left-out.ts"
+import { LEFT_OUT_NOTE, renderAudit } from "./move-commands.ts"
 
 /** What was written, and the file that has it. */
 interface Backup extends WrittenBackup {
   readonly file?: string
+  /** The corrupt streams, and how many events of each are not in the file. */
+  readonly leftOut: readonly LeftOut[]
   readonly audit: Verdict
 }
 
@@ -25,6 +30,7 @@ const backup = operation({
       "events up to one place, and what fits them of everything else.",
     "Read models and caches are left out: a restore makes them anew. In the end the audit is run; " +
       "exit code 1 where something does not hold, and the file is there all the same.",
+    LEFT_OUT_NOTE,
   ],
   example: "backup ledger-2026-11-30.backup",
   hasSecretFile: true,
@@ -34,7 +40,10 @@ const backup = operation({
   run: async (context) => {
     const { ports, send, progress, signal } = context
     await ports.settle()
-    const { backupSet: tables, store, outsideInBackups } = ports
+    const { backupSet: tables, outsideInBackups, corrupt } = ports
+    const leaving = new LeavingOut()
+    const onHeld = (events: readonly MovedEvent[]) => leaving.count(events)
+    const store = provenStore(ports.store, { ...ports, onHeld })
     let takeOut = async (): Promise<void> => undefined
     const putIn = async () => {
       takeOut = await outsideInBackups.putIn(progress, signal)
@@ -42,13 +51,14 @@ const backup = operation({
     const sources = { tables, store, putIn, send, progress, signal }
     const written = await writeBackup(sources).finally(() => takeOut())
     const audit = await verifyAll(context, null)
-    return { ok: audit.ok, ...written, audit }
+    const leftOut = leaving.among(corrupt.all())
+    return { ok: audit.ok && leftOut.length === 0, ...written, leftOut, audit }
   },
-  render: ({ audit, ...written }: Backup, page) => {
+  render: ({ audit, leftOut, ...written }: Backup, page) => {
     const { file, events, rows, bytes, checksum } = written
     const fields = renderFields(Object.entries({ file, events, rows, bytes }))
     const sum = `checksum of the whole file, which its last line begins with: ${checksum}\n`
-    return fields + sum + renderAudit(audit, page)
+    return fields + sum + renderLeftOut(leftOut, page) + renderAudit(audit, page)
   },
 })
 

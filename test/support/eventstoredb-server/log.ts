@@ -52,6 +52,11 @@ export interface Keeper {
   readonly write: (stored: Stored) => void
 }
 
+/** What a real server writes behind a stream that is deleted for good; it is shown among all streams. */
+const TOMBSTONE = "$streamDeleted"
+/** Its revision: the largest that there is. */
+const LAST_REVISION = Number(2n ** 63n - 1n)
+
 /** What each record takes up beside its text. */
 const HEADER_BYTES = 92n
 
@@ -153,13 +158,21 @@ export class EventLog {
   /** Deletes a stream for good: nobody may ever write to it again. */
   deleteForGood(name: string): void {
     const there = this.#streams.get(name)
-    if (there !== undefined) there.isDeleted = true
+    if (there === undefined) return
+    there.isDeleted = true
+    const event = { id: randomUUID(), type: TOMBSTONE, contentType: "application/octet-stream" }
+    const at = { stream: name, revision: LAST_REVISION, at: Date.now() }
+    const nothing = { data: new Uint8Array(), metadata: new Uint8Array() }
+    const tombstone = { ...event, ...at, ...nothing, commit: this.#end, prepare: this.#end }
+    this.#end += HEADER_BYTES
+    this.#records.push(tombstone)
+    this.#tell([tombstone])
   }
 
   /** Takes out of the log what no reader of its stream is shown any more, and what else is named. */
   scavenge(now: number, isLost: (record: LogRecord) => boolean = () => false): void {
     this.#keepOnly((record) => {
-      if (record.stream.startsWith("$")) return true
+      if (record.stream.startsWith("$") || record.type === TOMBSTONE) return true
       const shown = this.shown(record.stream, now)
       return typeof shown !== "string" && shown.includes(record) && !isLost(record)
     })
@@ -231,7 +244,7 @@ export class EventLog {
     for (const { records } of this.#streams.values()) records.length = 0
     for (const record of kept) {
       this.#records.push(record)
-      this.#streams.get(record.stream)?.records.push(record)
+      if (record.type !== TOMBSTONE) this.#streams.get(record.stream)?.records.push(record)
     }
   }
 

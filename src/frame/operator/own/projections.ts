@@ -15,6 +15,7 @@ const status = operation({
   notes: [
     "behind: events handed over and not yet written; - where another process keeps the read model up.",
     "rebuildable: whether it is a read model. What is not, such as work, is written once and never folded anew.",
+    "corruptStreams: the streams that are held back, from which revision on, and why. No read model shows what is held back.",
   ],
   example: "projections status",
   input: z.object({}),
@@ -24,12 +25,14 @@ const status = operation({
       rebuildable: ports.projector.rebuildable.includes(one.name),
       position: one.position.commit < 0n ? null : tokenOf(one.position, ports.storeGeneration),
     })),
+    corruptStreams: ports.corrupt.all(),
   }),
 })
 
 const rebuild = operation({
   name: "projections rebuild",
   summary: "fold a read model anew beside the live one, then swap them",
+  notes: ["leftOut: the corrupt streams, and from which revision on no read model shows them."],
   example: "projections rebuild charges",
   changes: true,
   isPatient: true,
@@ -44,7 +47,7 @@ const rebuild = operation({
       if (!(error instanceof FoldFault)) throw error
       throw new OperatorRefused("conflict", `${name} cannot be built: ${error.message}`)
     })
-    return { name, rebuilt: true }
+    return { name, rebuilt: true, leftOut: context.ports.corrupt.all() }
   },
 })
 

@@ -2,8 +2,10 @@
  * Streams that were found not to be whole. No command is taken and no state shown of one, and the
  * operator is told once, not once a caller.
  */
-import type { DamagedStream } from "../../../../adapters/eventstore/port.ts"
+import type { CorruptStream } from "../../../../adapters/corrupt-streams/port.ts"
+import { DamagedStream } from "../../../../adapters/eventstore/port.ts"
 import type { Pacer } from "../../../../adapters/clock/port.ts"
+import type { CorruptList } from "../corrupt-list.ts"
 
 /** A stream that was found damaged is not read again for so long: its damage may lie behind a million facts. */
 const LOOK_AGAIN_MS = 10_000
@@ -22,6 +24,8 @@ export interface Damages {
 
 /** What they work with. */
 export interface DamagePorts {
+  /** The streams that are held back in every process. */
+  readonly corrupt?: Pick<CorruptList, "of" | "all">
   readonly pacer: Pacer
   /** Told when one is found, and when it is whole again. */
   readonly warn: (message: string, error: unknown) => void
@@ -32,7 +36,8 @@ export interface DamagePorts {
 }
 
 /** Begins without any. Those that are found are looked at again every ten seconds. */
-export function openDamages({ pacer, warn, lookAgain, stopping }: DamagePorts): Damages {
+export function openDamages(ports: DamagePorts): Damages {
+  const { corrupt, pacer, warn, lookAgain, stopping } = ports
   const known = new Map<string, { readonly fault: DamagedStream; readonly foundAt: number }>()
   const watch = async (stream: string): Promise<void> => {
     for (;;) {
@@ -58,10 +63,23 @@ export function openDamages({ pacer, warn, lookAgain, stopping }: DamagePorts): 
       if (known.delete(stream)) warn(`stream ${stream} is whole again`, null)
     },
     of: (stream) => {
+      const held = corrupt?.of(stream) ?? null
+      if (held !== null) return asDamaged(held)
       const found = known.get(stream)
       if (found === undefined || pacer.elapsedMs() - found.foundAt >= LOOK_AGAIN_MS) return null
       return found.fault
     },
-    all: () => [...known.values()].map(({ fault }) => fault),
+    all: () => {
+      const held = (corrupt?.all() ?? []).map(asDamaged)
+      const others = [...known.values()].map(({ fault }) => fault)
+      return [
+        ...held,
+        ...others.filter(({ place }) => (corrupt?.of(place.stream) ?? null) === null),
+      ]
+    },
   }
+}
+
+function asDamaged({ stream, revision, reason }: CorruptStream): DamagedStream {
+  return new DamagedStream({ stream, revision: revision ?? 0, expected: "a fact", found: reason })
 }

@@ -16,6 +16,7 @@ import type {
 } from "../../../../domain/kernel/aggregate.ts"
 import type { Fact } from "../../../../domain/kernel/decider.ts"
 import type { Cause } from "../../kernel/envelope.ts"
+import type { CorruptList } from "../corrupt-list.ts"
 
 /** What a command came to. */
 export type Outcome<E, R, V> =
@@ -123,7 +124,7 @@ export interface Runner {
   readonly heard: (events: readonly HeardEvent[]) => void
   /** Takes note that everything stored at a moment was heard: `asOfMs` by the pacer's elapsed time. */
   readonly confirmed: (asOfMs: number) => void
-  /** The streams that this process found damaged and has not found whole since. */
+  /** The streams that are held back, and those that this process found corrupt and not whole since. */
   readonly damaged: () => readonly DamagedStream[]
   /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
   readonly record: () => Promise<void>
@@ -137,6 +138,8 @@ export interface Runner {
 /** What the runner works with. */
 export interface RunnerPorts {
   readonly store: EventStore
+  /** The streams that are held back in every process: none of them is loaded. Default none. */
+  readonly corrupt?: Pick<CorruptList, "of" | "all">
   readonly checkpoints: Checkpoints
   /** Writers of one stream in several processes take turns by these, once they were in each other's way. */
   readonly locks: Locks

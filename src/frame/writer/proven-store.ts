@@ -1,0 +1,75 @@
+/** An event store as if it held nothing behind the first event of a stream that is not proven. */
+import type { Pacer } from "../../../adapters/clock/port.ts"
+import { Unavailable } from "../../../adapters/eventstore/port.ts"
+import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
+import { isConnectionFault } from "../../../adapters/postgres/port.ts"
+import type { CorruptList } from "./corrupt-list.ts"
+import { StreamProof, endsIn } from "./stream-proof.ts"
+import type { Streams } from "./streams.ts"
+
+const RETRY_MS = 100
+
+/** What it works with. */
+export interface ProvenPorts {
+  readonly streams: Pick<Streams, "faultIn">
+  readonly corrupt: Pick<CorruptList, "of" | "hold" | "store">
+  readonly pacer: Pacer
+  /** Receives the events that are held back, before it is stored that they are. */
+  readonly onHeld: (events: readonly StoredEvent[]) => void
+}
+
+/**
+ * The same store for what is made of all streams, such as read models, jobs and backups. Its head and its
+ * reads of one stream are those of the store.
+ */
+export function provenStore(store: EventStore, ports: ProvenPorts): EventStore {
+  const { streams, corrupt, pacer, onHeld } = ports
+  const begin = () => new StreamProof<StoredEvent>({ streams, held: corrupt, endAt: endsIn(store) })
+  return {
+    ...store,
+    readAll: async function* ({ limit = Infinity, ...range } = {}) {
+      const proof = begin()
+      let left = limit
+      for await (const page of store.readAll(range)) {
+        const { proven, held } = await proof.take(page)
+        if (held.length > 0) onHeld(held)
+        await corrupt.store()
+        const wanted = proven.length > left ? proven.slice(0, left) : proven
+        left -= wanted.length
+        if (wanted.length > 0) yield wanted
+        if (left === 0) return
+      }
+    },
+    subscribeAll: (range, subscriber) => {
+      const proof = begin()
+      const stopping = new AbortController()
+      const patiently = async <T>(work: () => Promise<T>): Promise<T | null> => {
+        while (!stopping.signal.aborted) {
+          try {
+            return await work()
+          } catch (error) {
+            if (!(error instanceof Unavailable) && !isConnectionFault(error)) throw error
+            await pacer.pause(RETRY_MS, stopping.signal)
+          }
+        }
+        return null
+      }
+      const onEvents = async (events: readonly StoredEvent[]): Promise<void> => {
+        const judged = await patiently(() => proof.take(events))
+        if (judged !== null && judged.held.length > 0) onHeld(judged.held)
+        // Before the positions move on: a restart begins behind these events.
+        await patiently(() => corrupt.store())
+        if (judged === null || judged.proven.length === 0 || stopping.signal.aborted) return
+        await subscriber.onEvents(judged.proven)
+      }
+      const { stop, ended } = store.subscribeAll(range, { ...subscriber, onEvents })
+      return {
+        ended,
+        stop: async () => {
+          stopping.abort()
+          await stop()
+        },
+      }
+    },
+  }
+}

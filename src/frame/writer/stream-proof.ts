@@ -1,0 +1,160 @@
+/**
+ * Following the chains of all streams as their events come, and telling the proven events from those that
+ * are held back: an event is proven where it has the next revision of its stream, carries the hash over
+ * the event before it, and is a fact. Behind the first that is not, nothing of its stream is proven.
+ */
+import type { CorruptStream } from "../../../adapters/corrupt-streams/port.ts"
+import { DamagedStream } from "../../../adapters/eventstore/port.ts"
+import type { EventStore } from "../../../adapters/eventstore/port.ts"
+import { hashIn } from "../kernel/envelope.ts"
+import type { ChainEnd } from "./chain.ts"
+import { CHAIN_START, nextHash } from "./chain.ts"
+import type { Streams, Unplaced } from "./streams.ts"
+
+/** The ends of so many chains are in memory, about 200 bytes each; those used last. */
+const MOST_ENDS = 100_000
+/** So many ends are looked up in the store concurrently. */
+const LOOKUPS = 16
+/** The type of the event that EventStoreDB puts behind a stream that was deleted for good. */
+const TOMBSTONE = "$streamDeleted"
+
+/** The streams that are held back. */
+export interface Held {
+  readonly of: (stream: string) => CorruptStream | null
+  /** Holds back a stream from now on. */
+  readonly hold: (found: CorruptStream) => void
+}
+
+/** Events that are proven, and those that are held back. */
+export interface Judged<E> {
+  readonly proven: readonly E[]
+  readonly held: readonly E[]
+}
+
+/** What a proof works with. */
+export interface ProofPorts {
+  readonly streams: Pick<Streams, "faultIn">
+  readonly held: Held
+  /** Finds how far a chain goes that was not followed from its beginning; absent where all are. */
+  readonly endAt?: (stream: string, revision: number) => Promise<ChainEnd | null>
+}
+
+/** Proves events that come in global order. One for each pass over them. */
+export class StreamProof<E extends Unplaced> {
+  readonly #ports: ProofPorts
+  readonly #ends = new Map<string, ChainEnd>()
+
+  constructor(ports: ProofPorts) {
+    this.#ports = ports
+  }
+
+  /** Judges the next events. @throws what looking up the end of a chain throws: call it again */
+  async take(events: readonly E[]): Promise<Judged<E>> {
+    await this.#lookUp(events)
+    const proven: E[] = []
+    const held: E[] = []
+    for (const event of events) {
+      if (this.#isProven(event)) proven.push(event)
+      else held.push(event)
+    }
+    this.#forget()
+    return { proven, held }
+  }
+
+  #isProven(event: E): boolean {
+    if (this.#isHeld(event)) return false
+    const fault = this.#follow(event)
+    if (fault === null) return true
+    this.#ends.delete(fault.stream)
+    this.#ports.held.hold(fault)
+    return false
+  }
+
+  #isHeld({ stream, revision }: E): boolean {
+    const from = this.#ports.held.of(stream)?.revision
+    return typeof from === "number" && revision >= from
+  }
+
+  /** Moves the end of a chain on to an event; else says what is wrong with it. */
+  #follow(event: E): CorruptStream | null {
+    const { stream, revision, type } = event
+    const end = this.#ends.get(stream) ?? CHAIN_START
+    const isUnknown = !this.#ends.has(stream) && revision > 0
+    if (type === TOMBSTONE) {
+      const after = end.revision === CHAIN_START.revision ? null : end.revision + 1
+      return { stream, revision: after, reason: "the stream was deleted in the event store" }
+    }
+    if (isUnknown && this.#ports.endAt !== undefined) {
+      return { stream, revision, reason: `revision ${revision - 1} before it is not there` }
+    }
+    const reason = this.#faultAt(event, end)
+    if (reason !== null) return { stream, revision: end.revision + 1, reason }
+    return null
+  }
+
+  #faultAt(event: E, end: ChainEnd): string | null {
+    const fault = this.#ports.streams.faultIn(event)
+    if (fault !== null) return `${fault} stands there`
+    try {
+      const hash = nextHash(event, end)
+      this.#ends.delete(event.stream)
+      this.#ends.set(event.stream, { revision: event.revision, hash })
+      return null
+    } catch (error) {
+      if (!(error instanceof DamagedStream)) throw error
+      const { expected, found } = error.place
+      return `expected ${expected}, found ${found}`
+    }
+  }
+
+  /** Looks up the ends of the chains that some events go on with, where they are not in memory. */
+  async #lookUp(events: readonly E[]): Promise<void> {
+    const { endAt } = this.#ports
+    if (endAt === undefined) return
+    const wanted = new Map<string, number>()
+    const seen = new Set<string>()
+    for (const event of events) {
+      const { stream, revision, type } = event
+      if (seen.has(stream)) continue
+      seen.add(stream)
+      const isNeeded = revision > 0 && type !== TOMBSTONE && !this.#ends.has(stream)
+      if (isNeeded && !this.#isHeld(event)) wanted.set(stream, revision - 1)
+    }
+    const all = [...wanted]
+    for (let i = 0; i < all.length; i += LOOKUPS) {
+      await Promise.all(
+        all.slice(i, i + LOOKUPS).map(async ([stream, revision]) => {
+          const end = await endAt(stream, revision)
+          if (end !== null) this.#ends.set(stream, end)
+        }),
+      )
+    }
+  }
+
+  #forget(): void {
+    for (const stream of this.#ends.keys()) {
+      if (this.#ends.size <= MOST_ENDS || this.#ports.endAt === undefined) return
+      this.#ends.delete(stream)
+    }
+  }
+}
+
+/**
+ * Finds in a store how far a chain goes, by the hash that its event carries; null where that event is not
+ * shown or carries none.
+ *
+ * @throws Unavailable, AccessDenied
+ */
+export function endsIn(store: Pick<EventStore, "read">): NonNullable<ProofPorts["endAt"]> {
+  return async (stream, revision) => {
+    try {
+      for await (const [event] of store.read(stream, { from: revision, limit: 1 })) {
+        const hash = event?.revision === revision ? hashIn(event.metadata) : null
+        return hash === null ? null : { revision, hash }
+      }
+    } catch (error) {
+      if (!(error instanceof DamagedStream)) throw error
+    }
+    return null
+  }
+}

@@ -1,0 +1,100 @@
+/** Which events of all streams are proven. */
+import { describe, expect, it } from "vitest"
+import type { CorruptStream } from "../../adapters/corrupt-streams/port.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
+import { StreamProof, endsIn } from "../../src/frame/writer/stream-proof.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import { STREAM, addFunds, execute, runnerOn } from "./bench.ts"
+
+/** A ledger of so many facts. */
+async function aLedger(facts: number) {
+  const store = openMemoryEventStore()
+  const runner = runnerOn(store)
+  for (let i = 0; i < facts; i += 1) await execute(runner, addFunds(100 + i))
+  const events = await collect(store.readAll())
+  return { store, events }
+}
+
+/** A proof with nothing held back so far, and what it finds. */
+function proofOn(store?: ReturnType<typeof openMemoryEventStore>) {
+  const found = new Map<string, CorruptStream>()
+  const proof = new StreamProof<StoredEvent>({
+    streams: PROGRAM.streams,
+    held: {
+      of: (stream) => found.get(stream) ?? null,
+      hold: (one) => void found.set(one.stream, one),
+    },
+    ...(store === undefined ? {} : { endAt: endsIn(store) }),
+  })
+  return { proof, found: () => [...found.values()] }
+}
+
+const revisions = (events: readonly StoredEvent[]) => events.map(({ revision }) => revision)
+
+describe("a proof", () => {
+  it("lets whole streams pass, in pages of any size", async () => {
+    const { store, events } = await aLedger(5)
+    const { proof, found } = proofOn(store)
+    for (const event of events) {
+      expect((await proof.take([event])).proven).toEqual([event])
+    }
+    expect(found()).toEqual([])
+  })
+
+  it.each<[string, (events: readonly StoredEvent[]) => readonly StoredEvent[], number, string]>([
+    ["a gap", (all) => all.filter((_, i) => i !== 2), 2, "expected revision 2, found revision 3"],
+    [
+      "a revision twice",
+      (all) => all.toSpliced(2, 0, all[1] as StoredEvent),
+      2,
+      "expected revision 2, found revision 1",
+    ],
+    ["a missing beginning", (all) => all.slice(2), 2, "revision 1 before it is not there"],
+    [
+      "a stream that was deleted for good",
+      (all) => [
+        ...all.slice(0, 3),
+        { ...(all[3] as StoredEvent), type: "$streamDeleted", revision: 2 ** 63, data: "" },
+      ],
+      3,
+      "the stream was deleted in the event store",
+    ],
+  ])("holds back everything behind %s", async (_, change, revision, reason) => {
+    const { events } = await aLedger(5)
+    const changed = change(events)
+    const { proof, found } = proofOn(openMemoryEventStore())
+    const { proven, held } = await proof.take(changed)
+    expect(proven).toEqual(events.slice(0, proven.length))
+    expect([...proven, ...held]).toEqual(changed)
+    expect(found()).toEqual([{ stream: STREAM, revision, reason }])
+  })
+
+  it("knows in the middle of a stream what comes before, by the store", async () => {
+    const { store, events } = await aLedger(5)
+    const { proof, found } = proofOn(store)
+    expect(revisions((await proof.take(events.slice(3))).proven)).toEqual([3, 4])
+    const forged = { ...(events[4] as StoredEvent), metadata: events[3]?.metadata ?? "" }
+    const other = proofOn(store)
+    expect((await other.proof.take([forged])).proven).toEqual([])
+    expect(found()).toEqual([])
+    expect(other.found()).toMatchObject([{ stream: STREAM, revision: 4 }])
+  })
+
+  it("leaves a fact of a newer version of the program to the read models", async () => {
+    const { events } = await aLedger(1)
+    const codec = {
+      version: () => 1,
+      encode: () => "{}",
+    }
+    const place = { stream: STREAM, revision: 0, previousHash: "0".repeat(64) }
+    const fact = { type: "FactOfTomorrow", at: 1 }
+    const { proposed } = wrap(codec as never, fact, place, causedBy("cmd_test"))
+    const newer = { ...(events[0] as StoredEvent), ...proposed }
+    const { proof, found } = proofOn()
+    expect((await proof.take([newer])).proven).toEqual([newer])
+    expect(found()).toEqual([])
+  })
+})
