@@ -140,6 +140,18 @@ describe("Telnyx", () => {
     }
   })
 
+  it.each([307, 408, 409, 425, 500, 502, 503, 504])(
+    "may have done a command that it answers with %i: the leg is not gone, and the command is given again",
+    async (refuses) => {
+      const { voice, callIn, standIn, warnings } = await telnyx()
+      const answer = { word: "answer", leg: await callIn() } as const
+      standIn.next({ refuses, code: "10007" })
+      await expect(voice.do(answer, id)).rejects.toThrow(ProviderSilent)
+      expect(await voice.do(answer, id)).toMatchObject({ is: "done" })
+      expect(warnings).toEqual([])
+    },
+  )
+
   it("is told nothing of a leg that it has not named, and hangs none up", async () => {
     const { voice, callIn, standIn } = await telnyx()
     const leg = { ...(await callIn()), leg: 1, ref: null }
