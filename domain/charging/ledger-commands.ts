@@ -83,14 +83,19 @@ export interface GiveBack {
 /** A final charge as the read model of charges has it. */
 export type EndedCharge = Omit<ChargeGivenBack, "type" | "at" | "reason">
 
-/** Gives a final charge back, as an operator's correction. A second time: nothing new. */
+/**
+ * Refunds a final charge that a read model found. All refunds of a charge together are never more than
+ * the charge: where some of it was refunded after `searchedTo`, the answer is `search_again`.
+ */
 export interface GiveBackEnded {
   readonly type: "GiveBackEnded"
   readonly charge: EndedCharge
-  /** Null for the whole; else more than 0 and at most what was charged. */
+  /** The charge's amount less all its refunds up to `searchedTo`, in micros. */
+  readonly leftMicros: Micros
+  /** Null for all that is left; else more than 0 and at most what is left, in micros. */
   readonly amountMicros: Micros | null
   readonly reason: string
-  /** The revision up to which it was seen that nothing of it was given back. */
+  /** The revision of the ledger up to which `leftMicros` counts every refund. */
   readonly searchedTo: number
 }
 

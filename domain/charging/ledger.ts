@@ -50,7 +50,7 @@ import { setFundsNotice, withLowFunds } from "./low-funds.ts"
 import type { MonthSum } from "./months.ts"
 import { closings, holds, newMonth } from "./months.ts"
 import { evolvePurchases, purchaseFault, takenIn } from "./purchases.ts"
-import { known, remember } from "./recent.ts"
+import { mayBeUsedSince, remember } from "./recent.ts"
 import { chargeCalls, evolveCounted, recordCalls } from "./served-calls.ts"
 import { addToTally, addToTallySince, moveWindows } from "./sums.ts"
 import { touchedTallies } from "./tallies.ts"
@@ -323,32 +323,32 @@ function giveBack(command: GiveBack, state: Ledger, at: number): Decision {
 }
 
 function giveBackEnded(command: GiveBackEnded, state: Ledger, at: number): Decision {
-  const { charge, amountMicros, reason, searchedTo } = command
-  if (state.open.has(charge.chargeId)) {
-    return giveBack(
-      { type: "GiveBack", chargeId: charge.chargeId, amountMicros, reason },
-      state,
-      at,
-    )
+  const { charge, leftMicros, amountMicros, reason, searchedTo } = command
+  const { chargeId } = charge
+  if (state.open.has(chargeId)) {
+    return giveBack({ type: "GiveBack", chargeId, amountMicros, reason }, state, at)
   }
-  const found = known(state.recent, backName(charge.chargeId), searchedTo)
-  if (found === "used") return []
-  if (found === "unsure") return searchAgain(at)
-  const asked = amountMicros ?? charge.amountMicros
+  if (mayBeUsedSince(state.recent, backName(chargeId), searchedTo)) return searchAgain(at)
+  const left = {
+    ...charge,
+    amountMicros: Math.max(0, Math.min(leftMicros, charge.amountMicros)),
+  }
+  const asked = amountMicros ?? left.amountMicros
   const backMicros = state.openMicros + asked
   if (!mayRise(state, asked) || !holds(state.month, "givenBackMicros", backMicros, at)) {
     return refuse(at, "bad_amount", "The funds would pass nine thousand million dollars.")
   }
-  // Nothing comes of a charge of nothing; a part of nothing is no part.
+  // Nothing is left of a charge of nothing, or of one that was refunded whole.
   if (amountMicros === null && asked === 0) return []
-  return givenBack(at, charge, amountMicros, reason)
+  return givenBack(at, left, amountMicros, reason)
 }
 
-/** The name under which an operator's give-back is remembered. */
+/** The name under which the refunds of a charge are remembered. */
 function backName(chargeId: string): string {
   return `back ${chargeId}`
 }
 
+/** @param charge with the amount that may still be refunded */
 function givenBack(
   at: number,
   charge: EndedCharge,
@@ -357,7 +357,7 @@ function givenBack(
 ): readonly [ChargeGivenBack] | LedgerRefused {
   const isPart = part !== null && part > 0 && part <= charge.amountMicros && isMicros(part)
   if (part !== null && !isPart) {
-    const message = "What is given back is more than 0 and at most what was charged."
+    const message = "A refund is more than 0 and at most what is left of the charge."
     return refuse(at, "bad_amount", message)
   }
   const amountMicros = part ?? charge.amountMicros

@@ -45,6 +45,11 @@ export function known(recent: Recent, name: string, searchedTo: number): "used" 
   return recent.forgottenTo > searchedTo ? "unsure" : "new"
 }
 
+/** Whether a name may have been used after this revision: it was, or that is forgotten. */
+export function mayBeUsedSince(recent: Recent, name: string, revision: number): boolean {
+  return (recent.names.get(name) ?? recent.forgottenTo) > revision
+}
+
 /** Keeps in mind that a name was used at a revision. */
 export function remember(recent: Recent, name: string, revision: number): void {
   recent.names.set(name, revision)

@@ -3,6 +3,7 @@
  * it to the decider on the state before it and compares what comes out, field for field.
  */
 import { unreachable } from "../kernel/decider.ts"
+import type { ChargeId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { dayStart } from "../kernel/window.ts"
 import type { Charge, LedgerCommand } from "./ledger-commands.ts"
@@ -16,17 +17,24 @@ import { talliesNamed } from "./tallies.ts"
 const SEARCHED_ALL = Number.MAX_SAFE_INTEGER
 const COMPANY_GENERAL: LimitName = { holder: "company", holderId: null, class: "general" }
 
+/** What is left of a charge after the refunds before, in micros: it is in no state. */
+export type LeftOf = (chargeId: ChargeId, chargedAt: number) => Micros
+
 /**
  * The command whose first fact this is, or whose only one, on the state before it; null for a fact
  * that only ever follows another.
  */
-export function commandOfFact(fact: LedgerEvent, state: Ledger): LedgerCommand | null {
+export function commandOfFact(
+  fact: LedgerEvent,
+  state: Ledger,
+  leftOf: LeftOf,
+): LedgerCommand | null {
   switch (fact.type) {
     case "Charged":
       // One night's charge at a time: the next is the first of those that are left.
       return fact.weighed ? { type: "ChargeCalls", most: 1 } : commandOfCharge(fact)
     case "ChargeGivenBack":
-      return commandOfGiveBack(fact, state)
+      return commandOfGiveBack(fact, state, leftOf)
     case "ReminderReached":
     case "FundsRanLow":
       return null
@@ -106,20 +114,20 @@ function limitCommand(fact: Extract<LedgerEvent, { type: "LimitSet" }>): LedgerC
   return { type: "SetLimit", ...limit, leaveKeysOut }
 }
 
-function commandOfGiveBack(fact: ChargeGivenBack, state: Ledger): LedgerCommand {
+function commandOfGiveBack(fact: ChargeGivenBack, state: Ledger, leftOf: LeftOf): LedgerCommand {
   const { chargeId, amountMicros, reason } = fact
   const open = state.open.get(chargeId)
   if (open !== undefined) {
     const part = amountMicros === open.amountMicros ? null : amountMicros
     return { type: "GiveBack", chargeId, amountMicros: part, reason }
   }
-  // What an ended charge cost is in no state; that no more came back is seen where charges are summed.
   const { via, keyId, personId, class: charging, item, resource, chargedAt } = fact
   const spent = { via, keyId, personId, class: charging, item, resource }
   return {
     type: "GiveBackEnded",
     charge: { chargeId, amountMicros, chargedAt, ...spent },
-    amountMicros: null,
+    leftMicros: leftOf(chargeId, chargedAt),
+    amountMicros,
     reason,
     searchedTo: SEARCHED_ALL,
   }

@@ -1,5 +1,5 @@
 /** What a fact of the ledger is on the bill: a line for each one that changed the funds. */
-import type { EndedCharge } from "../../domain/charging/ledger-commands.ts"
+import type { GiveBackEnded } from "../../domain/charging/ledger-commands.ts"
 import type {
   Charged,
   ChargeGivenBack,
@@ -73,6 +73,9 @@ export const OPEN_CHARGES = table(
   ["company_id", "charge_id", "revision"],
 )
 
+/** A charge, and what its refunds left of it in micros. */
+export type Refundable = Pick<GiveBackEnded, "charge" | "leftMicros">
+
 /** A billing line. */
 export type ChargeRow = RowOf<typeof CHARGES>
 
@@ -107,20 +110,21 @@ export function lineOf(recorded: Placed): ChargeRow | null {
 }
 
 /**
- * What a `GiveBackEnded` command says of a charge.
+ * A charge as a `GiveBackEnded` command names it, with what its refunds left of it.
  *
  * @throws RangeError for a line that is no charge
  */
-export function endedCharge(row: ChargeRow): EndedCharge {
+export function refundable(row: ChargeRow): Refundable {
   const { charge_id: chargeId, via, class: charged, item, kind } = row
   if (chargeId === null || via === null || charged === null || item === null) {
     throw new RangeError(`line ${row.revision} of ${row.company_id} is no charge`)
   }
   // Calls weighed when they were counted, the night before they were charged.
   const weighedAt = kind === "api_calls" ? (row.served_from ?? row.at) : row.at
-  return {
+  const amountMicros = 0 - row.amount_micros
+  const charge = {
     chargeId,
-    amountMicros: 0 - row.amount_micros,
+    amountMicros,
     chargedAt: weighedAt.getTime(),
     via,
     keyId: row.key_id,
@@ -129,6 +133,7 @@ export function endedCharge(row: ChargeRow): EndedCharge {
     item,
     resource: row.resource,
   }
+  return { charge, leftMicros: amountMicros - row.given_back_micros }
 }
 
 const NO_DETAILS = {

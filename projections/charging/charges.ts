@@ -15,7 +15,7 @@ import type { RowsOf } from "../kernel/table.ts"
 import { madeOf } from "../kernel/table.ts"
 
 export type { ChargeRow } from "./charge-lines.ts"
-export { endedCharge } from "./charge-lines.ts"
+export { refundable } from "./charge-lines.ts"
 
 /** The tables of this read model. */
 export type ChargeTables = RowsOf<typeof CHARGES | typeof OPEN_CHARGES>

@@ -7,10 +7,12 @@ import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-ev
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
+import type { LeftOf } from "../../domain/charging/replayed.ts"
 import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { canonicalJson } from "../frame/kernel/canonical-json.ts"
+import { ChargesLeft } from "./charges-left.ts"
 
 /** Where a fact of a ledger stands, and what it follows. */
 export interface FactPlace {
@@ -52,6 +54,7 @@ interface Waiting {
 /** One ledger, decided again from its first fact on. */
 export class LedgerReplay {
   #state: Ledger = ledger.initial()
+  readonly #left = new ChargesLeft()
   /** What the last command still has to have recorded. */
   #expected: readonly LedgerEvent[] = []
   #next = 0
@@ -91,7 +94,9 @@ export class LedgerReplay {
       this.#closings.push({ fact, place })
       return
     }
-    this.#decide([...this.#closings.splice(0), { fact, place }], commandOfFact(fact, this.#state))
+    const leftOf: LeftOf = (chargeId, chargedAt) => this.#left.of(chargeId, chargedAt)
+    const command = commandOfFact(fact, this.#state, leftOf)
+    this.#decide([...this.#closings.splice(0), { fact, place }], command)
   }
 
   /** Takes the end of the stream. */
@@ -159,6 +164,7 @@ export class LedgerReplay {
 
   #fold(fact: LedgerEvent, { revision }: FactPlace): void {
     this.#state = ledger.evolve(this.#state, fact)
+    this.#left.take(fact)
     this.#last = revision
     this.#told.folded?.(revision)
   }

@@ -9,6 +9,7 @@ const RULES = [
   "stored text is the form of its type",
   "every charge fits when decided again",
   "every fact is what its command decides",
+  "no charge is refunded beyond its amount",
   "months close as their facts add up",
   "postings sum to zero",
   "checkpoints are what folding gives",

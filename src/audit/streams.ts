@@ -282,6 +282,9 @@ const OF_CHAINS: ReadonlySet<Rule> = new Set(["hashes chain", "revisions have no
 function ruleOf({ expected, found }: Difference): Rule {
   const isOf = (type: string) => expected?.type === type || found?.type === type
   if (isOf("MonthClosed")) return "months close as their facts add up"
+  const isRefused = expected !== null && expected.type.endsWith("Refused")
+  if (found?.type === "ChargeGivenBack" && isRefused)
+    return "no charge is refunded beyond its amount"
   if (isOf("Charged")) return "every charge fits when decided again"
   return "every fact is what its command decides"
 }

@@ -14,11 +14,9 @@ import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeRefusalCode } from "../../domain/charging/ledger-events.ts"
 import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
-import { endedCharge } from "../../projections/charging/charges.ts"
 import { operationRefusal, personRefusal } from "../frame/calls/person-checks.ts"
 import { chargeByName } from "../frame/effects/charge-by-name.ts"
-import { lookUpCharge } from "../frame/effects/charges.ts"
-import { mustSearch } from "../frame/effects/place-charge.ts"
+import { findEnded, refundEnded } from "../frame/effects/charge-ends.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import { readBox } from "./find-box.ts"
@@ -123,25 +121,15 @@ async function refuseMinute(
   return (await runner.execute(boxStreamOf(companyId, boxId), command, cause, boxOf)).view
 }
 
-/** Gives the charge of a refused minute back, where somebody else had made one. */
+/** Refunds the charge of a refused minute, where another process had made one. */
 async function takeMinuteBack(
   ports: Ports,
   companyId: CompanyId,
   chargeId: ChargeId,
   cause: Cause,
 ): Promise<void> {
-  for (;;) {
-    const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
-    if (row === null || row.state === "given_back") return
-    const command = {
-      ...{ type: "GiveBackEnded" as const, charge: endedCharge(row), amountMicros: null },
-      ...{ reason: "the box had stopped", searchedTo },
-    }
-    const given = await ports.runner.execute(ledgerOf(companyId), command, cause)
-    if (given.accepted) return
-    if (mustSearch(given.refusal)) continue
-    throw new Error(`${chargeId} could not be given back: ${given.refusal.code}`)
-  }
+  const found = await findEnded(ports, companyId, chargeId)
+  await refundEnded(ports, companyId, found, "the box had stopped", cause)
 }
 
 /** Charges a minute; null where it is charged, else what the box stops with. */

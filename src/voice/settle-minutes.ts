@@ -9,11 +9,8 @@ import {
 } from "../../domain/voice/call-minutes.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
-import { endedCharge } from "../../projections/charging/charges.ts"
 import type { Back } from "../frame/effects/charge-ends.ts"
-import { endCharge } from "../frame/effects/charge-ends.ts"
-import { lookUpCharge } from "../frame/effects/charges.ts"
-import { mustSearch } from "../frame/effects/place-charge.ts"
+import { endCharge, findEnded, refundEnded } from "../frame/effects/charge-ends.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
@@ -74,23 +71,13 @@ function partBack(call: Live, minute: number): Back | null {
   return amountMicros === 0 ? null : { amountMicros, reason: CHEAPER }
 }
 
-/** Gives a closed charge back. */
+/** Refunds a minute that was closed before the carrier said when the call had ended. */
 async function takeBack(
   ports: Ports,
   companyId: CompanyId,
   chargeId: ChargeId,
   cause: Cause,
 ): Promise<void> {
-  for (;;) {
-    const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
-    if (row === null || row.state === "given_back") return
-    const command = {
-      ...{ type: "GiveBackEnded" as const, charge: endedCharge(row), amountMicros: null },
-      ...{ reason: ENDED_BEFORE, searchedTo },
-    }
-    const given = await ports.runner.execute(ledgerOf(companyId), command, cause)
-    if (given.accepted) return
-    if (mustSearch(given.refusal)) continue
-    throw new Error(`${chargeId} could not be given back: ${given.refusal.code}`)
-  }
+  const found = await findEnded(ports, companyId, chargeId)
+  await refundEnded(ports, companyId, found, ENDED_BEFORE, cause)
 }

@@ -25,6 +25,9 @@ beforeAll(async () => {
     await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
   }
   await world.operate("wait")
+  const { charges } = await world.operate("charge list", { company: company.companyId })
+  const { chargeId } = charges.at(-1)
+  await world.operate("charge give-back", { chargeId, dollars: "0.004" }, "a test")
   await world.operate("clock advance", { duration: "40d" })
   await world.operate("funds add", { company: company.companyId, dollars: "1" })
   await world.operate("wait")
@@ -92,6 +95,21 @@ describe("an audit", () => {
       expect(faults(verdict)).not.toContain("hashes chain")
       expect(verdict.firstBroken?.stream).toBe(stream)
     }
+  })
+
+  it("finds a charge that is refunded beyond its amount, with every hash made anew", async () => {
+    const stream = ledgerOf(company.companyId).stream
+    const more = ['"amountMicros":"4000"', '"amountMicros":"9001"'] as const
+    const verdict = await tampered(await rewritten(stream, "ChargeGivenBack", ...more))
+    expect(faults(verdict)).toContain("no charge is refunded beyond its amount")
+    expect(verdict.firstBroken).toMatchObject({
+      check: "no charge is refunded beyond its amount",
+      stream,
+      expected: "refused: bad_amount",
+    })
+    const whole = ['"amountMicros":"4000"', '"amountMicros":"9000"'] as const
+    const allowed = await tampered(await rewritten(stream, "ChargeGivenBack", ...whole))
+    expect(faults(allowed)).not.toContain("no charge is refunded beyond its amount")
   })
 
   it("finds any other fact that no command decides, with every hash made anew", async () => {

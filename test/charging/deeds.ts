@@ -13,6 +13,7 @@ import {
   fundsIn,
   isSameName,
   lastCharge,
+  leftIn,
   limitsIn,
   openIn,
   readingOf,
@@ -147,7 +148,7 @@ function onceOf(
   return { type: "Charge", ...SPENT, chargeId, ...amount, ...how }
 }
 
-/** A charge that the search shows as given back is not given back again. */
+/** The search lags behind: it shows the charge, and what is left of it, as they stood then. */
 function giveBackByHand(
   facts: Facts,
   { place, part, behind }: Extract<Intention, { do: "give back by hand" }>,
@@ -156,18 +157,16 @@ function giveBackByHand(
   const chargeId = usedId(searched, place)
   const charged = chargeId === undefined ? undefined : lastCharge(searched, chargeId)
   if (charged === undefined) return []
-  const isBack = searched.slice(searched.indexOf(charged)).some((fact) => {
-    return fact.type === "ChargeGivenBack" && fact.chargeId === chargeId
-  })
-  if (isBack) return []
   const { via, keyId, personId, class: charging, item, resource, amountMicros: whole } = charged
   const spent = { via, keyId, personId, class: charging, item, resource }
+  const leftMicros = leftIn(searched, charged)
   const chargedAt = charged.weighed ? (charged.servedFrom ?? charged.at) : charged.at
   return [
     {
       type: "GiveBackEnded",
       charge: { ...spent, chargeId: charged.chargeId, amountMicros: whole, chargedAt },
-      amountMicros: partOf(whole, part),
+      leftMicros,
+      amountMicros: partOf(leftMicros, part),
       reason: "by hand",
       searchedTo: searched.length - 1,
     },

@@ -103,8 +103,13 @@ function isWithoutReason(known: Known, { command, answer }: Decided): boolean {
       if (answer.code === "search_again") return isKnownToBeNew(known, command.searchedTo)
       return against(known, command) === ""
     }
-    case "GiveBackEnded":
-      return answer.code === "search_again" && isKnownToBeNew(known, command.searchedTo)
+    case "GiveBackEnded": {
+      const { searchedTo, charge } = command
+      if (answer.code !== "search_again" || !isKnownToBeNew(known, searchedTo)) return false
+      return !known.facts.slice(searchedTo + 1).some((fact) => {
+        return fact.type === "ChargeGivenBack" && fact.chargeId === charge.chargeId
+      })
+    }
     case "StartPurchase":
       return purchaseFaultIn(known.facts, command, command.at) === null
     case "RecordCalls":

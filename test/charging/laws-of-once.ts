@@ -11,30 +11,22 @@ import { touchedBy } from "./plain-reminders.ts"
 import type { Decided, Trace } from "./play.ts"
 import { factsOf } from "./subject.ts"
 
-/** 5. A charge ends once: closed, or given back; and what came back of it comes back once. */
+/** 5. A charge ends once: it is closed, or refunded by its work. */
 export const chargesEndOnce: Law = (trace) => {
-  const charges: { readonly fact: Charged; isOpen: boolean; isBack: boolean }[] = []
+  const charges: { readonly fact: Charged; isOpen: boolean }[] = []
   const open = (id: ChargeId) => charges.find(({ fact, isOpen }) => isOpen && fact.chargeId === id)
   for (const fact of trace.facts) {
     if (fact.type === "Charged") {
       if (open(fact.chargeId) !== undefined) return `charged while open: ${show(fact)}`
-      charges.push({ fact, isOpen: fact.open, isBack: false })
+      charges.push({ fact, isOpen: fact.open })
     }
     for (const id of fact.type === "ChargesClosed" ? fact.chargeIds : []) {
       const closed = open(id)
       if (closed === undefined) return `closed though it was not open: ${show(fact)}`
       closed.isOpen = false
     }
-    if (fact.type !== "ChargeGivenBack") continue
-    // An id may have been charged again, after the search: then it is the one that was found.
-    const ofId = charges.filter((one) => one.fact.chargeId === fact.chargeId && !one.isBack)
-    const found = ofId.filter((one) => weighedAt(one.fact) === fact.chargedAt)
-    const whole = found.findLast((one) => one.fact.amountMicros >= fact.amountMicros)
-    const back = open(fact.chargeId) ?? whole ?? found.at(-1)
-    if (back === undefined) return `given back again, or elsewhere: ${show(fact)}`
-    if (weighedAt(back.fact) !== fact.chargedAt) return `weighed elsewhere: ${show(fact)}`
-    if (fact.amountMicros > back.fact.amountMicros) return `more than was charged: ${show(fact)}`
-    Object.assign(back, { isOpen: false, isBack: true })
+    const ended = fact.type === "ChargeGivenBack" ? open(fact.chargeId) : undefined
+    if (ended !== undefined) ended.isOpen = false
   }
   for (const [i, step] of trace.steps.entries()) {
     const next = trace.steps[i + 1]?.before ?? trace.facts.length
@@ -43,6 +35,24 @@ export const chargesEndOnce: Law = (trace) => {
     if (step.does === "decide" && isEndOfEnded(trace.facts.slice(0, step.before), step)) {
       return `ended though it was not open: ${show(step.answer)}`
     }
+  }
+  return null
+}
+
+/** 5, of its amount: all refunds of a charge together are never more than the charge. */
+export const noChargeIsRefundedBeyondItsAmount: Law = ({ facts }) => {
+  const left = new Map<string, number>()
+  for (const fact of facts) {
+    if (fact.type === "Charged") {
+      // An id may be charged again: a refund says of which charge it is by the instant.
+      const name = show([fact.chargeId, weighedAt(fact)])
+      left.set(name, (left.get(name) ?? 0) + fact.amountMicros)
+    }
+    if (fact.type !== "ChargeGivenBack") continue
+    const name = show([fact.chargeId, fact.chargedAt])
+    const rest = (left.get(name) ?? Number.NaN) - fact.amountMicros
+    if (!(rest >= 0)) return `refunded beyond its amount: ${show(fact)}`
+    left.set(name, rest)
   }
   return null
 }

@@ -12,7 +12,12 @@ import {
   nothingThatFitsIsRefused,
 } from "./laws-of-fitting.ts"
 import { lowFundsAreToldOnce } from "./laws-of-notices.ts"
-import { chargesEndOnce, onceIsOnce, remindersAreToldOnce } from "./laws-of-once.ts"
+import {
+  chargesEndOnce,
+  noChargeIsRefundedBeyondItsAmount,
+  onceIsOnce,
+  remindersAreToldOnce,
+} from "./laws-of-once.ts"
 import {
   agreesWithThePlainOne,
   checkpointsChangeNothing,
@@ -35,6 +40,7 @@ export const LAWS = {
   sumsAddUp,
   monthsAddUp,
   chargesEndOnce,
+  noChargeIsRefundedBeyondItsAmount,
   onceIsOnce,
   remindersAreToldOnce,
   lowFundsAreToldOnce,

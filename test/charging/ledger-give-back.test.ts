@@ -97,6 +97,7 @@ const giveEnded = (changed: Partial<GiveBackEnded> = {}): GiveBackEnded & Stamp 
   type: "GiveBackEnded",
   at: NOW,
   charge: ended,
+  leftMicros: changed.charge?.amountMicros ?? ended.amountMicros,
   amountMicros: null,
   reason: "it was never sent",
   searchedTo: 0,
@@ -152,19 +153,49 @@ describe("GiveBackEnded", () => {
       .records(byHand())
   })
 
-  it("gives back once, whole or in part", () => {
+  it("must be looked up again once some of the charge was refunded after the search", () => {
     const again = given(ledger, final, byHand({ amountMicros: 1 }))
-    again.when(giveEnded()).recordsNothing()
-    again.when(giveEnded({ amountMicros: 1 })).recordsNothing()
+    again.when(giveEnded()).refuses("search_again")
+    again.when(giveEnded({ amountMicros: 1 })).refuses("search_again")
     again
       .when(giveEnded({ charge: { ...ended, chargeId: "chg_2" } }))
       .records(byHand({ chargeId: "chg_2" }))
-  })
-
-  it("gives nothing back twice where the work gave it back meanwhile", () => {
     given(ledger, charged(), givenBack())
       .when(giveEnded({ searchedTo: 0 }))
+      .refuses("search_again")
+  })
+
+  it("refunds what is left of the charge, and nothing once all of it was refunded", () => {
+    const partly = given(ledger, final, byHand({ amountMicros: 5_400 }))
+    const seen = { leftMicros: 3_600, searchedTo: 1 }
+    partly.when(giveEnded(seen)).records(byHand({ amountMicros: 3_600 }))
+    partly
+      .when(giveEnded({ ...seen, amountMicros: 3_600 }))
+      .records(byHand({ amountMicros: 3_600 }))
+    partly.when(giveEnded({ ...seen, amountMicros: 3_601 })).refuses("bad_amount")
+    given(ledger, final, byHand())
+      .when(giveEnded({ leftMicros: 0, searchedTo: 1 }))
       .recordsNothing()
+  })
+
+  it("never refunds more than was charged, whatever is said to be left", () => {
+    given(ledger, final)
+      .when(giveEnded({ leftMicros: 50_000 }))
+      .records(byHand())
+  })
+
+  it("refunds 60 and then 40 of a charge of 100, with 256 other refunds in between", () => {
+    const hundred = charged({ open: false, unitPriceMicros: 100, amountMicros: 100 })
+    const others = Array.from({ length: 256 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
+    const facts = [hundred, byHand({ amountMicros: 60 }), ...others]
+    const whole = { ...ended, amountMicros: 100 }
+    // Its refund is forgotten by now: the command that found the charge before it must look again.
+    given(ledger, ...facts)
+      .when(giveEnded({ charge: whole, leftMicros: 100, searchedTo: 0 }))
+      .refuses("search_again")
+    given(ledger, ...facts)
+      .when(giveEnded({ charge: whole, leftMicros: 40, searchedTo: facts.length - 1 }))
+      .records(byHand({ amountMicros: 40 }))
   })
 
   it("leaves the windows alone that have begun since", () => {
@@ -213,7 +244,7 @@ describe("GiveBackEnded", () => {
       .records(byHand())
     given(ledger, ...facts)
       .when(giveEnded({ charge: { ...ended, chargeId: "chg_11" }, searchedTo: 0 }))
-      .recordsNothing()
+      .refuses("search_again")
   })
 
   it("passes on a locked account and on a closed ledger", () => {

@@ -6,6 +6,7 @@ import type { ServedCall } from "../../domain/charging/calls.ts"
 import type {
   ApiCallsCounted,
   ChargeRequest,
+  Charged,
   LedgerEvent,
 } from "../../domain/charging/ledger-events.ts"
 import type { Limit, LimitName, LimitReading } from "../../domain/charging/limits.ts"
@@ -229,12 +230,19 @@ export function openIn(facts: Facts): readonly ChargeId[] {
 }
 
 /** The last charge of an id; undefined where there is none. */
-export function lastCharge(
-  facts: Facts,
-  chargeId: ChargeId,
-): Extract<LedgerEvent, { type: "Charged" }> | undefined {
+export function lastCharge(facts: Facts, chargeId: ChargeId): Charged | undefined {
   const found = facts.findLast((fact) => fact.type === "Charged" && fact.chargeId === chargeId)
   return found?.type === "Charged" ? found : undefined
+}
+
+/** The newest charge's amount less its refunds, in micros: what a read model of these facts shows. */
+export function leftIn(facts: Facts, charged: Charged): Micros {
+  let left = charged.amountMicros
+  for (const fact of facts.slice(facts.indexOf(charged))) {
+    const isRefund = fact.type === "ChargeGivenBack" && fact.chargeId === charged.chargeId
+    if (isRefund) left -= fact.amountMicros
+  }
+  return left
 }
 
 /** The ids that were charged, newest first, each as often as it was. */

@@ -12,6 +12,20 @@ export function nameUsedBy(fact: LedgerEvent): string | null {
 
 /** What is known of a name that was looked for up to a revision and not found there. */
 export function knownOf(facts: Facts, name: string, searchedTo: number): "used" | "new" | "unsure" {
+  const { names, forgottenTo } = namesIn(facts)
+  if (names.some((one) => one.name === name)) return "used"
+  return searchedTo < forgottenTo ? "unsure" : "new"
+}
+
+/** Whether a name was used after a revision, or that is forgotten. */
+export function mayBeUsedSince(facts: Facts, name: string, revision: number): boolean {
+  const { names, forgottenTo } = namesIn(facts)
+  const used = names.find((one) => one.name === name)
+  return used === undefined ? forgottenTo > revision : used.revision > revision
+}
+
+/** The names that are remembered, and the newest revision of a forgotten one. */
+function namesIn(facts: Facts) {
   const names: { name: string; revision: number }[] = []
   let forgottenTo = -1
   for (const [revision, fact] of facts.entries()) {
@@ -24,6 +38,5 @@ export function knownOf(facts: Facts, name: string, searchedTo: number): "used" 
       forgottenTo = Math.max(forgottenTo, names.shift()?.revision ?? -1)
     }
   }
-  if (names.some((one) => one.name === name)) return "used"
-  return searchedTo < forgottenTo ? "unsure" : "new"
+  return { names, forgottenTo }
 }

@@ -26,7 +26,7 @@ import {
   startOf,
   termsIn,
 } from "./plain-facts.ts"
-import { knownOf } from "./plain-names.ts"
+import { knownOf, mayBeUsedSince } from "./plain-names.ts"
 import { remindersAfter } from "./plain-reminders.ts"
 
 /** What a ledger answers: facts, or a no of some kind. */
@@ -122,20 +122,15 @@ export function referenceGiveBackEnded(
   facts: Facts,
   command: GiveBackEnded & Stamp,
 ): Said<LedgerRefused> {
-  const { at, charge, amountMicros, reason, searchedTo } = command
+  const { at, charge, leftMicros, amountMicros, reason, searchedTo } = command
   const { chargeId } = charge
   if (openIn(facts).includes(chargeId)) {
     return referenceGiveBack(facts, { type: "GiveBack", at, chargeId, amountMicros, reason })
   }
-  switch (knownOf(facts, `back ${chargeId}`, searchedTo)) {
-    case "used":
-      return []
-    case "unsure":
-      return refused(at, "search_again")
-    case "new":
-      if (charge.amountMicros === 0 && amountMicros === null) return []
-      return givenBack(at, charge, amountMicros, reason)
-  }
+  if (mayBeUsedSince(facts, `back ${chargeId}`, searchedTo)) return refused(at, "search_again")
+  const left = Math.max(0, Math.min(leftMicros, charge.amountMicros))
+  if (left === 0 && amountMicros === null) return []
+  return givenBack(at, { ...charge, amountMicros: left }, amountMicros, reason)
 }
 
 function givenBack(

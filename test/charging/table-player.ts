@@ -31,7 +31,6 @@ import { priceBook, priceOf } from "../../domain/charging/price-book.ts"
 import { mustRecordCalls, serveCall, takeServedCalls } from "../../domain/charging/served-calls.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
-import { lastCharge } from "./plain-facts.ts"
 import { factText, priceText, readingText, refusalText } from "./table-answers.ts"
 import { backByHand, chargeOf, commandOf, micros, nameOf, spenderOf } from "./table-words.ts"
 import { decideStamped } from "../support/stamped.ts"
@@ -78,7 +77,7 @@ class Player {
       case "minute":
         return this.#minute(first, second, at)
       case "by":
-        return this.#decide(backByHand(lastCharge(this.#facts, second), this.#facts.length - 1), at)
+        return this.#decide(backByHand(this.#facts, second), at)
       case "once":
         return this.#decide({ ...chargeOf(words), searchedTo: this.#facts.length - 1 }, at)
       default:

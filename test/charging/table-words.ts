@@ -1,11 +1,12 @@
 /** The words of a table's steps, as commands. */
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { Charged } from "../../domain/charging/ledger-events.ts"
 import type { LimitName, Spender } from "../../domain/charging/limits.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { parseKeyId, parsePersonId, parsePurchaseId, parsed } from "../../domain/kernel/ids.ts"
 import { REQUEST } from "./ledger-facts.ts"
+import type { Facts } from "./plain-facts.ts"
+import { lastCharge, leftIn } from "./plain-facts.ts"
 
 /** An amount in dollars, as micros. */
 export const micros = (text = ""): number => microsFromDollars(text) ?? Number.NaN
@@ -85,14 +86,30 @@ export function chargeOf(words: readonly string[]): Charge {
   }
 }
 
-/** Gives a charge back as an operator does, who has just looked it up. @throws Error where it is none */
-export function backByHand(charged: Charged | undefined, searchedTo: number): LedgerCommand {
+/** Refunds a charge as an operator does who has just looked it up. @throws Error where it is none */
+export function backByHand(facts: Facts, chargeId: string | undefined): LedgerCommand {
+  const charged = lastCharge(facts, chargeId ?? "")
   if (charged === undefined) throw new Error("no such charge")
-  const { chargeId, via, keyId, personId, class: charging, item, resource, amountMicros } = charged
-  const spent = { chargeId, via, keyId, personId, class: charging, item, resource, amountMicros }
+  const { via, keyId, personId, class: charging, item, resource, amountMicros } = charged
+  const spent = {
+    chargeId: charged.chargeId,
+    via,
+    keyId,
+    personId,
+    class: charging,
+    item,
+    resource,
+    amountMicros,
+  }
   const chargedAt = charged.weighed ? (charged.servedFrom ?? charged.at) : charged.at
   const whole = { amountMicros: null, reason: "a table" }
-  return { type: "GiveBackEnded", charge: { ...spent, chargedAt }, ...whole, searchedTo }
+  return {
+    type: "GiveBackEnded",
+    charge: { ...spent, chargedAt },
+    leftMicros: leftIn(facts, charged),
+    ...whole,
+    searchedTo: facts.length - 1,
+  }
 }
 
 /** `<holder> <class> <period> <amount>`, and perhaps `reminders <a>,<b>` and `no keys`. */

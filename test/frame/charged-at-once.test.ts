@@ -143,6 +143,21 @@ describe("what is charged and done at once", () => {
     expect([(await lines()).length, asked.length]).toEqual([4, 4])
   })
 
+  it("comes back whole, and no more, where an operator refunded a part before it failed", async () => {
+    acts = () => Promise.reject(new Error("a fault of ours"))
+    const { body } = await ask("trees", "in part")
+    const { chargeId } = body
+    await world.operate(
+      "charge give-back",
+      { chargeId, dollars: "0.002" },
+      "two thirds of it failed",
+    )
+    acts = () => Promise.reject(new ProviderUnavailable("away"))
+    expect(await ask("trees", "in part")).toMatchObject({ status: 503 })
+    await world.operate("wait")
+    expect(await lines()).toEqual([`charge -${PRICE}`, "give_back 2000", "give_back 1000"])
+  })
+
   it("is charged anew under the same key once it was given back", async () => {
     acts = () => Promise.reject(new ProviderUnavailable("away"))
     expect(await ask("trees", "freed")).toMatchObject({ status: 503 })

@@ -5,9 +5,9 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import {
   companiesOfCharge,
-  endedCharge,
   findCharge,
   listOpenCharges,
+  refundable,
 } from "../../projections/charging/charges.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -99,16 +99,19 @@ describe("charges", () => {
       state: "final",
       served_from: new Date(day),
     })
-    expect(endedCharge(row)).toEqual({
-      chargeId,
-      amountMicros: 400,
-      chargedAt: day,
-      via: "own_key",
-      keyId,
-      personId: ownerId,
-      class: "general",
-      item: "api_call",
-      resource: null,
+    expect(refundable(row)).toEqual({
+      charge: {
+        chargeId,
+        amountMicros: 400,
+        chargedAt: day,
+        via: "own_key",
+        keyId,
+        personId: ownerId,
+        class: "general",
+        item: "api_call",
+        resource: null,
+      },
+      leftMicros: 400,
     })
   })
 
@@ -141,13 +144,15 @@ describe("charges", () => {
     ] as const) {
       const row = await findCharge(db, companyId, chargeId)
       if (row === null) throw new Error(`no charge ${chargeId} is shown`)
-      const charge = endedCharge(row)
-      await run({ type: "GiveBackEnded", charge, amountMicros, reason, searchedTo: 1_000 })
+      const found = refundable(row)
+      await run({ type: "GiveBackEnded", ...found, amountMicros, reason, searchedTo: 1_000 })
     }
     expect(await states("chg_a", "chg_b")).toEqual([
       ["given_back", 9_000],
       ["final", 2_000],
     ])
+    const partly = await findCharge(db, companyId, "chg_b")
+    expect(partly === null ? null : refundable(partly).leftMicros).toBe(7_000)
     expect((await lines()).at(-1)).toMatchObject({
       kind: "give_back",
       corrects: "chg_b",
@@ -205,6 +210,6 @@ describe("charges", () => {
   it("have nothing to say for a give-back of what is no charge", async () => {
     const [funds] = await rowsOf(1)
     if (funds === undefined) throw new Error("the opening funds are not shown")
-    expect(() => endedCharge(funds)).toThrow(RangeError)
+    expect(() => refundable(funds)).toThrow(RangeError)
   })
 })

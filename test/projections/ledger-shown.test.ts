@@ -11,7 +11,7 @@ import type { EndedCharge, LedgerCommand } from "../../domain/charging/ledger-co
 import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { endedCharge, findCharge } from "../../projections/charging/charges.ts"
+import { findCharge, refundable } from "../../projections/charging/charges.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
@@ -125,13 +125,13 @@ async function correct(
   const newest = ended.findLast(({ charged }) => charged.chargeId === chargeId)
   const row = await reading((db) => findCharge(db, one.companyId, chargeId))
   if (newest === undefined || row === null) throw new Error(`no charge ${chargeId} is shown`)
-  if (row.state === "open" || row.given_back_micros > 0) return
-  expect(endedCharge(row)).toEqual(endedOf(newest.charged))
-  const amountMicros = part && row.amount_micros < -1 ? 1 : null
-  const charge = endedCharge(row)
+  if (row.state === "open") return
+  const found = refundable(row)
+  expect(found.charge).toEqual(endedOf(newest.charged))
+  const amountMicros = part && found.leftMicros > 1 ? 1 : null
   const searchedTo = one.facts.length - 1
   const reason = "an operator's"
-  one.execute({ type: "GiveBackEnded", charge, amountMicros, reason, searchedTo }, now)
+  one.execute({ type: "GiveBackEnded", ...found, amountMicros, reason, searchedTo }, now)
 }
 
 /** One company does everything, and all of it is looked at: step by step, or at once at the end. */

@@ -7,7 +7,7 @@ import { priceOf } from "../../domain/charging/price-book.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
-import { endedCharge } from "../../projections/charging/charges.ts"
+import { refundable } from "../../projections/charging/charges.ts"
 import { lookUpCharge } from "../../src/frame/effects/charges.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { sendText } from "../../src/phone/send-text.ts"
@@ -194,7 +194,7 @@ export async function giveBack(
   if (row === null || row.given_back_micros > 0 || row.amount_micros === 0) return "refused"
   const command = {
     type: "GiveBackEnded" as const,
-    charge: endedCharge(row),
+    ...refundable(row),
     amountMicros: null,
     reason: "by hand",
     searchedTo,

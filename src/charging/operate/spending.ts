@@ -10,7 +10,7 @@ import { resourceId } from "../../../domain/kernel/resource.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { moneyText } from "../../../domain/kernel/money.ts"
 import type { ChargeRow } from "../../../projections/charging/charges.ts"
-import { endedCharge, listOpenCharges } from "../../../projections/charging/charges.ts"
+import { listOpenCharges, refundable } from "../../../projections/charging/charges.ts"
 import { lookUpCharge } from "../../frame/effects/charges.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { bodyOf } from "../../frame/calls/refusal.ts"
@@ -219,7 +219,7 @@ const giveBack = operation({
       if (whole === 0) throw new OperatorRefused("conflict", `Charge ${chargeId} cost nothing.`)
       const command = {
         type: "GiveBackEnded" as const,
-        charge: endedCharge(row),
+        ...refundable(row),
         amountMicros: part ?? null,
         reason,
         searchedTo,

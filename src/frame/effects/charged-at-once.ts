@@ -5,20 +5,20 @@
  */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { EndedCharge } from "../../../domain/charging/ledger-commands.ts"
 import type { Charged } from "../../../domain/charging/ledger-events.ts"
-import { endedCharge } from "../../../projections/charging/charges.ts"
+import { refundable } from "../../../projections/charging/charges.ts"
 import { causeOf } from "../calls/caller-cause.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import { refusal } from "../calls/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
+import type { FoundCharge } from "./charge-ends.ts"
+import { refundEnded } from "./charge-ends.ts"
 import type { Price } from "./charged-spec.ts"
 import { lookUpCharge } from "./charges.ts"
 import { inDoubt } from "./in-doubt.ts"
-import { mustSearch, placeCharge } from "./place-charge.ts"
+import { placeCharge } from "./place-charge.ts"
 
 /** Something that is charged and done at once; `I` is the checked request. */
 export interface AtOnceSpec<I, R> {
@@ -42,10 +42,8 @@ export interface AtOnceSpec<I, R> {
   readonly undone: string
 }
 
-/** A charge that is final, and up to which revision it is known that nobody gave it back. */
-interface Made {
-  readonly charge: EndedCharge
-  readonly searchedTo: number
+/** A charge that is final, and what is left of it. */
+interface Made extends FoundCharge {
   /** Where it stands; null where it stood there before. */
   readonly position: Position | null
 }
@@ -97,14 +95,27 @@ async function make<I extends Checked<unknown, unknown, unknown>, R>(
     if (made === "search again") continue
     if ("refusal" in made) return made
     const { fact, revision: searchedTo, position } = made
-    if (fact !== null) return { charge: endedBy(fact), searchedTo, position }
+    if (fact !== null) return { ...newlyMade(fact), searchedTo, position }
   }
 }
 
-/** A charge that is final, as its give-back names it. */
-function endedBy({ at: chargedAt, ...fact }: Charged): EndedCharge {
+/** A charge that was just made: all of it is left. */
+function newlyMade({ at: chargedAt, ...fact }: Charged): Omit<FoundCharge, "searchedTo"> {
   const { via, keyId, personId, class: spent, item, resource, chargeId, amountMicros } = fact
-  return { via, keyId, personId, class: spent, item, resource, chargeId, amountMicros, chargedAt }
+  return {
+    charge: {
+      via,
+      keyId,
+      personId,
+      class: spent,
+      item,
+      resource,
+      chargeId,
+      amountMicros,
+      chargedAt,
+    },
+    leftMicros: amountMicros,
+  }
 }
 
 /** What is known of a charge of this seed, and up to which revision it was looked for. */
@@ -118,7 +129,7 @@ async function search(
   const { row, searchedTo } = await lookUpCharge(ports, caller.companyId, chargeIdOf(seed))
   if (row === null) return { found: null, to: searchedTo }
   if (row.state === "given_back") return { found: "given back", to: searchedTo }
-  return { found: { charge: endedCharge(row), searchedTo, position: null }, to: searchedTo }
+  return { found: { ...refundable(row), searchedTo, position: null }, to: searchedTo }
 }
 
 const find = async (ports: Ports, caller: Caller, seed: Seed) =>
@@ -142,30 +153,23 @@ async function perform<I, R>(
     },
   )
   if ("reply" in done) return { ok: true, body: done.reply, position: made.position, chargeId }
-  const position = await giveBackEnded(ports, caller, made, spec.undone)
+  const position = await refund(ports, caller, made, spec.undone)
   return { ok: false, refusal: done.refusal, position }
 }
 
 const capitalised = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-/** Gives an ended charge back, whole; one that came back already stays as it is. Answers where that stands. */
-async function giveBackEnded(
+/** Refunds what is left of the charge. @throws OutcomeUnknown with the charge's id */
+async function refund(
   ports: Ports,
   caller: Caller,
-  made: Made,
+  made: FoundCharge,
   reason: string,
 ): Promise<Position | null> {
-  const { companyId } = caller
-  const { charge } = made
+  const { charge, leftMicros, searchedTo } = made
+  const found = { charge, leftMicros, searchedTo }
   try {
-    for (let { searchedTo } = made; ;) {
-      const command = { ...{ type: "GiveBackEnded" as const, charge }, amountMicros: null, reason }
-      const asked = { ...command, searchedTo }
-      const given = await ports.runner.execute(ledgerOf(companyId), asked, causeOf(caller))
-      if (given.accepted) return given.position
-      if (!mustSearch(given.refusal)) throw new Error(`it was refused: ${given.refusal.code}`)
-      searchedTo = (await lookUpCharge(ports, companyId, charge.chargeId)).searchedTo
-    }
+    return await refundEnded(ports, caller.companyId, found, reason, causeOf(caller))
   } catch (error) {
     throw inDoubt(error, charge.chargeId)
   }
