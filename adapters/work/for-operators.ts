@@ -44,13 +44,13 @@ export function openForOperators(
       )
       return rowCount === 1
     },
-    retry: async (workId, now) => {
+    retry: async (workId, now, isEarly) => {
       const { rowCount } = await pool.query(
         `update ledger.work
          set parked = null, retry_at = null, tries = 0,
              due_at = least(due_at, to_timestamp($2::float8 / 1000))
-         where work_id = $1`,
-        [workId, now],
+         where work_id = $1 and ($3 or due_at <= to_timestamp($2::float8 / 1000))`,
+        [workId, now, isEarly],
       )
       return rowCount === 1
     },

@@ -156,6 +156,9 @@ export interface WorkQueue {
   readonly named: (kind: string, name: string) => Promise<FoundWork | null>
   /** Takes a row away that is parked. False: it is not parked, or not there. */
   readonly dropParked: (workId: number) => Promise<boolean>
-  /** Makes a row due at once (`now` by the ledger's time), parked or not. False: no such row. */
-  readonly retry: (workId: number, now: number) => Promise<boolean>
+  /**
+   * Has a row taken at once (`now` by the ledger's time), parked or not. False: there is no such row, or
+   * it is not due yet and `isEarly` does not allow that.
+   */
+  readonly retry: (workId: number, now: number, isEarly: boolean) => Promise<boolean>
 }

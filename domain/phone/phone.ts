@@ -57,13 +57,13 @@ function decide(command: PhoneCommand, state: Phone, { at }: Stamp): Decision {
     case "PayRent": {
       const { numberId, dueAt } = command
       const held = state.numbers.get(numberId)
-      if (held === undefined || held.paidThrough !== dueAt) return []
+      if (held === undefined || held.paidThrough !== dueAt || at < dueAt) return []
       return [{ type: "RentPaid", at, numberId, through: paidAfter(held.boughtAt, dueAt) }]
     }
     case "RefuseRent": {
       const { numberId, dueAt, code } = command
       const held = state.numbers.get(numberId)
-      if (held?.paidThrough !== dueAt || held.refusedSince !== null) return []
+      if (held?.paidThrough !== dueAt || held.refusedSince !== null || at < dueAt) return []
       return [{ type: "RentRefused", at, numberId, dueAt, code }]
     }
     case "ReleaseNumber":

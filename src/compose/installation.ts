@@ -10,6 +10,7 @@ import type { AdminPorts } from "../frame/operator/operation.ts"
 import { signDay } from "../audit/trees.ts"
 import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
+import { allowedFrom } from "../frame/effects/reaction.ts"
 import type { Ports } from "../frame/ports.ts"
 import { openProvided } from "../frame/provider.ts"
 import type { Program } from "../frame/slice.ts"
@@ -151,6 +152,7 @@ async function openParts(
     eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),
     doNow: async (work, stopping) => (await workers?.now(work, stopping)) === true,
     giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
+    allowedFrom: (work) => allowedFrom(program.reactions, work),
     inConsole: openInConsole(program.operations, () => operators as AdminPorts),
     accounts: openAccounts(base),
   }

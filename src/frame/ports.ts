@@ -12,7 +12,7 @@ import type { Kept } from "../../adapters/kept/port.ts"
 import type { Presence } from "../../adapters/presence/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 import type { Tracing } from "../../adapters/tracing/port.ts"
-import type { NewWork, ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
+import type { FoundWork, NewWork, ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Counts } from "./counts.ts"
@@ -98,6 +98,8 @@ export interface Ports extends ProvidedPorts {
   readonly doNow: (work: NewWork, stopping: AbortSignal) => Promise<boolean>
   /** Ends what a parked row stands for; else says why it cannot be given up, and what to do instead. */
   readonly giveUp: (work: ParkedWork, cause: Cause) => Promise<{ readonly refusal: string } | null>
+  /** The first instant at which an operator may have a row tried or given up, UTC milliseconds. */
+  readonly allowedFrom: (work: FoundWork) => number
   /** Has every slice take out what it has of a company outside of the program's PostgreSQL. */
   readonly eraseElsewhere: (companyId: CompanyId) => Promise<void>
   /** What happened in this process, for `/metrics`. */

@@ -104,12 +104,19 @@ export class MinuteStore {
       const line = lineOf({ fact, companyId, revision })
       if (line !== null) this.charges.set(fact.chargeId, line)
     }
-    if (fact.type === "ChargesClosed") for (const id of fact.chargeIds) this.#end(id, "final")
-    if (fact.type === "ChargeGivenBack") this.#end(fact.chargeId, "given_back")
+    if (fact.type === "ChargesClosed") for (const id of fact.chargeIds) this.#end(id, 0)
+    if (fact.type === "ChargeGivenBack") this.#end(fact.chargeId, fact.amountMicros)
   }
 
-  #end(chargeId: string, state: "final" | "given_back"): void {
+  #end(chargeId: string, backMicros: number): void {
     const row = this.charges.get(chargeId)
-    if (row !== undefined) this.charges.set(chargeId, { ...row, state })
+    if (row === undefined) return
+    const given_back_micros = row.given_back_micros + backMicros
+    const isAll = backMicros > 0 && given_back_micros === -row.amount_micros
+    this.charges.set(chargeId, {
+      ...row,
+      given_back_micros,
+      state: isAll ? "given_back" : "final",
+    })
   }
 }

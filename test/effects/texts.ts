@@ -95,7 +95,7 @@ export async function tryAgain(
   const rows = (work as ListedWork[]).filter(
     (row) => row.companyId === companyId && kinds.includes(row.kind),
   )
-  for (const { workId } of rows) await world.ports.work.retry(workId, world.ports.clock.now())
+  for (const { workId } of rows) await world.ports.work.retry(workId, world.ports.clock.now(), true)
   await world.operate("wait")
 }
 

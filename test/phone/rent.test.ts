@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { ListedWork } from "../../adapters/work/port.ts"
+import { rent } from "../../src/phone/reactions/rent.ts"
+import { rowOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
@@ -56,6 +59,40 @@ describe("rent", () => {
     const names = (await rentsOf(world, company)).map(({ name }) => name)
     expect(names).toEqual(["first", `${year}-02`, `${year}-03`, `${year}-04`])
     expect(await last(company)).toMatchObject({ paidThrough: `${year}-05-31T08:00:00.000Z` })
+  })
+
+  it("is charged when it is due, however often an operator calls it before", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    const { work } = await world.operate("work list")
+    const isOwn = (row: ListedWork) => row.companyId === company.companyId && row.kind === "rent"
+    const { workId, name } = (work as ListedWork[]).find(isOwn) as ListedWork
+    const dueAt = `${year}-02-28T08:00:00.000Z`
+    for (const operation of ["work retry", "work skip", "work retry"]) {
+      await expect(world.operate(operation, { workId })).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining(dueAt),
+      })
+    }
+    await world.operate("wait")
+    // Also where it is called early by anything else.
+    const row = await rowOf(world, "rent", name)
+    const put = { result: "later", dueAt: Date.parse(dueAt) }
+    expect(await rent.perform(world.ports, row)).toEqual(put)
+    expect(await rentsOf(world, company)).toHaveLength(1)
+    await at(dueAt)
+    expect(await rentsOf(world, company)).toHaveLength(2)
+  })
+
+  it("that was refused is asked for again at once, where an operator wants it", async () => {
+    company = await makeCompany(world, "1.50")
+    const { id } = await bought(world, company)
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect(await rentsOf(world, company)).toHaveLength(1)
+    await world.operate("funds add", { company: company.companyId, dollars: "10" })
+    const { workId } = await rowOf(world, "rent", `${id}:${year}-02`)
+    expect(await world.operate("work retry", { workId })).toMatchObject({ state: "done" })
+    expect(await rentsOf(world, company)).toHaveLength(2)
   })
 
   it("costs what the price book says when it is due", async () => {

@@ -4,7 +4,7 @@ import { isOutside } from "../../../adapters/providers/outside.ts"
 import { domainOf } from "../../../domain/domains/aggregates.ts"
 import { domainView } from "../../../domain/domains/domain-views.ts"
 import { parseDomainId } from "../../../domain/domains/ids.ts"
-import { reaction } from "../../frame/effects/reaction.ts"
+import { AT_ANY_TIME, reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 import { lookAbove } from "../check-domain.ts"
@@ -25,6 +25,7 @@ export const checkDomainDaily = reaction({
   until: { DomainRemoved: ({ domainId }) => [domainId] },
   endsWithCompany: true,
   giveUp: "nothing is lost",
+  mayRunFrom: AT_ANY_TIME,
   perform: async (ports, { companyId, name, payload: { domainId } }) => {
     const stream = domainOf(companyId, domainId)
     const view = await ports.runner.readLatest(stream, domainView)

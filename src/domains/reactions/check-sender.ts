@@ -3,7 +3,7 @@ import { z } from "zod"
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import { parseDomainId, parseSendingDomainId } from "../../../domain/domains/ids.ts"
 import { restOf } from "../../../domain/kernel/streams.ts"
-import { reaction } from "../../frame/effects/reaction.ts"
+import { AT_ANY_TIME, reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 import { checkSender } from "../check-sending-domain.ts"
@@ -31,6 +31,7 @@ export const checkSenderDaily = reaction({
   },
   endsWithCompany: true,
   giveUp: "nothing is lost",
+  mayRunFrom: AT_ANY_TIME,
   perform: async (ports, { companyId, name, payload }) => {
     const now = ports.clock.now()
     try {

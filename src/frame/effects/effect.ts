@@ -22,7 +22,7 @@ import { USUAL_TIMES, askAgainAfter, inWords } from "./ask-again.ts"
 import { retryLater } from "./back-off.ts"
 import { STOPPED } from "./hand.ts"
 import type { GivenUp, Reaction, ReactionSpec, Work } from "./reaction.ts"
-import { reaction } from "./reaction.ts"
+import { AT_ANY_TIME, reaction } from "./reaction.ts"
 
 /** A row is held for a minute from where it is handed over: who hears of that later may have lost it. */
 const HEARD_WITHIN_MS = 30_000
@@ -90,9 +90,11 @@ export function effect<P extends object, A>(spec: EffectSpec<P, A>): readonly Re
     await spec.end(ports, { ...work, tries: 0, isHandedOver: true, signal }, spec.givenUp, cause)
     return null
   }
+  // A row that waits was handed over: its provider is asked first, and its times decide what follows.
   const performing = reaction<P>({
     ...spec,
     giveUp,
+    mayRunFrom: AT_ANY_TIME,
     perform: (ports, work) => new Turn(spec, ports, work).perform(),
   })
   if (askKind === undefined) return [performing]
@@ -100,6 +102,7 @@ export function effect<P extends object, A>(spec: EffectSpec<P, A>): readonly Re
     ...shared,
     kind: askKind,
     giveUp,
+    mayRunFrom: AT_ANY_TIME,
     perform: (ports, work) => new Turn(spec, ports, work).askOnly(),
   })
   return [performing, asking]

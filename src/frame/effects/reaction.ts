@@ -3,7 +3,7 @@
  * Every slice lists its own; the rows, the workers, giving up and erasure follow from the list.
  */
 import type { ZodType } from "zod"
-import type { ParkedWork, TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import type { FoundWork, ParkedWork, TakenWork, WorkResult } from "../../../adapters/work/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { EndedWork, WorkItem } from "../../../projections/kernel/follow-ups.ts"
 import type { AnyFact } from "../../../domain/kernel/facts.ts"
@@ -90,6 +90,11 @@ export interface ReactionSpec<P> {
   readonly isLong?: true
   /** Whether its rows are due minutes after their fact: they may be written seconds after it. */
   readonly isLate?: true
+  /**
+   * The first instant at which an operator may have it tried before it is due, UTC milliseconds; absent
+   * where that is never safe.
+   */
+  readonly mayRunFrom?: (payload: P) => number
   readonly giveUp: GiveUp<P>
   /** Whether it is given up when its company is erased; else it is done or dropped with its rows. */
   readonly endsWithCompany?: true
@@ -98,10 +103,32 @@ export interface ReactionSpec<P> {
 }
 
 /** A reaction, its types forgotten. */
-export interface Reaction extends Omit<ReactionSpec<unknown>, "payload" | "from" | "perform"> {
+export interface Reaction extends Omit<
+  ReactionSpec<unknown>,
+  "payload" | "from" | "perform" | "mayRunFrom"
+> {
   readonly payload: ZodType
   readonly from?: Readonly<Record<string, ReactionRule | undefined>>
   readonly perform: (ports: Ports, work: Work<unknown>) => Promise<WorkResult>
+  readonly mayRunFrom?: (payload: unknown) => number
+}
+
+/** For work that may be tried before it is due whenever an operator wants it. */
+export const AT_ANY_TIME = (): number => 0
+
+/**
+ * The first instant at which an operator may have a row tried or given up, UTC milliseconds: when it is
+ * due, or earlier where its reaction allows that.
+ */
+export function allowedFrom(
+  reactions: readonly Reaction[],
+  { kind, payload, dueAt }: Pick<FoundWork, "kind" | "payload" | "dueAt">,
+): number {
+  const due = Date.parse(dueAt)
+  const found = reactions.find((one) => one.kind === kind)
+  const parsed = found?.payload.safeParse(payload)
+  if (found?.mayRunFrom === undefined || parsed?.success !== true) return due
+  return Math.min(due, found.mayRunFrom(parsed.data))
 }
 
 type ReactionRule = (fact: AnyFact, recorded: Recorded) => readonly FollowUp<object>[]

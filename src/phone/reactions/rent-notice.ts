@@ -46,7 +46,8 @@ export const rentNotice = reaction({
   giveUp: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId } = work
-    const { numberId, since, code } = work.payload
+    const { numberId, since, at: dueAt, code } = work.payload
+    if (ports.clock.now() < dueAt) return { result: "later", dueAt }
     const behind = await whilePeopleAreBehind(ports, work)
     if (behind !== null) return behind
     const view = (state: Parameters<typeof orderOf>[0]) => orderOf(state, numberId)

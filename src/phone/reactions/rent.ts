@@ -42,7 +42,11 @@ export const rent = reaction<Payload>({
     RentPaid: ({ numberId, through: dueAt }) => [rowOf({ numberId, dueAt })],
   },
   giveUp: "owed",
+  // What was refused when it was due may be asked for again at any time of its days of grace.
+  mayRunFrom: ({ dueAt }) => dueAt,
   perform: async (ports, { companyId, payload }) => {
+    const { dueAt } = payload
+    if (ports.clock.now() < dueAt) return { result: "later", dueAt }
     const cause = causedBy(`rent ${nameOf(payload)}`)
     const held = await heldNumber(ports, companyId, payload.numberId)
     // It was let go, or this month is paid.

@@ -63,6 +63,8 @@ export const callTimer = reaction({
   },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { callId, ...deadline } }) => {
+    const { untilAt: dueAt } = deadline
+    if (ports.clock.now() < dueAt) return { result: "later", dueAt }
     const place = { companyId, callId }
     const cause = causedBy(`call-timer ${name}`)
     // The caller's leg may be open without anybody's having heard so: then nobody is hung up.

@@ -1,6 +1,7 @@
 /** The ledger's time, waiting for what is under way, and the queue of work. */
 import { z } from "zod"
 import { comparePositions } from "../../../../adapters/eventstore/port.ts"
+import type { FoundWork } from "../../../../adapters/work/port.ts"
 import { tokenOf } from "../../calls/position-token.ts"
 import { exactTime } from "../inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../operation.ts"
@@ -141,10 +142,29 @@ const listWork = operation({
   run: async ({ ports }) => ({ work: await ports.work.list(MOST_LISTED) }),
 })
 
+async function foundWork({ work }: AdminPorts, id: number): Promise<FoundWork> {
+  const found = await work.find(id)
+  if (found === null) throw new OperatorRefused("not_found", `There is no work ${id}.`)
+  return found
+}
+
+/** The row, where an operator may have it tried or given up by now. @throws OperatorRefused */
+async function findAllowed(ports: AdminPorts, id: number): Promise<FoundWork> {
+  const found = await foundWork(ports, id)
+  if (ports.allowedFrom(found) > ports.clock.now()) throw notDue(found)
+  return found
+}
+
+function notDue({ workId: id, kind, dueAt }: FoundWork): OperatorRefused {
+  const message = `Work ${id} (${kind}) is due at ${dueAt} and goes on by itself then.`
+  return new OperatorRefused("conflict", message, { dueAt })
+}
+
 const retryWork = operation({
   name: "work retry",
-  summary: "make a row of work due at once, parked or not",
+  summary: "try a row of work that is due at once, parked or not",
   notes: [
+    "Rejected before the work is due, unless it only checks something and may do so at any time.",
     "Says what became of it: done, put_off until dueAt, failed (it is tried again by itself) or parked;",
     "running or due where that is not known within three seconds.",
   ],
@@ -152,8 +172,11 @@ const retryWork = operation({
   changes: true,
   input: z.object({ workId }),
   run: async ({ ports, signal }, { workId: id }) => {
-    if (!(await ports.work.retry(id, ports.clock.now()))) {
-      throw new OperatorRefused("not_found", `There is no work ${id}.`)
+    const work = await findAllowed(ports, id)
+    const isEarly = Date.parse(work.dueAt) > ports.clock.now()
+    if (!(await ports.work.retry(id, ports.clock.now(), isEarly))) {
+      // It was tried or given up just now: it is gone, or put itself off.
+      throw notDue(await foundWork(ports, id))
     }
     ports.workers.wake()
     return { workId: id, retried: true, ...(await lookAfterTry(ports, id, signal)) }
@@ -184,8 +207,7 @@ const skipWork = operation({
   changes: true,
   input: z.object({ workId }),
   run: async ({ ports, cause }, { workId: id }) => {
-    const work = await ports.work.find(id)
-    if (work === null) throw new OperatorRefused("not_found", `There is no work ${id}.`)
+    const work = await findAllowed(ports, id)
     if (work.parked === null) {
       const message = `Work ${id} is not parked: it goes on by itself.`
       throw new OperatorRefused("conflict", message)

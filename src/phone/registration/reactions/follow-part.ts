@@ -10,7 +10,7 @@ import type { SubmissionId } from "../../../../domain/registration/ids.ts"
 import { parseSubmissionId } from "../../../../domain/registration/ids.ts"
 import { submissionOf } from "../../../../domain/registration/registration-views.ts"
 import { retryLater } from "../../../frame/effects/back-off.ts"
-import { reaction } from "../../../frame/effects/reaction.ts"
+import { AT_ANY_TIME, reaction } from "../../../frame/effects/reaction.ts"
 import type { Cause } from "../../../frame/kernel/envelope.ts"
 import { causedBy } from "../../../frame/kernel/envelope.ts"
 import { idSchema } from "../../../frame/kernel/id-schemas.ts"
@@ -33,6 +33,7 @@ export const followPart = reaction({
     ],
   },
   giveUp: "nothing is lost",
+  mayRunFrom: AT_ANY_TIME,
   endsWithCompany: true,
   perform: async (ports, work) => {
     const { companyId, payload } = work

@@ -17,7 +17,7 @@ import {
   writtenOf,
 } from "../../../../domain/registration/registration-views.ts"
 import { retryLater } from "../../../frame/effects/back-off.ts"
-import { reaction } from "../../../frame/effects/reaction.ts"
+import { AT_ANY_TIME, reaction } from "../../../frame/effects/reaction.ts"
 import type { Cause } from "../../../frame/kernel/envelope.ts"
 import { causedBy } from "../../../frame/kernel/envelope.ts"
 import { idSchema } from "../../../frame/kernel/id-schemas.ts"
@@ -49,6 +49,7 @@ export const registerNumbers = reaction({
       sms ? [{ name: numberId, payload: { numberId, begunAt: at }, dueAt: at }] : [],
   },
   giveUp: "nothing is lost",
+  mayRunFrom: AT_ANY_TIME,
   endsWithCompany: true,
   isLong: true,
   perform: async (ports, work) => {
