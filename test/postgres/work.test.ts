@@ -194,7 +194,7 @@ describe("what became of work", () => {
     // Its database's clock and ours are the same machine's or nearly so.
     expect(Date.parse(row?.nextTryAt ?? "") - before - afterMs).toBeLessThan(60_000)
     expect(Date.parse(row?.nextTryAt ?? "") - before - afterMs).toBeGreaterThan(-60_000)
-    expect(await queue.retry(1, NOW)).toBe(true)
+    expect(await queue.retry(1, NOW, false)).toBe(true)
     expect(await queue.list(1)).toMatchObject([{ tries: 0, nextTryAt: null }])
   })
 
@@ -219,14 +219,16 @@ describe("what became of work", () => {
     ])
     expect(await queue.list(1)).toHaveLength(1)
     expect(await take(NOW + 86_400_000)).toEqual([])
-    expect(await queue.retry(1, NOW)).toBe(true)
+    expect(await queue.retry(1, NOW, false)).toBe(true)
     expect(await queue.take(NOW, 1)).toMatchObject([{ workId: 1, tries: 1 }])
-    expect(await queue.retry(99, NOW)).toBe(false)
+    expect(await queue.retry(99, NOW, true)).toBe(false)
   })
 
-  it("that waits for a later time is due at once when somebody wants it", async () => {
+  it("that waits for a later time is due at once only where it may be early", async () => {
     await add("a", "a1", NOW + 1_000_000)
-    expect(await queue.retry(1, NOW)).toBe(true)
+    expect(await queue.retry(1, NOW, false)).toBe(false)
+    expect(await take()).toEqual([])
+    expect(await queue.retry(1, NOW, true)).toBe(true)
     expect(await take()).toEqual(["a1"])
   })
 })
