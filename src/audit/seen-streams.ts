@@ -21,6 +21,8 @@ export interface Seen {
   /** How many of its facts are written in an earlier form of their type. */
   formerForms: number
   readonly checkpoint: KeptCheckpoint | null
+  /** The hash of the event that the checkpoint is of; null until that was read. */
+  hashOfCheckpoint: string | null
   /** Decides a ledger again; null for other streams. */
   readonly ledger: LedgerReplay | null
   /** How it is folded and kept; null for streams without checkpoints. */

@@ -20,7 +20,6 @@ import type { AuditCheck, Place, Rule } from "./findings.ts"
 import { Findings, differenceTexts } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
 import { MissingStreams, reaches } from "./missing-streams.ts"
-import type { KeptCheckpoint } from "../frame/operator/operation.ts"
 import type { AuditPorts, AuditScope } from "./audit-scope.ts"
 import { paced } from "./pace.ts"
 import type { Seen } from "./seen-streams.ts"
@@ -118,6 +117,8 @@ class Audit {
     this.#heads.add(known.held, known.stream, revision, known.hash)
     if (read === null) return
     const { fact, command, text } = read
+    const isCheckpoint = known.checkpoint?.revision === revision
+    if (isCheckpoint) known.hashOfCheckpoint = known.hash
     this.#missing.take(known.stream, revision, fact, known.ledger?.state ?? null)
     if (known.ledger !== null) {
       const sum = sumOf(fact as LedgerEvent)
@@ -127,7 +128,8 @@ class Audit {
     } else if (known.folded !== null) {
       known.state = known.folded.decider.evolve(known.state as never, fact as never)
     }
-    if (known.checkpoint?.revision === revision) this.#checkCheckpoint(known, known.checkpoint)
+    // A ledger says itself when it has folded the fact: closings of months wait for what they lead.
+    if (isCheckpoint && known.ledger === null) this.#checkCheckpoint(known)
   }
 
   /** Reads each stream by itself, some at a time. */
@@ -191,6 +193,7 @@ class Audit {
       formerForms: 0,
       checkpoint: folded === null ? null : await this.#ports.checkpointOf(stream),
       held: this.#heads.of(stream),
+      hashOfCheckpoint: null,
       ledger: isLedger ? this.#ledgerOf(stream) : null,
       folded,
       state: isLedger ? null : (folded?.decider.initial() ?? null),
@@ -204,6 +207,10 @@ class Audit {
       differs: (difference) => this.#differs(stream, difference),
       misspelt: (revision, expected, found) => {
         this.#findings.add(FORM, { stream, revision, expected, found }, MISSPELT)
+      },
+      folded: (revision) => {
+        const known = this.#seen.get(stream)
+        if (known?.checkpoint?.revision === revision) this.#checkCheckpoint(known)
       },
     })
   }
@@ -238,13 +245,14 @@ class Audit {
     }
   }
 
-  #checkCheckpoint(known: Seen, kept: KeptCheckpoint) {
-    const { stream, revision, hash, ledger, state, folded } = known
-    if (folded === null) return
+  /** Compares a stream's checkpoint with the state at its revision. */
+  #checkCheckpoint({ stream, checkpoint, hashOfCheckpoint, ledger, state, folded }: Seen): void {
+    if (folded === null || checkpoint === null || hashOfCheckpoint === null) return
     // Its own states are what it saves.
     const form = folded.checkpoint as unknown as CheckpointForm<unknown>
-    const fault = checkpointFault(kept, form, ledger?.state ?? state, hash)
+    const fault = checkpointFault(checkpoint, form, ledger?.state ?? state, hashOfCheckpoint)
     if (fault === null) return
+    const { revision } = checkpoint
     this.#findings.add("checkpoints are what folding gives", { stream, revision, ...fault })
   }
 

@@ -83,7 +83,7 @@ export function refold(subject: Subject, facts: Facts): LedgerRun {
 }
 
 /** The hash that the writer stamps after so many facts. */
-function hashAfter(facts: number): Pick<Stamp, "headHash"> {
+export function hashAfter(facts: number): Pick<Stamp, "headHash"> {
   return facts === 0 ? {} : { headHash: String(facts).padStart(64, "0") }
 }
 

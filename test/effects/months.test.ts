@@ -5,6 +5,8 @@ import { makeCompany, openWorld } from "../support/world.ts"
 import { ledgerFacts, sleepTo, spend, tell } from "./spending.ts"
 import { rowOf } from "./texts.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
 
 let world: World
 beforeAll(async () => {
@@ -87,20 +89,33 @@ describe("a month's end", () => {
   })
 })
 
+describe("the closing of a month that is the last fact", () => {
+  it("is in the checkpoint of a stop, and an audit finds that right", async () => {
+    const { companyId } = await makeCompany(world)
+    await world.operate("clock set", { to: "2040-08-01T00:00:01Z" })
+    await world.operate("wait")
+    const stored = await collect(world.ports.store.read(ledgerOf(companyId).stream))
+    expect(stored.at(-1)).toMatchObject({ type: "MonthClosed" })
+    world = await world.restart()
+    const { checks } = await world.operate("audit verify", { company: companyId })
+    expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
+  })
+})
+
 describe("the closing of a month, called before its time", () => {
-  it("is put off to the month's end, and still happens then", async () => {
+  it("is rejected with its due time, and still happens then", async () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock advance", { duration: "1d" })
-    const { workId } = await rowOf(world, "close-month", `${companyId}:2040-07`)
-    expect(await world.operate("work retry", { workId })).toEqual({
-      ...{ workId, retried: true, parked: null },
-      ...{ state: "put_off", dueAt: "2040-08-01T00:00:00.000Z" },
+    const { workId } = await rowOf(world, "close-month", `${companyId}:2040-08`)
+    await expect(world.operate("work retry", { workId })).rejects.toMatchObject({
+      code: "conflict",
+      details: { dueAt: "2040-09-01T00:00:00.000Z" },
     })
     await world.operate("wait")
     expect(await closedMonths(companyId)).toEqual([])
-    const put = ["close-month", `${companyId}:2040-07`, "2040-08-01T00:00:00.000Z", null]
+    const put = ["close-month", `${companyId}:2040-08`, "2040-09-01T00:00:00.000Z", null]
     expect(await waiting(companyId)).toEqual([put])
-    await world.operate("clock set", { to: "2040-08-01T00:00:00Z" })
-    expect(await closedMonths(companyId)).toEqual([["2040-07", "2040-08-01T00:00:00.000Z"]])
+    await world.operate("clock set", { to: "2040-09-01T00:00:00Z" })
+    expect(await closedMonths(companyId)).toEqual([["2040-08", "2040-09-01T00:00:00.000Z"]])
   })
 })

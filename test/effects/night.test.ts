@@ -137,13 +137,13 @@ describe("the night after", () => {
 })
 
 describe("the charging of calls, called before its time", () => {
-  it("is put off to the end of the day, and still happens then", async () => {
+  it("is rejected, and still happens at the end of the day", async () => {
     const { companyId } = await makeCompany(world)
     await serve(world, companyId, [OWN])
     await world.operate("wait")
     const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
     const { workId } = await rowOf(world, "charge-calls", `${companyId}:${day}`)
-    await world.operate("work retry", { workId })
+    await expect(world.operate("work retry", { workId })).rejects.toThrow("goes on by itself then")
     await world.operate("wait")
     expect(await nights(companyId)).toEqual([])
     expect(await workLeft(companyId)).toContain("charge-calls")

@@ -193,7 +193,7 @@ describe("nights that were missed", () => {
     await record(world, company)
     await world.operate("wait")
     const { workId } = await rowOf(world, "keep-recordings", `${company.companyId}:${dayOf("01")}`)
-    await world.operate("work retry", { workId })
+    await expect(world.operate("work retry", { workId })).rejects.toThrow("goes on by itself then")
     await world.operate("wait")
     expect(await charged()).toEqual([])
     await world.operate("clock set", { to: at("02", "12:00:00") })
