@@ -126,9 +126,31 @@ describe("accepted, then the request that follows fails", () => {
       expect(done() - doneBefore).toBe(1)
 
       server.failing = null
-      await world.operate("clock advance", { duration: "10m" })
+      await world.operate("clock advance", { duration: "1h" })
       expect(await charges(company)).toEqual([...before, "final"])
       expect(done() - doneBefore).toBe(1)
+    },
+  )
+})
+
+describe("answered by 500 and never accepted", () => {
+  it.each(EFFECTS.filter(({ isLost }) => isLost).map((effect) => [effect.name, effect] as const))(
+    "%s: asked about until Telnyx's own time is over, then refunded once, and never done again",
+    async (_name, effect) => {
+      const { world, server } = by
+      const company = await effect.company()
+      const before = await charges(company)
+      const sent = () => server.heard.filter(({ call }) => call === effect.accepts).length
+      const sentBefore = sent()
+      server.next = { status: 500, code: "10007" }
+      await effect.begin(company)
+      await world.operate("clock advance", { duration: "29m" })
+      expect(await charges(company)).toEqual([...before, "open"])
+      await world.operate("clock advance", { duration: "2m" })
+      expect(await charges(company)).toEqual([...before, "given_back", "refunded"])
+      await world.operate("clock advance", { duration: "3h" })
+      expect(await charges(company)).toEqual([...before, "given_back", "refunded"])
+      expect(sent() - sentBefore).toBe(1)
     },
   )
 })

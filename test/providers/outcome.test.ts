@@ -8,6 +8,7 @@ import {
   smtpOutcome,
 } from "../../adapters/providers/outcome.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { readTree } from "../tidy/tree.ts"
 
 const STATUSES = Array.from({ length: 500 }, (_, i) => i + 100)
 
@@ -89,5 +90,27 @@ describe("an exchange that broke", () => {
     expect(isNeverSent(code)).toBe(false)
     const error = new TypeError("fetch failed", { cause: { code } })
     expect(brokenExchange("Telnyx", error)).toBeInstanceOf(ProviderSilent)
+  })
+})
+
+describe("the clients of providers", () => {
+  const clients = readTree(["adapters"], [".ts"]).filter(({ path }) =>
+    path.startsWith("adapters/providers/"),
+  )
+
+  it("send what changes something by `askJson`, which applies the rule", () => {
+    const fetching = clients.filter(({ text }) => /\bfetch\(/.test(text)).map(({ path }) => path)
+    // The other one downloads files of recordings.
+    expect(fetching).toEqual([
+      "adapters/providers/ask-json.ts",
+      "adapters/providers/voice/telnyx-audio.ts",
+    ])
+  })
+
+  it("leave it to the rule which statuses are not done or unknown", () => {
+    const judging = clients
+      .filter(({ text }) => /status (>=|===|<|>) (408|409|425|429|5\d\d)\b/.test(text))
+      .map(({ path }) => path)
+    expect(judging).toEqual(["adapters/providers/outcome.ts"])
   })
 })

@@ -51,7 +51,7 @@ export interface EffectSpec<P extends object, A> extends Pick<
   readonly look: (ports: Ports, work: Work<P>, cause: Cause) => Promise<Standing>
   /**
    * Has the provider do it. Null where only the call that recorded the intent can (it has a secret that
-   * is kept nowhere): then it is only asked about.
+   * is kept nowhere): then it is only asked about. What follows an accepted request runs in `onceAccepted`.
    *
    * @throws ProviderUnavailable, ProviderSilent
    */
