@@ -39,12 +39,13 @@ export function openStore(kind: StoreKind): EventStore {
     await kind.close()
   }
   const { hidesBeginnings } = kind
+  const appends = new Waits()
   return {
     ...(hidesBeginnings === undefined ? {} : { hidesBeginnings }),
     append: async (stream, events, expectedRevision) => {
       const bytes = checkProposal(stream, events, expectedRevision)
       checkOpen()
-      return kind.append({ stream, events, expectedRevision }, bytes)
+      return appends.of(kind.append({ stream, events, expectedRevision }, bytes))
     },
     read: async function* (stream, range = {}) {
       checkRange(range)
@@ -68,7 +69,26 @@ export function openStore(kind: StoreKind): EventStore {
       checkOpen()
       await kind.ready()
     },
+    appendWaitMs: () => appends.longestMs(),
     close: () => (closing ??= close()),
+  }
+}
+
+/** What is waited for, and since when. */
+class Waits {
+  /** In the order in which they began. */
+  readonly #begun = new Map<symbol, number>()
+
+  async of<T>(work: Promise<T>): Promise<T> {
+    const one = Symbol("wait")
+    this.#begun.set(one, performance.now())
+    return work.finally(() => this.#begun.delete(one))
+  }
+
+  /** Since the oldest of them began, milliseconds; 0 where there is none. */
+  longestMs(): number {
+    const [oldest] = this.#begun.values()
+    return oldest === undefined ? 0 : performance.now() - oldest
   }
 }
 

@@ -147,6 +147,8 @@ export interface EventStore {
    * @throws Unavailable, AccessDenied where it does not
    */
   readonly ready: () => Promise<void>
+  /** How long the oldest append under way has waited for its answer, in milliseconds; 0 where none is. */
+  readonly appendWaitMs: () => number
   /** Stops subscriptions, waits for the answers to appends under way, and disconnects. */
   readonly close: () => Promise<void>
 }
@@ -170,6 +172,12 @@ export class WrongRevision extends Error {
 export class Unavailable extends Error {
   override readonly name = "Unavailable"
 }
+
+/**
+ * What answers is an older copy of the store, or another one, and was for a while: waiting helps no caller.
+ * Nothing was stored.
+ */
+export class OlderStore extends Unavailable {}
 
 /** The connection broke or the time ran out after the append was sent: it may have been stored. */
 export class UnknownOutcome extends Error {
@@ -207,6 +215,41 @@ export class DamagedStream extends Error {
     super(`${stream} revision ${revision}: expected ${expected}, found ${found}`)
     this.place = place
   }
+}
+
+/** An event that was seen, and where it was. */
+export type SeenEvent = Pick<StoredEvent, "stream" | "revision" | "id" | "position">
+
+/**
+ * Gives the first event that a stream shows from a revision on; null where it shows none.
+ *
+ * @throws DamagedStream where the store knows that it deleted the stream or hides it; Unavailable, AccessDenied
+ */
+export type FirstFrom = (stream: string, from: number) => Promise<StoredEvent | null>
+
+/**
+ * Whether a store holds an event where it was seen, or cannot show it: a stream that was deleted, or whose
+ * settings hide events, is damaged, and proves nothing about all others.
+ *
+ * The stream is read and not the position: a position at which an older copy has no event cannot be read.
+ *
+ * @throws Unavailable, AccessDenied
+ */
+export async function mayHold(firstFrom: FirstFrom, seen: SeenEvent): Promise<boolean> {
+  try {
+    const there = await firstFrom(seen.stream, seen.revision)
+    if (there?.revision === seen.revision) return isSame(there, seen)
+    // Later ones that are there hide this one. Of a stream that ends before it, the beginning is looked at.
+    const first = there ?? (await firstFrom(seen.stream, 0))
+    return first !== null && first.revision > 0
+  } catch (error) {
+    if (error instanceof DamagedStream) return true
+    throw error
+  }
+}
+
+function isSame(there: StoredEvent, { id, position }: SeenEvent): boolean {
+  return there.id === id && comparePositions(there.position, position) === 0
 }
 
 /**

@@ -68,7 +68,8 @@ export async function writeMove(
   await client.query("delete from ledger.projections where not (name = any($1))", [hints])
   for (const [hint, { commit, prepare }] of handled) {
     await client.query(
-      `update ledger.projections set commit_position = $2, prepare_position = $3, fault = null
+      `update ledger.projections
+       set commit_position = $2, prepare_position = $3, last_event = null, fault = null
        where name = $1`,
       [hint, commit, prepare],
     )

@@ -28,6 +28,7 @@ import { tracedWork } from "./migrations/0020-traced-work.ts"
 import { roomForWork } from "./migrations/0021-room-for-work.ts"
 import { lateWork } from "./migrations/0022-late-work.ts"
 import { corruptStreams } from "./migrations/0023-corrupt-streams.ts"
+import { lastEvents } from "./migrations/0024-last-events.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -54,6 +55,7 @@ export const MIGRATIONS: Migrations = {
   "0021-room-for-work": roomForWork,
   "0022-late-work": lateWork,
   "0023-corrupt-streams": corruptStreams,
+  "0024-last-events": lastEvents,
 }
 
 /** The database was made by a newer version of this program. */

@@ -8,7 +8,6 @@ import type { DamagedStream, EventStore } from "../../adapters/eventstore/port.t
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
-import { checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { AdminAnswer } from "../frame/operator/protocol.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
 import { well } from "../frame/operator/cli/finding.ts"
@@ -17,7 +16,7 @@ import type { Stored } from "../frame/operator/examined.ts"
 import { PROGRAM } from "../slices.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
-import { checkEventStore, openEventStore } from "./event-store.ts"
+import { checkStores, openEventStore } from "./event-store.ts"
 import { machineFindings } from "./doctor-machine.ts"
 import { corruptFinding, listedFindings } from "./doctor-streams.ts"
 import { HINTS } from "./hints.ts"
@@ -169,8 +168,7 @@ async function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<rea
     if (rowCount === 0) return []
     const memory = openInstallationMemory(pool, HINTS)
     await refuseUnfinished(memory)
-    await checkEventStore(memory, chosen)
-    await checkReadModels(pool, chosen.store)
+    await checkStores(pool, memory, chosen)
     const checkpoints = openPostgresCheckpoints(pool)
     return [
       await installationStreamsFinding(chosen.store, checkpoints),

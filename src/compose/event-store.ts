@@ -1,10 +1,12 @@
 /** Choosing the event store, and seeing that it is the one that the database was made from. */
+import type { Pool } from "pg"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { InstallationMemory, StoreIdentity } from "../../adapters/installation/port.ts"
 import type { StoreKind } from "../../adapters/installation/port.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
+import { checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
 import { ownStreams } from "../frame/writer/own-streams.ts"
@@ -48,7 +50,11 @@ export async function openEventStore(
   try {
     return choose(
       "eventstoredb",
-      openEventStoreDb({ url: eventStoreUrl, askedStream: PRICES.stream }),
+      openEventStoreDb({
+        url: eventStoreUrl,
+        askedStream: PRICES.stream,
+        isOwn: streams.isOwn,
+      }),
       streams,
     )
   } catch (error) {
@@ -98,6 +104,20 @@ export async function checkEventStore(
   const found =
     first === undefined ? null : { kind: chosen.kind, firstEvent: first.id, first: first.position }
   if (!isSame(remembered, found)) throw new WrongEventStore(wordsFor(remembered, chosen, found))
+}
+
+/**
+ * The same, and that it holds what the read models were made from: it may be an older copy of the right one.
+ *
+ * @throws WrongEventStore, ReadModelAhead, Unavailable, AccessDenied
+ */
+export async function checkStores(
+  pool: Pool,
+  memory: InstallationMemory,
+  chosen: ChosenStore,
+): Promise<void> {
+  await checkEventStore(memory, chosen)
+  await checkReadModels(pool, chosen.store)
 }
 
 /**

@@ -37,7 +37,7 @@ import { openCorruptList } from "../frame/writer/corrupt-list.ts"
 import type { Suppressing } from "./log-suppression.ts"
 import { openClock } from "./clock.ts"
 import type { NamedCloser } from "./closers.ts"
-import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
+import { checkStores, openEventStore, rememberEventStore } from "./event-store.ts"
 import type { Faulty } from "./faults.ts"
 import { HINTS } from "./hints.ts"
 import { sharesOf } from "./shares.ts"
@@ -80,7 +80,7 @@ export async function openOutside(
     const { stop } = reached.watchStore(store.head)
     closers.push({ what: "the watch over the event store", close: stop })
   }
-  await checkEventStore(memory, chosen)
+  await checkStores(pool, memory, chosen)
   signal?.throwIfAborted()
   const time = await openClock(options, { ...reached, processes }, faulty)
   closers.push({ what: "the clock", close: time.stop })

@@ -231,35 +231,6 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
   })
 })
 
-describe("EventStoreDB: an older copy", () => {
-  it("that is put in the place of a server is noticed, and nothing is answered from it", async () => {
-    const server = await eventStoreDb.start()
-    const store = eventStoreDb.open(server)
-    const { position } = await store.append("a", someEvents(2), NO_STREAM)
-    await store.append("a", someEvents(3), 1)
-    server.log.truncate(position.commit)
-    server.relay.cut()
-    for (const ask of [
-      () => store.head(),
-      () => collect(store.read("a")),
-      () => store.append("a", someEvents(1), 1),
-      () => store.ready(),
-    ]) {
-      await expect(firstSure(ask)).rejects.toThrow("older copy, or a node that is behind")
-    }
-    expect(server.log.stream("a")).toHaveLength(2)
-    // Others go on with it, and it comes to be longer than ours was.
-    await eventStoreDb.open(server).append("b", someEvents(20), NO_STREAM)
-    server.appendSystemEvents(20)
-    server.relay.cut()
-    const other = "what was stored there: it is an older copy, or another store"
-    await expect(firstSure(() => store.append("a", someEvents(1), 1))).rejects.toThrow(other)
-    await expect(firstSure(() => store.ready())).rejects.toThrow(other)
-    // A program that is started on it knows no better: what the database remembers tells it.
-    expect(await collect(eventStoreDb.open(server).read("a"))).toHaveLength(2)
-  })
-})
-
 /** The name of the error that something ends in, once it does not end well by chance. */
 async function surelyNot(ask: () => Promise<unknown>): Promise<string> {
   for (;;) {
@@ -268,17 +239,5 @@ async function surelyNot(ask: () => Promise<unknown>): Promise<string> {
       (error: Error) => error.name,
     )
     if (outcome !== null) return outcome
-  }
-}
-
-/** Asks until the answer has nothing to do with a connection that broke meanwhile. */
-async function firstSure(ask: () => Promise<unknown>): Promise<unknown> {
-  for (;;) {
-    try {
-      return await ask()
-    } catch (error) {
-      if (!/ECONN|connection|Connection dropped/.test(String(error))) throw error
-      await nextTurn()
-    }
   }
 }

@@ -112,6 +112,26 @@ describe("EventStoreDB: what the server answers", () => {
   })
 })
 
+describe("EventStoreDB: a leader that stores nothing and answers everything else", () => {
+  it("shows how long an append has waited, and is not taken for ready by a revision it refuses", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { appendTimeoutMs: within(300) })
+    await appendSurely(store, "a", someEvents(1), NO_STREAM)
+    expect(store.appendWaitMs()).toBe(0)
+    server.faultOf = ({ types }) => (types.includes("Asked") ? "none" : "silent-unstored")
+    const waiting = store.append("a", someEvents(1), 0)
+    await expect.poll(() => store.appendWaitMs()).toBeGreaterThan(0)
+    await store.ready()
+    await expect(waiting).rejects.toThrow(UnknownOutcome)
+    expect(store.appendWaitMs()).toBe(0)
+    server.faultOf = () => "none"
+    await expect(store.append("a", someEvents(1), 7)).rejects.toThrow(WrongRevision)
+    await expect(store.ready()).rejects.toThrow("does not take appends")
+    await appendSurely(store, "a", someEvents(1), 0)
+    expect(await store.ready()).toBeUndefined()
+  })
+})
+
 describe("EventStoreDB: connections", () => {
   it("4: sends in order what was not awaited, also on a fresh connection", async () => {
     const server = await eventStoreDb.start()

@@ -3,7 +3,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import { DamagedStream, OlderStore } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { addHealth } from "../../src/frame/http/health.ts"
 import type { Ports } from "../../src/frame/ports.ts"
@@ -86,6 +86,29 @@ describe("/readyz", () => {
     expect(await looked()).toEqual([200, "ok event store"])
     isSlow = true
     expect(await looked()).toEqual([200, `warn ${late}`])
+  })
+
+  it("fails once an append has waited for two seconds, whatever else the store answered just now", async () => {
+    let waitMs = 1_999
+    const app = await withPorts({ store: { ...world.ports.store, appendWaitMs: () => waitMs } })
+    expect((await readiness(app)).status).toBe(200)
+    waitMs = 2_000
+    const { status, lines } = await readiness(app)
+    expect([status, lines]).toEqual([
+      503,
+      WELL.with(2, "fail event store an append has waited for 2000 ms"),
+    ])
+    waitMs = 0
+    expect((await readiness(app)).status).toBe(200)
+  })
+
+  it("says where the event store is an older copy", async () => {
+    const ready = async () => {
+      throw new OlderStore("it ends at 7, and 9 was seen in it before")
+    }
+    const app = await withPorts({ store: { ...world.ports.store, ready } })
+    const { lines } = await readiness(app)
+    expect(lines).toEqual(WELL.with(2, "fail event store it is an older copy, or another store"))
   })
 
   it("warns of corrupt streams and names them, but not what is in them", async () => {

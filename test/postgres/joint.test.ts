@@ -9,6 +9,7 @@ import { DatabaseUnderTest } from "./database-under-test.ts"
 
 const database = new DatabaseUnderTest()
 const to = { commit: 7n, prepare: 7n }
+const last = { stream: "ledger-co_1", revision: 3, id: "an id", position: to }
 let pool: pg.Pool
 beforeAll(async () => {
   pool = database.pool(5)
@@ -24,7 +25,7 @@ beforeEach(async () => {
 })
 
 const partOf = (name: string, more: Partial<Part> = {}): Part => ({
-  ...{ name, version: 1, from: START, to },
+  ...{ name, version: 1, from: START, last },
   apply: async (client) => {
     await client.query("insert into joined values ($1, pg_current_xact_id())", [name])
   },

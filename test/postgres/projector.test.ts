@@ -1,6 +1,7 @@
 import type pg from "pg"
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
-import { ReadModelAhead } from "../../adapters/postgres/projector/ahead.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { ReadModelAhead, checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { forgetReadModels } from "../support/read-models.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
@@ -98,6 +99,51 @@ describe("a projector", () => {
     await pool.query("delete from ledger.projections")
     expect(await other.shown(await other.start([SPENT]))).toBe(true)
     expect(await test.rows("spent")).toEqual([])
+  })
+})
+
+describe("a store that reaches as far, and is another one", () => {
+  const seen = async () => {
+    const test = new ProjectorUnderTest(pool)
+    const first = await test.start([SPENT])
+    await test.add("spending-co_a", 1, 2)
+    await test.shown(first)
+    await first.close()
+    return test
+  }
+
+  it.each<[string, (copy: ProjectorUnderTest) => Promise<void>]>([
+    ["others have appended to an older copy", async (copy) => copy.add("orders-1", 1, 2, 3)],
+    ["an older copy went on otherwise", async (copy) => copy.add("spending-co_a", 1, 2, 3)],
+  ])("is refused where %s", async (_, grow) => {
+    const test = await seen()
+    const copy = new ProjectorUnderTest(pool)
+    await grow(copy)
+    await expect(checkReadModels(pool, copy.store)).rejects.toThrow(
+      "The read model spent has seen events that this event store does not hold",
+    )
+    await checkReadModels(pool, test.store)
+  })
+
+  it("is not told from one whose stream is damaged, which is held back by itself", async () => {
+    const test = await seen()
+    await test.add("earning-co_a", 3)
+    test.store.rewrite("spending-co_a", ([, ...others]) => others)
+    expect(await checkReadModels(pool, test.store)).toBeUndefined()
+  })
+
+  it("is found by an event that a read model passed over", async () => {
+    const test = await seen()
+    const again = await test.start([SPENT])
+    await test.add("earning-co_a", 5)
+    await test.shown(again)
+    await again.close()
+    const copy = new ProjectorUnderTest(pool)
+    for await (const events of test.store.readAll({ limit: 2 })) {
+      await copy.store.append("spending-co_a", events, NO_STREAM)
+    }
+    await copy.add("orders-1", 5)
+    await expect(checkReadModels(pool, copy.store)).rejects.toThrow(ReadModelAhead)
   })
 })
 

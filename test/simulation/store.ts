@@ -31,6 +31,7 @@ export function storeOf(shared: Shared, owner: Owner): EventStore {
     subscribeAll: (range, subscriber) => subscribe(shared, owner, range, subscriber),
     head: () => ask(shared, owner, () => reached(shared, () => shared.store.head())),
     ready: async () => undefined,
+    appendWaitMs: () => 0,
     close: async () => undefined,
   }
 }

@@ -99,7 +99,9 @@ export class AppendLine {
     const outcome = outcomeOf(answer, append)
     if (outcome instanceof Error) append.reject(outcome)
     else {
-      this.#node?.stored(outcome.position, append.events.at(-1)?.id ?? "")
+      const { stream, events } = append
+      const stored = { stream, id: events.at(-1)?.id ?? "", ...outcome }
+      this.#node?.saw(outcome.position, [stored])
       append.resolve(outcome)
     }
     this.#endWhenIdle()

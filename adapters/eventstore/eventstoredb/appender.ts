@@ -25,7 +25,7 @@ export class Appender {
   readonly #underWay = new Set<Promise<Appended>>()
   #bytesUnderWay = 0
   #newest: Opening | null = null
-  /** The last append that failed for the server, unless one was answered since. */
+  /** The last append that failed for the server, unless one was stored since. */
   #failed: { readonly at: number; readonly cause: Error } | null = null
 
   /** `timeoutMs` bounds each append from the call to its answer. */
@@ -68,7 +68,9 @@ export class Appender {
         const isOver = performance.now() >= until || tries > MOST_REDIRECTS
         if (error instanceof NotLeader && !isOver) continue
         const isOfServer = error instanceof Unavailable || error instanceof UnknownOutcome
-        this.#failed = isOfServer ? { at: performance.now(), cause: error } : null
+        // Only a stored append shows that appends are stored: a leader that lost its followers refuses a
+        // wrong revision still.
+        if (isOfServer) this.#failed = { at: performance.now(), cause: error }
         throw error
       }
     }
@@ -77,13 +79,14 @@ export class Appender {
   async #sendOnce(proposal: AppendProposal, withinMs: number): Promise<Appended> {
     const { promise, resolve, reject } = Promise.withResolvers<Appended>()
     const append: Append = { ...proposal, sentOn: null, resolve, reject }
+    const opened = this.#line()
     let isExpired = false
     const timer = setTimeout(() => {
       isExpired = true
       this.#expire(append)
     }, withinMs)
     // All who wait for a line wait for the same promise: they are sent in the order of arrival.
-    this.#line().then((line) => {
+    opened.then((line) => {
       if (!isExpired) line.send(append)
     }, reject)
     return promise.finally(() => clearTimeout(timer))

@@ -1,4 +1,5 @@
 import { KnownPlaces } from "./known-places.ts"
+import { OlderCopy } from "./older-store.ts"
 import { Session } from "./session.ts"
 
 /**
@@ -8,10 +9,21 @@ import { Session } from "./session.ts"
 const DOUBTFUL_CONNECT_MS = 1_000
 const DOUBTFUL_GROWTH = 1.5
 
+/** How a connection is made. */
+interface ConnectionOptions {
+  readonly url: string
+  readonly connectTimeoutMs: number
+  /** Calls are refused at once when the store was an older copy for so long, milliseconds. */
+  readonly olderAfterMs: number
+  /** Whether streams of this name prove which store it is. */
+  readonly proves: (stream: string) => boolean
+}
+
 /** Has one client at a time, and another one when the server does not answer that one any more. */
 export class Connection {
   /** What was seen of the server's order over all of its clients. */
-  readonly known = new KnownPlaces()
+  readonly known: KnownPlaces
+  readonly #older: OlderCopy
   readonly #url: string
   readonly #connectTimeoutMs: number
   readonly #sessions = new Set<Session>()
@@ -24,14 +36,21 @@ export class Connection {
    *
    * @throws RangeError when the connection string is wrong
    */
-  constructor(url: string, connectTimeoutMs: number) {
+  constructor({ url, connectTimeoutMs, olderAfterMs, proves }: ConnectionOptions) {
     this.#url = url
     this.#connectTimeoutMs = connectTimeoutMs
+    this.known = new KnownPlaces(proves)
+    this.#older = new OlderCopy(olderAfterMs, () => this.#current.end(connectTimeoutMs))
     this.#session = this.#open(null)
   }
 
-  /** The client to make new calls with. */
+  /** The client to make new calls with. @throws OlderStore where what answers is known to be one */
   get session(): Session {
+    this.#older.check()
+    return this.#current
+  }
+
+  get #current(): Session {
     if (this.#session.retired.aborted) {
       this.#silences += 1
       this.#session = this.#open(this.#session.host)
@@ -41,6 +60,7 @@ export class Connection {
 
   /** Breaks off what is under way and disconnects. */
   async close(): Promise<void> {
+    this.#older.close()
     await Promise.all([...this.#sessions].map((session) => session.dispose()))
   }
 
@@ -55,8 +75,11 @@ export class Connection {
           : Math.min(doubtfulMs, this.#connectTimeoutMs),
       known: this.known,
       onReached: () => {
-        if (session === this.#session && !session.retired.aborted) this.#silences = 0
+        if (session !== this.#session || session.retired.aborted) return
+        this.#silences = 0
+        this.#older.gone()
       },
+      onBehind: (why) => this.#older.found(why),
       onDisposed: (disposed) => void this.#sessions.delete(disposed),
     })
     this.#sessions.add(session)

@@ -12,6 +12,7 @@ import { MAX_REVISION } from "../proposal.ts"
 import { Appender } from "./appender.ts"
 import { Connection } from "./connection.ts"
 import { Follower, type Source } from "./follower.ts"
+import { OLDER_AFTER_MS } from "./older-store.ts"
 import { Reader } from "./reader.ts"
 
 /** Where the store is and what it may take. */
@@ -29,6 +30,10 @@ export interface EventStoreDbOptions {
   readonly pollMs?: number
   /** A stream that exists and may be written to: by it `ready` asks whether appends are taken. */
   readonly askedStream?: string
+  /** Whether a stream is the program's own, so that none of it may ever go; default all are. */
+  readonly isOwn?: (stream: string) => boolean
+  /** Calls are refused at once when the store was an older copy for so many milliseconds; 2,000. */
+  readonly olderAfterMs?: number
 }
 
 /**
@@ -44,7 +49,12 @@ export interface EventStoreDbOptions {
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { appendTimeoutMs = 3_000, readTimeoutMs = 1_500 } = options
   // Who appends waits no longer for a server to be found than for its answer.
-  const connection = new Connection(options.url, appendTimeoutMs)
+  const connection = new Connection({
+    url: options.url,
+    connectTimeoutMs: appendTimeoutMs,
+    olderAfterMs: options.olderAfterMs ?? OLDER_AFTER_MS,
+    proves: options.isOwn ?? (() => true),
+  })
   const reader = new Reader(connection, readTimeoutMs)
   const appender = new Appender(connection, appendTimeoutMs)
   const source: Source = { connection, reader, pollMs: options.pollMs ?? 1_000 }

@@ -10,6 +10,7 @@ import {
   UnknownOutcome,
   WrongRevision,
 } from "../port.ts"
+import { hidingSetting } from "./stream-settings.ts"
 
 /** What gRPC says about a call that failed. A failed search for the cluster's nodes is a plain error. */
 interface CallFailure extends Error {
@@ -93,6 +94,18 @@ function wrongRevision(bytes: Uint8Array, stream: string, expected: number): Wro
     return new WrongRevision(stream, expected, Number(found.getCurrentStreamRevision()))
   }
   return new WrongRevision(stream, expected, found.hasCurrentNoStream() ? NO_STREAM : null)
+}
+
+/**
+ * Sees that a stream of which nothing is shown was never there: one that is hidden would be begun a second
+ * time.
+ *
+ * @param settings the newest event of its settings, where there is one
+ * @throws DamagedStream where they hide it
+ */
+export function checkNotHidden(stream: string, settings: { readonly data: string } | undefined) {
+  const hides = hidingSetting(settings?.data ?? "")
+  if (hides !== null) throw deleted(stream, `nothing: its settings hide it (${hides})`)
 }
 
 /** A stream that is gone: the server says that it was deleted, or was told to show nothing of it. */

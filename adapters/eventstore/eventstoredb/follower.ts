@@ -135,7 +135,7 @@ export class Follower {
     let lookedAt = 0
     while (!flow.isOver) {
       const { events, end } = flow.next()
-      node.saw(end)
+      node.saw(end, events)
       await this.#hand(events)
       this.#handled = end
       if (head !== null && comparePositions(end, head) >= 0) {

@@ -1,4 +1,4 @@
-import { later, type Position, START } from "../port.ts"
+import { comparePositions, later, type Position, type SeenEvent, START } from "../port.ts"
 
 /**
  * What this process knows of the order of a server's events. It only ever goes forward, whichever
@@ -8,6 +8,13 @@ import { later, type Position, START } from "../port.ts"
 export class KnownPlaces {
   #newest: Position = START
   #searched: Position = START
+  #proof: SeenEvent | null = null
+  readonly #proves: (event: SeenEvent) => boolean
+
+  /** `proves` says whether streams of this name are ours alone: those of others may be deleted. */
+  constructor(proves: (stream: string) => boolean) {
+    this.#proves = ({ stream }) => proves(stream)
+  }
 
   /** The newest event, but for the server's own, that was shown or acknowledged. */
   get newest(): Position {
@@ -19,16 +26,34 @@ export class KnownPlaces {
     return later(this.#newest, this.#searched)
   }
 
-  /** The last event that was stored from here: it has to be there, at its place, for ever. */
-  stored: { readonly place: Position; readonly id: string } | null = null
+  /** The newest event that proves which store it is: it has to be there, at its place, for ever. */
+  get proof(): SeenEvent | null {
+    return this.#proof
+  }
 
-  /** An event that is not the server's own was shown or acknowledged. */
-  saw(place: Position): void {
+  /**
+   * Events that are not the server's own were shown or acknowledged, up to a place.
+   *
+   * @param events in the order of their places or against it, some of them or none
+   */
+  saw(place: Position, events: readonly SeenEvent[]): void {
     this.#newest = later(this.#newest, place)
+    const first = events.find(this.#proves)
+    const last = events.findLast(this.#proves)
+    for (const event of [first, last]) {
+      if (event === undefined) continue
+      const { position } = this.#proof ?? { position: START }
+      if (comparePositions(position, event.position) < 0) this.#proof = pick(event)
+    }
   }
 
   /** Up to this place, nothing but the server's own events is behind `newest`. */
   searchedTo(place: Position): void {
     this.#searched = later(this.#searched, place)
   }
+}
+
+/** An event without its text. */
+function pick({ stream, revision, id, position }: SeenEvent): SeenEvent {
+  return { stream, revision, id, position }
 }

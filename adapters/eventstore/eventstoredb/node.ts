@@ -1,6 +1,13 @@
 import type { EventStoreDBClient } from "@eventstore/db-client"
 
-import { comparePositions, later, type Position, START, Unavailable } from "../port.ts"
+import {
+  comparePositions,
+  later,
+  type Position,
+  type SeenEvent,
+  START,
+  Unavailable,
+} from "../port.ts"
 import type { KnownPlaces } from "./known-places.ts"
 
 /** The client's connection to a node. */
@@ -10,10 +17,10 @@ export type Channel = Awaited<ReturnType<EventStoreDBClient["getChannel"]>>
 interface NodeWays {
   /** Reads the newest event's place, the server's own included. */
   readonly end: () => Promise<Position>
-  /** Reads the id of the event at a place; null where there is none. */
-  readonly idAt: (place: Position) => Promise<string | null>
+  /** Whether it holds an event where it was seen. */
+  readonly mayHold: (event: SeenEvent) => Promise<boolean>
   /** Told when it turns out to be behind: whoever comes next looks for another one. */
-  readonly onBehind: () => void
+  readonly onBehind: (why: string) => void
 }
 
 /** A node as one connection to it was seen. */
@@ -38,18 +45,10 @@ export class Node {
     return place
   }
 
-  /** It has shown, or acknowledged, an event that is not the server's own. */
-  saw(place: Position): void {
+  /** It has shown, or acknowledged, events that are not the server's own, up to a place. */
+  saw(place: Position, events: readonly SeenEvent[]): void {
     this.#shown = later(this.#shown, place)
-    this.#known.saw(place)
-  }
-
-  /** It has stored an event from here. */
-  stored(place: Position, id: string): void {
-    this.saw(place)
-    const { stored } = this.#known
-    if (stored === null || comparePositions(stored.place, place) < 0)
-      this.#known.stored = { place, id }
+    this.#known.saw(place, events)
   }
 
   /**
@@ -60,11 +59,10 @@ export class Node {
    */
   async greet(): Promise<void> {
     await this.hold(this.#known.newest)
-    const { stored } = this.#known
-    if (stored === null || (await this.#ways.idAt(stored.place)) === stored.id) return
-    this.#ways.onBehind()
-    throw new Unavailable(
-      `the event store does not hold at ${stored.place.commit} what was stored there: it is an older copy, ` +
+    const { proof } = this.#known
+    if (proof === null || (await this.#ways.mayHold(proof))) return
+    throw this.#behind(
+      `the event store does not hold at ${proof.position.commit} what was seen there: it is an older copy, ` +
         "or another store",
     )
   }
@@ -79,10 +77,14 @@ export class Node {
   async hold(place: Position): Promise<void> {
     const isKnown = comparePositions(this.#shown, place) >= 0 && this.#shown !== START
     if (isKnown || comparePositions(await this.end(), place) >= 0) return
-    this.#ways.onBehind()
-    throw new Unavailable(
+    throw this.#behind(
       `the event store ends at ${this.#shown.commit}, and ${place.commit} was seen in it before: it is ` +
         "an older copy, or a node that is behind its cluster",
     )
+  }
+
+  #behind(why: string): Unavailable {
+    this.#ways.onBehind(why)
+    return new Unavailable(why)
   }
 }

@@ -48,13 +48,6 @@ export function endRequest(): ReadReq {
   return requestOf(lastOf().setNoFilter(new shared.Empty()))
 }
 
-/** Reads the event at a place, and no other where there is one there. */
-export function placeRequest(place: Position): ReadReq {
-  return requestOf(
-    optionsOf(true).setAll(placeOf(place)).setCount("1").setNoFilter(new shared.Empty()),
-  )
-}
-
 /** Follows all streams strictly after a place, for ever. */
 export function followRequest(after: Position): ReadReq {
   return requestOf(

@@ -12,11 +12,12 @@ import {
   Unavailable,
 } from "../port.ts"
 import type { Connection } from "./connection.ts"
-import { deleted, MOST_REDIRECTS, NotLeader } from "./failures.ts"
+import { checkNotHidden, MOST_REDIRECTS, NotLeader } from "./failures.ts"
 import { PageFlow } from "./page-flow.ts"
 import { allRequest, newestRequest, streamRequest } from "./read-requests.ts"
 import { storedEvent } from "./records.ts"
 import type { Session } from "./session.ts"
+import { settingsStream } from "./stream-settings.ts"
 
 /** A node that answers, and sends nothing of what it was asked for, is given up after so many silences. */
 const MOST_SILENCES = 6
@@ -93,10 +94,9 @@ export class Reader {
    * @throws Unavailable, AccessDenied, DamagedStream
    */
   async #checkNew(stream: string): Promise<void> {
-    const newest = streamRequest(`$$${stream}`, { direction: "backwards", limit: 1 })
+    const newest = streamRequest(settingsStream(stream), { direction: "backwards", limit: 1 })
     for await (const [settings] of this.#pages(newest, { ...EVERYTHING, limit: 1 })) {
-      const hides = /"(\$tb|\$maxAge|\$maxCount)"/.exec(settings?.data ?? "")?.[1]
-      if (hides !== undefined) throw deleted(stream, `nothing: its settings hide it (${hides})`)
+      checkNotHidden(stream, settings)
     }
   }
 
@@ -193,7 +193,7 @@ export class Reader {
         const page = await flow.next(this.#timeoutMs, onSilence)
         const [first, last] = [page?.[0], page?.at(-1)]
         if (page === null || first === undefined || last === undefined) break
-        if (!isServersOwn(first)) node.saw(later(first.position, last.position))
+        if (!isServersOwn(first)) node.saw(later(first.position, last.position), page)
         yield page
       }
       if (wanted.signal?.aborted !== true) await node.hold(later(seen, wanted.holds))

@@ -5,13 +5,21 @@ import { StreamsClient, StreamsService } from "@eventstore/db-client/generated/s
 import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
 import { within } from "../../postgres/within.ts"
-import { comparePositions, type Position, START, type StoredEvent, Unavailable } from "../port.ts"
+import {
+  type FirstFrom,
+  mayHold,
+  type Position,
+  START,
+  type StoredEvent,
+  Unavailable,
+} from "../port.ts"
 import { clientFor } from "./connection-string.ts"
-import { MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
+import { checkNotHidden, MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
 import type { KnownPlaces } from "./known-places.ts"
 import { type Channel, Node } from "./node.ts"
-import { endRequest, placeRequest } from "./read-requests.ts"
+import { endRequest, streamRequest } from "./read-requests.ts"
 import { storedEvent } from "./records.ts"
+import { settingsStream } from "./stream-settings.ts"
 
 /** How long a client may take to end its calls, in milliseconds: once it never did. */
 const DISPOSE_TIMEOUT_MS = 1_000
@@ -35,6 +43,8 @@ export interface SessionOptions {
   readonly known: KnownPlaces
   /** Told when a node has answered. */
   readonly onReached: () => void
+  /** Told when the node has turned out to be behind what was seen before, and why. */
+  readonly onBehind: (why: string) => void
   /** Told when it has disconnected. */
   readonly onDisposed: (session: Session) => void
 }
@@ -143,8 +153,11 @@ export class Session {
       if (this.#node?.node.channel !== channel) {
         const node = new Node(channel, this.#options.known, {
           end: async () => this.#inTime(this.#first(endRequest()).then(placeOr(START))),
-          idAt: async (place) => this.#inTime(this.#first(placeRequest(place)).then(idAt(place))),
-          onBehind: () => this.retire(),
+          mayHold: async (event) => this.#inTime(mayHold(this.#firstFrom, event)),
+          onBehind: (why) => {
+            this.retire()
+            this.#options.onBehind(why)
+          },
         })
         this.#node = { node, reached: node.greet() }
       }
@@ -191,6 +204,15 @@ export class Session {
     return promise
   }
 
+  readonly #firstFrom: FirstFrom = async (stream, from) => {
+    const first = await this.#first(streamRequest(stream, { from, limit: 1 }))
+    if (first !== null || from > 0) return first
+    const newest = { direction: "backwards", limit: 1 } as const
+    const settings = await this.#first(streamRequest(settingsStream(stream), newest))
+    checkNotHidden(stream, settings ?? undefined)
+    return null
+  }
+
   #ended(): void {
     this.#calls -= 1
     if (this.#calls === 0 && this.#retired.signal.aborted) void this.dispose()
@@ -234,10 +256,5 @@ const placeOr =
   (nothing: Position) =>
   (event: StoredEvent | null): Position =>
     event?.position ?? nothing
-
-const idAt =
-  (place: Position) =>
-  (event: StoredEvent | null): string | null =>
-    event !== null && comparePositions(event.position, place) === 0 ? event.id : null
 
 const LATE = Symbol("late")

@@ -12,6 +12,8 @@ export class Handed {
   lastFact: Position
   /** The last of its facts that were stored when it began; null until all of them were handed over. */
   #lastAtFirst: Position | null = null
+  /** The last event that was handed over; null where none was. */
+  last: StoredEvent | null = null
   /** Events since the last fact. */
   passed = 0
 
@@ -25,6 +27,7 @@ export class Handed {
   take(events: readonly StoredEvent[]): StoredEvent[] {
     const fresh = events.filter((event) => comparePositions(event.position, this.seen) > 0)
     const facts = factsOf(this.#projection, fresh)
+    this.last = fresh.at(-1) ?? this.last
     this.seen = fresh.at(-1)?.position ?? this.seen
     this.lastFact = facts.at(-1)?.position ?? this.lastFact
     this.passed = facts.length > 0 ? 0 : this.passed + fresh.length

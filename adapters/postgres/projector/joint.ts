@@ -7,14 +7,15 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises"
 import type { Pool, PoolClient } from "pg"
-import type { Position } from "../../eventstore/port.ts"
-import { LIVE_SCHEMA, inTransaction } from "./tables.ts"
+import type { Position, SeenEvent } from "../../eventstore/port.ts"
+import { LIVE_SCHEMA, inTransaction, seenJson } from "./tables.ts"
 
 /** Whoever holds one of the positions holds up none of the others. */
 const MOVE_ALL = `
   with given as (
-    select * from unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-      as given (name, version, commit_from, prepare_from, commit_to, prepare_to)
+    select * from unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+        $7::text[])
+      as given (name, version, commit_from, prepare_from, commit_to, prepare_to, last)
   ), held as (
     select name from ledger.projections p join given using (name)
     where p.version = given.version
@@ -22,7 +23,7 @@ const MOVE_ALL = `
     order by name for update of p skip locked
   )
   update ledger.projections p
-  set commit_position = commit_to, prepare_position = prepare_to, fault = null
+  set commit_position = commit_to, prepare_position = prepare_to, fault = null, last_event = last::jsonb
   from given join held using (name) where p.name = given.name
   returning p.name`
 
@@ -32,8 +33,8 @@ export interface Part {
   readonly version: number
   /** The position that is stored, as far as its writer knows. */
   readonly from: Position
-  /** That of the batch's last fact. */
-  readonly to: Position
+  /** The batch's last fact. */
+  readonly last: SeenEvent
   /** Writes its rows. */
   readonly apply: (client: PoolClient) => Promise<void>
 }
@@ -72,7 +73,11 @@ async function writeAll(pool: Pool, all: readonly Waiting[]): Promise<ReadonlySe
       values: [
         ...[parts.map(({ name }) => name), parts.map(({ version }) => version)],
         ...[parts.map(({ from }) => from.commit), parts.map(({ from }) => from.prepare)],
-        ...[parts.map(({ to }) => to.commit), parts.map(({ to }) => to.prepare)],
+        ...[parts.map(({ last }) => last.position.commit)],
+        ...[
+          parts.map(({ last }) => last.position.prepare),
+          parts.map(({ last }) => seenJson(last)),
+        ],
       ],
     })
     const moved = new Set(rows.map(({ name }) => name))

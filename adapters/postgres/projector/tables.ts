@@ -1,7 +1,7 @@
 /** Making, comparing and swapping the tables of a read model. */
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
-import type { Position } from "../../eventstore/port.ts"
+import type { Position, SeenEvent } from "../../eventstore/port.ts"
 import { onConnection } from "../on-connection.ts"
 import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 
@@ -64,6 +64,8 @@ export interface StoredRow {
   readonly version: number
   /** All its facts up to here are written. */
   readonly position: Position
+  /** The last event that it has seen; null where it has seen none since that is stored. */
+  readonly lastEvent: SeenEvent | null
   /** Why it stopped. */
   readonly fault: string | null
 }
@@ -117,12 +119,39 @@ interface Row {
   readonly version: number
   readonly commit_position: string
   readonly prepare_position: string
+  /** Not there in a database of a former version, which `doctor` looks at and no start has migrated yet. */
+  readonly last_event?: SeenJson | null
   readonly fault: string | null
 }
 
-function storedOf({ name, version, commit_position, prepare_position, fault }: Row): StoredRow {
+/** How an event that was seen is stored: a position may be larger than a number of JSON. */
+interface SeenJson extends Omit<SeenEvent, "position"> {
+  readonly commit: string
+  readonly prepare: string
+}
+
+/** An event that was seen, as it is stored. */
+export function seenJson({ stream, revision, id, position }: SeenEvent): string {
+  const { commit, prepare } = position
+  const json: SeenJson = {
+    stream,
+    revision,
+    id,
+    commit: String(commit),
+    prepare: String(prepare),
+  }
+  return JSON.stringify(json)
+}
+
+function storedOf(row: Row): StoredRow {
+  const { name, version, commit_position, prepare_position, last_event, fault } = row
   const position = { commit: BigInt(commit_position), prepare: BigInt(prepare_position) }
-  return { name, version, position, fault }
+  const lastEvent = last_event == null ? null : seenOf(last_event)
+  return { name, version, position, lastEvent, fault }
+}
+
+function seenOf({ stream, revision, id, commit, prepare }: SeenJson): SeenEvent {
+  return { stream, revision, id, position: { commit: BigInt(commit), prepare: BigInt(prepare) } }
 }
 
 /** Drops a read model's live tables, if they are there. */

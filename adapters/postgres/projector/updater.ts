@@ -163,7 +163,7 @@ export class Updater {
     const isKept = this.#isHere && this.fault === null && !this.#isUnsure
     this.#isHere = false
     if (isKept && comparePositions(this.position, this.#writer.stored) > 0) {
-      await this.#writer.moveTo(this.position).catch((error: unknown) => {
+      await this.#writer.moveTo(this.position, this.#handed.last).catch((error: unknown) => {
         // Events that are none of its facts are passed over once more.
         this.#ports.warn(`the position of ${this.projection.name} could not be stored`, error)
       })
@@ -268,7 +268,7 @@ export class Updater {
 
   async #storePosition(): Promise<void> {
     this.#handed.passed = 0
-    if (!(await this.#writer.moveTo(this.position))) this.#doubts += 1
+    if (!(await this.#writer.moveTo(this.position, this.#handed.last))) this.#doubts += 1
   }
 
   /** Writes a batch; false where it is not to go on from there. */

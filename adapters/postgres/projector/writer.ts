@@ -8,7 +8,8 @@
 import type { Pool, PoolClient } from "pg"
 import type { Transaction } from "kysely"
 import type { Opener, Projection, Recorded } from "../../../projections/kernel/projection.ts"
-import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import type { Position, SeenEvent, StoredEvent } from "../../eventstore/port.ts"
+import { comparePositions } from "../../eventstore/port.ts"
 import { patiently } from "../database.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { isConnectionFault } from "../port.ts"
@@ -17,11 +18,12 @@ import { BATCH_EVENTS } from "./pending.ts"
 import type { FoldFault } from "./port.ts"
 import { foldFault } from "./port.ts"
 import type { StoredRow } from "./tables.ts"
-import { LIVE_SCHEMA, createIndexes, inTransaction, storedRow } from "./tables.ts"
+import { LIVE_SCHEMA, createIndexes, inTransaction, seenJson, storedRow } from "./tables.ts"
 
 const MOVE = `
   update ledger.projections
-  set commit_position = $4, prepare_position = $5, fault = null
+  set commit_position = $4, prepare_position = $5, fault = null,
+    last_event = coalesce($7::jsonb, last_event)
   where name = $1 and commit_position = $2 and prepare_position = $3 and version = $6`
 
 /** What a writer works with. */
@@ -81,13 +83,13 @@ export class Writer {
     }
     const work = async (client: PoolClient): Promise<boolean> => {
       // First of all: from here on the row is locked, and the batch is not in yet.
-      if (!(await this.#move(client, last.position))) return false
+      if (!(await this.#move(client, last.position, last))) return false
       await apply(client)
       return true
     }
     // Behind a full batch there are more: they are no small matter for whoever shares the transaction.
     const mayJoin = facts.length < BATCH_EVENTS
-    const part = { name, version, from: this.stored, to: last.position, apply }
+    const part = { name, version, from: this.stored, last, apply }
     const isJoined = mayJoin && (await joint?.(part)) === true
     if (!isJoined && !(await inTransaction(pool, work, LIVE_SCHEMA))) return false
     this.stored = last.position
@@ -114,9 +116,14 @@ export class Writer {
     return first === true ? this.writeInParts(facts.slice(half)) : first
   }
 
-  /** Stores a position without rows; false as for `write`. */
-  async moveTo(position: Position): Promise<boolean> {
-    const isMoved = await this.#move(this.#ports.pool, position)
+  /**
+   * Stores a position without rows; false as for `write`.
+   *
+   * @param last the last event up to there that was seen; null where none was
+   */
+  async moveTo(position: Position, last: SeenEvent | null): Promise<boolean> {
+    const isNews = last !== null && comparePositions(last.position, this.stored) > 0
+    const isMoved = await this.#move(this.#ports.pool, position, isNews ? last : null)
     if (isMoved) this.stored = position
     return isMoved
   }
@@ -130,10 +137,11 @@ export class Writer {
     )
   }
 
-  async #move(client: Pick<Pool, "query">, to: Position): Promise<boolean> {
+  async #move(client: Pick<Pool, "query">, to: Position, last: SeenEvent | null): Promise<boolean> {
     const { name, version } = this.#projection
     const { commit, prepare } = this.stored
-    const values = [name, commit, prepare, to.commit, to.prepare, version]
+    const seen = last === null ? null : seenJson(last)
+    const values = [name, commit, prepare, to.commit, to.prepare, version, seen]
     const { rowCount } = await client.query({ name: "projection-move", text: MOVE, values })
     return rowCount === 1
   }

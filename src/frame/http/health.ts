@@ -5,6 +5,7 @@
  */
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
+import { OlderStore } from "../../../adapters/eventstore/port.ts"
 import { keptFor } from "./kept-for.ts"
 import type { Measure } from "./metrics.ts"
 import type { Ports } from "../ports.ts"
@@ -20,6 +21,10 @@ const TEXT = "text/plain; charset=utf-8"
 const ANSWER_WITHIN_MS = 1_000
 /** Many who ask at once, or in a row, are told what was found last. */
 const KEPT_MS = 1_000
+
+const EVENT_STORE = "event store"
+/** Where an append waits for so long, the event store takes none. */
+const APPEND_WAIT_MS = 2_000
 
 /** What the checks look at. */
 type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer" | "runner" | "work">
@@ -62,7 +67,9 @@ export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked =
   })
   // Of a busy machine one answer may be late: only what is late twice in a row is not there.
   const lateBefore = new Set<string>()
-  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore, also))
+  const lookAgain = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore, also))
+  // How long appends wait is known without asking, and what was found a second ago may be too old.
+  const look = async () => (await lookAgain()).map((one) => appending(one, ports.store))
   const config = { pressureHandler: () => undefined }
   app.route({
     ...{ method: READING, url: HEALTH_URLS.live, config },
@@ -97,6 +104,15 @@ function servingVerdict(isStopping: boolean): Verdict {
     : { state: "ok", name, says: "" }
 }
 
+/** The event store fails where it answers everything but appends, as a leader without its followers does. */
+function appending(found: Verdict, { appendWaitMs }: Ports["store"]): Verdict {
+  if (found.name !== EVENT_STORE || found.state === "fail" || appendWaitMs() < APPEND_WAIT_MS) {
+    return found
+  }
+  const says = `an append has waited for ${APPEND_WAIT_MS} ms`
+  return { state: "fail", name: EVENT_STORE, says }
+}
+
 async function lookAtAll(
   ports: Ports,
   lateBefore: Set<string>,
@@ -113,7 +129,7 @@ async function lookAtAll(
     twice("database", async () => {
       await sql`select 1`.execute(ports.readAll)
     }),
-    twice("event store", () => ports.store.ready()),
+    twice(EVENT_STORE, () => ports.store.ready()),
     verdict("clock", async () => {
       ports.clock.now()
     }),
@@ -171,10 +187,15 @@ async function verdict(name: string, look: () => Promise<void>): Promise<Verdict
     if (found !== late) return { state: "ok", name, says: "" }
     return { state: "fail", name, says: `no answer in ${ANSWER_WITHIN_MS} ms`, isLate: true }
   } catch (error) {
-    return { state: "fail", name, says: error instanceof Error ? error.name : "a fault" }
+    return { state: "fail", name, says: wordsOf(error) }
   } finally {
     clearTimeout(timer)
   }
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof OlderStore) return "it is an older copy, or another store"
+  return error instanceof Error ? error.name : "a fault"
 }
 
 async function readModels({ projector }: Looked): Promise<Verdict> {

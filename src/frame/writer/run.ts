@@ -159,6 +159,7 @@ function enqueue(
     },
   }
   lane.queue.push(one)
+  lane.wake?.()
   ports.deadlines.watch(one, lane)
   wake(ports, lane)
   return promise

@@ -60,6 +60,14 @@ const LAST_REVISION = Number(2n ** 63n - 1n)
 /** What each record takes up beside its text. */
 const HEADER_BYTES = 92n
 
+/** Where the first record stands. */
+const FIRST_PLACE = 1_024n
+
+/** Where the record behind another one stands. */
+function endOf({ commit, data, metadata, type }: LogRecord): bigint {
+  return commit + HEADER_BYTES + BigInt(data.length + metadata.length + 2 * type.length)
+}
+
 /** A stream of the log; scavenged events leave what comes next as it was. */
 interface Stream {
   readonly records: LogRecord[]
@@ -79,7 +87,7 @@ export class EventLog {
   readonly #records: LogRecord[] = []
   readonly #streams = new Map<string, Stream>()
   readonly #listeners = new Set<(records: readonly LogRecord[]) => void>()
-  #end = 1_024n
+  #end = FIRST_PLACE
 
   constructor(keeper: Keeper | null = null) {
     this.#keeper = keeper
@@ -193,6 +201,9 @@ export class EventLog {
   /** Cuts off everything behind a place, as a node does that its cluster has left behind. */
   truncate(after: bigint): void {
     this.#keepOnly(({ commit }) => commit <= after)
+    const last = this.#records.at(-1)
+    // What is stored from here on stands where the rest stood.
+    this.#end = last === undefined ? FIRST_PLACE : endOf(last)
     for (const there of this.#streams.values()) {
       there.next = (there.records.at(-1)?.revision ?? -1) + 1
     }
@@ -202,8 +213,7 @@ export class EventLog {
   replicate(records: readonly LogRecord[]): void {
     for (const record of records) {
       this.#add(record)
-      const size = record.data.length + record.metadata.length + 2 * record.type.length
-      this.#end = record.commit + HEADER_BYTES + BigInt(size)
+      this.#end = endOf(record)
     }
     this.#tell(records)
   }

@@ -7,6 +7,7 @@ import type {
 } from "../../../../adapters/eventstore/port.ts"
 import {
   DamagedStream,
+  OlderStore,
   Unavailable,
   UnknownOutcome,
   WrongRevision,
@@ -47,8 +48,8 @@ export async function appendSurely(
     } catch (error) {
       inDoubt ||= error instanceof UnknownOutcome
       const mayPass = error instanceof UnknownOutcome || (error instanceof Unavailable && inDoubt)
-      // Of a stream that is not whole nobody can read whether they are in it.
-      const isHidden = error instanceof DamagedStream && inDoubt
+      // Neither a stream that is not whole nor an older copy of it shows whether they are in it.
+      const isHidden = inDoubt && (error instanceof DamagedStream || error instanceof OlderStore)
       if (!mayPass && !isHidden) throw error
       if (isHidden || pacer.elapsedMs() >= waitedUntil()) {
         const what = `${events.length} events after revision ${expectedRevision} of ${stream}`

@@ -1,5 +1,10 @@
 /** Working through a stream's queue: load, decide a batch, store it, answer; again. */
-import { DamagedStream, Unavailable, WrongRevision } from "../../../../adapters/eventstore/port.ts"
+import {
+  DamagedStream,
+  OlderStore,
+  Unavailable,
+  WrongRevision,
+} from "../../../../adapters/eventstore/port.ts"
 import { NO_TRACING } from "../../../../adapters/tracing/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
@@ -33,9 +38,17 @@ export async function drain(working: Working, lane: Lane): Promise<void> {
       continue
     }
     // The store, or the clock, asks for patience; callers whose deadline passes meanwhile are turned away.
-    await working.pacer.pause(retryMs)
+    await rest(working, lane, retryMs)
     retryMs = Math.min(retryMs * 2, RETRY_MOST_MS)
   }
+}
+
+/** Rests. Where all that is left waits without a deadline, the next caller ends it. */
+async function rest({ pacer }: Working, lane: Lane, ms: number): Promise<void> {
+  const { promise: woken, resolve } = Promise.withResolvers<void>()
+  if (lane.queue.every(({ deadline }) => deadline === Infinity)) lane.wake = resolve
+  await Promise.race([pacer.pause(ms), woken])
+  lane.wake = null
 }
 
 /** Where writers were in each other's way, they take turns by a lock; one that is not free is left. */
@@ -63,7 +76,7 @@ async function workOnce(working: Working, lane: Lane): Promise<boolean> {
     if (loaded === null) loaded = await load(working, lane)
     else if (!isFresh(working, lane)) await catchUp(working, lane)
   } catch (error) {
-    if (error instanceof Unavailable) return false
+    if (mayPass(error)) return false
     failAll(working, lane, lane.queue.splice(0), error)
     // Whoever waits until it is mended, waits.
     return lane.queue.length === 0
@@ -104,7 +117,7 @@ async function answerUnstored(working: Working, lane: Lane, batch: Batch): Promi
         return true
       }
     } catch (error) {
-      if (error instanceof Unavailable) {
+      if (mayPass(error)) {
         queueAgain(lane, waiting)
         return false
       }
@@ -158,12 +171,12 @@ async function storeBatch(
     // The state holds facts that are not stored: it is thrown away, and the store is asked again.
     forgetState(working, lane)
     if (error instanceof WrongRevision) noteConflict(working, lane)
-    if (error instanceof WrongRevision || error instanceof Unavailable) {
+    if (error instanceof WrongRevision || mayPass(error)) {
       queueAgain(lane, waiting)
       return error instanceof WrongRevision
     }
     failAll(working, lane, waiting, error)
-    return true
+    return lane.queue.length === 0 || !(error instanceof OlderStore)
   } finally {
     lane.appending = null
   }
@@ -192,6 +205,11 @@ function endsEarly(stream: string, revision: number, known: number): DamagedStre
   return new DamagedStream({ stream, revision: revision + 1, expected, found: "nothing" })
 }
 
+/** Whether the store may answer before the callers' deadlines. */
+function mayPass(error: unknown): boolean {
+  return error instanceof Unavailable && !(error instanceof OlderStore)
+}
+
 function isYes({ waiting, outcome }: Batch["answers"][number]): boolean {
   return waiting.command !== null && outcome.accepted
 }
@@ -213,10 +231,11 @@ function failAll(working: Working, lane: Lane, waiting: readonly Waiting[], erro
   forgetState(working, lane)
   const isDamaged = error instanceof DamagedStream
   if (isDamaged && working.damages.of(lane.stream) === null) working.damages.note(error)
+  const mayReturn = isDamaged || error instanceof OlderStore
   for (const one of waiting) {
     if (error instanceof OutcomeUnknown) turnAway(one, lane, error)
     // What was served and counted is kept until the stream is whole again, or the process ends.
-    else if (isDamaged && one.deadline === Infinity) lane.queue.push(one)
+    else if (mayReturn && one.deadline === Infinity) lane.queue.push(one)
     else one.reject(error)
   }
 }

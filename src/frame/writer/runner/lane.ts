@@ -63,6 +63,8 @@ export interface Lane {
   readonly queue: Waiting[]
   /** The work in flight; null when idle. */
   busy: Promise<void> | null
+  /** Ends the rest between two tries that no caller waits for; null where there is none. */
+  wake: (() => void) | null
   /** Something may be gathered beside the state. */
   hasGathered: boolean
   /** When something was last gathered, by the ledger's time. */
@@ -98,6 +100,7 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     isUsed: false,
     queue: [],
     busy: null,
+    wake: null,
     hasGathered: false,
     gatheredAt: -Infinity,
     isTimed: false,
