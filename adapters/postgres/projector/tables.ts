@@ -146,7 +146,7 @@ export function seenJson({ stream, revision, id, position }: SeenEvent): string 
 function storedOf(row: Row): StoredRow {
   const { name, version, commit_position, prepare_position, last_event, fault } = row
   const position = { commit: BigInt(commit_position), prepare: BigInt(prepare_position) }
-  const lastEvent = last_event == null ? null : seenOf(last_event)
+  const lastEvent = last_event ? seenOf(last_event) : null
   return { name, version, position, lastEvent, fault }
 }
 
