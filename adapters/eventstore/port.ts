@@ -71,6 +71,11 @@ export interface ReadAllRange {
   readonly after?: Position
   /** Only streams whose name begins with one of these; default all. */
   readonly prefixes?: readonly string[]
+  /**
+   * Says that few of all events are of such streams: a store that can find them by the streams' names
+   * does, and does not look at the others.
+   */
+  readonly isNarrow?: true
   readonly limit?: number
 }
 

@@ -119,7 +119,8 @@ async function verify({ store, signing, signed, range, signal }: Audited): Promi
     work: { names: async () => [] },
   }
   const pace = { at: () => undefined }
-  const found = await auditStreams(ports, { companyId: null, head: signed.root, pace, signal })
+  const paces = { all: pace, each: () => pace }
+  const found = await auditStreams(ports, { companyId: null, head: signed.root, paces, signal })
   const broken = JSON.stringify(found.firstBroken)
   honest(
     found.checks.every(({ ok }) => ok),

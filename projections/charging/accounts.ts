@@ -166,13 +166,15 @@ export async function accountTerms(
   return row ?? null
 }
 
-/** The companies whose balances do not sum to zero: there must be none. */
+/** The companies whose balances do not sum to zero: there must be none. @param companyId null for all */
 export async function unbalanced(
   db: Kysely<Tables>,
+  companyId: CompanyId | null,
 ): Promise<readonly { readonly company_id: string; readonly sum: Micros }[]> {
-  return db
+  const sums = db
     .selectFrom("accounts")
     .select(["company_id", sql<number>`sum(balance_micros)::bigint`.as("sum")])
+  return (companyId === null ? sums : sums.where("company_id", "=", companyId))
     .groupBy("company_id")
     .having(sql`sum(balance_micros)`, "<>", 0)
     .execute()

@@ -9,7 +9,12 @@ export interface AuditScope {
   readonly companyId: CompanyId | null
   /** A hash that an auditor noted: of an event, or the root of a signed head; null for none. */
   readonly head: string | null
-  readonly pace: Pace
+  readonly paces: {
+    /** Of reading all streams, by the place in the global order. */
+    readonly all: Pace
+    /** Of reading each stream by itself, by the share that is done, from 0 to 1. */
+    readonly each: (share: () => number) => Pace
+  }
   readonly signal: AbortSignal
 }
 

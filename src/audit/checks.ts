@@ -25,7 +25,7 @@ export interface OpenCharge {
  *
  * @throws what says that a store cannot be reached, and the signal's reason
  */
-export async function attempted(
+async function attempted(
   name: string,
   signal: AbortSignal,
   check: () => Promise<Pick<AuditCheck, "ok" | "detail">>,
@@ -61,7 +61,7 @@ export async function otherChecks(
       purchasesWithoutOwner(ports, companyId),
     ),
     await attempted("accounts sum to zero", signal, async () => {
-      const sums = await unbalanced(ports.readAll)
+      const sums = await unbalanced(ports.readAll, companyId)
       const detail = sums.map((one) => `${one.company_id}: ${one.sum} micros`).join(", ")
       return { ok: sums.length === 0, detail: detail || "all do" }
     }),

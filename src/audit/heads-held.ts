@@ -55,17 +55,19 @@ export class HeadsHeld {
     return new HeadsHeld(heads, noted, (await ports.signing.sign("")).publicKey)
   }
 
-  /** The tree that a stream's events grow; null where no head of it was signed. */
-  of(stream: string): Held | null {
-    return this.#trees.get(treeOfStream(stream)) ?? null
+  /** Whether a head was signed of the tree that a stream's events grow. */
+  has(stream: string): boolean {
+    return this.#trees.has(treeOfStream(stream))
   }
 
-  /** Takes the next event, with its hash. @param held what `of` gave of its stream */
-  add(held: Held | null, stream: string, revision: number, hash: string): void {
+  /** Takes the next event, with its hash. */
+  add(stream: string, revision: number, hash: string): void {
     if (hash === this.#noted) this.#isNotedThere = true
+    if (this.#trees.size === 0) return
+    const held = this.#trees.get(treeOfStream(stream))
     const expected = held?.signed[held.next]
     // Beyond the last head that was signed nothing is compared, so nothing need be hashed.
-    if (held === null || expected === undefined) return
+    if (held === undefined || expected === undefined) return
     held.edge.add(hash)
     held.stream = stream
     held.revision = revision

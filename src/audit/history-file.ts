@@ -59,7 +59,10 @@ export async function* eventsUpTo(
   { store, streams, companyId, to }: Pick<HistoryRequest, "store" | "streams" | "companyId" | "to">,
   prefixes = companyId === null ? null : streams.prefixesOf(companyId),
 ): AsyncGenerator<readonly StoredEvent[]> {
-  for await (const page of store.readAll(prefixes === null ? {} : { prefixes })) {
+  const range = prefixes === null ? {} : { prefixes }
+  for await (const page of store.readAll(
+    companyId === null ? range : { ...range, isNarrow: true },
+  )) {
     const last = page.at(-1)
     const isAll = last === undefined || comparePositions(last.position, to) <= 0
     const upTo = isAll ? page : page.filter(({ position }) => comparePositions(position, to) <= 0)

@@ -1,4 +1,5 @@
 /** Streams that must be there: of every company, of everything that was paid, of every refusal. */
+import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
@@ -19,18 +20,28 @@ interface Promised {
   readonly by: string
 }
 
-/** What the facts say of other streams. */
+/** What the facts say of other streams. Only those are kept that end too early, or are not there. */
 export class MissingStreams {
-  readonly #promised = new Map<string, Promised>()
+  readonly #lacking = new Map<string, Promised>()
   /** Companies whose opening may be under way. */
   readonly #companies = new Set<CompanyId>()
 
   readonly #streamOfIntent: AdminPorts["streamOfIntent"]
+  readonly #companyId: CompanyId | null
+  readonly #lastOf: (stream: string) => number | null
 
-  /** @param companyId the only company that is looked at; null for all */
-  constructor(streamOfIntent: AdminPorts["streamOfIntent"], companyId: CompanyId | null) {
+  /**
+   * @param companyId the only company that is looked at; null for all
+   * @param lastOf the last revision of a stream that was read; null where there was none
+   */
+  constructor(
+    streamOfIntent: AdminPorts["streamOfIntent"],
+    companyId: CompanyId | null,
+    lastOf: (stream: string) => number | null,
+  ) {
     this.#streamOfIntent = streamOfIntent
-    if (companyId !== null) this.#promiseCompany(companyId, "its registration")
+    this.#companyId = companyId
+    this.#lastOf = lastOf
   }
 
   /** Takes a fact. @param ledger the state of its ledger before it; null where it is of none */
@@ -53,22 +64,15 @@ export class MissingStreams {
     }
   }
 
-  /**
-   * Tells the first stream that is missing, or ends too early.
-   *
-   * @param last the last revision of a stream that was read; null where there was none
-   */
+  /** Tells the first stream that is missing, or ends too early. */
   async check(
     ports: Pick<AdminPorts, "store"> & { readonly work: Pick<AdminPorts["work"], "names"> },
-    last: (stream: string) => number | null,
     tell: (place: Place) => void,
   ): Promise<void> {
-    const lacking = [...this.#promised.values()].filter(
-      ({ stream, revision }) => (last(stream) ?? -1) < revision,
-    )
-    if (lacking.length === 0) return
+    if (this.#companyId !== null) this.#promiseCompany(this.#companyId, "its registration")
+    if (this.#lacking.size === 0) return
     const opening = new Set(await ports.work.names("open-company"))
-    for (const { stream, revision, by } of lacking) {
+    for (const { stream, revision, by } of this.#lacking.values()) {
       const companyId = companyOf(stream)
       const isOpening = companyId !== null && opening.has(companyId)
       if (isOpening && this.#companies.has(companyId)) continue
@@ -89,9 +93,10 @@ export class MissingStreams {
   }
 
   #promise(promised: Promised): void {
-    const known = this.#promised.get(promised.stream)
-    if (known !== undefined && known.revision >= promised.revision) return
-    this.#promised.set(promised.stream, promised)
+    const { stream, revision } = promised
+    if ((this.#lastOf(stream) ?? -1) >= revision) return
+    const known = this.#lacking.get(stream)
+    if (known === undefined || known.revision < revision) this.#lacking.set(stream, promised)
   }
 }
 
@@ -104,10 +109,15 @@ export async function reaches(
   return (await lastRevision(ports, stream)) >= revision
 }
 
+/** The last revision that the store shows of a stream; -1 for none, also where it deleted the stream. */
 async function lastRevision({ store }: Pick<AdminPorts, "store">, stream: string): Promise<number> {
   const range = { direction: "backwards" as const, limit: 1 }
-  for await (const [last] of store.read(stream, range)) {
-    if (last !== undefined) return last.revision
+  try {
+    for await (const [last] of store.read(stream, range)) {
+      if (last !== undefined) return last.revision
+    }
+  } catch (error) {
+    if (!(error instanceof DamagedStream)) throw error
   }
   return -1
 }

@@ -1,7 +1,6 @@
 /** What an audit did not look at, or not in full, so that nobody takes it for proven. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Rule } from "./findings.ts"
-import type { Seen } from "./seen-streams.ts"
 
 /** Something that was not looked at. */
 export interface Skipped {
@@ -11,29 +10,41 @@ export interface Skipped {
   readonly why: string
 }
 
+/** How much of the streams was looked at. */
+export interface StreamCounts {
+  /** Streams whose chain is broken among all. */
+  broken: number
+  /** Facts of an earlier form of their type. */
+  formerForms: number
+  /** Streams of a tree of which a head was signed, and the others. */
+  withHead: number
+  withoutHead: number
+  /** Streams of which a checkpoint is kept, and those that have none yet. */
+  withCheckpoint: number
+  withoutCheckpoint: number
+}
+
 /** What of the streams was not looked at. @param companyId null where all were asked for */
-export function skippedIn(seen: readonly Seen[], companyId: CompanyId | null): readonly Skipped[] {
-  const count = (isSkipped: (one: Seen) => boolean) => seen.filter(isSkipped).length
-  const former = seen.reduce((sum, { formerForms }) => sum + formerForms, 0)
+export function skippedIn(counts: StreamCounts, companyId: CompanyId | null): readonly Skipped[] {
   const all = [
     {
       ...{ of: "stream", what: "read alone" },
-      count: count(({ isBroken }) => isBroken),
+      count: counts.broken,
       why: "their chain is broken among all",
     },
     {
       ...{ of: "fact", what: "written again" },
-      count: former,
+      count: counts.formerForms,
       why: "they are of an earlier form, and only read",
     },
     {
       ...{ of: "stream", what: "held against a signed head" },
-      count: count(({ held }) => held === null),
+      count: counts.withoutHead,
       why: "none was signed yet: audit head signs them",
     },
     {
       ...{ of: "stream", what: "compared with a checkpoint" },
-      count: count(({ folded, checkpoint }) => folded !== null && checkpoint === null),
+      count: counts.withoutCheckpoint,
       why: "none is kept of them",
     },
   ]
@@ -52,19 +63,18 @@ export function skippedIn(seen: readonly Seen[], companyId: CompanyId | null): r
 }
 
 /** What was looked at by rules that do not look at every event, where they hold. */
-export function lookedAt(seen: readonly Seen[]): Readonly<Partial<Record<Rule, string>>> {
-  const withOne = (what: string, none: string, isWith: (one: Seen) => boolean) => {
-    const count = seen.filter(isWith).length
-    return count === 0 ? none : `${count} ${count === 1 ? "stream" : "streams"} with a ${what}`
-  }
+export function lookedAt({
+  withHead,
+  withCheckpoint,
+}: Pick<StreamCounts, "withHead" | "withCheckpoint">): Readonly<Partial<Record<Rule, string>>> {
+  const withOne = (what: string, none: string, count: number) =>
+    count === 0 ? none : `${count} ${count === 1 ? "stream" : "streams"} with a ${what}`
   return {
-    "signed heads are of this history": withOne(
-      ...(["signed head", "no head is signed yet"] as const),
-      ({ held }) => held !== null,
-    ),
+    "signed heads are of this history": withOne("signed head", "no head is signed yet", withHead),
     "checkpoints are what folding gives": withOne(
-      ...(["checkpoint", "no checkpoint is kept yet"] as const),
-      ({ checkpoint }) => checkpoint !== null,
+      "checkpoint",
+      "no checkpoint is kept yet",
+      withCheckpoint,
     ),
   }
 }

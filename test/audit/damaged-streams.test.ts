@@ -26,11 +26,10 @@ import {
 import { EventStoreDbUnderTest } from "../contracts/event-store-eventstoredb-fixture.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { PostgresUnderTest } from "../contracts/event-store-postgres-fixture.ts"
-import { signingOfItsOwn } from "../support/signing.ts"
+import { auditPortsOf, auditScopeOf } from "../support/audit-ports.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { virtualPacer } from "../writer/pacer.ts"
-import { PROGRAM } from "../../src/slices.ts"
 
 const AGGREGATES = {
   access: ACCESS,
@@ -110,23 +109,7 @@ async function load(store: EventStore, stream: string): Promise<unknown> {
   return runner.read({ aggregate: aggregate as typeof LEDGER, stream }, (state) => state)
 }
 
-async function audit(store: EventStore) {
-  const pages = store.readAll
-  return auditStreams(
-    {
-      ...{ store, readEverything: pages, checkpointOf: async () => null },
-      streams: PROGRAM.streams,
-      streamOfIntent: PROGRAM.streamOfIntent,
-      signing: signingOfItsOwn(),
-      treeHeads: { list: async () => [] },
-      work: { names: async () => [] },
-    },
-    {
-      ...{ companyId: null, head: null, pace: { at: () => undefined } },
-      signal: new AbortController().signal,
-    },
-  )
-}
+const audit = (store: EventStore) => auditStreams(auditPortsOf(store), auditScopeOf(null))
 
 /** What happens to a stream, and the first revision at which a reader of it alone can tell. */
 interface Damage {

@@ -1,41 +1,36 @@
 /** What an audit says that it did not look at. */
 import { describe, expect, it } from "vitest"
+import type { StreamCounts } from "../../src/audit/skipped.ts"
 import { skippedIn, skippedText } from "../../src/audit/skipped.ts"
-import type { Seen } from "../../src/audit/seen-streams.ts"
 
-/** A stream of which all was looked at. */
-const whole = {
-  isBroken: false,
+/** Streams of which all was looked at. */
+const WHOLE: StreamCounts = {
+  broken: 0,
   formerForms: 0,
-  held: {},
-  folded: {},
-  checkpoint: {},
-} as unknown as Seen
+  withHead: 2,
+  withoutHead: 0,
+  withCheckpoint: 2,
+  withoutCheckpoint: 0,
+}
 
-const whatsOf = (seen: readonly Seen[]) =>
-  skippedIn(seen, null).map(({ what, count }) => `${count} ${what}`)
+const whatsOf = (counts: Partial<StreamCounts>) =>
+  skippedIn({ ...WHOLE, ...counts }, null).map(({ what, count }) => `${count} ${what}`)
 
 describe("what was not looked at", () => {
   it("is nothing where all was", () => {
-    expect(skippedIn([whole, whole], null)).toEqual([])
+    expect(skippedIn(WHOLE, null)).toEqual([])
     expect(skippedText([])).toBe("")
   })
 
   it("is counted by its reason", () => {
-    const broken = { ...whole, isBroken: true }
-    expect(whatsOf([whole, broken, broken])).toEqual(["2 streams read alone"])
-    const former = { ...whole, formerForms: 3 }
-    expect(whatsOf([former, whole, former])).toEqual(["6 facts written again"])
-    const unsigned = { ...whole, held: null }
-    expect(whatsOf([unsigned, whole])).toEqual(["1 stream held against a signed head"])
-    const unkept = { ...whole, checkpoint: null }
-    expect(whatsOf([unkept, unkept])).toEqual(["2 streams compared with a checkpoint"])
-    // What is never folded has no checkpoint that could be missing.
-    expect(whatsOf([{ ...unkept, folded: null }])).toEqual([])
+    expect(whatsOf({ broken: 2 })).toEqual(["2 streams read alone"])
+    expect(whatsOf({ formerForms: 6 })).toEqual(["6 facts written again"])
+    expect(whatsOf({ withoutHead: 1 })).toEqual(["1 stream held against a signed head"])
+    expect(whatsOf({ withoutCheckpoint: 2 })).toEqual(["2 streams compared with a checkpoint"])
   })
 
   it("is told in lines, with a number where there is one", () => {
-    const skipped = skippedIn([{ ...whole, formerForms: 1 }], "co_Ab3dE6")
+    const skipped = skippedIn({ ...WHOLE, formerForms: 1 }, "co_Ab3dE6")
     expect(skippedText(skipped)).toBe(
       "Not looked at:\n" +
         "  1 fact written again: they are of an earlier form, and only read\n" +

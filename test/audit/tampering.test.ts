@@ -209,6 +209,28 @@ describe("an audit finds, and names by stream and revision,", () => {
     }
   })
 
+  it("an edited read model of the company that was asked for, and of no other", async () => {
+    const edit = (change: string) =>
+      sql
+        .raw(
+          `update accounts set balance_micros = balance_micros ${change}
+          where account = 'funds' and company_id = '${other.companyId}'`,
+        )
+        .execute(world.ports.readAll)
+    await edit("+ 1")
+    const found = async (company: string) => {
+      const { checks } = await world.operate("audit verify", { company })
+      return names((checks as Check[]).filter(({ ok }) => !ok))
+    }
+    expect(await found(company.companyId)).toEqual([])
+    expect(await found(other.companyId)).toEqual([
+      "accounts sum to zero",
+      "read model accounts = rebuild",
+    ])
+    await edit("- 1")
+    expect(await found(other.companyId)).toEqual([])
+  })
+
   it("an edited read model", async () => {
     const edit = (change: string) => sql.raw(change).execute(world.ports.readAll)
     await edit("update accounts set balance_micros = balance_micros + 1 where account = 'funds'")
@@ -228,7 +250,7 @@ describe("an audit finds, and names by stream and revision,", () => {
       "every open charge has somebody who ends it",
       "read model opt-outs = rebuild",
     ])
-    expect(found[1]?.detail).toMatch(/^cannot be checked: .*opt_outs/)
+    expect(found[1]?.detail).toMatch(/^stopped at the comparison: .*opt_outs/)
   })
 
   it("an open charge that nobody would end", async () => {

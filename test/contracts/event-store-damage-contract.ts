@@ -4,10 +4,25 @@ import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Place } from "../../src/audit/findings.ts"
-import { streamFault } from "../../src/audit/stream-alone.ts"
+import { openedStreams, readAlone } from "../../src/audit/stream-alone.ts"
+import type { ChainEnd } from "../../src/frame/writer/chain.ts"
 import { CHAIN_START, nextHash } from "../../src/frame/writer/chain.ts"
 import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
 import type { Change, DamagingStore } from "./damaging-stores.ts"
+
+/** The first place at which an audit that reads a stream by itself finds it other than among all. */
+async function streamFault(
+  store: EventStore,
+  stream: string,
+  end: ChainEnd,
+): Promise<Place | null> {
+  const ports = { store, checkpointOf: async () => null }
+  const { signal } = new AbortController()
+  for await (const opened of openedStreams(ports, [stream].values(), signal)) {
+    return (await readAlone(opened, end, false, () => undefined)).place
+  }
+  return null
+}
 
 /** Something that happens to what a store holds, and the revision at which it shows. */
 export interface Damage {

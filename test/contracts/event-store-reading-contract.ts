@@ -104,18 +104,22 @@ function readAllContract(here: () => Corner): void {
       expect(await collect(store.readAll({ prefixes: [prefix] }))).toEqual(all)
     })
 
-    it("gives the streams that begin with one of the prefixes, up to a limit", async () => {
+    it.each([
+      ["", {}],
+      [", by their names", { isNarrow: true }],
+    ] as const)("gives the streams that begin with a prefix, up to a limit%s", async (_, way) => {
       const { store, stream, before: after } = here()
       for (const name of ["a-1", "b-1", "c_1", "a-2"]) {
         await store.append(stream(name), someEvents(2), NO_STREAM)
       }
       const names = async (prefixes: string[], limit?: number): Promise<string[]> => {
-        const range = { after, prefixes, ...(limit === undefined ? {} : { limit }) }
+        const range = { after, prefixes, ...way, ...(limit === undefined ? {} : { limit }) }
         return (await collect(store.readAll(range))).map((event) => event.stream)
       }
       const [a1, b1, a2] = [stream("a-1"), stream("b-1"), stream("a-2")]
       expect(await names([stream("a-")])).toEqual([a1, a1, a2, a2])
       expect(await names([stream("b-"), stream("a-2")])).toEqual([b1, b1, a2, a2])
+      expect(await names([stream("a-"), stream("a-1")])).toEqual([a1, a1, a2, a2])
       expect(await names([stream("a-")], 3)).toEqual([a1, a1, a2])
       expect(await names([stream("%"), stream("c%"), stream("A-")])).toEqual([])
       expect(await names([])).toEqual([])

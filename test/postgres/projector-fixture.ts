@@ -6,6 +6,7 @@ import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import type { Verification } from "../../adapters/postgres/projector/port.ts"
 import type { RunningProjector } from "../../adapters/postgres/projector/projector.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Leases } from "../../adapters/processes/port.ts"
@@ -13,6 +14,15 @@ import type { Projection, Recorded } from "../../projections/kernel/projection.t
 import { anEvent } from "../contracts/event-store-fixture.ts"
 import { EVERYBODY } from "../support/leases.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
+
+/** What comparing all rows of a read model with a rebuild finds. */
+export async function verified(
+  projector: Pick<RunningProjector, "verify"> | undefined,
+  name = "spent",
+): Promise<Verification | undefined> {
+  const everything = { companyId: null, range: {}, isWanted: () => true }
+  return (await projector?.verify([name], { ...everything, progress: () => undefined }))?.[0]
+}
 
 /** What a test may change of a read model that sums the numbers in its streams. */
 export interface SumOptions {

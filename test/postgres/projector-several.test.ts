@@ -7,7 +7,7 @@ import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
 import { forgetReadModels } from "../support/read-models.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
+import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
 
 const database = new DatabaseUnderTest()
 const SOON = { interval: 10 }
@@ -111,7 +111,7 @@ describe("a read model in several processes", () => {
       const rows = await test.rows("spent")
       expect(rows.reduce((sum, row) => sum + row.facts, 0)).toBe(facts)
     }
-    expect((await all[0]?.projector.verify("spent", none))?.same).toBe(true)
+    expect((await verified(all[0]?.projector))?.same).toBe(true)
   })
 
   it("is taken over with what a crash of the server took back", async () => {
@@ -156,7 +156,7 @@ describe("a read model in several processes", () => {
       .toBe("another version of this program keeps it up")
     expect(await test.shown(newer.projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
-    expect(await old.projector.verify("spent", none)).toMatchObject({
+    expect(await verified(old.projector)).toMatchObject({
       same: false,
       fault: "another version of this program keeps it up",
     })
@@ -171,7 +171,7 @@ describe("from a process that does not keep it up", () => {
     await test.add("spending-co_a", 1, 2)
     await test.shown(one.projector)
     await pool.query("update read.spent set sum = 1000")
-    expect((await two.projector.verify("spent", none)).same).toBe(false)
+    expect((await verified(two.projector))?.same).toBe(false)
     let isWriting = true
     const writer = (async () => {
       for (let i = 0; i < 100; i += 1) {
@@ -183,14 +183,14 @@ describe("from a process that does not keep it up", () => {
     while (isWriting) {
       await Promise.all([
         two.projector.rebuild("spent", none),
-        one.projector.verify("spent", none),
-        two.projector.verify("spent", none),
+        verified(one.projector),
+        verified(two.projector),
       ])
     }
     await writer
     expect(await test.shown(two.projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 103, facts: 102 }])
-    expect((await one.projector.verify("spent", none)).same).toBe(true)
+    expect((await verified(one.projector))?.same).toBe(true)
     expect(await one.here()).toEqual(["spent"])
   })
 

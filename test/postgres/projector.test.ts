@@ -5,7 +5,7 @@ import { ReadModelAhead, checkReadModels } from "../../adapters/postgres/project
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { forgetReadModels } from "../support/read-models.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
+import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
 
 const database = new DatabaseUnderTest()
 let pool: pg.Pool
@@ -84,7 +84,7 @@ describe("a projector", () => {
     expect(await second.status()).toMatchObject([{ name: "spent", version: 2 }, { name: "hints" }])
     expect(second.rebuildable).toEqual(["spent"])
     await expect(second.rebuild("hints", () => undefined)).rejects.toThrow(RangeError)
-    await expect(second.verify("nothing", () => undefined)).rejects.toThrow(/there are spent/)
+    await expect(verified(second, "nothing")).rejects.toThrow(/there are spent/)
   })
 
   it("refuses to start beyond the head of its store, and says what to do", async () => {

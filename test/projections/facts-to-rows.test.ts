@@ -197,7 +197,7 @@ describe("charges and accounts", () => {
     expect(rows.reduce((sum, row) => sum + row.amount_micros, 0)).toBe(balanceMicros)
     expect(await fundsOf(db, company.companyId)).toBe(balanceMicros)
     expect(await fundsOf(db, "co_none")).toBe(0)
-    expect(await unbalanced(db)).toEqual([])
+    expect(await unbalanced(db, null)).toEqual([])
   })
 
   it("find a charge by its id, as it stands", async () => {

@@ -96,7 +96,7 @@ describe("the read models of the ledger", () => {
       }),
       { numRuns: 3, endOnFailure: true },
     )
-    expect(await unbalanced(world.ports.readAll)).toEqual([])
+    expect(await unbalanced(world.ports.readAll, null)).toEqual([])
     const { ok, projections } = await world.operate("projections verify")
     expect(projections.filter((one: { same: boolean }) => !one.same)).toEqual([])
     expect(ok).toBe(true)

@@ -72,9 +72,13 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
 
 async function* readAll(
   reader: Reader,
-  { after = START, prefixes, limit }: ReadAllRange,
+  { after = START, prefixes, isNarrow, limit }: ReadAllRange,
 ): AsyncGenerator<readonly StoredEvent[]> {
   const head = await reader.head()
+  if (isNarrow === true && prefixes !== undefined) {
+    yield* reader.narrowPages(after.commit, head, prefixes, limit)
+    return
+  }
   for await (const { events } of reader.pages(after.commit, head, prefixes, limit)) {
     if (events.length > 0) yield events
   }

@@ -14,7 +14,7 @@ const MAX_PAGE_EVENTS = 1_000
 const PAGE_CHARACTERS = 1024 * 1024
 
 /** So many streams are begun to be read together. */
-const MOST_FIRST_PAGES = 16
+const MOST_FIRST_PAGES = 64
 
 /** How many places a page of filtered events looks at for each event that it may give. */
 const PLACES_PER_EVENT = 16
@@ -72,6 +72,19 @@ const ALL_FILTERED = {
   text: `select ${COLUMNS} from eventstore.events
     where position > $1 and position <= $2 and stream ^@ any ($4::text[])
     order by position limit $3`,
+}
+/** The places of all events of such streams, by the index of names: other streams are not looked at. */
+const PLACES = {
+  name: "eventstore-places-of-streams",
+  text: `select distinct position from unnest($3::text[]) as asked (prefix),
+    lateral (select position from eventstore.events
+      where stream >= asked.prefix and stream < asked.prefix || chr(1114111)
+        and position > $1 and position <= $2) as found
+    order by position`,
+}
+const AT_PLACES = {
+  name: "eventstore-read-at-places",
+  text: `select ${COLUMNS} from eventstore.events where position = any($1::bigint[]) order by position`,
 }
 const HEAD = {
   name: "eventstore-head",
@@ -141,6 +154,30 @@ export class Reader {
       if (page !== null) size.learn(page.events)
       const start = page?.end ?? after
       return start < upTo && left > 0 ? fetch(start) : null
+    })
+  }
+
+  /**
+   * The same of few streams, found by their names. Eight bytes are held for each event.
+   *
+   * @throws Unavailable, AccessDenied
+   */
+  async *narrowPages(
+    after: Place,
+    upTo: Place,
+    prefixes: readonly string[],
+    limit: number = NO_LIMIT,
+  ): AsyncGenerator<readonly StoredEvent[]> {
+    const found = await this.#rows<[string]>(PLACES, [after, upTo, prefixes])
+    const places = Float64Array.from(found.slice(0, limit), ([place]) => Number(place))
+    const size = new PageSize()
+    let next = 0
+    yield* prefetched((page: readonly StoredEvent[] | null) => {
+      if (page !== null) size.learn(page)
+      if (next >= places.length) return null
+      const asked = places.subarray(next, next + size.events)
+      next += asked.length
+      return this.#events(AT_PLACES, [[...asked]])
     })
   }
 

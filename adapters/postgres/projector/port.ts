@@ -1,5 +1,6 @@
 /** What the rest of the house asks of the runner of read models. */
-import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Position, ReadAllRange, StoredEvent } from "../../eventstore/port.ts"
 
 /** How a read model stands. */
 export interface ProjectionStatus {
@@ -30,6 +31,19 @@ export interface Verification {
     readonly live: string
     readonly rebuilt: string
   }[]
+}
+
+/** What of read models is compared with a rebuild. */
+export interface Comparison {
+  /** The only company whose rows are compared; null for all rows. */
+  readonly companyId: CompanyId | null
+  /** The events that these rows are made of, and perhaps others. */
+  readonly range: Omit<ReadAllRange, "after" | "limit">
+  /** Whether an event of the range is one of them. */
+  readonly isWanted: (stored: StoredEvent) => boolean
+  /** Notes after each page how many events were folded by now, and the place of the last. */
+  readonly progress: (events: number, position: Position | null) => void
+  readonly signal?: AbortSignal
 }
 
 /** A fact cannot be folded. The message names it and says why. */
@@ -79,8 +93,16 @@ export interface Projector {
    * @throws FoldFault where a fact cannot be folded: the live one stays as it is
    */
   readonly rebuild: (name: string, progress: Progress) => Promise<void>
-  /** Folds a read model beside the live one and compares them. @throws RangeError: no such name */
-  readonly verify: (name: string, progress: Progress) => Promise<Verification>
+  /**
+   * Folds read models again, all in one pass, and compares them with the live ones. A fault of one ends
+   * no other.
+   *
+   * @throws RangeError: no such name
+   */
+  readonly verify: (
+    names: readonly string[],
+    comparison: Comparison,
+  ) => Promise<readonly Verification[]>
 }
 
 /** Told now and then how many events were folded. */

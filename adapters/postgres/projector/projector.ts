@@ -220,7 +220,7 @@ function besides(
       await shadow.rebuild(find(name), progress)
       updaters.get(name)?.lookAgain()
     },
-    verify: async (name, progress) => shadow.verify(find(name), progress),
+    verify: async (names, comparison) => shadow.verify(names.map(find), comparison),
   }
 }
 

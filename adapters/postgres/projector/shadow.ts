@@ -1,4 +1,4 @@
-/** Folding a read model anew beside the live one: to swap them, or to compare them. */
+/** Folding a read model anew beside the live one, to swap them. */
 import type { Transaction } from "kysely"
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
@@ -7,13 +7,12 @@ import { START, comparePositions, later } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { onConnection } from "../on-connection.ts"
+import { compare } from "./comparing.ts"
 import { factsOf } from "./facts.ts"
-import type { Progress, Verification } from "./port.ts"
-import { FoldFault, foldFault } from "./port.ts"
+import type { Comparison, Progress, Verification } from "./port.ts"
+import { foldFault } from "./port.ts"
 import {
-  LIVE_SCHEMA,
   shadowSchema,
-  checksum,
   createIndexes,
   createTables,
   heldRow,
@@ -60,9 +59,11 @@ export function openShadow(ports: ShadowPorts) {
      */
     renew: (projection: Projection, progress: Progress): Promise<void> =>
       inTurn(() => alone(ports.pool, projection.name, () => renew(ports, projection, progress))),
-    /** Compares a read model's tables with a rebuild up to where it stands. */
-    verify: (projection: Projection, progress: Progress): Promise<Verification> =>
-      inTurn(() => verify(ports, projection, progress)),
+    /** Compares read models with a rebuild of each up to where it stands. */
+    verify: (
+      projections: readonly Projection[],
+      comparison: Comparison,
+    ): Promise<readonly Verification[]> => inTurn(() => compare(ports, projections, comparison)),
   }
 }
 
@@ -108,46 +109,6 @@ async function renew(
 ): Promise<void> {
   const { version } = await storedRow(ports.pool, projection.name)
   if (version !== projection.version) await rebuild(ports, projection, progress)
-}
-
-async function verify(
-  ports: ShadowPorts,
-  projection: Projection,
-  progress: Progress,
-): Promise<Verification> {
-  const { name } = projection
-  try {
-    return await alone(ports.pool, name, () => compareShadow(ports, projection, progress))
-  } catch (error) {
-    if (!(error instanceof FoldFault)) throw error
-    return { name, same: false, fault: error.message, tables: [] }
-  }
-}
-
-async function compareShadow(
-  ports: ShadowPorts,
-  projection: Projection,
-  progress: Progress,
-): Promise<Verification> {
-  const { name } = projection
-  const { position: near } = await storedRow(ports.pool, name)
-  const built = await foldShadow(ports, projection, START, near, progress)
-  return inTransaction(ports.pool, async (client) => {
-    const { position, version } = await heldRow(client, name)
-    if (version !== projection.version) {
-      throw new FoldFault("another version of this program keeps it up")
-    }
-    await foldShadow(ports, projection, built, position, progress)
-    const schema = shadowSchema(name)
-    const tables = []
-    for (const table of projection.tables) {
-      const live = await checksum(client, LIVE_SCHEMA, table)
-      tables.push({ table, live, rebuilt: await checksum(client, schema, table) })
-    }
-    await client.query(`drop schema "${schema}" cascade`)
-    const same = tables.every((one) => one.live === one.rebuilt)
-    return { name, same, fault: null, tables }
-  })
 }
 
 /** Runs `work` while no other process makes a shadow of this read model. */

@@ -180,12 +180,22 @@ export async function swapTables(client: PoolClient, projection: Projection): Pr
   await client.query(`drop schema "${schema}" cascade`)
 }
 
-/** Rows and an order-free checksum of a table: equal tables give equal text. */
-export async function checksum(client: PoolClient, schema: string, table: string): Promise<string> {
+/**
+ * Rows and an order-free checksum of a table, or of a company's rows in it: equal rows give equal text.
+ *
+ * @param companyId null for all rows
+ */
+export async function checksum(
+  client: PoolClient,
+  schema: string,
+  table: string,
+  companyId: string | null = null,
+): Promise<string> {
   const { rows } = await client.query<{ rows: number; sum: string }>(
     `select count(*) as rows,
             coalesce(sum(('x' || left(md5(t::text), 15))::bit(60)::bigint), 0)::text as sum
-     from "${schema}"."${table}" t`,
+     from "${schema}"."${table}" t ${companyId === null ? "" : "where company_id = $1"}`,
+    companyId === null ? [] : [companyId],
   )
   const [{ rows: count, sum } = { rows: 0, sum: "0" }] = rows
   return `${count} ${count === 1 ? "row" : "rows"}, checksum ${sum}`

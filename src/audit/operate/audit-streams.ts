@@ -113,7 +113,10 @@ const streams = operation({
     const companyId = named === undefined ? null : await findCompany(ports, named)
     const pace = paceTo(await ports.store.head(), progress)
     const found = new Map<string, { events: number; last: StoredEvent }>()
-    const range = companyId === null ? {} : { prefixes: ports.streams.prefixesOf(companyId) }
+    const range =
+      companyId === null
+        ? {}
+        : { prefixes: ports.streams.prefixesOf(companyId), isNarrow: true as const }
     for await (const page of paced(ports.store.readAll(range), pace, signal)) {
       for (const stored of page) {
         const { stream, type } = stored

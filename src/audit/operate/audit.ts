@@ -1,8 +1,8 @@
 /** Proving that everything that is stored holds. */
 import { z } from "zod"
-import type { Verification } from "../../../adapters/postgres/projector/port.ts"
+import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { attempted, otherChecks, readModelResult } from "../checks.ts"
+import { otherChecks, readModelResult } from "../checks.ts"
 import type { AuditCheck } from "../findings.ts"
 import { NO_STREAM } from "../findings.ts"
 import { paceTo } from "../pace.ts"
@@ -62,13 +62,18 @@ export async function verifyAll(
   const { ports, progress, signal, within } = context
   await ports.settle()
   await showWrites(ports)
-  const pace = paceTo(await ports.store.head(), progress)
-  const streams = await auditStreams(ports, { companyId, head, pace, signal })
+  const end = await ports.store.head()
+  const paces = {
+    all: paceTo(end, (message) => progress(`all streams: ${message}`)),
+    each: (share: () => number) =>
+      paceTo(share, (message) => progress(`each stream by itself: ${message}`)),
+  }
+  const streams = await auditStreams(ports, { companyId, head, paces, signal })
   const checks = [
     ...streams.checks,
     ...(await otherChecks(ports, companyId, streams.openCharges, signal)),
     // Read models are those of all companies: folding them again is for the installation's operator.
-    ...(within === undefined ? await readModelChecks(context) : []),
+    ...(within === undefined ? await readModelChecks(context, companyId, end) : []),
   ]
   const ok = checks.every((check) => check.ok)
   const { firstBroken, events, heads, others } = streams
@@ -76,20 +81,24 @@ export async function verifyAll(
   return { ok, checks, firstBroken, streams: streams.streams, events, others, skipped, heads }
 }
 
-/** Each read model is what folding gives. */
-async function readModelChecks(context: AdminContext): Promise<readonly AuditCheck[]> {
+/** Each read model is what folding gives, of one company or of all. */
+async function readModelChecks(
+  context: AdminContext,
+  companyId: CompanyId | null,
+  end: Position,
+): Promise<readonly AuditCheck[]> {
   const { projector } = context.ports
+  const pace = paceTo(end, (message) => context.progress(`read models: ${message}`))
+  let folded = 0
+  const found = await verifyProjections(context, null, companyId, (events, position) => {
+    pace.at(position, events - folded)
+    folded = events
+  })
   const standing = await projector.status()
-  const checks: AuditCheck[] = []
-  for (const name of projector.rebuildable) {
-    const check = await attempted(`read model ${name} = rebuild`, context.signal, async () => {
-      const [found] = await verifyProjections(context, name)
-      const status = standing.find((one) => one.name === name)
-      return readModelResult(found as Verification, status)
-    })
-    checks.push(check)
-  }
-  return checks
+  return found.map((one) => {
+    const status = standing.find(({ name }) => name === one.name)
+    return { name: `read model ${one.name} = rebuild`, ...readModelResult(one, status) }
+  })
 }
 
 /** What an audit found. */

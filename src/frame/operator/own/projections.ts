@@ -1,8 +1,13 @@
 /** Read models: how they stand, folding one anew, and comparing it with a rebuild. */
 import { z } from "zod"
+import type { StoredEvent } from "../../../../adapters/eventstore/port.ts"
+import type { Comparison, Verification } from "../../../../adapters/postgres/projector/port.ts"
 import { FoldFault } from "../../../../adapters/postgres/projector/port.ts"
+import type { CompanyId } from "../../../../domain/kernel/ids.ts"
+import { companyOf } from "../../../../domain/kernel/streams.ts"
 import { tokenOf } from "../../calls/position-token.ts"
 import { renderFields, renderTable } from "../cli/render.ts"
+import type { Streams } from "../../writer/streams.ts"
 import { showWrites } from "../inputs.ts"
 import type { AdminContext, AdminOperation } from "../operation.ts"
 import { OperatorRefused, operation } from "../operation.ts"
@@ -66,7 +71,9 @@ const verify = operation({
   }),
   run: async (context, { name }) => {
     if (name !== undefined) await refuseUnlessReadModel(context, name)
-    const projections = await verifyProjections(context, name)
+    const report = reporter(context, name ?? "read models")
+    const names = name === undefined ? null : [name]
+    const projections = await verifyProjections(context, names, null, report)
     return { ok: projections.every((one) => one.same), projections }
   },
   render: ({ ok, projections }, page) => {
@@ -90,14 +97,43 @@ async function refuseUnlessReadModel({ ports }: AdminContext, name: string): Pro
   throw new OperatorRefused("validation", message)
 }
 
-/** Compares read models (default all that are folds) with a rebuild of each. */
-export async function verifyProjections(context: AdminContext, name?: string) {
-  const { projector } = context.ports
-  await showWrites(context.ports)
-  const names = name === undefined ? projector.rebuildable : [name]
-  const found = []
-  for (const one of names) found.push(await projector.verify(one, reporter(context, one)))
-  return found
+/**
+ * Compares read models with a rebuild of each.
+ *
+ * @param names default all that are folds
+ * @param companyId the only company whose rows are compared; null for all
+ * @param progress notes how many events were folded, and the place of the last
+ */
+export async function verifyProjections(
+  { ports, signal }: Pick<AdminContext, "ports" | "signal">,
+  names: readonly string[] | null,
+  companyId: CompanyId | null,
+  progress: Comparison["progress"],
+): Promise<readonly Verification[]> {
+  const { projector, streams } = ports
+  await showWrites(ports)
+  const own = companyId === null ? EVERYTHING : eventsOf(companyId, streams)
+  return projector.verify(names ?? projector.rebuildable, { companyId, ...own, progress, signal })
+}
+
+const EVERYTHING: Pick<Comparison, "range" | "isWanted"> = { range: {}, isWanted: () => true }
+
+/** The events that a company's rows are made of: its own, and the installation's that do not name another. */
+function eventsOf(companyId: CompanyId, streams: Streams): Pick<Comparison, "range" | "isWanted"> {
+  const installation = streams.ofInstallation.map(({ stream }) => stream)
+  return {
+    range: { prefixes: [...streams.prefixesOf(companyId), ...installation], isNarrow: true },
+    isWanted: (stored) => {
+      const owner = companyOf(stored.stream)
+      return owner === null ? !namesAnother(stored, companyId) : owner === companyId
+    },
+  }
+}
+
+/** Whether an event of the installation is about another company. One that is no JSON is for its reader to name. */
+function namesAnother({ data }: StoredEvent, companyId: CompanyId): boolean {
+  const named = /"companyId":"([^"]*)"/.exec(data)?.[1]
+  return named !== undefined && named !== companyId
 }
 
 function reporter({ progress }: AdminContext, name: string): (events: number) => void {
