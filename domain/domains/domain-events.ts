@@ -53,6 +53,12 @@ export const SENDING_FAULTS = [
   "return_spf",
   /** It has several SPF records, which receivers take for none. */
   "several_spf",
+  /** The key's name has several keys, of which receivers may take any. */
+  "several_dkim",
+  /** The name of the return path also has an MX record that says it takes no mail (RFC 7505). */
+  "null_mx",
+  /** There are several DMARC policies, which receivers take for none. */
+  "several_dmarc",
 ] as const
 
 /** What can be wrong with the records of a sending domain. */
@@ -127,7 +133,9 @@ export const domainFormats = {
   },
   /** Its records were looked at. */
   SendingDomainChecked: {
-    version: 1,
+    // Version 1 knew fewer faults.
+    version: 2,
+    lifts: { 1: (raw) => raw },
     fields: {
       at: time,
       sendingDomainId,

@@ -14,12 +14,19 @@ import type {
   SaveAppAddress,
 } from "./domain-commands.ts"
 import { MESSAGES } from "./domain-commands.ts"
-import type { DomainEvent, DomainFact, DomainStatus, ZoneRow } from "./domain-events.ts"
+import type {
+  DomainEvent,
+  DomainFact,
+  DomainStatus,
+  SendingFault,
+  ZoneRow,
+} from "./domain-events.ts"
 import type { Domain, SendingDomain } from "./domain-state.ts"
 import { evolve, unconnected } from "./domain-state.ts"
 import { MOST_NAME, isUnder } from "./host-names.ts"
 import type { RecordId } from "./ids.ts"
 import { clashAmong, isSameRecord } from "./records.ts"
+import { voidedBy } from "./sole-records.ts"
 
 /** So many records a domain has at most. */
 export const MOST_RECORDS = 1_000
@@ -203,7 +210,7 @@ function placed(
     const isCut = staying.some(({ type, name }) => type === "NS" && isUnder(record.name, name))
     if (isCut) return no("delegated", at)
     if (staying.some((one) => isSameRecord(one, record))) return no("same", at)
-    const clash = clashAmong(apex, staying, record)
+    const clash = clashAmong(apex, staying, record) ?? voidedBy(staying, record)
     if (clash !== null) return { type: "DomainRefused", at, code: "clash", message: clash }
     staying.push(record)
   }
@@ -248,7 +255,7 @@ function checked(command: Of<"CheckSendingDomain">, state: Domain, at: number): 
   const known = state.sendingDomains.get(command.sendingDomainId)
   if (known === undefined) return no("no_sending_domain", at)
   const { faults, hasDmarc } = command
-  const wrongSince = faults.length === 0 ? null : (known.wrongSince ?? at)
+  const wrongSince = faults.some(stopsMail) ? (known.wrongSince ?? at) : null
   const status = statusBy(known, wrongSince, at)
   const isSame =
     status === known.status &&
@@ -258,6 +265,9 @@ function checked(command: Of<"CheckSendingDomain">, state: Domain, at: number): 
     at - known.checkedAt < SAME_CHECK_WITHIN_MS
   return isSame ? [] : [{ ...command, type: "SendingDomainChecked", at, status, wrongSince }]
 }
+
+/** Mail goes without a DMARC policy, and several policies are none. */
+const stopsMail = (fault: SendingFault): boolean => fault !== "several_dmarc"
 
 /** What was right once is wrong for three days before it fails; what never was waits for its records. */
 function statusBy({ status }: SendingDomain, wrongSince: number | null, at: number) {

@@ -128,6 +128,9 @@ const FAULTS: Readonly<Record<SendingFault, string>> = {
   return_mx: "The MX record of cp-bounce is not there.",
   return_spf: "The SPF record of cp-bounce is not there.",
   several_spf: "cp-bounce has several SPF records: receivers take that for none.",
+  several_dkim: "The DKIM key's name has several keys: remove all but ours.",
+  null_mx: 'cp-bounce also has an MX record of ".", which says that it takes no mail: remove it.',
+  several_dmarc: "There are several DMARC policies: receivers take that for none.",
 }
 const NO_DMARC = "There is no DMARC policy: receivers may take mails for spam."
 

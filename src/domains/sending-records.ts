@@ -2,7 +2,7 @@
 import type { FoundRecord, Resolver } from "../../adapters/providers/dns/port.ts"
 import type { SendingFault, ZoneRow } from "../../domain/domains/domain-events.ts"
 import type { SendingDomain } from "../../domain/domains/domain-state.ts"
-import { RECORD_TTL } from "../../domain/domains/records.ts"
+import { NO_TARGET, RECORD_TTL } from "../../domain/domains/records.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import { domainsSettings, edgeAddresses } from "./settings.ts"
@@ -81,16 +81,23 @@ export async function lookAtRecords(
     textsAt(resolver, `_dmarc.${apex}`),
   ])
   const spf = policies.filter((text) => /^v=spf1( |$)/i.test(text))
+  const own = dmarc.filter(isPolicy)
+  // The domain's policy holds only where the name itself has none.
+  const inForce = own.length > 0 ? own : dmarcAbove.filter(isPolicy)
   const wrong: Readonly<Record<SendingFault, boolean>> = {
-    dkim: keys.length !== 1 || keyIn(keys[0] ?? "") !== publicKey,
+    dkim: keys.length < 2 && keyIn(keys[0] ?? "") !== publicKey,
+    several_dkim: keys.length > 1,
     return_mx: !exchanges.some(({ content }) => content === bounceHost),
+    null_mx: exchanges.some(({ content }) => content === NO_TARGET),
     return_spf: spf.length === 0,
     several_spf: spf.length > 1,
+    several_dmarc: inForce.length > 1,
   }
   const faults = (Object.keys(wrong) as SendingFault[]).filter((fault) => wrong[fault])
-  const hasDmarc = [...dmarc, ...dmarcAbove].some((text) => /^v=DMARC1\s*;/.test(text))
-  return { faults, hasDmarc }
+  return { faults, hasDmarc: inForce.length > 0 }
 }
+
+const isPolicy = (text: string): boolean => /^v=DMARC1\s*;/.test(text)
 
 /** The key that a record says (RFC 6376 §3.6.1), without the white space that may stand in it. */
 function keyIn(text: string): string | null {

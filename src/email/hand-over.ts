@@ -5,6 +5,7 @@
 import type { Composer, HandAnswer, Signer } from "../../adapters/providers/mailer/port.ts"
 import { UnsignedMail } from "../../adapters/providers/mailer/port.ts"
 import { suppressionsOf } from "../../domain/email/aggregates.ts"
+import { isDeadAddress } from "../../domain/email/dead-addresses.ts"
 import type { CopyView, MailView } from "../../domain/email/mail.ts"
 import type { MailOutcome } from "../../domain/email/mail-events.ts"
 import type { Mailbox } from "../../domain/email/mailbox.ts"
@@ -57,7 +58,7 @@ export async function handOver(ports: Ports, handing: Handing): Promise<void> {
     while (goesOn()) {
       const copy = waiting.shift() as CopyView
       const came = "answer" in made ? made : await handOne(ports, handing, made, copy)
-      if (came.answer === "refused") {
+      if (came.answer === "refused" && !namesDeadAddress(came.code)) {
         refused.push({ n: copy.n, code: came.code })
         continue
       }
@@ -150,10 +151,17 @@ async function unlessStopped(
   }
 }
 
-function outcomeOf(n: number, came: Exclude<Came, { answer: "refused" }>): MailOutcome {
+/**
+ * Whether a rejection of the whole mail names its one recipient's mailbox: some servers look it up behind the
+ * data. A reply code alone is there mostly a filter's word about the content.
+ */
+const namesDeadAddress = (code: string): boolean => code.includes(".") && isDeadAddress(code)
+
+function outcomeOf(n: number, came: Came): MailOutcome {
   switch (came.answer) {
     case "accepted":
       return { n, result: came.isDelivered ? "delivered" : "relayed", code: null }
+    case "refused":
     case "rejected":
     case "bounced":
       return { n, result: "bounced", code: came.code }

@@ -19,7 +19,7 @@ import type { Caller, Checked } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
 import type { Told } from "../frame/effects/charged-spec.ts"
-import { filledText, isBlank, shortText } from "../frame/kernel/schema.ts"
+import { filledText, isBlank, textOfLines } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { forgetLetter, MAIL_PREFIX } from "./mails.ts"
 import { keepLetter } from "./letters.ts"
@@ -47,8 +47,8 @@ const SendMail = z
     subject: filledText(998)
       .refine((text) => !/\p{Cc}/u.test(text), "Must be one line without control characters.")
       .describe("What it is about"),
-    text: shortText(200_000).optional().describe("What it says, as plain text"),
-    html: shortText(500_000).optional().describe("What it says, as HTML"),
+    text: textOfLines(200_000).optional().describe("What it says, as plain text"),
+    html: textOfLines(500_000).optional().describe("What it says, as HTML"),
     replyTo: mailbox.optional().describe("Where answers go; default `from`"),
   })
   .refine(({ text = "", html = "" }) => !isBlank(`${text}${html}`), {

@@ -13,7 +13,7 @@ import { suppressionOperations } from "./operate/suppressions.ts"
 import { dkimKeysProvider } from "./providers/dkim-keys.ts"
 import { mailer } from "./providers/mailer.ts"
 import { handMail } from "./reactions/hand-mail.ts"
-import { suppressReturned } from "./reactions/suppress-returned.ts"
+import { suppressDeadAddresses } from "./reactions/suppress-dead-addresses.ts"
 import { sendMail } from "./send-mail.ts"
 import { mailSettings } from "./settings.ts"
 import { showUnsubscribe, unsubscribe } from "./unsubscribe.ts"
@@ -32,7 +32,7 @@ charged; only a mail that was refused before anybody had it (\`not_sent\`) is gi
   routes: [sendMail],
   pages: [showUnsubscribe, unsubscribe],
   readModels: [mails, suppressions],
-  reactions: [handMail, suppressReturned],
+  reactions: [handMail, suppressDeadAddresses],
   reconciled: [reconciledMail],
   settings: [mailSettings],
   providers: [mailer, dkimKeysProvider],

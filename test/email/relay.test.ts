@@ -1,5 +1,6 @@
 /** Sending by a relay, which is a real server of mail: what it is told, how often, and what that costs. */
 import { dkimVerify } from "mailauth"
+import PostalMime from "postal-mime"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
@@ -57,6 +58,21 @@ describe("a relay", () => {
     }
   })
 
+  it("gets a mail whose signature holds whatever line endings its bodies have", async () => {
+    const text = "one\rtwo\r\nthree\nfour"
+    const html = "<p>one\rtwo</p>\r\r<p>three</p>"
+    await sendMail(world, company, { text, html })
+    const [mail] = arrived()
+    const bytes = mail?.bytes ?? Buffer.alloc(0)
+    const record = [[`v=DKIM1; k=rsa; p=${company.publicKey}`]]
+    const { results } = await dkimVerify(bytes, { resolver: async () => record })
+    expect(results[0]?.status.result).toBe("pass")
+    expect(bytes.toString()).not.toMatch(/\r(?!\n)|(?<!\r)\n/)
+    const read = await PostalMime.parse(bytes)
+    expect(read.text?.trimEnd()).toBe("one\ntwo\nthree\nfour")
+    expect(read.html?.trimEnd()).toBe("<p>one\ntwo</p>\n\n<p>three</p>")
+  })
+
   it("of which 49 of 50 recipients are not there has one mail, and all are charged", async () => {
     stand.rules = { recipient: (address) => (address.startsWith("a7@") ? null : 550) }
     const to = many(50)
@@ -65,6 +81,38 @@ describe("a relay", () => {
     expect(body.bounced).toHaveLength(49)
     expect(arrived()).toHaveLength(1)
     await charged(50)
+  })
+
+  it.each([
+    ...["550 5.1.1 no such user", "550 no such user", "550 5.2.1 switched off"].map(
+      (answer) => [answer, true] as const,
+    ),
+    ...["552 5.2.2 mailbox full", "550 5.7.1 not wanted here", "550 relay denied"].map(
+      (answer) => [answer, false] as const,
+    ),
+  ])(
+    "that rejects a recipient with `%s` has the address suppressed: %s",
+    async (answer, isDead) => {
+      stand.rules = { recipient: () => answer }
+      const { body } = await sendMail(world, company, { to: ["gone@example.com"] })
+      expect(body.bounced).toEqual(["gone@example.com"])
+      await charged(1)
+      await world.operate("wait")
+      const named = { company: company.companyId }
+      const { suppressions } = await world.operate("suppression list", named)
+      const dead = { email: "gone@example.com", why: "bounced", sendingDomainId: null }
+      expect(suppressions).toMatchObject(isDead ? [dead] : [])
+      expect(suppressions).toHaveLength(isDead ? 1 : 0)
+    },
+  )
+
+  it("that finds out behind the data that a recipient is not there has the address suppressed", async () => {
+    stand.rules = { data: () => "550 5.1.1 no such user" }
+    const { status, body } = await sendMail(world, company)
+    expect([status, body.bounced]).toEqual([200, ["ada@example.com"]])
+    await world.operate("wait")
+    const { suppressions } = await world.operate("suppression list", { company: company.companyId })
+    expect(suppressions).toHaveLength(1)
   })
 
   it("that wants no mail of this sender has it not_sent, and not one connection for each", async () => {

@@ -2,13 +2,13 @@
 import type { Socket } from "node:net"
 import { SMTPServer } from "smtp-server"
 
-/** What it says to a mail as a whole. */
-type DataAnswer = number | "cut" | null
+/** What it says to a mail as a whole: `cut`, or as `SmtpRules` says of a reply. */
+type DataAnswer = number | string | null
 
-/** What it says; null for yes, else a reply code. */
+/** What it says; null for yes, else a reply code, with or without its text. */
 export interface SmtpRules {
   readonly sender?: (address: string) => number | null
-  readonly recipient?: (address: string) => number | null
+  readonly recipient?: (address: string) => number | string | null
   /** "cut": it takes the mail, and the connection is gone before it can say so. */
   readonly data?: (to: string) => DataAnswer | Promise<DataAnswer>
 }
@@ -54,7 +54,8 @@ export async function openSmtpStand(rules: SmtpRules = {}): Promise<SmtpStand> {
         const to = envelope.rcptTo.map(({ address }) => address).join()
         const from = envelope.mailFrom === false ? "" : envelope.mailFrom.address
         const answer = (await stand.rules.data?.(to)) ?? null
-        if (typeof answer !== "number") arrived.push({ from, to, bytes: Buffer.concat(pieces) })
+        if (answer === null || answer === "cut")
+          arrived.push({ from, to, bytes: Buffer.concat(pieces) })
         if (answer === "cut") for (const socket of sockets) socket.destroy()
         else done(said(answer))
       })
@@ -75,7 +76,11 @@ export async function openSmtpStand(rules: SmtpRules = {}): Promise<SmtpStand> {
   return stand
 }
 
-function said(code: number | null | undefined): Error | null {
-  if (code === null || code === undefined) return null
+function said(answer: number | string | null | undefined): Error | null {
+  if (answer === null || answer === undefined) return null
+  if (typeof answer === "string") {
+    return Object.assign(new Error(answer.slice(4)), { responseCode: Number(answer.slice(0, 3)) })
+  }
+  const code = answer
   return Object.assign(new Error(code < 500 ? "later" : "no"), { responseCode: code })
 }

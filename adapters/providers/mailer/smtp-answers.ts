@@ -21,8 +21,16 @@ const BEFORE_ANYTHING: ReadonlySet<string> = new Set(["CONNECT_TIMEOUT", "GREETI
 /** Nor before its certificate was believed, or where it does not speak TLS: that is our settings' fault. */
 const NO_TLS = /CERT|SELF_SIGNED|UNABLE_TO_|WRONG_VERSION_NUMBER/
 
+/** Replies that mean either the recipient's mailbox or a rule of the server (RFC 5321 §4.2.3). */
+const MAILBOX_REPLIES: ReadonlySet<number> = new Set([550, 551, 553])
+/** Words of a rejection that speak of the sender or a policy, and not of the recipient's mailbox. */
+const POLICY_WORDS = /relay|polic|spam|block|denied|authenticat|reputation|blacklist/i
+
 /** How an answer is known to be our settings' fault. */
 export const SETTINGS = "settings"
+
+/** The code of a rejection by a rule of the server that names no status code. */
+export const POLICY = "policy"
 
 /** What an error of a transaction for one recipient comes to. */
 export function answerOf(error: unknown): HandAnswer {
@@ -57,7 +65,13 @@ export function answerOf(error: unknown): HandAnswer {
   }
 }
 
-/** The status code behind the reply code (RFC 3463), else the reply code. */
-function statusOf(response: string | undefined, responseCode: number): string {
-  return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response ?? "")?.[1] ?? String(responseCode)
+/**
+ * The status code behind a reply code (RFC 3463). Without one it is the reply code, or `policy` where the
+ * text says that a rule of the server rejected the mail: a relay's rule must not look like a dead address.
+ */
+export function statusOf(response = "", responseCode: number): string {
+  const status = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1]
+  if (status !== undefined) return status
+  const isPolicy = MAILBOX_REPLIES.has(responseCode) && POLICY_WORDS.test(response)
+  return isPolicy ? POLICY : String(responseCode)
 }

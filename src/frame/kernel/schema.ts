@@ -3,9 +3,8 @@ import { z } from "zod"
 import { ROLES } from "../../../domain/access/permissions.ts"
 
 /** Text of at most `most` characters (code points) that can be stored: no lone surrogate, no NUL. */
-export function shortText(most: number) {
-  return z
-    .string()
+export function shortText(most: number, base = z.string()) {
+  return base
     .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
     .refine((value) => !value.includes("\0"), "Must not contain the character U+0000.")
     .refine((value) => [...value].length <= most, `Must be at most ${most} characters.`)
@@ -24,6 +23,16 @@ export function isBlank(text: string): boolean {
 export function filledText(most: number) {
   return shortText(most).refine((text) => !isBlank(text), "Must not be empty.")
 }
+
+/**
+ * `shortText` of several lines that end in a line feed alone. Line endings are unified before the text is
+ * measured, stored or signed: SMTP clients rewrite them, and a rewritten body breaks its DKIM signature.
+ */
+export const textOfLines = (most: number) =>
+  shortText(
+    most,
+    z.string().overwrite((value) => value.replaceAll(/\r\n?/g, "\n")),
+  )
 
 /** Integer micro-dollars as answers give them. */
 export const micros = z.int().meta({ id: "Micros", description: "Millionths of a US dollar" })

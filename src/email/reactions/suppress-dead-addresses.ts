@@ -1,22 +1,37 @@
-/** Whom a mail came back from is not written to again, from none of the company's sending domains. */
+/**
+ * Suppresses dead addresses for all of a company's sending domains, whether the server rejected the
+ * recipient while the mail was sent or reported it later.
+ */
 import { z } from "zod"
 import { mailOf, suppressionsOf } from "../../../domain/email/aggregates.ts"
+import { isDeadAddress } from "../../../domain/email/dead-addresses.ts"
+import type { MailId } from "../../../domain/email/ids.ts"
 import { parseMailId } from "../../../domain/email/ids.ts"
 import { mailView } from "../../../domain/email/mail.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 
+const KIND = "suppress-dead-addresses"
+
 const OfCopy = z.object({ mailId: idSchema(parseMailId), n: z.number() })
 
-/** Suppresses whom a mail came back from. */
-export const suppressReturned = reaction<z.infer<typeof OfCopy>>({
-  kind: "suppress-returned",
+const ofCopy = (mailId: MailId, n: number, at: number) => ({
+  name: `${mailId}:${n}`,
+  payload: { mailId, n },
+  dueAt: at,
+})
+
+/** Suppresses dead addresses. */
+export const suppressDeadAddresses = reaction<z.infer<typeof OfCopy>>({
+  kind: KIND,
   payload: OfCopy,
   from: {
-    MailReturned: ({ mailId, n, at }) => [
-      { name: `${mailId}:${n}`, payload: { mailId, n }, dueAt: at },
-    ],
+    MailProgressed: ({ mailId, outcomes, at }) =>
+      outcomes
+        .filter(({ result, code }) => result === "bounced" && isDeadAddress(code))
+        .map(({ n }) => ofCopy(mailId, n, at)),
+    MailReturned: ({ mailId, n, code, at }) => (isDeadAddress(code) ? [ofCopy(mailId, n, at)] : []),
   },
   perform: async ({ runner }, { companyId, name, payload: { mailId, n } }) => {
     const view = await runner.readLatest(mailOf(companyId, mailId), mailView)
@@ -24,7 +39,7 @@ export const suppressReturned = reaction<z.infer<typeof OfCopy>>({
     if (copy === undefined) return { result: "park", reason: "its stream does not know this mail" }
     const { tag, to } = copy
     const command = { type: "SuppressRecipient", tag, to, why: "bounced" } as const
-    const cause = causedBy(`suppress-returned ${name}`)
+    const cause = causedBy(`${KIND} ${name}`)
     await runner.execute(suppressionsOf(companyId), { ...command, sendingDomainId: null }, cause)
     return { result: "done" }
   },
