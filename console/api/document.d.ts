@@ -2554,6 +2554,8 @@ export interface components {
             id: string;
             /** @description Id of the form that it came by */
             formId: string;
+            /** @description The form's name; null where it was erased */
+            formName: string | null;
             /** @description Their first name; null where it was not said, or was erased */
             firstName: string | null;
             /** @description Their last name; null where it was not said, or was erased */

@@ -25,7 +25,8 @@ const FORMS = table(
 /** A form; its host names are parted by spaces. `name` and `hostnames` are null once erased. */
 export type FormRow = RowOf<typeof FORMS>
 
-type Tables = RowsOf<typeof FORMS>
+/** The read model's table, for queries that join it. */
+export type FormTables = RowsOf<typeof FORMS>
 
 /** The read model. */
 export const forms: Projection = {
@@ -35,7 +36,7 @@ export const forms: Projection = {
   ignores: ["CompanyRegistered", "LeadErased", "LeadReceived", "LeadsCollected"],
   ...madeOf(FORMS),
   personal: ["forms"],
-  apply: async (tx: Transaction<Tables>, facts, opener) => {
+  apply: async (tx: Transaction<FormTables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {
         await sql`
@@ -59,14 +60,14 @@ export const forms: Projection = {
 }
 
 /** A form by its id; null where there is none. Runs for all companies: it says whose it is. */
-export async function findForm(db: Kysely<Tables>, formId: FormId): Promise<FormRow | null> {
+export async function findForm(db: Kysely<FormTables>, formId: FormId): Promise<FormRow | null> {
   const found = db.selectFrom("forms").selectAll().where("form_id", "=", formId)
   return (await found.executeTakeFirst()) ?? null
 }
 
 /** The forms of a company, the first opened first. */
 export async function listForms(
-  db: Kysely<Tables>,
+  db: Kysely<FormTables>,
   companyId: CompanyId,
 ): Promise<readonly FormRow[]> {
   return db

@@ -11,6 +11,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { LeadFact } from "../../domain/leads/lead-events.ts"
 import type { FormId, LeadId } from "../../domain/leads/ids.ts"
 import { arrayOf } from "../kernel/columns.ts"
+import type { FormTables } from "./forms.ts"
 import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
@@ -33,6 +34,11 @@ const LEADS = table(
 
 /** A lead; `content` is JSON text of what was written, null once it was erased. */
 export type LeadRow = RowOf<typeof LEADS>
+
+/** A lead as it is listed, with its form's name; null where that was erased. */
+export interface ListedLead extends LeadRow {
+  readonly form_name: string | null
+}
 
 type Tables = RowsOf<typeof LEADS>
 
@@ -123,17 +129,23 @@ async function newestLeads(
   return new Map(rows.map(({ company_id, created_at }) => [company_id, created_at.getTime()]))
 }
 
-/** The oldest leads of a company after an instant, oldest first. */
+/** The oldest leads of a company after an instant, oldest first; read model `forms` knows their forms. */
 export async function listLeads(
-  db: Kysely<Tables>,
+  db: Kysely<Tables & FormTables>,
   companyId: CompanyId,
   after: Date | null,
   limit: number,
-): Promise<readonly LeadRow[]> {
+): Promise<readonly ListedLead[]> {
   const rows = db
     .selectFrom("leads")
-    .selectAll()
-    .where("company_id", "=", companyId)
+    .leftJoin("forms", (join) =>
+      join
+        .onRef("forms.company_id", "=", "leads.company_id")
+        .onRef("forms.form_id", "=", "leads.form_id"),
+    )
+    .selectAll("leads")
+    .select("forms.name as form_name")
+    .where("leads.company_id", "=", companyId)
     .orderBy("created_at")
     .limit(limit)
   return (after === null ? rows : rows.where("created_at", ">", after)).execute()

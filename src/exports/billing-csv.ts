@@ -16,7 +16,7 @@ import { LINE_END, textCell } from "./cells.ts"
 import { itemName } from "../../domain/charging/item-names.ts"
 import { unitOf } from "./units.ts"
 
-/** The columns, in their order. */
+/** The columns: the decided ones first (decisions.md §10), then those that came later; new ones are appended. */
 const BILLING_COLUMNS = [
   "line_id",
   "kind",
@@ -25,7 +25,6 @@ const BILLING_COLUMNS = [
   "at",
   "served_from",
   "item",
-  "item_name",
   "quantity",
   "unit",
   "unit_price_micros",
@@ -37,6 +36,7 @@ const BILLING_COLUMNS = [
   "resource",
   "price_version",
   "description",
+  "item_name",
 ]
 
 /** Writes a bill as CSV, each line ended by CR LF (RFC 4180). */
@@ -53,7 +53,7 @@ export function csvWriter(head: BillHead): BillWriter {
       const id = textCell(`${companyId}:${month}`)
       const place = textCell(headText(head))
       const at = textCell(instantText(until - 1))
-      return `${id},${textCell(state)},"","",${at},"","ledger_head","",,"",,0,0.00,"","","",${place},,""${LINE_END}`
+      return `${id},${textCell(state)},"","",${at},"","ledger_head",,"",,0,0.00,"","","",${place},,"",""${LINE_END}`
     },
   }
 }
@@ -65,10 +65,9 @@ function csvLine(companyId: string, line: BillLine): string {
     `"${companyId}:${line.revision}","${line.kind}",${textCell(line.chargeId)},` +
     `${textCell(line.corrects)},"${instantText(line.at)}",` +
     `"${servedFrom === null ? "" : instantText(servedFrom)}",${textCell(item)},` +
-    `${textCell(itemName(item))},${line.quantity},` +
-    `"${unitOf(item)}",${line.unitPriceMicros},${amountMicros},${dollarText(amountMicros)},` +
+    `${line.quantity},"${unitOf(item)}",${line.unitPriceMicros},${amountMicros},${dollarText(amountMicros)},` +
     `${textCell(line.personId)},${textCell(line.keyId)},"${line.class}",` +
     `${textCell(resource === "" ? "" : resourceId(resource))},${line.priceVersion},` +
-    `${textCell(line.description)}${LINE_END}`
+    `${textCell(line.description)},${textCell(itemName(item))}${LINE_END}`
   )
 }

@@ -35,7 +35,6 @@ interface BillRow {
   readonly at: string
   readonly served_from: string | null
   readonly item: string | null
-  readonly item_name: string | null
   readonly quantity: number | null
   readonly unit: string | null
   readonly unit_price_micros: Micros | null
@@ -47,6 +46,7 @@ interface BillRow {
   readonly resource: string | null
   readonly price_version: number | null
   readonly description: string | null
+  readonly item_name: string | null
 }
 
 /** A line as data, for JSON. */
@@ -62,7 +62,6 @@ function billRow(companyId: string, line: BillLine): BillRow {
     at: instantText(line.at),
     served_from: servedFrom === null ? null : instantText(servedFrom),
     item: text(item),
-    item_name: text(itemName(item)),
     quantity: number(line.quantity),
     unit: text(unitOf(item)),
     unit_price_micros: number(line.unitPriceMicros),
@@ -74,5 +73,6 @@ function billRow(companyId: string, line: BillLine): BillRow {
     resource: resource === "" ? null : resourceId(resource),
     price_version: number(line.priceVersion),
     description: text(line.description),
+    item_name: text(itemName(item)),
   }
 }

@@ -3,8 +3,11 @@
 /** What ends a line of a CSV file. */
 export const LINE_END = "\r\n"
 
-/** What a spreadsheet takes for the beginning of a formula, or skips on the way to one. */
-const LIVE: ReadonlySet<string> = new Set(["=", "+", "-", "@", "\t", "\r", "\n"])
+/**
+ * Characters that a spreadsheet takes for the beginning of a formula, full-width ones too, or skips on the way to
+ * one. `console/parts/save-csv.ts` has the same list.
+ */
+const LIVE: ReadonlySet<string> = new Set([..."=+-@\t\r\n＝＋－＠"])
 
 /** A text as a cell. One that a spreadsheet would take for a formula gets an apostrophe before it. */
 export function textCell(text: string): string {

@@ -68,6 +68,11 @@ export function contentOf(
     const fields = { email: why, phone: why }
     return { refusal: refusal("validation", why, { fields }) }
   }
+  const email = kept.get("email")
+  if (email !== undefined && !EMAIL.test(email)) {
+    const why = "Give an email address such as ada@example.com."
+    return { refusal: refusal("validation", why, { fields: { email: why } }) }
+  }
   const isYes = (name: string) => YES.has(values.get(name)?.trim().toLowerCase() ?? "")
   return {
     text: JSON.stringify(pairs),
@@ -77,6 +82,9 @@ export function contentOf(
       consentText === "" ? null : createHash("sha256").update(consentText).digest("hex"),
   }
 }
+
+/** An address with a dot in its domain. People have letters of all scripts in it, so no narrower form is asked for. */
+const EMAIL = /^[^\s@"<>]{1,64}@[^\s@"<>.]+(?:\.[^\s@"<>.]+)+$/u
 
 function clean(text: string): string {
   return text.toWellFormed().replaceAll("\0", "\ufffd").trim()

@@ -3,7 +3,7 @@
  * behind these.
  */
 import { z } from "zod"
-import type { LeadRow } from "../../projections/leads/leads.ts"
+import type { ListedLead } from "../../projections/leads/leads.ts"
 import { listLeads } from "../../projections/leads/leads.ts"
 import { cursorAt, cursorText, numberOfCursor } from "../frame/calls/cursor.ts"
 import { route } from "../frame/calls/route.ts"
@@ -21,6 +21,7 @@ const Lead = z
   .object({
     id: idOf("the lead"),
     formId: idOf("the form that it came by"),
+    formName: z.string().nullable().describe("The form's name; null where it was erased"),
     firstName: said("Their first name"),
     lastName: said("Their last name"),
     email: said("Their email, as they wrote it"),
@@ -54,10 +55,9 @@ export const leadList = route({
       .optional()
       .meta({ description: "The `cursor` of those behind these; absent where there are none" }),
   }),
-  reads: ["leads"],
+  reads: ["leads", "forms"],
   specGap:
-    "The specification gives up to 200 alone: `cursor` and `nextCursor` walk forwards from there. " +
-    "It does not show a lead's fields.",
+    "The specification gives up to 200 alone: `cursor` and `nextCursor` walk forwards from there.",
   handle: async (ports, { companyId }, { query }) => {
     const { since = null, cursor } = query
     const found = cursor === undefined ? null : numberOfCursor(LIST, companyId, cursor)
@@ -76,11 +76,17 @@ export const leadList = route({
 })
 
 /** A lead as it is shown. */
-export function leadOf(row: LeadRow): z.infer<typeof Lead> {
+export function leadOf(row: ListedLead): z.infer<typeof Lead> {
   const { known, utm, fields } = shownContent(row.content)
   return {
-    ...{ id: row.lead_id, formId: row.form_id, ...known },
-    ...{ smsConsent: row.sms_consent, emailConsent: row.email_consent, utm, fields },
+    id: row.lead_id,
+    formId: row.form_id,
+    formName: row.form_name,
+    ...known,
+    smsConsent: row.sms_consent,
+    emailConsent: row.email_consent,
+    utm,
+    fields,
     createdAt: row.created_at.toISOString(),
     collectedAt: row.collected_at?.toISOString() ?? null,
   }

@@ -129,15 +129,12 @@ describe("a report that a mail failed for good", () => {
     expect(await suppressed()).toEqual([])
   })
 
-  it.each(["5.2.2", "5.7.1"])(
-    "suppresses no living address: %s",
-    async (status) => {
-      expect(await bring(await sent(), report({ status }))).toBe(250)
-      expect(await suppressed()).toEqual([])
-      const { emails } = await world.operate("email list", { company: company.companyId })
-      expect(emails).toMatchObject([{ status: "returned" }])
-    },
-  )
+  it.each(["5.2.2", "5.7.1"])("suppresses no living address: %s", async (status) => {
+    expect(await bring(await sent(), report({ status }))).toBe(250)
+    expect(await suppressed()).toEqual([])
+    const { emails } = await world.operate("email list", { company: company.companyId })
+    expect(emails).toMatchObject([{ status: "returned" }])
+  })
 
   it.each([
     ...[

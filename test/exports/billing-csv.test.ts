@@ -5,6 +5,9 @@ import { csvWriter } from "../../src/exports/billing-csv.ts"
 import { COLUMNS, parse } from "./exported.ts"
 import { HEAD, LINE } from "./a-bill.ts"
 
+/** Characters that spreadsheets read as the formula characters of ASCII. */
+const FULL_WIDTH = ["＝", "＋", "－", "＠"]
+
 const columns = COLUMNS.split(",")
 const textOf = (line: Partial<BillLine>) => String(csvWriter(HEAD).lines([{ ...LINE, ...line }]))
 const cells = (line: Partial<BillLine>) => parse(textOf(line))[0] ?? []
@@ -50,7 +53,8 @@ describe("a line", () => {
     expect(cellOf("item_name", { item })).toBe(name)
   })
 
-  it.each(["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", '=HYPERLINK("x")'])(
+  const live = ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", '=HYPERLINK("x")']
+  it.each([...live, ...FULL_WIDTH.map((character) => `${character}1+1`)])(
     "cannot come alive in a spreadsheet by %j",
     (text) => {
       for (const [column, field] of Object.entries(TEXTS)) {
@@ -68,7 +72,20 @@ describe("a line", () => {
   )
 
   it("has its cells, quoted and without a formula, whatever text stands in it", () => {
-    const start = fc.constantFrom("", "=", "+", "-", "@", "\t", "\r", '"', ",", "\n", "'")
+    const start = fc.constantFrom(
+      "",
+      "=",
+      "+",
+      "-",
+      "@",
+      "\t",
+      "\r",
+      '"',
+      ",",
+      "\n",
+      "'",
+      ...FULL_WIDTH,
+    )
     const anyText = fc.tuple(start, fc.string({ unit: "grapheme" })).map((parts) => parts.join(""))
     const texts = fc.record(
       Object.fromEntries(Object.values(TEXTS).map((field) => [field, anyText])) as Record<
@@ -83,9 +100,9 @@ describe("a line", () => {
         expect(found[0]).toHaveLength(columns.length)
         for (const [column, field] of Object.entries(TEXTS)) {
           const cell = found[0]?.[columns.indexOf(column)] ?? "no cell"
-          expect(cell).not.toMatch(/^[=+\-@\t\r]/)
+          expect(cell).not.toMatch(/^[=+\-@\t\r＝＋－＠]/)
           const given = line[field] as string
-          expect(cell).toBe(/^[=+\-@\t\r\n]/.test(given) ? `'${given}` : given)
+          expect(cell).toBe(/^[=+\-@\t\r\n＝＋－＠]/.test(given) ? `'${given}` : given)
         }
       }),
     )

@@ -5,8 +5,8 @@ import type { Company, World } from "../support/world.ts"
 
 /** The columns of the bill, as they are promised. */
 export const COLUMNS =
-  "line_id,kind,charge_id,corrects,at,served_from,item,item_name,quantity,unit,unit_price_micros," +
-  "amount_micros,amount_usd,person_id,key_id,class,resource,price_version,description"
+  "line_id,kind,charge_id,corrects,at,served_from,item,quantity,unit,unit_price_micros," +
+  "amount_micros,amount_usd,person_id,key_id,class,resource,price_version,description,item_name"
 
 /** Rows of cells of a CSV as RFC 4180 has it, read by the letter. */
 export function parse(text: string): readonly (readonly string[])[] {

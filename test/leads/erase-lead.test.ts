@@ -74,11 +74,12 @@ describe("one lead", () => {
     const before = await leadsOf(world, company)
     await world.operate("lead erase", { leadId: lead.id })
     await world.operate("wait")
-    const { id, formId, createdAt } = lead
+    const { id, formId, formName, createdAt } = lead
+    expect(formName).toBe("Form of Zanzibar")
     const after = await leadsOf(world, company)
     expect(after).toEqual([
       before[0],
-      { ...BLANK, id, formId, createdAt, collectedAt: null },
+      { ...BLANK, id, formId, formName, createdAt, collectedAt: null },
       before[2],
     ])
     expect(await leadsOf(world, company, before[0]?.createdAt)).toEqual(after.slice(1))
@@ -147,7 +148,7 @@ describe("a company", () => {
     expect([await found(), await onDisk()]).toEqual([[], []])
     const { leads } = await world.operate("lead list", { company: company.companyId })
     const { id, formId, createdAt } = lead
-    expect(leads[1]).toEqual({ ...BLANK, id, formId, createdAt, collectedAt: null })
+    expect(leads[1]).toEqual({ ...BLANK, id, formId, formName: null, createdAt, collectedAt: null })
     const { forms } = await world.operate("form list", { company: company.companyId })
     expect(forms).toMatchObject([{ formId, name: null, hostnames: [] }])
     expect((await world.operate("audit verify")).ok).toBe(true)

@@ -30,7 +30,7 @@ describe("a form that is sent", () => {
     const thanks = await world.app.inject({ method: "GET", url: String(headers["location"]) })
     expect([thanks.statusCode, thanks.body]).toEqual([200, expect.stringContaining("Thank you")])
     expect(await last()).toEqual({
-      ...{ id: expect.stringMatching(/^lead_[0-9a-f]{32}$/), formId: form, ...ADA },
+      ...{ id: expect.stringMatching(/^lead_[0-9a-f]{32}$/), formId: form, formName: "Contact us", ...ADA },
       ...{ lastName: null, phone: null, company: null, pageUrl: null },
       ...{ smsConsent: false, emailConsent: false },
       ...{ utm: { source: "news" }, fields: { colour: "blue" } },
@@ -134,6 +134,25 @@ describe("a border", () => {
       expect((await postJson(world, form, { ...values, phone: "call me" })).status).toBe(201)
     },
   )
+
+  it.each(["not-an-email", "ada@localhost", "ada@example..com", "Ada <ada@example.com>"])(
+    "is an email that can be answered: %s",
+    async (email) => {
+      const { status, body } = await postJson(world, form, { ...ADA, email })
+      expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", ["email"]])
+      expect(body.fields.email).not.toContain(email)
+      expect(await leadsOf(world, company)).toEqual([])
+    },
+  )
+
+  it.each([
+    ["email", "ada+news@mail.example.co.uk"],
+    ["email", "käthe@bücher.example"],
+    ["phone", "(415) 555-0100 ext. 3"],
+  ])("is taken as it was written: %s %s", async (name, value) => {
+    expect((await postJson(world, form, { ...ADA, [name]: value })).status).toBe(201)
+    expect(await leadsOf(world, company)).toMatchObject([{ [name]: value }])
+  })
 })
 
 describe("who sends it", () => {

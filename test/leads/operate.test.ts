@@ -33,7 +33,10 @@ describe("form add", () => {
     const names = [...html.matchAll(/ name="(\w+)"/g)].map(([, name]) => name)
     expect(names).toEqual(["firstName", "lastName", "email", "phone", "message", "website_url"])
     const values = Object.fromEntries(
-      names.map((name) => [name, name === "website_url" ? "" : "x"]),
+      names.map((name) => [
+        name,
+        name === "website_url" ? "" : name === "email" ? "x@y.example" : "x",
+      ]),
     )
     const origin = "https://www.acme.example"
     expect((await post(world, formId, values, { origin })).status).toBe(303)
@@ -91,7 +94,7 @@ describe("lead add", () => {
       await expect(world.operate("lead add", { ...given, fields: odd })).rejects.toThrow(/--field/)
     }
     await world.operate("form close", { formId: form })
-    await expect(world.operate("lead add", { ...given, email: "a" })).rejects.toThrow(
+    await expect(world.operate("lead add", { ...given, email: "a@b.example" })).rejects.toThrow(
       /no such form/,
     )
   })
@@ -101,7 +104,7 @@ describe("lead list", () => {
   it("shows what moves a cursor, turns a line around or is a formula as harmless text", async () => {
     const form = await openForm(world, company)
     const html = `<script>alert(1)</script>=HYPERLINK("x")\u0000`.repeat(120).slice(0, 2_000)
-    const odd = { firstName: "\u001b[2J=1+1\u202eabc", lastName: html, email: "a\nb" }
+    const odd = { firstName: "\u001b[2J=1+1\u202eabc", lastName: html, phone: "a\nb" }
     const { status } = await postJson(world, form, { ...odd, message: html.repeat(2) })
     expect(status).toBe(201)
     await postJson(world, form, { phone: "2" })

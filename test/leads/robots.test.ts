@@ -49,7 +49,7 @@ describe("a robot", () => {
     const kinds = [
       { firstName, email, message, website_url: "https://spam.example" },
       { firstName, email, message, _time: await timeOnPage(form) },
-      { firstName, email: "wilhelmina", message: `${message} ${LINKS}` },
+      { firstName, phone: "1", message: `${message} ${LINKS}` },
       { firstName, email, message, rest: "x".repeat(65_536) },
     ]
     const before = await counted(world)

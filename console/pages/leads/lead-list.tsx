@@ -73,7 +73,7 @@ function useNarrowed(leads: readonly Lead[]): readonly Lead[] {
 }
 
 /** What forms are called. */
-export function useFormNames(): readonly (readonly [string, string])[] {
+function useFormNames(): readonly (readonly [string, string])[] {
   const forms = useAnswer<FormList>("form-list").data?.forms ?? []
   return forms.map(({ formId, name }) => [formId, name ?? formId] as const)
 }
@@ -100,7 +100,6 @@ function Narrow() {
 }
 
 function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: string | null }) {
-  const forms = new Map(useFormNames())
   const commandFor = useShellCommand()
   const columns: readonly Column<Lead>[] = [
     { title: "Who", cell: (lead) => <OneLine text={nameOf(lead)} width={220} /> },
@@ -110,7 +109,7 @@ function List({ rows, next }: { readonly rows: readonly Lead[]; readonly next: s
       cell: ({ email }) => <OneLine text={email ?? "–"} width={220} />,
     },
     { title: "Phone", isWide: true, cell: ({ phone }) => phone ?? "–" },
-    { title: "Form", isWide: true, cell: ({ formId }) => forms.get(formId) ?? "–" },
+    { title: "Form", isWide: true, cell: ({ formName }) => formName ?? "–" },
     { title: "State", cell: (lead) => <LeadState lead={lead} /> },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
   ]

@@ -13,7 +13,6 @@ import { Page, Section } from "../../parts/page.tsx"
 import { Time } from "../../parts/time.tsx"
 import { WebLink } from "../../parts/web-link.tsx"
 import { Collect } from "./collect.tsx"
-import { useFormNames } from "./lead-list.tsx"
 import { LeadState, isErased, nameOf } from "./lead-state.tsx"
 
 type Lead = Schema<"Lead">
@@ -43,8 +42,7 @@ export default function LeadPage() {
 }
 
 function Shown({ lead }: { readonly lead: Lead }) {
-  const { id, formId, email, phone, company, message, pageUrl, createdAt, collectedAt } = lead
-  const forms = new Map(useFormNames())
+  const { id, formName, email, phone, company, message, pageUrl, createdAt, collectedAt } = lead
   const isGone = isErased(lead)
   return (
     <Page
@@ -75,7 +73,7 @@ function Shown({ lead }: { readonly lead: Lead }) {
           ["Email", email],
           ["Phone", phone],
           ["Company", company],
-          ["Form", forms.get(formId) ?? "–"],
+          ["Form", formName ?? "–"],
           ["Page", <WebLink key="page" address={pageUrl} />],
           ["May be texted", lead.smsConsent ? "Ticked" : "Not ticked"],
           ["May be mailed", lead.emailConsent ? "Ticked" : "Not ticked"],
