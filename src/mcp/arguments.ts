@@ -11,9 +11,26 @@ export interface Argument {
   /** Its form as JSON Schema, without references. */
   readonly schema: Json
   readonly isRequired: boolean
+  /** Whether its route takes null for a value of its own. */
+  readonly isNullable: boolean
 }
 
 type Given = Readonly<Record<string, unknown>>
+
+/**
+ * What is given. A null that the route does not take, and the false of a flag, leave an argument out: clients
+ * that fill in each argument say it so.
+ */
+export function givenIn(taken: readonly Argument[], sent: Given): Given {
+  const isLeftOut = (name: string, value: unknown) => {
+    const argument = taken.find((one) => one.name === name)
+    if (argument === undefined) return false
+    return value === null ? !argument.isNullable : value === false && isFlag(argument.schema)
+  }
+  return Object.fromEntries(Object.entries(sent).filter((one) => !isLeftOut(...one)))
+}
+
+const isFlag = ({ enum: values }: Json): boolean => Array.isArray(values) && values.includes("1")
 
 /** A name that can be told again as it is; any other stands under `arguments`. */
 const PLAIN = /^(?!__proto__$)[\w.-]{1,64}$/
@@ -48,11 +65,9 @@ function faultOf({ place, schema }: Argument, isGiven: boolean, value: unknown):
   if (!isGiven) return place === "path" ? "Is required." : null
   if (place === "body") return isWritten(value) ? null : "Must be a number that is not endless."
   if (typeof value === "string") return null
-  const values = schema["enum"]
-  if (!Array.isArray(values)) return "Must be text."
-  // 1 and "1" are one word here.
-  const words = new Set(values.map(String))
-  return values.includes(value) ? null : `Must be ${[...words].join(" or ")}.`
+  // A flag is said by 1 or true as well: it stands in the query as the same text.
+  const isSaid = isFlag(schema) && queryValue(value) === "1"
+  return isSaid ? null : isFlag(schema) ? "Must be 1." : "Must be text."
 }
 
 /** Whether JSON can write a value down again: a number such as 1e999 is read as an endless one. */

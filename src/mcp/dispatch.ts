@@ -3,7 +3,7 @@ import { z } from "zod"
 import type { Checked } from "../frame/calls/route.ts"
 import { RELEASE } from "../frame/operator/cli/release.ts"
 import type { Answer, Id, Message } from "./messages.ts"
-import { errorOf, idIn, messageIn, resultOf } from "./messages.ts"
+import { errorOf, idIn, isResponse, messageIn, resultOf } from "./messages.ts"
 import type { Tool } from "./tools.ts"
 
 /** The versions of the protocol that are spoken here, the newest first. */
@@ -20,8 +20,12 @@ export interface Server {
   readonly onward: Checked["onward"]
 }
 
-/** Answers a message; null for a notification, which is carried out and not answered. */
+/**
+ * Answers a message; null for a notification, which is carried out and not answered, and for a response: this
+ * server asks clients nothing, and the protocol has it accept what they respond.
+ */
 export async function answerTo(server: Server, sent: unknown): Promise<Answer | null> {
+  if (isResponse(sent)) return null
   const message = messageIn(sent)
   if (message === null) {
     const why =
@@ -33,7 +37,8 @@ export async function answerTo(server: Server, sent: unknown): Promise<Answer | 
   return message.id === undefined ? null : answer
 }
 
-async function carriedOut(server: Server, { method, params = {} }: Message, id: Id) {
+async function carriedOut(server: Server, { method, params: sent }: Message, id: Id) {
+  const params = sent ?? {}
   switch (method) {
     case "initialize":
       return resultOf(id, initialized(params["protocolVersion"]))
@@ -60,8 +65,9 @@ function initialized(asked: unknown): Record<string, unknown> {
 
 const Called = z.object({
   name: z.string(),
-  arguments: z.record(z.string(), z.unknown()).default({}),
-  _meta: z.object({ idempotencyKey: z.string().optional() }).default({}),
+  // Clients of languages without absent fields send null.
+  arguments: z.record(z.string(), z.unknown()).nullish(),
+  _meta: z.object({ idempotencyKey: z.string().nullish() }).nullish(),
 })
 
 /** Calls the route of a tool. Whatever that answers is a result: a model can read why it was refused. */
@@ -77,8 +83,8 @@ async function callTool({ tools, onward }: Server, params: unknown, id: Id): Pro
   const tool = tools.get(name)
   if (tool === undefined) return errorOf(id, "badParams", `There is no tool ${quoted(name)} here.`)
   const { status, body } = await onward({
-    ...tool.call(given),
-    idempotencyKey: meta.idempotencyKey ?? null,
+    ...tool.call(given ?? {}),
+    idempotencyKey: meta?.idempotencyKey ?? null,
   })
   return resultOf(id, { content: [{ type: "text", text: body }], isError: status >= 400 })
 }

@@ -5,7 +5,7 @@ import { route } from "../frame/calls/route.ts"
 import type { SentFile } from "../frame/calls/sent.ts"
 import type { Server } from "./dispatch.ts"
 import { VERSIONS, answerTo } from "./dispatch.ts"
-import { Answer, Sent, errorOf, isNotification } from "./messages.ts"
+import { Answer, Sent, errorOf, isUnanswered } from "./messages.ts"
 import { errorForm } from "./refusals.ts"
 import { toolsIn } from "./tools.ts"
 
@@ -62,7 +62,7 @@ export function mcpRoute(routes: readonly Route[]): Route {
         const why = `A batch has 1 to ${MOST_MESSAGES} messages; this one has ${batch.length}.`
         return { ok: true, body: errorOf(null, "noRequest", why) }
       }
-      if (!batch.every(isNotification)) return { ok: true, body: [], sends: answers(server, batch) }
+      if (!batch.every(isUnanswered)) return { ok: true, body: [], sends: answers(server, batch) }
       for (const message of batch) {
         if (!gone.aborted) await answerTo(server, message)
       }

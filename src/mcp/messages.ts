@@ -24,7 +24,7 @@ const Message = z.object({
   method: z.string().describe("initialize, ping, tools/list or tools/call"),
   params: z
     .looseObject({})
-    .optional()
+    .nullish()
     .describe(
       "What the method takes; of tools/call `name`, `arguments` and `_meta.idempotencyKey`",
     ),
@@ -88,8 +88,21 @@ export function idIn(sent: unknown): Id | null {
   return isObject ? (Id.safeParse((sent as { readonly id: unknown }).id).data ?? null) : null
 }
 
-/** Whether what was sent is a message that nobody waits for an answer to. */
-export function isNotification(sent: unknown): boolean {
+const Response = z.looseObject({
+  jsonrpc: z.literal("2.0"),
+  id: Id,
+  error: z.looseObject({}).optional(),
+})
+
+/** Whether what was sent is the response to a request, and no message. */
+export function isResponse(sent: unknown): boolean {
+  const response = Response.safeParse(sent).data
+  if (response === undefined || "method" in response) return false
+  return "result" in response || response.error !== undefined
+}
+
+/** Whether what was sent gets no answer: a notification, or a response. */
+export function isUnanswered(sent: unknown): boolean {
   const message = messageIn(sent)
-  return message !== null && message.id === undefined
+  return isResponse(sent) || (message !== null && message.id === undefined)
 }

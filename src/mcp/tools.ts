@@ -6,7 +6,8 @@ import type { Tool as Words } from "../frame/calls/tool.ts"
 import type { Json } from "../frame/http/documents/named-schemas.ts"
 import { schemaOf } from "../frame/http/documents/named-schemas.ts"
 import type { Argument } from "./arguments.ts"
-import { argumentFaults, queryValue } from "./arguments.ts"
+import { argumentFaults, givenIn, queryValue } from "./arguments.ts"
+import { portableSchema, takesNull } from "./portable-schema.ts"
 
 /** A tool. */
 export interface Tool {
@@ -45,7 +46,10 @@ function toolOf(route: Route, words: Words): Tool {
   }
   return {
     listed: { name, title, description, inputSchema, annotations },
-    call: (given) => ({ route, ...placed(taken, given), faults: argumentFaults(taken, given) }),
+    call: (sent) => {
+      const given = givenIn(taken, sent)
+      return { route, ...placed(taken, given), faults: argumentFaults(taken, given) }
+    },
   }
 }
 
@@ -64,7 +68,8 @@ function argumentsOf(route: Route, { name: tool, arguments: taken }: Words): rea
         throw new RangeError(`${tool} takes ${name}, and its route does not describe ${field}`)
       }
       const isRequired = place === "path" || required.includes(field)
-      return { name, place, field, schema: place === "query" ? flagged(found) : found, isRequired }
+      const isNullable = takesNull(found)
+      return { name, place, field, schema: portableSchema(found), isRequired, isNullable }
     })
   }
   const alike = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]))
@@ -73,19 +78,6 @@ function argumentsOf(route: Route, { name: tool, arguments: taken }: Words): rea
     ...own(route.query, "query", alike(query)),
     ...own(route.body, "body", alike(body)),
   ]
-}
-
-/** What a query says by `1`, models say by true as well. */
-function flagged(schema: Json): Json {
-  if (!constantsIn(schema).includes("1")) return schema
-  const { description } = schema
-  return { description, enum: [1, "1", true] }
-}
-
-/** The values that a schema names one by one. */
-function constantsIn(schema: Json): readonly unknown[] {
-  const { const: constant, enum: values = [], anyOf = [] } = schema
-  return [constant, ...(values as unknown[]), ...(anyOf as Json[]).flatMap(constantsIn)]
 }
 
 /** The fields of a schema, with whatever they refer to in its place. */

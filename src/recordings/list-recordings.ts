@@ -3,7 +3,7 @@ import { z } from "zod"
 import type { RecordedCallRow } from "../../projections/recordings/recordings.ts"
 import { listRecordings } from "../../projections/recordings/recordings.ts"
 import { route } from "../frame/calls/route.ts"
-import { idOf, isoTime } from "../frame/kernel/schema.ts"
+import { idOf, isoTime, queryTime } from "../frame/kernel/schema.ts"
 
 const MOST = 100
 const USUAL = 50
@@ -30,15 +30,7 @@ const Recording = z
   .meta({ id: "Recording", description: "A call of which audio is held" })
 
 const Query = z.object({
-  before: z.iso
-    .datetime({
-      offset: true,
-      error:
-        "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z; in a query + is sent as %2B.",
-    })
-    .transform((value) => new Date(value))
-    .optional()
-    .describe("Only calls that came before this instant"),
+  before: queryTime.optional().describe("Only calls that came before this instant"),
   limit: z.coerce
     .number()
     .pipe(z.int().min(1).max(MOST))

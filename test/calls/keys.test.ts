@@ -28,6 +28,17 @@ function changed(key: string, place: number): string {
   return `${key.slice(0, place)}${other}${key.slice(place + 1)}`
 }
 
+describe("a key behind its scheme", () => {
+  it.for([
+    ["one space", (key: string) => `Bearer ${key}`],
+    ["two spaces", (key: string) => `Bearer  ${key}`],
+    ["the scheme in small letters", (key: string) => `bearer ${key}`],
+    ["a space at the end", (key: string) => `BEARER ${key} `],
+  ] as const)("is found with %s (RFC 9110 §11.4)", async ([, header]) => {
+    expect((await callWith(header(company.key))).status).toBe(200)
+  })
+})
+
 describe("401", () => {
   it.for([
     ["none", () => undefined],

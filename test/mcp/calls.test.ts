@@ -104,15 +104,14 @@ describe("arguments", () => {
   it.for([
     ["get_thing", {}, { thing: "Is required." }],
     ["get_thing", { thing: 7 }, { thing: "Must be text." }],
-    ["get_thing", { thing: null }, { thing: "Must be text." }],
+    ["get_thing", { thing: null }, { thing: "Is required." }],
     ["change_thing", { thing: "a" }, { text: "Is required." }],
     ["change_thing", { thing: "a", text: 7 }, { text: "Must be text." }],
     ["change_thing", { thing: "a", text: "b", times: 10 }, { times: "Must be at most 9." }],
     ["change_thing", { thing: "a", text: "b", times: "1" }, { times: "Must be a number." }],
     ["delete_thing", { thing: "a" }, { path: "Is required." }],
     ["delete_thing", { thing: "a", path: ["b"] }, { path: "Must be text." }],
-    ["list_things", { all: false }, { all: "Must be 1 or true." }],
-    ["list_things", { all: 2 }, { all: "Must be 1 or true." }],
+    ["list_things", { all: 2 }, { all: "Must be 1." }],
     ["list_things", { all: "2" }, { all: "Must be 1." }],
     ["list_things", { al: 1 }, { al: "Is no argument of this tool; the nearest is all." }],
     [

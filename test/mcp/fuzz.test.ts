@@ -3,7 +3,7 @@ import fc from "fast-check"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { runsOf } from "../charging/runs.ts"
-import { Answer, isNotification, messageIn } from "../../src/mcp/messages.ts"
+import { Answer, isUnanswered, messageIn } from "../../src/mcp/messages.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { appWithTools, ask } from "./asking.ts"
@@ -70,13 +70,13 @@ describe("whatever is sent", () => {
           const read = JSON.parse(JSON.stringify(body)) as unknown
           const { status, body: answer } = await ask(app, company.key, JSON.stringify(body))
           const asked: readonly unknown[] = Array.isArray(read) ? read : [read]
-          if (asked.length > 0 && asked.every(isNotification)) {
+          if (asked.length > 0 && asked.every(isUnanswered)) {
             expect([status, answer]).toEqual([202, ""])
             return
           }
           expect(status).toBe(200)
           if (!Array.isArray(read) || read.length === 0) return expectAnswer(read, answer)
-          const waiting = asked.filter((message) => !isNotification(message))
+          const waiting = asked.filter((message) => !isUnanswered(message))
           expect(answer).toHaveLength(waiting.length)
           for (const [at, message] of waiting.entries()) expectAnswer(message, answer[at])
         }),

@@ -71,7 +71,9 @@ describe("a message", () => {
     [{ jsonrpc: "2.0", id: 1, method: 1 }, 1],
     [{ jsonrpc: "2.0", id: 1, method: "ping", params: [] }, 1],
     [{ jsonrpc: "2.0", id: 1, method: "ping", params: "a" }, 1],
-    [{ jsonrpc: "2.0", id: 1, result: {} }, 1],
+    [{ jsonrpc: "2.0", id: 1, result: {}, method: 1 }, 1],
+    [{ jsonrpc: "2.0", id: 1, error: "no" }, 1],
+    [{ jsonrpc: "2.0", result: {} }, null],
     [{ method: "ping" }, null],
   ] as const)("that is none is told so: %o", async ([sent, id]) => {
     const { status, body } = await send(sent === "text" ? `"text"` : sent)
@@ -95,13 +97,23 @@ describe("a message", () => {
     { name: "nothing" },
     { name: "constructor" },
     { name: "list_things", arguments: [] },
-    { name: "list_things", arguments: null },
     { name: "list_things", _meta: 1 },
     { name: "list_things", _meta: { idempotencyKey: 1 } },
   ])("that calls no tool is told so: %o", async (params) => {
     const { status, body } = await send(message("tools/call", params))
     expect([status, body.id, body.error.code]).toEqual([200, 1, -32_602])
     expect(body.error.message).toMatch(/^[A-Z].*\.$/)
+  })
+
+  it.for([
+    { name: "list_things" },
+    { name: "list_things", arguments: null },
+    { name: "list_things", arguments: {}, _meta: null },
+    { name: "list_things", arguments: { all: null, path: null }, _meta: { idempotencyKey: null } },
+  ])("leaves out by null what it may leave out: %o", async (params) => {
+    const { body } = await send(message("tools/call", params))
+    expect(saidBy(body)).toMatchObject({ isError: false })
+    expect((await send(message("ping", null as never))).body).toMatchObject({ result: {} })
   })
 
   it("that lists takes any cursor for the beginning", async () => {
@@ -133,6 +145,23 @@ describe("a notification", () => {
     const second = { ...told, params: { ...params, arguments: { thing: "a", text: "told too" } } }
     expect((await send([second])).status).toBe(202)
     expect(changed.filter((text) => text.startsWith("told"))).toEqual(["told alone", "told too"])
+  })
+})
+
+describe("a response", () => {
+  it.for([
+    { jsonrpc: "2.0", id: 1, result: {} },
+    { jsonrpc: "2.0", id: "a", result: null },
+    { jsonrpc: "2.0", id: 1, error: { code: -32_601, message: "Method not found" } },
+    [{ jsonrpc: "2.0", id: 1, result: {} }],
+  ])("is accepted without an answer: %o", async (sent) => {
+    const { status, body } = await send(sent)
+    expect([status, body]).toEqual([202, ""])
+  })
+
+  it("in a batch takes no place among the answers", async () => {
+    const { body } = await send([{ jsonrpc: "2.0", id: 9, result: {} }, message("ping")])
+    expect(body).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
   })
 })
 

@@ -26,12 +26,9 @@ describe("a tool", () => {
           thing: { type: "string", description: "The thing's id" },
           text: { type: "string", maxLength: 5_000_000, description: "What to write" },
           times: { type: "integer", minimum: 1, maximum: 9, default: 1, description: "How often" },
-          note: { type: ["string", "null"], description: "A note" },
+          note: { type: "string", description: "A note" },
           size: { type: "string", enum: ["small", "large"], description: "How large" },
-          budget: {
-            anyOf: [{ type: "number", minimum: 0.01, maximum: 500 }, { type: "null" }],
-            description: "Dollars",
-          },
+          budget: { type: "number", minimum: 0.01, maximum: 500, description: "Dollars" },
         },
         required: ["thing", "text"],
         additionalProperties: false,
@@ -44,7 +41,7 @@ describe("a tool", () => {
     expect(listedOf("list_things")).toMatchObject({
       inputSchema: {
         properties: {
-          all: { enum: [1, "1", true], description: "Everybody's" },
+          all: { type: "string", enum: ["1"], description: "Everybody's" },
           path: { type: "string", description: "Where to look" },
         },
         required: [],
@@ -63,7 +60,7 @@ describe("a tool", () => {
     const [listed] = [...toolsIn([{ ...listThings, query }]).values()].map((one) => one.listed)
     expect(listed).toMatchObject({
       inputSchema: {
-        properties: { all: { enum: [1, "1", true], description: "All" } },
+        properties: { all: { type: "string", enum: ["1"], description: "All" } },
         required: ["path"],
       },
     })
@@ -99,6 +96,11 @@ describe("a route that is no tool as it says", () => {
       { params: z.object({}) },
       "change_thing takes thing",
     ],
+    [
+      "takes texts or numbers",
+      { body: z.object({ text: z.union([z.string(), z.number()]).describe("Either") }) },
+      "an argument of a tool has one kind of value",
+    ],
     ["answers with a file", { files: ["audio/mpeg"] }, "change_thing is no tool"],
     ["answers with nothing", { bodiless: [200] }, "change_thing is no tool"],
     ["takes pieces", { body: PIECES }, "change_thing is no tool"],
@@ -120,6 +122,31 @@ describe("a route that is no tool as it says", () => {
   })
 })
 
+/** Keywords that Gemini, OpenAI and Anthropic all take. */
+const SHARED = new Set([
+  ...["type", "description", "default", "enum", "items", "properties", "required"],
+  ...["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"],
+])
+const TYPES = new Set(["string", "number", "integer", "boolean", "array", "object"])
+
+/** What of a schema not all large clients take, as paths. */
+function unshared(schema: Readonly<Record<string, unknown>>, path: string): readonly string[] {
+  const { type, default: usual, enum: values, items, properties = {} } = schema
+  const own = Object.keys(schema).filter((name) => !SHARED.has(name))
+  const parts = Object.entries(properties as Readonly<Record<string, object>>)
+  const inner = items === undefined ? parts : [...parts, ["items", items as object] as const]
+  return [
+    ...own.map((name) => `${path} has ${name}`),
+    ...(TYPES.has(String(type)) && !Array.isArray(type) ? [] : [`${path} has no type`]),
+    ...(usual === null ? [`${path} is null by default`] : []),
+    ...(values === undefined ||
+    (Array.isArray(values) && type === "string" && values.every((one) => typeof one === "string"))
+      ? []
+      : [`${path} lists what is no text`]),
+    ...inner.flatMap(([name, one]) => unshared({ ...one }, `${path}.${name}`)),
+  ]
+}
+
 describe("the tools of the program", () => {
   const table = JSON.parse(
     readFileSync(new URL("../data/routes.json", import.meta.url), "utf8"),
@@ -131,6 +158,22 @@ describe("the tools of the program", () => {
   }[]
   const rows = table.filter(({ tool }) => tool !== undefined)
   const built = PROGRAM.routes.filter(({ tool }) => tool !== undefined)
+
+  it("have schemas that all large clients take", () => {
+    for (const [name, { listed }] of toolsIn(built)) {
+      const { additionalProperties, ...schema } = listed["inputSchema"] as Record<string, unknown>
+      expect([additionalProperties, unshared(schema, name)]).toEqual([false, []])
+    }
+    const mixed = { anyOf: [], default: null, enum: [1, "1"] }
+    expect(unshared({ type: "object", properties: { a: mixed } }, "x")).toEqual([
+      ...[
+        "x.a has anyOf",
+        "x.a has no type",
+        "x.a is null by default",
+        "x.a lists what is no text",
+      ],
+    ])
+  })
 
   it("are those of the specification's table, each over its route and with its arguments", () => {
     const listed = toolsIn(built)

@@ -130,6 +130,7 @@ describe("since", () => {
     const at = all[150]?.createdAt as string
     const after = all.slice(151)
     expect(await list(company.key, `?since=${at}`)).toEqual(after)
+    expect(await list(company.key, `?since=${at.toLowerCase()}`)).toEqual(after)
     const local = new Date(Date.parse(at) + 2 * 3_600_000).toISOString().replace("Z", "%2B02:00")
     expect(await list(company.key, `?since=${local}`)).toEqual(after)
     const before = new Date(Date.parse(at) - 1).toISOString()

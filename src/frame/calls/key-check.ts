@@ -63,7 +63,7 @@ export async function checkCaller(
 }
 
 const bearerOf = (call: Call): string =>
-  /^Bearer (\S+)$/i.exec(fieldOf(call, "authorization") ?? "")?.[1] ?? ""
+  /^Bearer +(\S+) *$/i.exec(fieldOf(call, "authorization") ?? "")?.[1] ?? ""
 
 /** The refusal of a key that is none, or of nobody. */
 export function badKey(): Refusal {

@@ -57,12 +57,17 @@ export const roleName = z.enum(ROLES).meta({
   description: "What a person is in the company: owner and admin may do everything",
 })
 
+/** A time as callers write it: ISO 8601 with an offset, its letters in either case (RFC 3339 §5.6). */
+export const givenTime = (error: string) =>
+  z
+    .string(error)
+    .toUpperCase()
+    .check(z.iso.datetime({ offset: true, error }))
+
+/** A time in a query. */
+export const queryTime = givenTime(
+  "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z; in a query + is sent as %2B.",
+).transform((value) => new Date(value))
+
 /** The query parameter `since`: only rows created after this instant. */
-export const sinceTime = z.iso
-  .datetime({
-    offset: true,
-    error:
-      "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z; in a query + is sent as %2B.",
-  })
-  .transform((value) => new Date(value))
-  .describe("Only what was made after this instant")
+export const sinceTime = queryTime.describe("Only what was made after this instant")

@@ -13,6 +13,7 @@ import { parseCompanyId, parseKeyId, parsePersonId } from "../../../domain/kerne
 import { microsFromDollars } from "../../../domain/kernel/money.ts"
 import { companyOfKey } from "../../../projections/access/keys.ts"
 import { companyOfPerson } from "../../../projections/access/people.ts"
+import { givenTime } from "../kernel/schema.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
 
@@ -41,9 +42,9 @@ export const words = z
   .meta({ form: "text" })
 
 /** A time, exact by its zone. */
-export const exactTime = z.iso
-  .datetime({ offset: true, error: "must be a time such as 2026-11-30T23:59:00Z" })
-  .meta({ form: "time" })
+export const exactTime = givenTime("must be a time such as 2026-11-30T23:59:00Z").meta({
+  form: "time",
+})
 
 /** A month by its name. */
 export const month = z
