@@ -30,7 +30,7 @@ const SOLE_TEXTS: readonly SoleText[] = [
 ]
 
 /** What of the sole kinds a TXT record is; null for any other record. */
-export function soleTextOf({ type, name, content }: Pick<RecordBody, "type" | "name" | "content">) {
+function soleTextOf({ type, name, content }: Pick<RecordBody, "type" | "name" | "content">) {
   if (type !== "TXT") return null
   return SOLE_TEXTS.find((one) => one.isAt(name) && one.content.test(content))?.what ?? null
 }

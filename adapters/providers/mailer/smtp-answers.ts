@@ -30,7 +30,7 @@ const POLICY_WORDS = /relay|polic|spam|block|denied|authenticat|reputation|black
 export const SETTINGS = "settings"
 
 /** The code of a rejection by a rule of the server that names no status code. */
-export const POLICY = "policy"
+const POLICY = "policy"
 
 /** What an error of a transaction for one recipient comes to. */
 export function answerOf(error: unknown): HandAnswer {
