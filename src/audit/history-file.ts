@@ -30,7 +30,7 @@ export type FileEvent = Omit<StoredEvent, "position">
 
 /** What is written, and to where. */
 export interface HistoryRequest {
-  readonly store: EventStore
+  readonly store: Pick<EventStore, "readAll">
   readonly streams: Streams
   /** Null for everything. */
   readonly companyId: CompanyId | null

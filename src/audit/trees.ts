@@ -18,7 +18,7 @@ const INSTALLATION = "installation"
 /** What signing takes. */
 export type TreePorts = Pick<
   AdminPorts,
-  "store" | "storeGeneration" | "treeHeads" | "signing" | "clock"
+  "proven" | "storeGeneration" | "treeHeads" | "signing" | "clock"
 >
 
 /** An event carries no hash, so no tree can be grown over it: `audit verify` names the place. */
@@ -105,7 +105,7 @@ function timeIn(data: string): string {
 
 /**
  * Reads every tree on to the newest event and signs the heads of those that grew. What was read is
- * kept, so that the next time only reads on.
+ * kept, so that the next time only reads on. Events of corrupt streams that are not proven are in no tree.
  *
  * @throws Unavailable where the events cannot be read; NoHash where one carries none; the signal's
  * reason
@@ -115,7 +115,7 @@ export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<
   const kept = new Map(read?.trees.map((tree) => [tree.tree, tree]))
   const grown = new Map<string, GrowingTree>()
   let position = read?.position ?? START
-  for await (const page of ports.store.readAll({ after: position })) {
+  for await (const page of ports.proven.readAll({ after: position })) {
     signal.throwIfAborted()
     for (const stored of page) {
       const name = treeOfStream(stored.stream)

@@ -146,7 +146,7 @@ async function openParts(
   const asked = { ...reached, memory, settings, dataDir, atEnd, failing: faulty.provider }
   const provided = await openProvided(program.providers, { ...outside, ...asked }, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
-  const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log, tracing }
+  const base = { ...parts, proven, runner, projector, heardElsewhere, baseUrl, log, tracing }
   const all: Ports = {
     ...base,
     eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),

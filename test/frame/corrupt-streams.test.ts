@@ -124,6 +124,20 @@ it("writes a backup without what is held back, and says so", async () => {
   expect(left).toEqual(new Map(streams.map((stream) => [stream, 1])))
 })
 
+it("signs heads and exports histories of what is proven, and names what it left out", async () => {
+  const { heads } = await world.operate("audit head")
+  const trees = heads.map(({ tree }: { tree: string }) => tree)
+  for (const { companyId } of [healthy, ...corrupt.values()]) expect(trees).toContain(companyId)
+  const { corruptStreams } = await world.operate("projections status")
+  expect(await world.operate("audit export")).toMatchObject({ leftOut: corruptStreams })
+  const [first] = corrupt.values()
+  const { companyId: company } = first as Company
+  const { stream } = ledgerOf(company as Company["companyId"])
+  for (const name of ["audit export", "company export"]) {
+    expect(await world.operate(name, { company })).toMatchObject({ leftOut: [{ stream }] })
+  }
+})
+
 it("releases no stream that is still corrupt", async () => {
   for (const { companyId } of corrupt.values()) {
     const { stream } = ledgerOf(companyId)

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import fc from "fast-check"
 import { sql } from "kysely"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import type { EventStore } from "../../adapters/eventstore/port.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import { HINTS } from "../../src/compose/hints.ts"
@@ -186,25 +186,39 @@ describe("every read model", () => {
   })
 })
 
-/** Puts an event that no program wrote at the end of a stream. */
-async function appendRaw(store: EventStore, stream: string, type: string, data: string) {
-  const events = await collect(store.read(stream))
-  const revision = events.at(-1)?.revision ?? NO_STREAM
-  const event = { id: randomUUID(), type, data }
-  const metadataWith = (hash: string) => JSON.stringify({ command: "raw", hash, version: 1 })
-  const before = hashIn(events.at(-1)?.metadata ?? "") ?? NO_HASH
-  // Its chain is whole: nothing but the fact itself keeps anybody from reading it.
-  const bare = { ...event, stream, revision: revision + 1, metadata: metadataWith(NO_HASH) }
-  const metadata = metadataWith(expectedHash(bare, before))
-  return store.append(stream, [{ ...event, metadata }], revision)
+/** The last event of a stream. */
+const lastOf = async (store: EventStore, stream: string) =>
+  (await collect(store.read(stream))).at(-1)
+
+/** Metadata with which an event goes on with the chain of the one before it. */
+function chained(event: Omit<StoredEvent, "position" | "metadata">, before: string, version = 1) {
+  const metadataWith = (hash: string) => JSON.stringify({ command: "raw", hash, version })
+  return metadataWith(expectedHash({ ...event, metadata: metadataWith(NO_HASH) }, before))
 }
 
-describe("a fact that nobody can read", () => {
+/**
+ * Puts an event at the end of a stream as a newer version of the program would: its chain is whole, and
+ * its type or version is unknown.
+ */
+async function appendNewer(store: EventStore, stream: string, type: string) {
+  const last = await lastOf(store, stream)
+  const before = hashIn(last?.metadata ?? "") ?? NO_HASH
+  const revision = last?.revision ?? NO_STREAM
+  const event = { id: randomUUID(), type, data: '{"a":1}', stream, revision: revision + 1 }
+  const appended = await store.append(
+    stream,
+    [{ ...event, metadata: chained(event, before, 99) }],
+    revision,
+  )
+  return { ...event, before, position: appended.position }
+}
+
+describe("a fact of a newer version of the program", () => {
   it("stops the read models that it concerns and no others, says where, and fails who waits", async () => {
     const company = await makeCompany(world)
     await world.operate("wait")
     const stream = ledgerOf(company.companyId).stream
-    const { revision, position } = await appendRaw(world.ports.store, stream, "Charged", '{"a":1}')
+    const { revision, position } = await appendNewer(world.ports.store, stream, "Charged")
     const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
     // The others are not concerned by charges.
     const ofLedger = ["accounts", "api-calls", "calls", "charge-days", "charges", "limits"]
@@ -252,13 +266,16 @@ describe("a fact that nobody can read", () => {
     const company = await makeCompany(world)
     await world.operate("wait")
     const stream = ledgerOf(company.companyId).stream
-    await appendRaw(world.ports.store, stream, "Nothing", "{}")
+    const { before, ...newer } = await appendNewer(world.ports.store, stream, "Nothing")
     expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(false)
-    await sql`update eventstore.events set type = 'AccountLocked', data = '{"at":"2026-11-21T00:00:00.000Z"}'
+    const data = '{"at":"2026-11-21T00:00:00.000Z"}'
+    const metadata = chained({ ...newer, type: "AccountLocked", data }, before)
+    await sql`update eventstore.events set type = 'AccountLocked', data = ${data}, metadata = ${metadata}
       where type = 'Nothing'`.execute(world.ports.readAll)
     world = await world.restart()
     expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(true)
-    const { projections } = await world.operate("projections status")
+    const { projections, corruptStreams } = await world.operate("projections status")
     expect(projections.filter((one: { state: string }) => one.state !== "running")).toEqual([])
+    expect(corruptStreams).toEqual([])
   })
 })

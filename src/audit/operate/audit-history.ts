@@ -5,6 +5,8 @@ import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companiesOfCharge } from "../../../projections/charging/charges.ts"
 import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
+import type { CorruptStream } from "../../../adapters/corrupt-streams/port.ts"
+import { corruptOf } from "../../frame/writer/corrupt-list.ts"
 import type { HistoryWritten } from "../history-file.ts"
 import { eventLine, eventsUpTo, headFields, writeHistory } from "../history-file.ts"
 import { paceTo, paced } from "../pace.ts"
@@ -47,6 +49,7 @@ const exportHistory = operation({
   notes: [
     "NDJSON: every event with its stored texts, then the range of each stream, the signed head of " +
       "each tree, and a manifest. docs/verify.md has it byte by byte, with a script to check it.",
+    "leftOut: the corrupt streams, and from which revision on they are not in the file.",
     "The same range gives the same bytes: --to takes the position of a head, such as that of an " +
       "earlier export. Personal fields stay sealed. The file appears whole or not at all.",
   ],
@@ -65,20 +68,28 @@ const exportHistory = operation({
     // What is gathered is no event yet: it is recorded, so that the export has it.
     await ports.settle()
     const to = await endOf(ports, named)
-    const { store, streams, storeGeneration: generation, signing } = ports
+    const { proven: store, streams, storeGeneration: generation, signing } = ports
     const written = await writeHistory({
       ...{ store, streams, companyId, to, generation, send, signal },
       sign: (head) => signHead(signing, head),
       pace: paceTo(to, progress),
     })
-    return { ...written, heads: written.heads.map(headFields) }
+    const leftOut = corruptOf(ports, companyId)
+    return { ...written, heads: written.heads.map(headFields), leftOut }
   },
-  render: ({ heads, ...written }: HistoryWritten & { readonly file?: string }, page) => {
+  render: ({ heads, leftOut, ...written }: Exported, page) => {
     const { file, events, streams, sha256 } = written
     const fields = Object.entries({ file, events, streams, sha256 })
-    return renderFields(fields) + renderHeads(heads, page)
+    const left = leftOut.length === 0 ? "" : `\nLeft out:\n${renderTable(leftOut, page, "streams")}`
+    return renderFields(fields) + renderHeads(heads, page) + left
   },
 })
+
+interface Exported extends HistoryWritten {
+  readonly file?: string
+  /** The corrupt streams, of which the file holds what is proven. */
+  readonly leftOut: readonly CorruptStream[]
+}
 
 function renderHeads(heads: readonly SignedHead[], page: Page): string {
   const rows = heads.map(({ tree, size, root, position, at }) => ({
@@ -132,7 +143,7 @@ const proof = operation({
     await ports.settle()
     await showWrites(ports)
     const companyId = (await scopeOf(ports, company)) ?? (await companyOfCharge(ports, chargeId))
-    const { store, streams, storeGeneration: generation, signing, treeHeads } = ports
+    const { proven: store, streams, storeGeneration: generation, signing, treeHeads } = ports
     const former = (await treeHeads.list(companyId)).slice(-MOST_FORMER)
     const to = await store.head()
     const made = await proveCharge({
@@ -181,7 +192,7 @@ const replay = operation({
     const { ports, progress, signal } = context
     const companyId = await scopeOf(ports, company)
     await ports.settle()
-    const { store, streams } = ports
+    const { proven: store, streams } = ports
     const to = await store.head()
     const pace = paceTo(to, progress)
     return replayHistory({
@@ -207,7 +218,7 @@ const raw = operation({
     const { ports, send, progress, signal } = context
     const companyId = await scopeOf(ports, company)
     await ports.settle()
-    const { store, streams } = ports
+    const { proven: store, streams } = ports
     const to = await store.head()
     const pace = paceTo(to, progress)
     const range = { store, streams, companyId, to }

@@ -2,6 +2,7 @@
 import { z } from "zod"
 import type { SentMail } from "../../../adapters/providers/mailer/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
+import { corruptOf } from "../../frame/writer/corrupt-list.ts"
 import { companyNamed, findCompany } from "../../frame/operator/inputs.ts"
 import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
@@ -18,6 +19,7 @@ const exportCompany = operation({
       "in the clear, then each mail that was sent to its people, then a line with how many there were " +
       "of both. It holds personal data: nobody else may read the file. What keys are checked by is left out.",
     'It is no proof; "audit export" is, and keeps personal fields sealed.',
+    "leftOut: the company's corrupt streams, and from which revision on they are not in the file.",
     "The file appears whole or not at all. --out - writes to standard output instead.",
   ],
   example: "company export acme --out acme-data.ndjson",
@@ -30,7 +32,7 @@ const exportCompany = operation({
     const companyId = await findCompany(ports, input.company)
     // What is gathered is no event yet: it is recorded, so that the file has it.
     await ports.settle()
-    const { store, streams, clock } = ports
+    const { proven: store, streams, clock } = ports
     const to = await store.head()
     const at = new Date(clock.now()).toISOString()
     await send(`${JSON.stringify({ companyLedger: "company data", company: companyId, at })}\n`)
@@ -45,7 +47,7 @@ const exportCompany = operation({
     for (const mail of mails) await send(mailLine(mail))
     const counts = { facts, mails: mails.length }
     await send(`${JSON.stringify({ end: counts })}\n`)
-    return { companyId, ...counts }
+    return { companyId, ...counts, leftOut: corruptOf(ports, companyId) }
   },
 })
 

@@ -40,6 +40,8 @@ export interface AdminPorts extends Ports {
   readonly outsideInBackups: OutsideInBackups
   readonly signing: Signing
   readonly treeHeads: TreeHeads
+  /** The event store without what is held back of corrupt streams. */
+  readonly proven: Pick<EventStore, "readAll" | "head">
   /** Reads all streams of the event store, those of other programs too. */
   readonly readEverything: EventStore["readAll"]
   /** Reads the read models as a company sees them, query by query. */

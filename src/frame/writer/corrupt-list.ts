@@ -3,6 +3,8 @@
  * others found before or released since.
  */
 import type { CorruptStream, CorruptStreams } from "../../../adapters/corrupt-streams/port.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { companyOf } from "../../../domain/kernel/streams.ts"
 import type { Calls } from "../../../adapters/processes/port.ts"
 import type { Held } from "./stream-proof.ts"
 
@@ -57,6 +59,14 @@ export async function openCorruptList(
       await calls.call(RELEASED, stream)
     },
   }
+}
+
+/** The corrupt streams of a company; null for all there are. */
+export function corruptOf(
+  { corrupt }: { readonly corrupt: Pick<CorruptList, "all"> },
+  companyId: CompanyId | null,
+): readonly CorruptStream[] {
+  return corrupt.all().filter(({ stream }) => companyId === null || companyOf(stream) === companyId)
 }
 
 /** What is wrong with a stream, and where, for operators. */
