@@ -22,7 +22,7 @@ export async function takeBundle(
   judge: (push: Push) => Promise<Verdict>,
 ): Promise<Verdict> {
   const reader = byteReader(bundle)
-  const refs = await headOf(reader)
+  const { refs, sentHead } = await headerOf(reader)
   const before = new Map(tips.map(({ ref, id }) => [ref, id]))
   const updates = refs.filter(({ ref, id }) => before.get(ref) !== id)
   if (updates.length === 0) return YES
@@ -33,7 +33,7 @@ export async function takeBundle(
   let verdict: Verdict = YES
   const answer: Buffer[] = []
   await receive(
-    receiving,
+    { ...receiving, sentHead },
     {
       input: (async function* () {
         yield Buffer.concat([...commands, FLUSH])
@@ -54,21 +54,23 @@ export async function takeBundle(
   return verdict.ok && faults.length > 0 ? { ok: false, lines: faults } : verdict
 }
 
-/** The branches and tags that a bundle has. */
-async function headOf(reader: { readonly line: () => Promise<string | null> }) {
+/** The branches and tags that a bundle has, and the commit of its `HEAD`. */
+async function headerOf(reader: { readonly line: () => Promise<string | null> }) {
   const no = new GitFailed("this is no bundle of git, or not of objects named by SHA-1")
   const signature = await reader.line().catch(() => null)
   if (signature === null || !SIGNATURES.includes(signature)) throw no
   const refs: Tip[] = []
+  let sentHead: string | null = null
   for (let line = await reader.line(); line !== ""; line = await reader.line()) {
     if (line === null) throw no
     // What it may say of itself, and what must be there before: git looks at that.
     if (line === "@object-format=sha1" || /^-[0-9a-f]{40}/.test(line)) continue
     const [, id, ref] = /^([0-9a-f]{40}) (.+)$/.exec(line) ?? []
     if (id === undefined || ref === undefined) throw no
+    if (ref === "HEAD") sentHead = id
     if (/^refs\/(heads|tags)\//.test(ref)) refs.push({ id, ref })
   }
-  return refs
+  return { refs, sentHead }
 }
 
 /** What git says in its report was not done. */

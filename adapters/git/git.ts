@@ -22,7 +22,7 @@ import {
 import { packOf, takePack } from "./packs.ts"
 import { failed, outputOf, run, sendOutput } from "./process.ts"
 import type { Machine } from "./process.ts"
-import { fileAt, hasRefs, reachedBy, tipsOf } from "./reading.ts"
+import { fileAt, hasRefs, headOf, reachedBy, setHead, tipsOf } from "./reading.ts"
 import { receive } from "./receiving.ts"
 import { ATTRIBUTES, HOOKS_FOLDER, environmentOf, settingsFile } from "./repository-settings.ts"
 import { SANDBOX, sandboxed } from "./sandbox.ts"
@@ -84,6 +84,8 @@ export function openGit(options: GitOptions): Repositories {
     },
     pack: async (companyId, commit) => packOf(await of(companyId), objectId(commit)),
     tips: async (companyId) => tipsOf(await of(companyId)),
+    head: async (companyId) => headOf(await of(companyId)),
+    setHead: async (companyId, ref) => setHead(await of(companyId), ref),
     readFile: async (companyId, commit, path, mostBytes) =>
       fileAt(await of(companyId), commit, path, mostBytes),
     isReachable: async (companyId, commit) => reachedBy(await of(companyId), commit),

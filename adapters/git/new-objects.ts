@@ -16,15 +16,19 @@ export interface Waiting {
   /** Absolute; null where it brought nothing. */
   readonly quarantine: string | null
   readonly updates: readonly RefUpdate[]
+  readonly head: Push["head"]
+  readonly sentHead: string | null
   /** Aborted when nobody waits for it any more: then reading it fails. */
   readonly left: AbortSignal
 }
 
 /** A push that waits. */
 export function pushOf(waiting: Waiting): Push {
-  const { updates } = waiting
+  const { updates, head, sentHead } = waiting
   return {
     updates,
+    head,
+    sentHead,
     left: waiting.left,
     objects: () => objectsOf(waiting),
     read: (ids) => contentsOf(waiting, ids),

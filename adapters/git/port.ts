@@ -20,6 +20,14 @@ export interface RefUpdate {
   readonly new: string | null
 }
 
+/** Where a repository's `HEAD` points: its default branch, which clones check out. */
+export interface Head {
+  /** As `refs/heads/main`. */
+  readonly ref: string
+  /** Whether the repository has a branch of that name. */
+  readonly isBorn: boolean
+}
+
 /** An object that a push brought. `size` is unpacked, in bytes. */
 export interface NewObject {
   readonly id: string
@@ -47,6 +55,10 @@ export interface Entry {
 /** A push before any ref moves: what it wants, and what it brought, in its quarantine. */
 export interface Push {
   readonly updates: readonly RefUpdate[]
+  /** Where the repository's `HEAD` points before the push. */
+  readonly head: () => Promise<Head>
+  /** The commit of the sender's own `HEAD`; null where the push does not say it. Only bundles do. */
+  readonly sentHead: string | null
   /** Aborted when nobody waits for it any more: whatever is read of it then throws. */
   readonly left: AbortSignal
   /** All objects that it brought and that were not there, in no order; none where it only takes refs away. */
@@ -148,7 +160,7 @@ export const folderNameOf = (companyId: CompanyId): string => Buffer.from(compan
  * GitUnavailable; what git fails at GitFailed.
  */
 export interface Repositories {
-  /** Makes one, empty, with the default branch `main`; one that is there stays as it is. */
+  /** Makes one, empty, whose `HEAD` points to `refs/heads/main`; one that is there stays as it is. */
   readonly create: (companyId: CompanyId) => Promise<void>
   readonly has: (companyId: CompanyId) => Promise<boolean>
   /** The refs, as a client asks for them first. */
@@ -181,6 +193,9 @@ export interface Repositories {
   /** A pack of all that a commit reaches, made while it is read. */
   readonly pack: (companyId: CompanyId, commit: string) => Promise<AsyncIterable<Uint8Array>>
   readonly tips: (companyId: CompanyId) => Promise<readonly Tip[]>
+  readonly head: (companyId: CompanyId) => Promise<Head>
+  /** Points `HEAD` to a branch: `refs/heads/trunk`. */
+  readonly setHead: (companyId: CompanyId, ref: string) => Promise<void>
   /**
    * What stands at a path of a commit; null where nothing does, or more than `mostBytes`. Of what is no
    * blob there are no bytes.

@@ -1,6 +1,6 @@
 /** What stands in a repository: refs, files, what is reachable. */
 import { typeOf } from "./new-objects.ts"
-import type { Entry, Tip } from "./port.ts"
+import type { Entry, Head, Tip } from "./port.ts"
 import type { Machine } from "./process.ts"
 import { outputOf } from "./process.ts"
 
@@ -20,6 +20,22 @@ export async function tipsOf({ machine, folder }: Read): Promise<readonly Tip[]>
 }
 
 const linesIn = (text: string): readonly string[] => text.split("\n").filter((line) => line !== "")
+
+/** Where its `HEAD` points. */
+export async function headOf({ machine, folder }: Read): Promise<Head> {
+  // The star marks the branch that `HEAD` points to, where that is there.
+  const args = ["for-each-ref", "--format=%(HEAD)%(refname)", "refs/heads"]
+  const text = (await outputOf(machine, { folder, args })).toString("utf8")
+  const born = linesIn(text).find((line) => line.startsWith("*"))
+  if (born !== undefined) return { ref: born.slice(1), isBorn: true }
+  const unborn = await outputOf(machine, { folder, args: ["symbolic-ref", "HEAD"] })
+  return { ref: unborn.toString("utf8").trim(), isBorn: false }
+}
+
+/** Points its `HEAD` to a branch. */
+export async function setHead({ machine, folder }: Read, ref: string): Promise<void> {
+  await outputOf(machine, { folder, args: ["symbolic-ref", "HEAD", ref], writes: true })
+}
 
 /** Whether it has a branch or a tag. */
 export async function hasRefs({ machine, folder }: Read): Promise<boolean> {

@@ -10,6 +10,7 @@ import { GitFailed } from "./port.ts"
 import type { Command, Machine } from "./process.ts"
 import { withHeadChecked } from "./push-head.ts"
 import { run } from "./process.ts"
+import { headOf } from "./reading.ts"
 
 /** 200 updates have 60 KB; more than this is no push of anybody. */
 const MOST_TOLD = 4 * 1024 * 1024
@@ -21,11 +22,13 @@ export interface Receiving {
   readonly folder: string
   readonly settings?: Command["settings"]
   readonly env?: Command["env"]
+  /** The commit of the sender's own `HEAD`, where it is known. */
+  readonly sentHead?: string | null
 }
 
 /** Takes a push. @throws what `judge` throws; GitFailed */
 export async function receive(
-  { machine, limits, folder, settings = [], env = {} }: Receiving,
+  { machine, limits, folder, settings = [], env = {}, sentHead = null }: Receiving,
   conversation: Pick<Conversation, "input" | "send" | "signal">,
   judge: (push: Push) => Promise<Verdict>,
 ): Promise<void> {
@@ -38,7 +41,8 @@ export async function receive(
   const judged = judgeBy(talk, (told) => {
     const waiting = waitingIn(folder, told)
     ;({ quarantine } = waiting)
-    return judge(pushOf({ machine, folder, left, ...waiting }))
+    const head = () => headOf({ machine, folder })
+    return judge(pushOf({ machine, folder, left, head, sentHead, ...waiting }))
   })
   // It is looked at below, where git has ended.
   judged.catch(() => undefined)

@@ -2836,7 +2836,7 @@ export interface components {
             events: components["schemas"]["BoxEvent"][];
         };
         RunCommandRequest: {
-            /** @description A command of the shell, as it would be typed */
+            /** @description A shell command: bash runs it where the box has it, else sh */
             command: string;
             /** @description The folder it begins in; default /workspace/repo */
             cwd?: string;
@@ -2855,9 +2855,14 @@ export interface components {
             stdout: string;
             /** @description What it complained of, up to 200,000 characters; the last line says where it was cut */
             stderr: string;
+            /**
+             * @description True where an output has bytes that are no UTF-8: each is shown as U+FFFD
+             * @constant
+             */
+            replacedBytes?: true;
         };
         StartProcessRequest: {
-            /** @description A command of the shell, as it would be typed */
+            /** @description A shell command: bash runs it where the box has it, else sh */
             command: string;
             /** @description The folder it begins in; default /workspace/repo */
             cwd?: string;
@@ -2900,6 +2905,11 @@ export interface components {
             stdout: string;
             /** @description What it complained of so far; of very much the newest */
             stderr: string;
+            /**
+             * @description True where an output has bytes that are no UTF-8: each is shown as U+FFFD
+             * @constant
+             */
+            replacedBytes?: true;
         };
         StopProcessAnswer: {
             /**
@@ -2923,6 +2933,11 @@ export interface components {
             size: number;
             /** @description When it changed last, by the box */
             modifiedAt: components["schemas"]["Instant"];
+            /**
+             * @description True where the name is no UTF-8: only a command reaches it
+             * @constant
+             */
+            replacedBytes?: true;
         };
         ListFilesAnswer: {
             /** @description As it was asked for */
@@ -2947,7 +2962,7 @@ export interface components {
             /** @description The whole file */
             content: string;
             /**
-             * @description What the content is in
+             * @description What the content is in; base64 may have line breaks and lack its padding
              * @default utf-8
              * @enum {string}
              */
@@ -10756,7 +10771,7 @@ export interface operations {
                  * @example README.md
                  */
                 path: string;
-                /** @description base64 for the bytes as they are; in utf-8 what is none is replaced */
+                /** @description base64 for the bytes as they are; a file that is no UTF-8 is read so alone */
                 encoding?: "utf-8" | "base64";
             };
             header?: never;

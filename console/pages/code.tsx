@@ -123,7 +123,7 @@ function Shown({ isThere, branch, refs }: RepositoryShown) {
           input={{}}
           label="Create the repository"
           variant="filled"
-          says="An empty repository is made, with the default branch main."
+          says="An empty repository is made. The first branch that is pushed becomes its default branch."
           done="The repository is there."
         />
       </Empty>
@@ -218,6 +218,11 @@ function Refs({ branch, refs }: Pick<RepositoryShown, "branch" | "refs">) {
             sortBy: ({ kind }) => kind,
           },
           { title: "Points to", cell: ({ id }) => <Id id={id} /> },
+          {
+            title: "Default",
+            cell: ({ kind, name }) =>
+              kind === "branch" && name !== branch ? <MakeDefault branch={name} /> : null,
+          },
         ]}
         empty={
           <Empty
@@ -228,6 +233,19 @@ function Refs({ branch, refs }: Pick<RepositoryShown, "branch" | "refs">) {
         }
       />
     </Section>
+  )
+}
+
+function MakeDefault({ branch }: { readonly branch: string }) {
+  return (
+    <Action
+      operation="repository-default-branch"
+      input={{ branch }}
+      label="Make default"
+      variant="subtle"
+      says={`Clones check out ${branch}, and boxes on a new branch begin there. No push can delete or force it.`}
+      done={`${branch} is the default branch.`}
+    />
   )
 }
 

@@ -24,6 +24,8 @@ export type FindRefs = Command<"RefsFound", "FindRefs"> & {
   /** The state's `version` before the repository was looked at. */
   readonly asOf: number
 }
+/** Makes another branch the default. The one that it is, with the same core: nothing new. */
+export type ChangeDefaultBranch = Command<"DefaultBranchChanged", "ChangeDefaultBranch">
 /** Lets a text through that looks like a secret. Again: nothing new. */
 export type AllowSecret = Command<"SecretAllowed", "AllowSecret">
 /** Lets no push be accepted from here on: the repository is being cleaned. The same again: nothing new. */
@@ -39,6 +41,7 @@ export type CodeCommand =
   | AcceptPush
   | RefusePush
   | FindRefs
+  | ChangeDefaultBranch
   | AllowSecret
   | BeginScrub
   | EndScrub

@@ -106,6 +106,18 @@ export const codeFormats = {
       refs: list(foundRef),
     },
   },
+  /** An operator chose another default branch: the one that clones check out. */
+  DefaultBranchChanged: {
+    version: 1,
+    fields: {
+      at: time,
+      ref: sealed,
+      /** A keyed hash of the ref's name. */
+      tag: plain,
+      /** The tree of the protected core there; null where there is none. */
+      tree: optional(plain),
+    },
+  },
   /** A text that looks like a secret is let through from here on. */
   SecretAllowed: {
     version: 1,

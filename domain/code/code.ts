@@ -8,8 +8,15 @@
  */
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { CodeEvent, CodeFact, FoundRef } from "./code-events.ts"
-import type { AcceptPush, BeginScrub, CodeCommand, CodeRefused, FindRefs } from "./code-commands.ts"
+import type { CodeEvent, CodeFact } from "./code-events.ts"
+import type {
+  AcceptPush,
+  BeginScrub,
+  ChangeDefaultBranch,
+  CodeCommand,
+  CodeRefused,
+  FindRefs,
+} from "./code-commands.ts"
 import { MESSAGES } from "./code-commands.ts"
 import type { PushId } from "./ids.ts"
 import type { Pending } from "./pending.ts"
@@ -25,7 +32,10 @@ interface State {
   isThere: boolean
   /** Where each ref points, by the keyed hash of its name. */
   readonly refs: Map<string, string>
-  /** Of the default branch, once a push has moved it; its tree is null where there is none, or nobody knows. */
+  /**
+   * Of the default branch, once a push has moved it or an operator has chosen it. Its tree is null where
+   * there is none, or it is unknown.
+   */
   core: { readonly tag: string; readonly tree: string | null } | null
   /** Accepted and not ended, the first accepted first. */
   readonly pending: Map<PushId, Pending>
@@ -40,7 +50,7 @@ interface State {
   inMinute: number
 }
 
-/** A company's code. Only the functions of this file look inside. */
+/** A company's code. Only this file and `code-views.ts` look inside. */
 export type Code = State
 
 /** The rules of code. */
@@ -70,6 +80,8 @@ function decide(
     }
     case "FindRefs":
       return find(command, state, at)
+    case "ChangeDefaultBranch":
+      return changeDefaultBranch(command, state, at)
     case "AllowSecret":
       return state.allowed.has(command.fingerprint)
         ? []
@@ -96,6 +108,19 @@ function accept(
   if (state.scrubbing !== null || state.scrubs !== scrubs) return no("being_cleaned", at)
   if (refsWith(state, push) > MOST_REFS) return no("too_many_refs", at)
   return [{ ...push, type: "PushAccepted", at }]
+}
+
+function changeDefaultBranch(
+  command: ChangeDefaultBranch,
+  state: Code,
+  at: number,
+): readonly CodeEvent[] | CodeRefused {
+  const { tag, tree } = command
+  if (!state.isThere) return no("no_repository", at)
+  // A pending push may move the branch, and with it the core that the command names.
+  if (state.pending.size > 0) return no("push_under_way", at)
+  if (state.core?.tag === tag && state.core.tree === tree) return []
+  return [{ ...command, type: "DefaultBranchChanged", at }]
 }
 
 function beginScrub(
@@ -172,6 +197,9 @@ function evolve(state: Code, event: CodeEvent): Code {
     }
     case "RefsFound":
       return refsFound(state, event)
+    case "DefaultBranchChanged":
+      state.core = { tag: event.tag, tree: event.tree }
+      return state
     case "SecretAllowed":
       state.allowed.add(event.fingerprint)
       return state
@@ -200,9 +228,16 @@ function landed(state: Code, pushId: PushId): Code {
     // A later push has moved it on already.
     if (isBehind) continue
     point(state, tag, id)
-    if (push?.core?.tag === tag) state.core = push.core
+    if (push?.core?.tag === tag) moveCore(state, push.core)
   }
   return state
+}
+
+/** Takes over the core of a push that moved the default branch, unless another branch is the default by now. */
+function moveCore(state: Code, core: NonNullable<State["core"]>): void {
+  const { core: known, refs } = state
+  const isOther = known !== null && known.tag !== core.tag && refs.has(known.tag)
+  if (!isOther) state.core = core
 }
 
 function refsFound(state: Code, { pushId, refs }: CodeFact<"RefsFound">): Code {
@@ -213,7 +248,7 @@ function refsFound(state: Code, { pushId, refs }: CodeFact<"RefsFound">): Code {
     const own = push?.updates.find((one) => one.tag === tag && one.new === id)
     if (own !== undefined) markBefore(state.pending.values(), tag, own.old)
     point(state, tag, id)
-    if (own !== undefined && push?.core?.tag === tag) state.core = push.core
+    if (own !== undefined && push?.core?.tag === tag) moveCore(state, push.core)
     else if (state.core?.tag === tag) state.core = { tag, tree: null }
   }
   return state
@@ -222,53 +257,6 @@ function refsFound(state: Code, { pushId, refs }: CodeFact<"RefsFound">): Code {
 function point({ refs }: Code, tag: string, id: string | null): void {
   if (id === null) refs.delete(tag)
   else refs.set(tag, id)
-}
-
-/** Whether the company has a repository. */
-export function hasRepository({ isThere }: Code): boolean {
-  return isThere
-}
-
-/** How often cleaning began and ended: for `AcceptPush`. */
-export function scrubsOf({ scrubs }: Code): number {
-  return scrubs
-}
-
-/** The tree of the protected core on the default branch; null where there is none, or nobody knows it. */
-export function coreTree({ core }: Code): string | null {
-  return core?.tree ?? null
-}
-
-/** Whether a text with this fingerprint is let through. */
-export function isAllowed({ allowed }: Code, fingerprint: string): boolean {
-  return allowed.has(fingerprint)
-}
-
-/** The refs as the facts have them, to be compared with those there are. */
-export interface KnownRefs {
-  /** For `FindRefs`. */
-  readonly asOf: number
-  /** Where each points, by the keyed hash of its name. */
-  readonly refs: ReadonlyMap<string, string>
-  /** The hashes of what the push moves; null where it has ended, or there was none. */
-  readonly moving: readonly string[] | null
-}
-
-/** The refs as the facts have them. */
-export function knownRefs({ version, refs, pending }: Code, pushId: PushId | null): KnownRefs {
-  const push = pushId === null ? undefined : pending.get(pushId)
-  const moving = push?.updates.map(({ tag }) => tag) ?? null
-  return { asOf: version, refs: new Map(refs), moving }
-}
-
-/** Refs that differ from the facts, without their names, of those that were looked at. */
-export function differingRefs(
-  { refs }: KnownRefs,
-  tips: ReadonlyMap<string, string>,
-): readonly Omit<FoundRef, "ref">[] {
-  const gone = [...refs.keys()].filter((tag) => !tips.has(tag)).map((tag) => ({ tag, id: null }))
-  const others = [...tips].filter(([tag, id]) => refs.get(tag) !== id)
-  return [...gone, ...others.map(([tag, id]) => ({ tag, id }))]
 }
 
 type Saved = readonly [
@@ -280,7 +268,7 @@ type Saved = readonly [
 
 /** How a company's code is kept beside its stream. */
 export const codeCheckpoint: CheckpointForm<Code> = {
-  shape: 2,
+  shape: 3,
   save: ({ refs, pending, allowed, ...plain }): Saved => [
     ...([plain, [...refs], [...pending], [...allowed]] as const),
   ],

@@ -1,7 +1,18 @@
 /** Which refs a push may move: rules over names and numbers alone. */
 
-/** The branch that a repository begins with: it is what people get who clone. */
+/** The default branch of a new repository, until the first push brings another. */
 export const DEFAULT_BRANCH = "refs/heads/main"
+
+const BRANCHES = "refs/heads/"
+
+/** Usual names of a default branch, the most usual first. */
+const USUAL_NAMES = [DEFAULT_BRANCH, "refs/heads/master", "refs/heads/trunk"]
+
+/** The branch of these refs that becomes the default: one with a usual name, else the first; null without any. */
+export function firstBranch(refs: readonly string[]): string | null {
+  const branches = refs.filter((ref) => ref.startsWith(BRANCHES))
+  return USUAL_NAMES.find((name) => branches.includes(name)) ?? branches[0] ?? null
+}
 
 /** So many refs one push may move. */
 const MOST_UPDATES = 200
@@ -37,9 +48,9 @@ export function refFaults(updates: readonly WantedRef[]): readonly RefFault[] {
   })
 }
 
-/** Whether a push takes the default branch away. */
-export function deletesDefault(updates: readonly WantedRef[]): boolean {
-  return updates.some((one) => one.ref === DEFAULT_BRANCH && one.new === null)
+/** Whether a push deletes the default branch. */
+export function deletesDefault(updates: readonly WantedRef[], defaultBranch: string): boolean {
+  return updates.some((one) => one.ref === defaultBranch && one.new === null)
 }
 
 /** What is wrong with a branch's name; null where nothing is. */
@@ -64,6 +75,8 @@ function nameFault(ref: string): string | null {
   }
   if (name.startsWith("-")) return "A name cannot begin with a dash."
   if (CONTROL.test(name)) return "A name cannot hold control characters."
+  // Git names refs by bytes; two that are no UTF-8 would have one name here.
+  if (name.includes("\ufffd")) return "A name must be UTF-8."
   if (NO_NAME.test(name)) return "Git takes this for no name: see git check-ref-format."
   if (utf8Length(ref) > MOST_REF_BYTES) return `A name has at most ${MOST_REF_BYTES} bytes.`
   return null
@@ -72,8 +85,9 @@ function nameFault(ref: string): string | null {
 /** Where a push moves the default branch from and to; null where it makes it, or leaves it alone. */
 export function movedDefault(
   updates: readonly WantedRef[],
+  defaultBranch: string,
 ): { readonly old: string; readonly new: string } | null {
-  const found = updates.find(({ ref }) => ref === DEFAULT_BRANCH)
+  const found = updates.find(({ ref }) => ref === defaultBranch)
   if (found === undefined || found.old === null || found.new === null) return null
   return { old: found.old, new: found.new }
 }

@@ -45,6 +45,7 @@ export const pushes: Projection = {
     "CompanyRegistered",
     "RepositoryCreated",
     "RepositoryErased",
+    "DefaultBranchChanged",
     "SecretAllowed",
     "ScrubBegun",
     "ScrubEnded",

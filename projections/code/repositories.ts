@@ -23,6 +23,7 @@ export const repositories: Projection = {
     "PushLanded",
     "PushRefused",
     "RefsFound",
+    "DefaultBranchChanged",
     "SecretAllowed",
     "ScrubBegun",
     "ScrubEnded",

@@ -1,5 +1,5 @@
 /** The company's code, into a box: on the branch that was asked for, a new one from the default branch. */
-import type { Box, BroughtCode, GitPerson } from "../../adapters/providers/boxhost/port.ts"
+import type { Box, GitPerson } from "../../adapters/providers/boxhost/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -16,8 +16,16 @@ export interface Wanted {
   readonly branch: string
 }
 
+/** A company's code, as it was found. */
+type FoundCode = NonNullable<Awaited<ReturnType<Ports["companyCode"]["find"]>>>
+
+/** The commit that a box on a branch begins at; null where the repository has none. */
+export function beginOf({ tips, defaultBranch }: FoundCode, branch: string): string | null {
+  return tips.get(branch) ?? tips.get(defaultBranch) ?? null
+}
+
 /**
- * Brings it, and answers the commit that the files are of; null where the repository is empty.
+ * Brings it, and answers the commit that the files are of.
  *
  * @throws CodeNotBrought; what the host of boxes and the repositories throw
  */
@@ -25,13 +33,13 @@ export async function bringCode(
   ports: Ports,
   box: Box,
   { companyId, personId, branch }: Wanted,
-): Promise<string | null> {
+): Promise<string> {
   const code = await ports.companyCode.find(companyId)
   if (code === null) throw new CodeNotBrought("the company has no repository")
-  const tip = code.tips.get(branch) ?? code.tips.get(code.defaultBranch) ?? null
+  const tip = beginOf(code, branch)
+  if (tip === null) throw new CodeNotBrought("the company's repository has no commit")
   const reading = new AbortController()
-  const pack: BroughtCode["pack"] =
-    tip === null ? nothing() : ports.companyCode.pack(companyId, tip, reading.signal)
+  const pack = ports.companyCode.pack(companyId, tip, reading.signal)
   try {
     const person = await gitPersonOf(ports, companyId, personId)
     const fault = await ports.boxCode.bring(box, { pack, branch, tip, person })
@@ -41,8 +49,6 @@ export async function bringCode(
     reading.abort()
   }
 }
-
-async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** A person as git names them; null where they were erased, or are not shown yet. */
 export async function gitPersonOf(

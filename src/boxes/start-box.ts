@@ -14,6 +14,7 @@ import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
 import type { Named, Price } from "../frame/effects/charged-spec.ts"
 import type { Ports } from "../frame/ports.ts"
+import { beginOf } from "./bring-code.ts"
 import type { BoxAnswer } from "./box-reply.ts"
 import { BoxReply, boxAnswer } from "./box-reply.ts"
 import {
@@ -40,6 +41,7 @@ interface Draft extends StartBox {
 
 type Box = Named<typeof BOX_PREFIX>
 
+const NO_COMMIT = "The company's repository has no commit yet; push code first."
 const NO_PERSON = "This takes a person's own key, not the app's shared one."
 
 /** Takes a slot, and looks whether the machine has room: both before any money. */
@@ -76,6 +78,7 @@ const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer,
     prepare: async ({ companyCode }, { companyId, branch }) => {
       const code = await companyCode.find(companyId)
       if (code === null) return { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) }
+      if (beginOf(code, branch) === null) return { refusal: refusal(CLONE_FAILED, NO_COMMIT) }
       const fault = unpushable(branch, code.tips)
       return fault === null ? {} : { refusal: fault }
     },

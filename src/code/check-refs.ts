@@ -12,14 +12,18 @@ export function refsRefused({ updates }: Push): RefusedPush | null {
   return { code: "refs", why, places, next: "Push branches and tags by other names." }
 }
 
-/** Why a push is refused that takes the default branch away or forces it; null where it does neither. */
-export async function defaultRefused(push: Push): Promise<RefusedPush | null> {
+/** Why a push is refused that deletes the default branch or forces it; null where it does neither. */
+export async function defaultRefused(
+  push: Push,
+  defaultBranch: string,
+): Promise<RefusedPush | null> {
   const refused = { code: "default_branch" as const, places: [] }
-  if (deletesDefault(push.updates)) {
+  if (deletesDefault(push.updates, defaultBranch)) {
     const why = "The default branch cannot be deleted, so nothing of this push was taken."
-    return { ...refused, why, next: "Delete it where you work alone, if you must." }
+    const next = "Make another branch the default first (repository default-branch)."
+    return { ...refused, why, next }
   }
-  const moved = movedDefault(push.updates)
+  const moved = movedDefault(push.updates, defaultBranch)
   if (moved === null || (await push.isAncestor(moved.old, moved.new))) return null
   const why = "The default branch cannot be forced, so nothing of this push was taken."
   return {

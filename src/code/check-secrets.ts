@@ -1,7 +1,7 @@
 /** Secrets in a push: keys of this service are switched off, and whoever pushed is told where others are. */
 import type { Push } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import { isAllowed } from "../../domain/code/code.ts"
+import { isAllowed } from "../../domain/code/code-views.ts"
 import type { PushId } from "../../domain/code/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"

@@ -6,11 +6,11 @@ import type { BranchPack } from "../../adapters/git/port.ts"
 import { GitFailed, GitUnavailable, NoRepository, TooMuchCode } from "../../adapters/git/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import { hasRepository } from "../../domain/code/code.ts"
-import { DEFAULT_BRANCH } from "../../domain/code/ref-rules.ts"
+import { hasRepository } from "../../domain/code/code-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Caller } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
+import { followDefaultBranch } from "./default-branch.ts"
 import { pulled } from "./pulled.ts"
 import { inOneLine } from "./refused-push.ts"
 import type { PushRules } from "./take-push.ts"
@@ -18,7 +18,7 @@ import { judgedFor } from "./take-push.ts"
 
 /** What a company's repository has. */
 interface FoundCode {
-  /** Its name; an empty repository has none so far. */
+  /** Its name; no branch has it where the repository has no commit. */
   readonly defaultBranch: string
   /** The commits of its branches, by their names. */
   readonly tips: ReadonlyMap<string, string>
@@ -95,14 +95,16 @@ const BRANCHES = "refs/heads/"
 
 const nameOf = (ref: string): string => ref.slice(BRANCHES.length)
 
-async function find({ repositories, runner }: Ports, companyId: CompanyId) {
+async function find(ports: Ports, companyId: CompanyId) {
+  const { repositories, runner } = ports
   return orUnavailable(async (): Promise<FoundCode | null> => {
     if (await repositories.has(companyId)) {
       const tips = (await repositories.tips(companyId)).filter(({ ref }) =>
         ref.startsWith(BRANCHES),
       )
       const named = tips.map(({ ref, id }) => [nameOf(ref), id] as const)
-      return { defaultBranch: nameOf(DEFAULT_BRANCH), tips: new Map(named) }
+      const { ref } = await followDefaultBranch(ports, companyId)
+      return { defaultBranch: nameOf(ref), tips: new Map(named) }
     }
     if (!(await runner.read(codeOf(companyId), hasRepository))) return null
     throw new ProviderUnavailable(`the repository of ${companyId} is not in its folder`)

@@ -1,8 +1,8 @@
 /** The refs of a repository beside those that the facts tell of: what differs becomes a fact. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import type { KnownRefs } from "../../domain/code/code.ts"
-import { differingRefs, knownRefs } from "../../domain/code/code.ts"
+import type { KnownRefs } from "../../domain/code/code-views.ts"
+import { differingRefs, knownRefs } from "../../domain/code/code-views.ts"
 import type { FoundRef } from "../../domain/code/code-events.ts"
 import type { PushId } from "../../domain/code/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"

@@ -1,6 +1,6 @@
 /** A company's repository goes with the company. */
 import { codeOf } from "../../domain/code/aggregates.ts"
-import { hasRepository } from "../../domain/code/code.ts"
+import { hasRepository } from "../../domain/code/code-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"

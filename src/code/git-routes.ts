@@ -2,7 +2,7 @@
 import { z } from "zod"
 import type { Conversation, PackCommand } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import { hasRepository } from "../../domain/code/code.ts"
+import { hasRepository } from "../../domain/code/code-views.ts"
 import { GitUnavailable, NoQuestion } from "../../adapters/git/port.ts"
 import type { ByQuery } from "../frame/calls/one-of.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"

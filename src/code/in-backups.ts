@@ -8,7 +8,7 @@ import type { Blob } from "../../adapters/blobs/port.ts"
 import { GitFailed, NoRepository, folderNameOf } from "../../adapters/git/port.ts"
 import { CompanyErased, COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import { hasRepository } from "../../domain/code/code.ts"
+import { hasRepository } from "../../domain/code/code-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companiesWithCode } from "../../projections/code/repositories.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
@@ -16,6 +16,7 @@ import { OperatorRefused } from "../frame/operator/operation.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { InBackups } from "../frame/slice.ts"
 import { compareRefs } from "./compare-refs.ts"
+import { followDefaultBranch } from "./default-branch.ts"
 import { pulled } from "./pulled.ts"
 
 /** The id of the blob of each company; one of no bytes is an empty repository. */
@@ -108,6 +109,8 @@ async function putOneBack(ports: Ports, companyId: CompanyId): Promise<void> {
     if (!verdict.ok) throw new Error(`${companyId}: ${verdict.lines.join(" ")}`)
   }
   await compareRefs(ports, { companyId, cause: causedBy("restore") }, null)
+  // A bundle does not say which branch is the default.
+  await followDefaultBranch(ports, companyId)
   await blobs.delete(companyId, BUNDLE)
 }
 

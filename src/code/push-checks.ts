@@ -6,11 +6,10 @@
 import type { Push } from "../../adapters/git/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import { scrubsOf } from "../../domain/code/code.ts"
+import { scrubsOf } from "../../domain/code/code-views.ts"
 import type { AcceptPush } from "../../domain/code/code-commands.ts"
 import type { SealedUpdate } from "../../domain/code/code-events.ts"
 import type { PushId } from "../../domain/code/ids.ts"
-import { DEFAULT_BRANCH } from "../../domain/code/ref-rules.ts"
 import { RELEASES } from "../../domain/connection/aggregates.ts"
 import { sealedTrees } from "../../domain/connection/releases.ts"
 import type { Measure } from "../frame/http/metrics.ts"
@@ -23,6 +22,7 @@ import { weigh } from "./check-objects.ts"
 import { defaultRefused, refsRefused } from "./check-refs.ts"
 import { secretsRefused } from "./check-secrets.ts"
 import { compareRefs, tagOfRef } from "./compare-refs.ts"
+import { defaultBranchAfter, followDefaultBranch } from "./default-branch.ts"
 import type { Pusher } from "./pusher.ts"
 import type { RefusedPush } from "./refused-push.ts"
 import { linesOf } from "./refused-push.ts"
@@ -68,29 +68,41 @@ export async function judgePush(
 ): Promise<Judged> {
   const pushId = newId("push")
   const readCores = coresOf(push)
-  const checked = await check(ports, pusher, pushId, push, readCores)
-  const refused =
-    "code" in checked
-      ? checked
-      : await accept(ports, pusher, { pushId, push, readCores, before }, checked)
+  const defaultBranch = await defaultBranchAfter(ports, pusher.companyId, push)
+  const looked = { pushId, push, readCores, before, defaultBranch }
+  const checked = await check(ports, pusher, looked)
+  const refused = "code" in checked ? checked : await accept(ports, pusher, looked, checked)
   if (refused === null) return { ok: true, pushId }
   await writeDown(ports, pusher, pushId, refused)
   return { ok: false, lines: linesOf(refused) }
 }
 
-/** Writes down whether the refs of a push moved; again, or for one that has ended: nothing new. */
-export async function landed(ports: Ports, pusher: Pusher, pushId: PushId): Promise<void> {
-  // Where others push all the while, the push's own row ends it.
-  await compareRefs(ports, pusher, pushId)
+/**
+ * Writes down whether the refs of a push moved, and has `HEAD` follow. Again, or for one that has ended:
+ * nothing new. False where the refs moved on all the while: to be done again later.
+ */
+export async function landed(ports: Ports, pusher: Pusher, pushId: PushId): Promise<boolean> {
+  const isDone = await compareRefs(ports, pusher, pushId)
+  if (isDone) await followDefaultBranch(ports, pusher.companyId)
+  return isDone
+}
+
+/** A push that is judged. */
+interface Looked {
+  readonly pushId: PushId
+  readonly push: Push
+  readonly readCores: ReadCores
+  /** The `cleanings` of before git took anything of it. */
+  readonly before: number
+  /** The default branch once it has landed. */
+  readonly defaultBranch: string
 }
 
 /** The checks, in order: what is refused by one is not looked at by the next. */
 async function check(
   ports: Ports,
   pusher: Pusher,
-  pushId: PushId,
-  push: Push,
-  readCores: ReadCores,
+  { pushId, push, readCores, defaultBranch }: Looked,
 ): Promise<Brought | RefusedPush> {
   const refs = refsRefused(push)
   if (refs !== null) return refs
@@ -100,7 +112,7 @@ async function check(
   return (
     (await secretsRefused(ports, pusher, pushId, push, brought)) ??
     (await coresRefused(push, readCores, official)) ??
-    (await defaultRefused(push)) ??
+    (await defaultRefused(push, defaultBranch)) ??
     brought
   )
 }
@@ -109,17 +121,7 @@ async function check(
 async function accept(
   ports: Ports,
   { companyId, cause }: Pusher,
-  {
-    pushId,
-    push,
-    readCores,
-    before: scrubs,
-  }: {
-    readonly pushId: PushId
-    readonly push: Push
-    readonly readCores: ReadCores
-    readonly before: number
-  },
+  { pushId, push, readCores, before: scrubs, defaultBranch }: Looked,
   { objects, bytes }: Brought,
 ): Promise<RefusedPush | null> {
   const updates = await Promise.all(
@@ -129,8 +131,8 @@ async function accept(
       return { ref: sealed, tag, old, new: wanted }
     }),
   )
-  const tip = push.updates.find(({ ref }) => ref === DEFAULT_BRANCH)?.new ?? null
-  const tag = await tagOfRef(ports, companyId, DEFAULT_BRANCH)
+  const tip = push.updates.find(({ ref }) => ref === defaultBranch)?.new ?? null
+  const tag = await tagOfRef(ports, companyId, defaultBranch)
   const core = tip === null ? null : { tag, tree: await coreTreeOf(readCores, tip) }
   const { keyId, personId } = cause
   const told = { pushId, keyId, personId, updates, core, objects, bytes, scrubs }

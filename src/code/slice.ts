@@ -8,6 +8,7 @@ import { eraseRepository } from "./erase-repository.ts"
 import { examineCode } from "./examine-code.ts"
 import { codeRefs, fetchCode, pushCode } from "./git-routes.ts"
 import { repositoriesInBackups } from "./in-backups.ts"
+import { defaultBranchOperation } from "./operate/default-branch.ts"
 import { listedOperation } from "./operate/listed.ts"
 import { pushOperations } from "./operate/pushes.ts"
 import { repositoryOperations } from "./operate/repositories.ts"
@@ -51,6 +52,7 @@ export const code: Slice = {
     listedOperation,
     shownOperation,
     ...repositoryOperations,
+    defaultBranchOperation,
     scrubOperation,
     ...pushOperations,
   ],

@@ -1,7 +1,7 @@
 /** `GET /api/v1/updates`: the releases that are newer than an app's version. */
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import { coreTree, hasRepository } from "../../domain/code/code.ts"
+import { coreTree, hasRepository } from "../../domain/code/code-views.ts"
 import { RELEASES } from "../../domain/connection/aggregates.ts"
 import { z } from "zod"
 import { companyStanding } from "../../domain/access/access.ts"

@@ -1,4 +1,7 @@
 /** A world whose companies have code and boxes; boxes are the built-in ones. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { expect } from "vitest"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
@@ -7,6 +10,7 @@ import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CodeWorld } from "../code/code-world.ts"
 import { bundleOf, openCodeWorld, workingCopy } from "../code/code-world.ts"
+import { zipOf } from "../code/zips.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCallsFree, makeCompany } from "../support/world.ts"
 
@@ -33,6 +37,18 @@ export async function makeBoxCompany({ world, folder }: CodeWorld, funds = "50")
   bundles.set(folder, file)
   await world.operate("repository import", { company: company.companyId, file })
   return company
+}
+
+/** Gives a company of any world a repository of one commit; again: nothing new. */
+export async function giveCode(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "ledger-box-code-"))
+  const file = join(folder, "code.zip")
+  writeFileSync(file, zipOf([{ name: "README.md", text: "# Hello\n" }]))
+  await world.operate("repository upload", { company: companyId, file })
+  rmSync(folder, { recursive: true })
 }
 
 /** Starts a box; what is asked for beside a small one. */

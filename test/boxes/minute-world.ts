@@ -203,7 +203,9 @@ export class MinuteWorld {
       baseUrl: () => "http://ledger.test",
       boxHost: this.#hostOf(host, turn),
       repositories: { has: async () => true },
-      companyCode: { find: async () => ({ tips: new Map(), defaultBranch: "main" }) },
+      companyCode: {
+        find: async () => ({ tips: new Map([["main", "c".repeat(40)]]), defaultBranch: "main" }),
+      },
       boxCode: {
         bring: () => turn(async () => (this.isCloneFailing ? "fatal: told to fail" : null)),
       },

@@ -1,14 +1,15 @@
 /** Answers of boxes that the routes' own examples do not lead to: each is of a box that runs. */
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import type { OtherAnswers } from "../support/other-answers.ts"
-import { BOXES } from "./boxes-world.ts"
+import { BOXES, giveCode } from "./boxes-world.ts"
 
 type Method = "GET" | "POST" | "PUT" | "DELETE"
 type Ask = (method: Method, path: string, body?: object) => Promise<ApiAnswer>
 
-/** A box that runs, on an empty repository; it is asked by paths within its own. */
-async function boxOf(world: World, { key, companyId }: Company) {
-  await world.operate("repository create", { company: companyId })
+/** A box that runs, on a repository of one commit; it is asked by paths within its own. */
+async function boxOf(world: World, company: Company) {
+  const { key } = company
+  await giveCode(world, company)
   const body = { size: "small", branch: "main", maxMinutes: 30, label: "Fix the tests" }
   const started = await world.call(key, "POST", BOXES, { body })
   await world.operate("wait")

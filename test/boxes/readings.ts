@@ -1,12 +1,13 @@
 /** What the routes of boxes show. */
 import type { Readings } from "../support/readings.ts"
-import { BOXES } from "./boxes-world.ts"
+import { BOXES, giveCode } from "./boxes-world.ts"
 
 /** What is shown of each change. */
 export const READINGS: Readings = {
   "GET /api/v1/sandboxes": {
-    write: async (world, { companyId, key }) => {
-      await world.operate("repository create", { company: companyId })
+    write: async (world, company) => {
+      const { key } = company
+      await giveCode(world, company)
       // One at a time: the clock stands still, and which of two is newer nobody could say.
       const { boxes } = (await world.call(key, "GET", BOXES)).body
       for (const { id } of boxes) await world.call(key, "DELETE", `${BOXES}/${id}`)

@@ -73,6 +73,17 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
   },
   {
     weight: 1,
+    arbitrary: fc.tuple(tag, id).map(([name, tree]) => {
+      return {
+        type: "ChangeDefaultBranch" as const,
+        ref: "s1.company.YQ" as Sealed,
+        tag: name,
+        tree,
+      }
+    }),
+  },
+  {
+    weight: 1,
     arbitrary: fc.constantFrom("ee", "ff").map((fingerprint) => {
       return { type: "AllowSecret" as const, fingerprint }
     }),

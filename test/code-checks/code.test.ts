@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest"
 import type { CodeFact } from "../../domain/code/code-events.ts"
+import { code, codeCheckpoint } from "../../domain/code/code.ts"
 import {
-  code,
-  codeCheckpoint,
   coreTree,
+  defaultBranchTag,
   differingRefs,
   hasRepository,
   isAllowed,
   knownRefs,
-} from "../../domain/code/code.ts"
+} from "../../domain/code/code-views.ts"
 import type { PushId } from "../../domain/code/ids.ts"
 import { fold, given } from "../support/spec.ts"
 import { accept, update } from "./code-commands.ts"
@@ -110,6 +110,35 @@ describe("a push", () => {
     given(code, ...full)
       .when({ ...swapped, at: NOW })
       .records(acceptedPush("push_3", swapped.updates))
+  })
+})
+
+describe("another default branch", () => {
+  const changed = {
+    type: "DefaultBranchChanged",
+    at: NOW,
+    ref,
+    tag: "trunk",
+    tree: "tree2",
+  } as const
+  const command = { ...changed, type: "ChangeDefaultBranch" } as const
+
+  it("is recorded once, and not while a push is under way", () => {
+    given(code).when(command).refuses("no_repository")
+    given(code, created, one).when(command).refuses("push_under_way")
+    given(code, created, one, landedPush("push_1")).when(command).records(changed)
+    given(code, created, changed).when(command).recordsNothing()
+    given(code, created, changed)
+      .when({ ...command, tree: null })
+      .records({ ...changed, tree: null })
+  })
+
+  it("has its core, whatever a push to the former one brings", () => {
+    const trunk = acceptedPush("push_1", [update("trunk", null, A), update("main", null, A)])
+    const former = acceptedPush("push_2", [update("main", A, B)], { tag: "main", tree: "tree1" })
+    const facts = [created, trunk, landedPush("push_1"), changed, former, landedPush("push_2")]
+    expect(coreTree(fold(code, ...facts))).toBe("tree2")
+    expect(defaultBranchTag(fold(code, ...facts))).toBe("trunk")
   })
 })
 

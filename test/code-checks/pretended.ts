@@ -1,5 +1,5 @@
 /** Pushes of no git: what they want and what they brought stands in the test. */
-import type { Entry, NewObject, Push, RefUpdate, Tip } from "../../adapters/git/port.ts"
+import type { Entry, Head, NewObject, Push, RefUpdate, Tip } from "../../adapters/git/port.ts"
 import { MOST_PIECE } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
 import type { PushId } from "../../domain/code/ids.ts"
@@ -43,6 +43,7 @@ export function pretendPush(
     readonly objects?: readonly Pretended[]
     readonly commits?: readonly PretendedCommit[]
     readonly isForced?: boolean
+    readonly head?: Head
   } = {},
 ): Push & { readonly reads: () => number } {
   const { commits = [], isForced = false } = given
@@ -55,6 +56,8 @@ export function pretendPush(
   const tip = commits.at(-1)?.id ?? objectId("c")
   return {
     left: new AbortController().signal,
+    head: async () => given.head ?? { ref: "refs/heads/main", isBorn: true },
+    sentHead: null,
     updates: given.updates ?? [{ ref: "refs/heads/topic", old: null, new: tip }],
     objects: async function* () {
       for (const { id, type, size } of objects) yield { id, type, size }
@@ -90,7 +93,8 @@ export function pretendPush(
 
 /** The ports of a world whose repositories have these refs. */
 export function portsWith(world: World, tips: () => readonly Tip[]): World["ports"] {
-  const repositories = { ...world.ports.repositories, tips: async () => tips() }
+  const head = async () => ({ ref: "refs/heads/main", isBorn: true })
+  const repositories = { ...world.ports.repositories, tips: async () => tips(), head }
   return { ...world.ports, repositories }
 }
 

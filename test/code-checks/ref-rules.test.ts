@@ -1,6 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { MOST_REFS, deletesDefault, movedDefault, refFaults } from "../../domain/code/ref-rules.ts"
+import {
+  MOST_REFS,
+  deletesDefault,
+  firstBranch,
+  movedDefault,
+  refFaults,
+} from "../../domain/code/ref-rules.ts"
 
 const A = "a".repeat(40)
 const B = "b".repeat(40)
@@ -67,6 +73,7 @@ describe("names of refs", () => {
     ["refs/heads/Head", /HEAD/],
     ["refs/heads/-d", /dash/],
     ["refs/tags/a\u001b[2J", /control/],
+    [`refs/heads/caf${Buffer.of(0xe9).toString()}`, /UTF-8/],
     [`refs/heads/${"x".repeat(190)}`, /200 bytes/],
   ])("%j is refused", (name, says) => {
     expect(refFaults([wanting(name)])).toEqual([{ ref: name, says: expect.stringMatching(says) }])
@@ -95,11 +102,22 @@ describe("numbers of refs", () => {
 
 describe("the default branch", () => {
   it("is known to be deleted or moved, and nothing else is", () => {
-    const main = "refs/heads/main"
-    expect(deletesDefault([{ ref: main, old: A, new: null }])).toBe(true)
-    expect(deletesDefault([{ ref: "refs/heads/other", old: A, new: null }])).toBe(false)
-    expect(movedDefault([{ ref: main, old: A, new: B }])).toEqual({ old: A, new: B })
-    expect(movedDefault([{ ref: main, old: null, new: B }])).toBeNull()
-    expect(movedDefault([{ ref: "refs/heads/other", old: A, new: B }])).toBeNull()
+    const trunk = "refs/heads/trunk"
+    expect(deletesDefault([{ ref: trunk, old: A, new: null }], trunk)).toBe(true)
+    expect(deletesDefault([{ ref: "refs/heads/main", old: A, new: null }], trunk)).toBe(false)
+    expect(movedDefault([{ ref: trunk, old: A, new: B }], trunk)).toEqual({ old: A, new: B })
+    expect(movedDefault([{ ref: trunk, old: null, new: B }], trunk)).toBeNull()
+    expect(movedDefault([{ ref: "refs/heads/main", old: A, new: B }], trunk)).toBeNull()
+  })
+
+  it.each([
+    [["refs/heads/topic", "refs/heads/main"], "refs/heads/main"],
+    [["refs/heads/develop", "refs/heads/master"], "refs/heads/master"],
+    [["refs/heads/feature", "refs/heads/trunk"], "refs/heads/trunk"],
+    [["refs/tags/main", "refs/heads/work", "refs/heads/other"], "refs/heads/work"],
+    [["refs/tags/v1"], null],
+    [[], null],
+  ])("of the first refs %j is %j", (refs, first) => {
+    expect(firstBranch(refs)).toBe(first)
   })
 })

@@ -49,6 +49,25 @@ describe("an ordinary git", () => {
     expect(await callsOf(world, company)).toBe(3)
   })
 
+  it("clones the branch that was pushed first, whatever its name is", async () => {
+    const company = await makeCodeCompany(world)
+    await desk.right(["init", "--quiet", "--initial-branch=trunk", "first"])
+    await desk.commit("first", "a.txt", "one\n")
+    await desk.right(["push", "--quiet", addressOf(company), "trunk"], { in: "first" })
+    await desk.right(["clone", "--quiet", addressOf(company), "of-first"])
+    expect(await readFile(join(desk.path, "of-first", "a.txt"), "utf8")).toBe("one\n")
+    expect(await desk.right(["symbolic-ref", "HEAD"], { in: "of-first" })).toBe("refs/heads/trunk")
+    // It is the default branch from then on, and guarded as one.
+    await desk.commit("first", "b.txt", "two\n")
+    await desk.right(["push", "--quiet", addressOf(company), "trunk:main"], { in: "first" })
+    const deleted = await desk.git(["push", addressOf(company), ":trunk"], { in: "first" })
+    expect([deleted.code, deleted.stderr]).toEqual([
+      1,
+      expect.stringContaining("The default branch cannot be deleted"),
+    ])
+    await desk.right(["push", "--quiet", addressOf(company), ":main"], { in: "first" })
+  })
+
   it.each([0, 1, 2])("speaks version %i of its protocol", async (version) => {
     const speaking = ["-c", `protocol.version=${version}`]
     const company = await pushed(`v${version}`)
@@ -87,6 +106,14 @@ describe("an ordinary git", () => {
     ])
     await desk.right(["clone", "--quiet", "--branch", "v2", address, "tagged"])
     expect(await readFile(join(desk.path, "tagged", "side.txt"), "utf8")).toBe("side\n")
+  })
+
+  it.each([0, 1, 2])("fills a partial clone by version %i of its protocol", async (version) => {
+    const company = await pushed(`filtered-${version}`)
+    const speaking = ["-c", `protocol.version=${version}`]
+    const there = `partial-${version}`
+    await desk.right([...speaking, "clone", "--filter=blob:none", addressOf(company), there])
+    expect(await readFile(join(desk.path, there, "README"), "utf8")).toBe("one\n")
   })
 
   it("sends a push of megabytes in pieces, and a long question packed", async () => {

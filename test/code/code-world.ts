@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Repositories } from "../../adapters/git/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import type { World, WorldOptions } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 
@@ -70,5 +72,27 @@ export function commit(copy: string, files: Readonly<Record<string, string>>): s
 export function bundleOf(copy: string): string {
   const file = join(copy, "..", `${Math.random().toString(36).slice(2)}.bundle`)
   git(copy, "bundle", "create", "-q", file, "--all")
+  return file
+}
+
+/** Has `repository export` send its file; answers that file. */
+export async function exportedFrom(
+  code: CodeWorld,
+  companyId: CompanyId,
+  input: object,
+): Promise<string> {
+  const found = PROGRAM.operations.find(({ name }) => name === "repository export")
+  if (found === undefined) throw new Error("there is no such operation")
+  const pieces: Uint8Array[] = []
+  const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
+  const context = {
+    ...{ ports: code.world.ports, cause, progress: () => undefined },
+    send: async (piece: string | Uint8Array) => void pieces.push(Buffer.from(piece as string)),
+    signal: new AbortController().signal,
+  }
+  const given = found.input.parse({ company: companyId, ...input })
+  await found.run(context, given)
+  const file = join(code.folder, `${companyId}.out`)
+  writeFileSync(file, Buffer.concat(pieces))
   return file
 }

@@ -3,11 +3,10 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { GitUnavailable } from "../../adapters/git/port.ts"
-import { PROGRAM } from "../../src/slices.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 import type { CodeWorld } from "./code-world.ts"
-import { bundleOf, commit, git, openCodeWorld, workingCopy } from "./code-world.ts"
+import { bundleOf, commit, exportedFrom, git, openCodeWorld, workingCopy } from "./code-world.ts"
 import type { ZipEntry } from "./zips.ts"
 import { zipOf } from "./zips.ts"
 
@@ -33,23 +32,7 @@ async function facts(): Promise<readonly string[]> {
   return events.map(({ type }: { readonly type: string }) => type)
 }
 
-/** Has an operation send its file; answers that file. */
-async function exported(input: object = {}): Promise<string> {
-  const found = PROGRAM.operations.find(({ name }) => name === "repository export")
-  if (found === undefined) throw new Error("there is no such operation")
-  const pieces: Uint8Array[] = []
-  const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
-  const context = {
-    ...{ ports: code.world.ports, cause, progress: () => undefined },
-    send: async (piece: string | Uint8Array) => void pieces.push(Buffer.from(piece as string)),
-    signal: new AbortController().signal,
-  }
-  const given = found.input.parse({ company: company.companyId, ...input })
-  expect(await found.run(context, given)).toMatchObject({ companyId: company.companyId })
-  const file = join(code.folder, `${company.companyId}.out`)
-  writeFileSync(file, Buffer.concat(pieces))
-  return file
-}
+const exported = (input: object = {}) => exportedFrom(code, company.companyId, input)
 
 /** A clone of the company's repository, by its export. */
 async function cloned(): Promise<string> {
@@ -235,6 +218,7 @@ describe("repository upload", () => {
     ["a drive", [{ name: "C:/a" }], "absolute path"],
     ["backslashes that lead above it", [{ name: "..\\a" }], "invalid relative path"],
     ["an empty part of a name", [{ name: "a//b" }], "no name of a file"],
+    ["a name that is no UTF-8", [{ name: `caf${Buffer.of(0xe9).toString()}` }], "is no UTF-8"],
     ["a NUL in a name", [{ name: "a\0b" }], "no name of a file"],
     ["a folder .GIT", [{ name: ".GIT/config" }], "leave it out"],
     ["a file twice", [{ name: "a" }, { name: "a" }], "twice"],

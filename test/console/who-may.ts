@@ -158,6 +158,10 @@ export const ROWS: Readonly<Record<string, Row>> = {
     ...{ may: OWNER_ADMIN, reason: true },
     input: ({ company }) => ({ company, fingerprint: "0".repeat(32) }),
   },
+  "repository-default-branch": {
+    may: OWNER_ADMIN,
+    input: ({ company }) => ({ company, branch: "main" }),
+  },
   "repository-show": { may: "Download and pull the code", input: ofCompany },
   "code-pushes": { may: "Download and pull the code", input: ofCompany },
   "publish-log": {

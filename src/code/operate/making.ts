@@ -1,7 +1,7 @@
 /** Making a company's repository, and what an operator is told where there is none. */
 import { GitUnavailable, NoRepository } from "../../../adapters/git/port.ts"
 import { codeOf } from "../../../domain/code/aggregates.ts"
-import { hasRepository } from "../../../domain/code/code.ts"
+import { hasRepository } from "../../../domain/code/code-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { accepted } from "../../frame/operator/inputs.ts"
 import type { AdminContext } from "../../frame/operator/operation.ts"

@@ -14,6 +14,7 @@ import { words } from "../../frame/operator/inputs.ts"
 import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { followDefaultBranch } from "../default-branch.ts"
 import { inOneLine } from "../refused-push.ts"
 import type { TakenIn } from "../take-in.ts"
 import { takeIn } from "../take-in.ts"
@@ -48,7 +49,10 @@ const create = operation({
   run: async (context, { company: named, anew }) => {
     const companyId = await findOpenCompany(context.ports, named)
     await make(context, companyId, anew)
-    return { companyId, branch: nameOf(DEFAULT_BRANCH) }
+    const { ref } = await used(context.ports, companyId, () =>
+      followDefaultBranch(context.ports, companyId),
+    )
+    return { companyId, branch: nameOf(ref) }
   },
 })
 
@@ -116,7 +120,8 @@ const exportFile = operation({
         if (!(await repositories.bundle(companyId, counted))) throw empty(companyId)
         return { companyId, format, refs: tips.length, bytes }
       }
-      const tip = tips.find(({ ref }) => ref === DEFAULT_BRANCH)
+      const head = await followDefaultBranch(ports, companyId)
+      const tip = tips.find(({ ref }) => ref === head.ref)
       if (tip === undefined) throw empty(companyId)
       await repositories.archive(companyId, tip.id, "zip", counted)
       return { companyId, format, commit: tip.id, bytes }
@@ -145,9 +150,12 @@ const upload = operation({
     const companyId = await findOpenCompany(ports, named)
     return reading(file, () =>
       withZip(file, async (files) => {
-        const parent = await tipOf(context, companyId)
+        const { branch, parent } = await defaultTipOf(context, companyId)
         const commit = await commitOfZip(files, {
-          ...{ parent, author: cause.actor ?? "operator", at: ports.clock.now() },
+          branch,
+          parent,
+          author: cause.actor ?? "operator",
+          at: ports.clock.now(),
           message: message ?? `Upload ${basename(file)}`,
         })
         await make(context, companyId)
@@ -170,13 +178,17 @@ async function findOpenCompany(ports: AdminPorts, named: string): Promise<Compan
 
 const nameOf = (ref: string): string => ref.slice("refs/heads/".length)
 
-/** Where the default branch points; null where it is not there, nor the repository. @throws OperatorRefused */
-async function tipOf({ ports }: AdminContext, companyId: CompanyId): Promise<string | null> {
+/** The default branch and where it points; null where no branch, or no repository, is there. @throws OperatorRefused */
+async function defaultTipOf(
+  { ports }: AdminContext,
+  companyId: CompanyId,
+): Promise<{ readonly branch: string; readonly parent: string | null }> {
   const { repositories } = ports
   return used(ports, companyId, async () => {
-    if (!(await repositories.has(companyId))) return null
+    if (!(await repositories.has(companyId))) return { branch: DEFAULT_BRANCH, parent: null }
+    const { ref: branch } = await followDefaultBranch(ports, companyId)
     const tips = await repositories.tips(companyId)
-    return tips.find(({ ref }) => ref === DEFAULT_BRANCH)?.id ?? null
+    return { branch, parent: tips.find(({ ref }) => ref === branch)?.id ?? null }
   })
 }
 

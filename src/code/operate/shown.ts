@@ -1,12 +1,13 @@
 /** A company's repository as it stands: whether it is there, and its branches and tags. */
 import { z } from "zod"
 import { codeOf } from "../../../domain/code/aggregates.ts"
-import { hasRepository } from "../../../domain/code/code.ts"
+import { hasRepository } from "../../../domain/code/code-views.ts"
 import { DEFAULT_BRANCH } from "../../../domain/code/ref-rules.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import { company, findCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
+import { followDefaultBranch } from "../default-branch.ts"
 import { inOneLine } from "../refused-push.ts"
 import { used } from "./making.ts"
 
@@ -26,15 +27,21 @@ export const shownOperation: AdminOperation = operation({
   run: async ({ ports }, { company: named }) => {
     const companyId = await findCompany(ports, named)
     const [, prefix] = KINDS[0]
-    const branch = DEFAULT_BRANCH.slice(prefix.length)
     const isKnown = await ports.runner.readLatest(codeOf(companyId), hasRepository)
-    if (!isKnown) return { companyId, isThere: false, branch, refs: [] }
-    const tips = await used(ports, companyId, () => ports.repositories.tips(companyId))
+    if (!isKnown) {
+      const branch = DEFAULT_BRANCH.slice(prefix.length)
+      return { companyId, isThere: false, branch, refs: [] }
+    }
+    const { head, tips } = await used(ports, companyId, async () => ({
+      head: await followDefaultBranch(ports, companyId),
+      tips: await ports.repositories.tips(companyId),
+    }))
     const refs = KINDS.flatMap(([kind, before]) =>
       tips
         .filter(({ ref }) => ref.startsWith(before))
         .map(({ ref, id }) => ({ kind, name: inOneLine(ref.slice(before.length)), id })),
     )
+    const branch = inOneLine(head.ref.slice(prefix.length))
     return { companyId, isThere: true, branch, refs }
   },
   render: ({ companyId, isThere, branch, refs }, page) => {

@@ -8,7 +8,7 @@ import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
-import { compareRefs } from "../compare-refs.ts"
+import { landed } from "../push-checks.ts"
 
 /** Refs move within moments of a yes; one that moves later still is told of by its own end. */
 const SETTLED_AFTER_MS = 60_000
@@ -34,7 +34,7 @@ export const settlePush = reaction({
   perform: async (ports, work) => {
     const { companyId, name, payload } = work
     const pusher = { companyId, cause: causedBy(`settle-push ${name}`) }
-    if (await compareRefs(ports, pusher, payload.pushId)) return { result: "done" }
+    if (await landed(ports, pusher, payload.pushId)) return { result: "done" }
     return retryLater(work, "the refs moved on all the while")
   },
 })

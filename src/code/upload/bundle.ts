@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto"
 import { Readable, pipeline } from "node:stream"
 import { createDeflate, deflateSync } from "node:zlib"
-import { DEFAULT_BRANCH } from "../../../domain/code/ref-rules.ts"
 import type { PackedObject } from "./objects.ts"
 
 /** Larger ones are packed as they are read. */
@@ -10,18 +9,20 @@ const HELD_BYTES = 1024 * 1024
 const TYPES = { commit: 1, tree: 2, blob: 3 } as const
 
 /**
- * A bundle that has the default branch point to a commit.
+ * A bundle that has a branch point to a commit.
  *
+ * @param branch as `refs/heads/main`
  * @param parent the commit that must be there before; null where there is none
  * @param objects all that is new, each once
  */
 export async function* bundleOf(
+  branch: string,
   commit: string,
   parent: string | null,
   objects: readonly PackedObject[],
 ): AsyncGenerator<Uint8Array> {
   const before = parent === null ? "" : `-${parent}\n`
-  yield Buffer.from(`# v2 git bundle\n${before}${commit} ${DEFAULT_BRANCH}\n\n`)
+  yield Buffer.from(`# v2 git bundle\n${before}${commit} ${branch}\n\n`)
   const hash = createHash("sha1")
   for await (const piece of packOf(objects)) {
     hash.update(piece)

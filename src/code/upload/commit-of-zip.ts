@@ -14,6 +14,8 @@ export interface ZippedCommit {
 
 /** Whose commit it is, and what it says. */
 export interface CommitWords {
+  /** The branch it is for: `refs/heads/main`. */
+  readonly branch: string
   readonly parent: string | null
   readonly author: string
   /** UTC milliseconds. */
@@ -37,6 +39,6 @@ export async function commitOfZip(
   const tree = trees.at(-1)?.id ?? ""
   const commit = commitOf({ ...words, tree })
   for (const one of [...trees, commit]) objects.set(one.id, one)
-  const bundle = () => bundleOf(commit.id, words.parent, [...objects.values()])
+  const bundle = () => bundleOf(words.branch, commit.id, words.parent, [...objects.values()])
   return { id: commit.id, tree, bundle }
 }
