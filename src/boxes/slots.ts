@@ -1,6 +1,7 @@
 /** The slots of a company's boxes: taken before a box is charged, freed when it has ended. */
 import { boxStreamOf, slotsOf } from "../../domain/boxes/aggregates.ts"
 import { boxOf } from "../../domain/boxes/box.ts"
+import { boxesWithSlot } from "../../domain/boxes/slots.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
@@ -8,9 +9,13 @@ import { refusal } from "../frame/calls/refusal.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import { TOO_MANY_BOXES } from "./codes.ts"
+import { readBox } from "./find-box.ts"
 import { mostBoxes } from "./start-rules.ts"
 
-/** Takes a slot; null where the box has one now. */
+/**
+ * Takes a slot; null where the box has one now. Where all are taken, those of boxes that have ended are freed
+ * first: a start right after a stop must not wait for the job that frees them.
+ */
 export async function takeSlot(
   ports: Ports,
   companyId: CompanyId,
@@ -18,8 +23,22 @@ export async function takeSlot(
   cause: Cause,
 ): Promise<{ readonly refusal: Refusal } | null> {
   const command = { type: "TakeSlot" as const, boxId, most: await mostBoxes(ports, companyId) }
-  const taken = await ports.runner.execute(slotsOf(companyId), command, cause)
+  const take = () => ports.runner.execute(slotsOf(companyId), command, cause)
+  let taken = await take()
+  if (!taken.accepted && (await freeEndedBoxes(ports, companyId, cause))) taken = await take()
   return taken.accepted ? null : { refusal: refusal(TOO_MANY_BOXES, taken.refusal.message) }
+}
+
+/** Frees the slots of boxes that have ended; whether there was one. */
+async function freeEndedBoxes(ports: Ports, companyId: CompanyId, cause: Cause): Promise<boolean> {
+  let isAny = false
+  for (const boxId of await ports.runner.readLatest(slotsOf(companyId), boxesWithSlot)) {
+    const view = await readBox(ports, companyId, boxId)
+    if (view === null || view.endedAt === null) continue
+    await freeSlot(ports, companyId, boxId, cause)
+    isAny = true
+  }
+  return isAny
 }
 
 /** Frees the slot of a box. */

@@ -9,6 +9,7 @@ import type { NumberId } from "../../domain/phone/ids.ts"
 import type { CallSettings } from "../../domain/phone/number-settings.ts"
 import { settingsOf } from "../../domain/phone/phone-views.ts"
 import { callSlotsOf } from "../../domain/voice/aggregates.ts"
+import { callsWithSlot } from "../../domain/voice/call-slots.ts"
 import type { TurnedAway } from "../../domain/voice/call-events.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import { fullNumber } from "../frame/kernel/phone-number.ts"
@@ -77,14 +78,33 @@ export async function offerCall(
   if (isOwed) await payCall(ports, place, cause, revision)
 }
 
-/** Takes a slot; why there is none, null where the call has one. */
+/**
+ * Takes a slot; why there is none, null where the call has one. Where all are taken, those of calls that have
+ * ended are freed first: their jobs may still wait.
+ */
 async function takeSlot(
-  { runner }: Ports,
+  ports: Ports,
   { companyId, callId }: CallPlace,
   callerTag: KeyedHash,
   cause: Cause,
 ): Promise<TurnedAway | null> {
   const command = { type: "TakeCallSlot" as const, callId, callerTag }
-  const taken = await runner.execute(callSlotsOf(companyId), command, cause)
+  const take = () => ports.runner.execute(callSlotsOf(companyId), command, cause)
+  let taken = await take()
+  const isFull = !taken.accepted && taken.refusal.code === "too_many"
+  if (isFull && (await freeEndedCalls(ports, companyId, cause))) taken = await take()
   return taken.accepted ? null : taken.refusal.code
+}
+
+/** Frees the slots of calls that have ended; whether there was one. */
+async function freeEndedCalls(ports: Ports, companyId: CompanyId, cause: Cause): Promise<boolean> {
+  let isAny = false
+  for (const callId of await ports.runner.readLatest(callSlotsOf(companyId), callsWithSlot)) {
+    const call = await readCall(ports, { companyId, callId })
+    if (call === null || call.endedAt === null) continue
+    const command = { type: "FreeCallSlot" as const, callId }
+    await ports.runner.execute(callSlotsOf(companyId), command, cause)
+    isAny = true
+  }
+  return isAny
 }

@@ -1,5 +1,8 @@
 /** Calls from the first ring to the bill. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { CallId } from "../../domain/voice/ids.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { callIdOf, receiveCallEvent } from "../../src/voice/receive.ts"
 import type { World } from "../support/world.ts"
 import {
   MINUTE,
@@ -11,6 +14,7 @@ import {
   listed,
   makeCalled,
   minutesOfBill,
+  newCaller,
   openVoiceWorld,
   playCall,
   spentOf,
@@ -128,5 +132,23 @@ describe("a call that is played", () => {
       { outcome: "voicemail", seconds: 20, voicemailSeconds: 12, chargedMicros: MINUTE },
       { outcome: "missed", seconds: 0, voicemailSeconds: null, chargedMicros: 0 },
     ])
+  })
+})
+
+describe("a call that comes when all slots are taken", () => {
+  it("has the slot of one that has just ended, before its job frees it", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+    const callIds: string[] = []
+    for (let i = 0; i < 20; i += 1) callIds.push(await callIn(world, company))
+    const { companyId, to } = company
+    const [callId] = callIds as [CallId]
+    const leg = { of: "leg", companyId, callId, leg: 0, ref: null } as const
+    const at = world.ports.clock.now()
+    const gone = { is: "leg_gone", leg, goneAt: at, answeredAt: null } as const
+    await receiveCallEvent(world.ports, gone, causedBy("test end"))
+    const ref = `next-${to}`
+    const next = { ref, from: newCaller(), to, startedAt: at, attestation: null }
+    await receiveCallEvent(world.ports, { is: "call_came", ...next }, causedBy("test next"))
+    expect(await callOf(world, company, callIdOf(ref))).toMatchObject({ phase: "ringing" })
   })
 })
