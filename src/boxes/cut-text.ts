@@ -1,4 +1,15 @@
-/** Texts that are cut, by characters and not by halves of them; a cut text says so. */
+/** Bytes as texts, and texts that are cut, by characters and not by halves of them; a cut text says so. */
+import { isUtf8 } from "node:buffer"
+
+/** Bytes as text; each that is no UTF-8 becomes U+FFFD. A mark at the beginning stays. */
+export function textOf(bytes: Uint8Array): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
+}
+
+/** Whether the text of these bytes, or what is shown of it, has a character that stands for other bytes. */
+export function hasReplaced(bytes: Uint8Array, shown: string): boolean {
+  return !isUtf8(bytes) && shown.includes("\ufffd")
+}
 
 /** The first so many characters of a text: all of one that has no more. */
 export function firstOf(text: string, most: number): string {

@@ -36,7 +36,7 @@ export const BOX_TOOLS = {
     name: "run_command",
     title: "Run a command",
     description:
-      "Runs a shell command in a box and waits for it: exit code, stdout and stderr, each cut at 200,000 characters. Many clients give up after 60 seconds: for servers, watchers and long builds use start_process and process_logs. After timeoutMs everything the command started is ended, and the exit code is 124.",
+      "Runs a shell command (bash) in a box and waits for it: exit code, stdout and stderr, each cut at 200,000 characters. Many clients give up after 60 seconds: for servers, watchers and long builds use start_process and process_logs. After timeoutMs everything the command started is ended, and the exit code is 124.",
     arguments: { path: OF_BOX, body: ["command", "cwd", "timeoutMs"] },
     annotations: DESTROYS,
   },
@@ -79,7 +79,8 @@ export const BOX_TOOLS = {
   read_file: {
     name: "read_file",
     title: "Read a file",
-    description: "Reads a text file of a box; the path is absolute, or relative to the repository.",
+    description:
+      "Reads a UTF-8 text file of a box; the path is absolute, or relative to the repository. Read other files with run_command, for example `base64 FILE`.",
     arguments: { path: OF_BOX, query: ["path"] },
     annotations: READS,
   },

@@ -53,19 +53,26 @@ describe("a file", () => {
     expect((await remove("notes/today.md")).status).toBe(404)
   })
 
-  it("has the bytes that base64 says, and is shown as text with what is none replaced", async () => {
+  it("has the bytes that base64 says, and is no text where they are no UTF-8", async () => {
     const bytes = Buffer.concat([randomBytes(1_000), Buffer.of(0xff, 0xfe, 0x00)])
-    for (const content of [bytes.toString("base64"), bytes.toString("base64").replace(/=+$/, "")]) {
+    const text = bytes.toString("base64")
+    const inLines = (end: string) => text.replaceAll(/.{76}/g, (line) => `${line}${end}`) + end
+    for (const content of [text, text.replace(/=+$/, ""), inLines("\r\n"), inLines("\n")]) {
       expect((await write("bytes", content, { encoding: "base64" })).status).toBe(200)
       const back = await read("bytes", { encoding: "base64" })
       expect(back.body).toEqual({
         ...{ path: "bytes", encoding: "base64", content: bytes.toString("base64") },
       })
     }
-    await write("bytes", Buffer.from("a\xff\xfeb", "latin1").toString("base64"), {
-      encoding: "base64",
+    const latin = Buffer.from("caf\xe9", "latin1").toString("base64")
+    await write("latin", latin, { encoding: "base64" })
+    expect(await read("latin")).toMatchObject({
+      status: 400,
+      body: { error: "validation", fields: { encoding: expect.stringContaining("base64") } },
     })
-    expect((await read("bytes")).body.content).toBe("a\ufffd\ufffdb")
+    expect((await read("latin", { encoding: "base64" })).body.content).toBe(latin)
+    await write("sign", "what \ufffd stands for\n")
+    expect((await read("sign")).body.content).toBe("what \ufffd stands for\n")
     for (const content of ["a", "a===", "a b=", "ab=c", "_-8="]) {
       const refused = await write("bytes", content, { encoding: "base64" })
       expect([content, refused.status, refused.body.fields]).toEqual([

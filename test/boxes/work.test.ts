@@ -243,6 +243,21 @@ describe("a background command", () => {
     expect(await logs()).toMatchObject({ stdout: "up\nServing on port 8080\n" })
   })
 
+  it("says where what it wrote is no UTF-8, as a command that is waited for does", async () => {
+    const ran = async (command: string) => (await ask("POST", "/exec", { command })).body
+    expect(await ran("printf 'caf\\351'")).toEqual({
+      exitCode: 0,
+      success: true,
+      stdout: "caf\ufffd",
+      stderr: "",
+      replacedBytes: true,
+    })
+    expect(await ran("echo 'what \ufffd stands for'")).not.toHaveProperty("replacedBytes")
+    const { body } = await ask("POST", "/processes", { command: "printf 'caf\\351'" })
+    const logs = async () => (await ask("GET", `/processes/${body.id}/logs`)).body
+    await expect.poll(logs).toEqual({ stdout: "caf\ufffd", stderr: "", replacedBytes: true })
+  })
+
   it("is a conflict where as many run as may", async () => {
     const busy = { key: company.key, id: await running(world, company) }
     for (let i = 0; i < 32; i += 1) {

@@ -47,6 +47,15 @@ describe("a command in a box", () => {
     expect(said).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 44 })
   })
 
+  it("is run by bash, in the foreground and in the background", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const words = '[[ a == a ]] && echo "${BASH_VERSION%%.*}"'
+    const ran = await box.shell(words, OPTIONS)
+    expect(Buffer.from(ran.stdout).toString()).toMatch(/^\d+\n$/)
+    const { id } = await box.spawn(words)
+    await expect.poll(async () => (await box.logs(id))?.stdout).toMatch(/^\d+\n$/)
+  })
+
   it("tells what ended it", async (ctx) => {
     ctx.skip(absent !== null, needed)
     expect((await sh(box, "kill -TERM $$")).exitCode).toBe(143)
@@ -138,6 +147,22 @@ describe("a process in the background", () => {
     const { stdout } = await logs()
     expect(stdout.split("\n", 1)).toEqual(["[4000004 bytes before this are no longer kept]"])
     expect(stdout.length).toBeLessThan(1_000_100)
+  })
+
+  it("says where what it wrote is no UTF-8, and not where a character was cut off", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const logsOf = async (command: string) => {
+      const { id } = await box.spawn(command)
+      const isOver = async () => (await box.processes()).find((one) => one.id === id)?.status
+      await expect.poll(isOver).toBe("exited")
+      return box.logs(id)
+    }
+    const latin = { stdout: "caf\ufffd", stderr: "", replacedBytes: true }
+    expect(await logsOf("printf 'caf\\351'")).toEqual(latin)
+    // Three bytes each: what is kept begins within one of them.
+    const cut = await logsOf('python3 -c \'print("\\u20ac" * 700000, end="")\'')
+    expect(cut).not.toHaveProperty("replacedBytes")
+    expect(cut?.stdout.split("\n")[1]).toMatch(/^\u20ac+$/)
   })
 
   it("is ended with what left its group", async (ctx) => {

@@ -31,7 +31,7 @@ export async function openShellBox(): Promise<ShellBox> {
   const box: Box = {
     boxId: "box_shell",
     run: (argv, options) => run({ home, folder }, argv, options),
-    ...{ hello: never, extend: never, spawn: never, processes: never },
+    ...{ shell: never, hello: never, extend: never, spawn: never, processes: never },
     ...{ logs: never, stopProcess: never, dial: never, stop: never },
   }
   return { box, folder, clear: () => rm(home, { recursive: true, force: true }) }

@@ -1,4 +1,5 @@
 /** A box of memory: its lease, its commands, and what runs behind them. */
+import { isUtf8 } from "node:buffer"
 import type { Duplex } from "node:stream"
 import type { Clock, Pacer } from "../../clock/port.ts"
 import type { Command, MemoryCode, MemoryFiles } from "./built-in-command.ts"
@@ -8,6 +9,7 @@ import { dialPage } from "./built-in-page.ts"
 import { play } from "./built-in-shell.ts"
 import type { Box, BoxPlan, BoxProcess, Ran, RunOptions } from "./port.ts"
 import { BoxGone, BoxRefused, WORKSPACE } from "./port.ts"
+import { shellArgv } from "./bubblewrap/keeper/shell.ts"
 
 /** So much of each log is kept, UTF-16 units. */
 const MOST_LOG = 1_000_000
@@ -18,7 +20,7 @@ const KILLED = 137
 interface MemoryProcess {
   readonly shown: Omit<BoxProcess, "status" | "exitCode">
   readonly stop: AbortController
-  readonly logs: { stdout: string; stderr: string }
+  readonly logs: { stdout: string; stderr: string; replacedBytes?: true }
   exitCode: number | null
   /** The port where it is listening. */
   port: number | null
@@ -73,6 +75,13 @@ export function openMemoryBox(box: MemoryBox, ports: MemoryBoxPorts): Box {
     if (box.leaseEnds <= clock.now()) await endBox(box)
     if (box.ended.signal.aborted) throw new BoxGone(`${box.plan.boxId} has ended`)
   }
+  const run: Box["run"] = async (argv, options) => {
+    await mustLive()
+    const ran = await runIn(box, ports, argv, options)
+    // Whoever waits for a command hears of its box's end.
+    await mustLive()
+    return ran
+  }
   const find = (processId: string) => box.processes.find(({ shown }) => shown.id === processId)
   return {
     boxId: box.plan.boxId,
@@ -86,13 +95,8 @@ export function openMemoryBox(box: MemoryBox, ports: MemoryBoxPorts): Box {
       await mustLive()
       box.leaseEnds = clock.now() + leaseMs
     },
-    run: async (argv, options) => {
-      await mustLive()
-      const ran = await runIn(box, ports, argv, options)
-      // Whoever waits for a command hears of its box's end.
-      await mustLive()
-      return ran
-    },
+    run,
+    shell: (command, options) => run(shellArgv(command), options),
     spawn: async (command, cwd) => {
       await mustLive()
       return shownOf(begin(box, ports, command, cwd))
@@ -267,9 +271,10 @@ function begin(
   signal.addEventListener("abort", () => end(KILLED))
   const log = (name: "stdout" | "stderr") => (bytes: Uint8Array) => {
     begun.logs[name] = newest(begun.logs[name] + Buffer.from(bytes).toString("utf8"))
+    if (!isUtf8(bytes)) begun.logs.replacedBytes = true
   }
   void playFor(box, ports, {
-    ...{ argv: ["sh", "-c", command], cwd, environment: box.plan.environment, signal },
+    ...{ argv: shellArgv(command), cwd, environment: box.plan.environment, signal },
     ...{ timeoutMs: Number.POSITIVE_INFINITY, out: log("stdout"), err: log("stderr") },
     listen: (port) => {
       begun.port = port

@@ -3,9 +3,12 @@ import type { Command, FixedScript } from "./built-in-command.ts"
 import { inputOf } from "./built-in-command.ts"
 import { FILE_SCRIPTS, inFolder, isFolder, makeFolder, pathIn, putFile } from "./built-in-files.ts"
 import { CODE_SCRIPTS } from "./built-in-code.ts"
+import { SHELL } from "./bubblewrap/keeper/shell.ts"
 import { posix } from "node:path"
 
-const FIXED = new Map<string, FixedScript>([...FILE_SCRIPTS, ...CODE_SCRIPTS])
+const shell: FixedScript = (command, [text = ""]) => playText(command, text)
+
+const FIXED = new Map<string, FixedScript>([...FILE_SCRIPTS, ...CODE_SCRIPTS, [SHELL, shell]])
 
 /** Plays a command; answers its exit code. @throws Ended where it was ended */
 export async function play(command: Command): Promise<number> {
@@ -110,6 +113,14 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   false: async () => 1,
   pwd: async ({ out, cwd }) => say(out, `${cwd}\n`),
   echo: async ({ out }, args) => say(out, `${args.join(" ")}\n`),
+  // Only `\NNN`: a byte by its octal digits.
+  printf: async ({ out }, [format = ""]) => {
+    const bytes = format.replaceAll(/\\([0-7]{3})/g, (_all, digits: string) =>
+      String.fromCharCode(Number.parseInt(digits, 8)),
+    )
+    out(Buffer.from(bytes, "latin1"))
+    return 0
+  },
   sleep: async ({ pause, err }, [seconds]) => {
     const ms = seconds === "infinity" ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000
     if (!(ms >= 0)) return say(err, `sleep: ${seconds}: no time\n`, 1)

@@ -97,6 +97,7 @@ function failingBox(box: Box, told: Told): Box {
         return outcome === "lost" ? lose(box) : box.run(argv, options)
       })
     },
+    shell: (command, options) => inBox(() => box.shell(command, options)),
     spawn: (command, cwd) => inBox(() => box.spawn(command, cwd)),
     processes: () => inBox(() => box.processes()),
     logs: (processId) => inBox(() => box.logs(processId)),

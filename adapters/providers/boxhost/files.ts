@@ -2,6 +2,7 @@
  * The files of a box, through its own eyes: four fixed scripts that it runs. A path is only ever an
  * argument, and no path of a box is touched from outside, where a link in it would lead elsewhere.
  */
+import { isUtf8 } from "node:buffer"
 import { WORKSPACE } from "./port.ts"
 import type { Box, BoxEntry, FileAnswer, FileFault, FileFaultKind, Ran } from "./port.ts"
 
@@ -69,9 +70,9 @@ export async function listFiles(
 ): Promise<FileAnswer<{ readonly entries: readonly BoxEntry[]; readonly isCut: boolean }>> {
   const ran = await runScript(box, LIST, [path], { mostBytes: MOST_LISTED, isRead: true })
   if ("why" in ran) return ran
-  const text = Buffer.from(ran.stdout).toString("utf8")
   // What stands behind the last NUL is an entry that was cut off.
-  const entries = text.split("\0").slice(0, -1).map(entryOf)
+  const rows = Buffer.from(ran.stdout).toString("latin1").split("\0").slice(0, -1)
+  const entries = rows.map((row) => entryOf(Buffer.from(row, "latin1")))
   const shown = entries.filter(({ name }) => hidden || !name.startsWith("."))
   return {
     ok: true,
@@ -163,7 +164,8 @@ function faultOf(
 
 const TYPES: Readonly<Record<string, BoxEntry["type"]>> = { f: "file", d: "directory", l: "link" }
 
-function entryOf(row: string): BoxEntry {
+function entryOf(bytes: Buffer): BoxEntry {
+  const row = bytes.toString("utf8")
   const [type = "", size, seconds] = row.split("\t", 3)
   // Whatever stands behind the third tab is the name, also tabs.
   const name = row.split("\t").slice(3).join("\t")
@@ -171,5 +173,6 @@ function entryOf(row: string): BoxEntry {
     ...{ name, type: TYPES[type] ?? "other" },
     size: Number(size),
     modifiedAt: Math.floor(Number(seconds) * 1_000),
+    isReplaced: !isUtf8(bytes),
   }
 }

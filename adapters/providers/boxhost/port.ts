@@ -130,6 +130,14 @@ export interface BoxProcess {
   readonly exitCode: number | null
 }
 
+/** What a command in the background wrote. */
+export interface ProcessLogs {
+  readonly stdout: string
+  readonly stderr: string
+  /** True where bytes that are no UTF-8 are shown as U+FFFD. */
+  readonly replacedBytes?: true
+}
+
 /** A box. What is asked of one that has ended throws BoxGone. */
 export interface Box {
   readonly boxId: SandboxId
@@ -137,19 +145,19 @@ export interface Box {
   /** From now on it lives so long, milliseconds. */
   readonly extend: (leaseMs: number) => Promise<void>
   /**
-   * Runs a command and waits for it. One whose caller went away runs on.
+   * Runs a program and waits for it. One whose caller went away runs on.
    *
    * @throws BoxRefused where there is no such folder to run it in, or too many run
    */
   readonly run: (argv: readonly string[], options: RunOptions) => Promise<Ran>
-  /** Begins a command in the background, by the shell. @throws BoxRefused as `run` */
+  /** Runs a command as a caller typed it, by `bash` where the box has it, else by `sh`; otherwise as `run`. */
+  readonly shell: (command: string, options: RunOptions) => Promise<Ran>
+  /** Begins a command in the background, by the same shell. @throws BoxRefused as `run` */
   readonly spawn: (command: string, cwd?: string) => Promise<BoxProcess>
   /** Those in the background, the first first; ended ones are among them. */
   readonly processes: () => Promise<readonly BoxProcess[]>
   /** What one wrote so far: of more than is kept the newest, behind a line that says so. Null: no such one. */
-  readonly logs: (
-    processId: string,
-  ) => Promise<{ readonly stdout: string; readonly stderr: string } | null>
+  readonly logs: (processId: string) => Promise<ProcessLogs | null>
   /** Ends one with all that it started; false where there is no such one. One that has ended: true. */
   readonly stopProcess: (processId: string) => Promise<boolean>
   /**
@@ -188,6 +196,8 @@ export interface BoxEntry {
   readonly size: number
   /** UTC milliseconds since 1970, by the clock of the box. */
   readonly modifiedAt: number
+  /** Whether the name has bytes that are no UTF-8: each is shown as U+FFFD, and no path reaches it. */
+  readonly isReplaced: boolean
 }
 
 /**

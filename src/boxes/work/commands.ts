@@ -10,7 +10,7 @@ import type { Ports } from "../../frame/ports.ts"
 import { note, noteBegun } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
 import { WORK_REFUSALS } from "../codes.ts"
-import { cutAt } from "../cut-text.ts"
+import { cutAt, hasReplaced, textOf } from "../cut-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
 import { inBox } from "./in-box.ts"
 
@@ -19,7 +19,9 @@ const MOST_OUTPUT = 200_000
 /** A character has four bytes at most. */
 const MOST_OUTPUT_BYTES = 4 * MOST_OUTPUT
 
-const command = filledText(10_000).describe("A command of the shell, as it would be typed")
+const command = filledText(10_000).describe(
+  "A shell command: bash runs it where the box has it, else sh",
+)
 const cwd = shortText(1_000).optional().describe(`The folder it begins in; default ${WORKSPACE}`)
 
 const Exec = z.object({
@@ -32,6 +34,14 @@ const Exec = z.object({
     .default(120_000)
     .describe("After so many milliseconds all that it started is ended"),
 })
+
+const replacedBytes = z
+  .literal(true)
+  .exactOptional()
+  .describe("True where an output has bytes that are no UTF-8: each is shown as U+FFFD")
+
+const REPLACED_GAP =
+  "The specification has no field for output that is no text: `replacedBytes` is added, and only where bytes were replaced."
 
 const output = (what: string) =>
   z.string().describe(`${what}, up to 200,000 characters; the last line says where it was cut`)
@@ -53,23 +63,27 @@ export const runCommand = route({
     success: z.boolean().describe("Whether the exit code is 0"),
     stdout: output("What it wrote"),
     stderr: output("What it complained of"),
+    replacedBytes,
   }),
+  specGap: REPLACED_GAP,
   refuses: WORK_REFUSALS,
   handle: (ports, caller, { params, body, stopping }) =>
     inBox(ports, caller, params.id, async (box, found) => {
       const asked = { timeoutMs: body.timeoutMs, mostBytes: MOST_OUTPUT_BYTES, activity: true }
       const options = body.cwd === undefined ? asked : { ...asked, cwd: body.cwd }
       const noted = noteBegun(ports, caller, found, { action: "exec", detail: body.command })
-      const running = box.run(["sh", "-c", body.command], options)
+      const running = box.shell(body.command, options)
       const ran = await whileServed(ports, running, stopping).catch(async (error) => {
         await noted(resultOf(error))
         throw error
       })
       const { exitCode, isCut } = ran
       await noted(ran.isTimedOut ? "timed out" : `exit ${exitCode}`)
-      const stdout = textOf(ran.stdout, isCut.stdout)
-      const stderr = textOf(ran.stderr, isCut.stderr)
-      return { ok: true, body: { exitCode, success: exitCode === 0, stdout, stderr } }
+      const stdout = cutAt(textOf(ran.stdout), MOST_OUTPUT, isCut.stdout)
+      const stderr = cutAt(textOf(ran.stderr), MOST_OUTPUT, isCut.stderr)
+      const answer = { exitCode, success: exitCode === 0, stdout, stderr }
+      const isReplaced = hasReplaced(ran.stdout, stdout) || hasReplaced(ran.stderr, stderr)
+      return { ok: true, body: isReplaced ? { ...answer, replacedBytes: true as const } : answer }
     }),
 })
 
@@ -101,12 +115,6 @@ async function whileServed<T>(
 function resultOf(error: unknown): string {
   if (error instanceof BoxGone) return "the box ended"
   return error instanceof ProviderSilent ? "no answer" : "not run"
-}
-
-/** Bytes as text of so many characters at most; what is no UTF-8 is replaced. */
-function textOf(bytes: Uint8Array, isCut: boolean): string {
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
-  return cutAt(text, MOST_OUTPUT, isCut)
 }
 
 const Process = z
@@ -187,7 +195,9 @@ export const processLogs = route({
   reply: z.object({
     stdout: z.string().describe("What it wrote so far; of very much the newest"),
     stderr: z.string().describe("What it complained of so far; of very much the newest"),
+    replacedBytes,
   }),
+  specGap: REPLACED_GAP,
   refuses: WORK_REFUSALS,
   handle: (ports, caller, { params }) =>
     inBox(ports, caller, params.id, async (box) => {

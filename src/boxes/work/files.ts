@@ -9,7 +9,7 @@ import { isoTime, shortText } from "../../frame/kernel/schema.ts"
 import { note } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
 import { WORK_REFUSALS } from "../codes.ts"
-import { isLonger } from "../cut-text.ts"
+import { hasReplaced, isLonger, textOf } from "../cut-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
 import { inBox } from "./in-box.ts"
 
@@ -74,11 +74,17 @@ export const fileList = route({
             type: z.enum(["file", "directory", "link", "other"]).describe("What it is"),
             size: z.int().describe("Bytes"),
             modifiedAt: isoTime.describe("When it changed last, by the box"),
+            replacedBytes: z
+              .literal(true)
+              .exactOptional()
+              .describe("True where the name is no UTF-8: only a command reaches it"),
           })
           .meta({ id: "FileEntry", description: "Something in a folder of a box" }),
       )
       .describe("By name"),
   }),
+  specGap:
+    "The specification has no field for names that are no text: `replacedBytes` is added, and only where one is none.",
   refuses: WORK_REFUSALS,
   handle: (ports, caller, { params, query }) =>
     inBox(ports, caller, params.id, async (box) => {
@@ -87,9 +93,13 @@ export const fileList = route({
       })
       if (!listed.ok) return { ok: false, refusal: refusalBy(listed) }
       const folder = query.path.endsWith("/") ? query.path : `${query.path}/`
-      const files = listed.entries.map(({ name, type, size, modifiedAt }) => ({
-        ...{ name, path: `${folder}${name}`, type, size },
+      const files = listed.entries.map(({ name, type, size, modifiedAt, isReplaced }) => ({
+        name,
+        path: `${folder}${name}`,
+        type,
+        size,
         modifiedAt: timeText(modifiedAt),
+        ...(isReplaced ? { replacedBytes: true as const } : {}),
       }))
       return { ok: true, body: { path: query.path, files } }
     }),
@@ -114,7 +124,7 @@ export const fileRead = route({
     path,
     encoding: encoding
       .default("utf-8")
-      .describe("base64 for the bytes as they are; in utf-8 what is none is replaced"),
+      .describe("base64 for the bytes as they are; a file that is no UTF-8 is read so alone"),
   }),
   reply: z.object({
     path: z.string().describe("As it was asked for"),
@@ -129,13 +139,19 @@ export const fileRead = route({
       const bytes = Buffer.from(read.bytes.buffer, read.bytes.byteOffset, read.bytes.byteLength)
       const isBytes = query.encoding === "base64"
       const content = isBytes ? bytes.toString("base64") : textOf(bytes)
+      if (!isBytes && hasReplaced(bytes, content)) {
+        return {
+          ok: false,
+          refusal: refusal("validation", NO_TEXT, { fields: { encoding: NO_TEXT } }),
+        }
+      }
       return { ok: true, body: { path: query.path, content, encoding: query.encoding } }
     }),
 })
 
-/** Bytes as text: what is no UTF-8 is replaced; a mark at its beginning is the file's own. */
-const textOf = (bytes: Uint8Array): string =>
-  new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
+// Tools of AI clients have no `encoding`: the specification's table fixes their arguments.
+const NO_TEXT =
+  "This file is no UTF-8 text. Read it with encoding=base64; as an AI client run `base64 FILE` with run_command."
 
 const Write = z.object({
   path,
@@ -144,14 +160,18 @@ const Write = z.object({
     .refine((text) => text.isWellFormed(), "Must be well-formed Unicode.")
     .refine((text) => !isLonger(text, MOST_CONTENT), "Must be at most 5,000,000 characters.")
     .describe("The whole file"),
-  encoding: encoding.default("utf-8").describe("What the content is in"),
+  encoding: encoding
+    .default("utf-8")
+    .describe("What the content is in; base64 may have line breaks and lack its padding"),
 })
 
-/** Whether a text is base64, with or without its end filled up; of any length, in one go. */
-function isBase64(text: string): boolean {
-  const [, digits, filling] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(text) ?? []
-  if (digits === undefined) return false
-  return filling === "" ? digits.length % 4 !== 1 : text.length % 4 === 0
+/** The bytes of a base64 text, with or without line breaks and padding; null where it is none. */
+function base64Bytes(text: string): Buffer | null {
+  const whole = text.replaceAll(/\r?\n/g, "")
+  const [, digits, filling] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(whole) ?? []
+  if (digits === undefined) return null
+  const isWhole = filling === "" ? digits.length % 4 !== 1 : whole.length % 4 === 0
+  return isWhole ? Buffer.from(whole, "base64") : null
 }
 
 /** Makes a file, or replaces one. */
@@ -175,13 +195,13 @@ export const fileWrite = route({
   refuses: WORK_REFUSALS,
   handle: (ports, caller, { params, body }) =>
     inBox(ports, caller, params.id, async (box, found) => {
-      if (body.encoding === "base64" && !isBase64(body.content)) {
+      const isBytes = body.encoding === "base64"
+      const bytes = isBytes ? base64Bytes(body.content) : Buffer.from(body.content, "utf8")
+      if (bytes === null) {
         const fields = { content: "Must be base64." }
         const why = refusal("validation", "The content is no base64.", { fields })
         return { ok: false, refusal: why }
       }
-      const isBytes = body.encoding === "base64"
-      const bytes = Buffer.from(body.content, isBytes ? "base64" : "utf8")
       const written = await ports.boxFiles.write(box, body.path, bytes)
       const result = written.ok ? `${bytes.length} bytes` : written.why
       await note(ports, caller, found, { action: "write_file", detail: body.path, result })

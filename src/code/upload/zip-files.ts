@@ -103,6 +103,7 @@ function checkName(path: string): void {
   if (odd !== undefined && isGit(odd)) {
     throw new BadZip(`${path} lies in a folder ${odd}: leave it out of the zip`)
   }
+  if (path.includes("\ufffd")) throw new BadZip(`${path.slice(0, 200)} is a name that is no UTF-8`)
   const isTooLong = Buffer.byteLength(path) > MOST_PATH_BYTES
   if (odd !== undefined || isTooLong || path.includes("\0")) {
     throw new BadZip(`${path.slice(0, 200)} is no name of a file in a folder`)

@@ -17,6 +17,7 @@ import {
 } from "../port.ts"
 import { front, readFront } from "./keeper/framed.ts"
 import type { CommandAsked } from "./keeper/plan.ts"
+import { shellArgv } from "./keeper/shell.ts"
 import { codeOf } from "./processes.ts"
 
 const ANSWER_WITHIN_MS = 10_000
@@ -46,7 +47,13 @@ const processForm = z.strictObject({
   status: z.enum(["running", "exited"]),
   exitCode: z.int().min(0).max(255).nullable(),
 })
-const logsForm = z.strictObject({ stdout: z.string(), stderr: z.string() }).nullable()
+const logsForm = z
+  .strictObject({
+    stdout: z.string(),
+    stderr: z.string(),
+    replacedBytes: z.literal(true).exactOptional(),
+  })
+  .nullable()
 
 /** A question to a keeper. */
 interface Question {
@@ -77,6 +84,7 @@ export function boxAt(
       await ask(z.literal(true), { name: "extend", asked: { leaseMs } })
     },
     run: (argv, options) => runIn(socket, pacer, { argv, options }),
+    shell: (command, options) => runIn(socket, pacer, { argv: shellArgv(clean(command)), options }),
     spawn: (command, cwd = ".") =>
       ask(processForm, { name: "spawn", asked: { command: clean(command), cwd: placeOf(cwd) } }),
     processes: () => ask(z.array(processForm), { name: "processes", asked: null }),

@@ -1,4 +1,5 @@
 /** What is kept of an output. All of it is read, so that no command waits for a reader. */
+import { isUtf8 } from "node:buffer"
 import type { Readable } from "node:stream"
 
 /** What is kept of an output. */
@@ -70,16 +71,33 @@ function tailOf(mostBytes: number) {
   }
 }
 
+/** An output as text. */
+export interface KeptText {
+  readonly text: string
+  /** Whether bytes that are no UTF-8 are shown as U+FFFD. */
+  readonly isReplaced: boolean
+}
+
 /** Keeps the newest of an output, behind a line that says how much was before it. */
-export function newestOf(output: Readable, mostBytes: number): () => string {
+export function newestOf(output: Readable, mostBytes: number): () => KeptText {
   const tail = tailOf(mostBytes)
   output.on("data", tail.add)
   output.on("error", () => undefined)
   return () => {
     const { dropped, newest } = tail.soFar()
-    const before = dropped === 0 ? "" : `[${dropped} bytes before this are no longer kept]\n`
-    return before + newest.toString("utf8")
+    if (dropped === 0) return { text: newest.toString("utf8"), isReplaced: !isUtf8(newest) }
+    // The cut may have torn a character.
+    const whole = newest.subarray(tornBytes(newest))
+    const before = `[${dropped + newest.length - whole.length} bytes before this are no longer kept]\n`
+    return { text: before + whole.toString("utf8"), isReplaced: !isUtf8(whole) }
   }
+}
+
+/** How many bytes at the beginning belong to a character that began before, 3 at most. */
+function tornBytes(bytes: Buffer): number {
+  let count = 0
+  while (count < 3 && ((bytes[count] ?? 0) & 0xc0) === 0x80) count += 1
+  return count
 }
 
 /** Resolves when an output has ended, with or without an error. */

@@ -1,11 +1,12 @@
 /** The commands of a box: those that somebody waits for, and those in the background. */
 import type { Readable } from "node:stream"
 import { setTimeout as pause } from "node:timers/promises"
-import { type Kept, beginningOf, endOf, endsOf, newestOf } from "./capture.ts"
+import { type Kept, type KeptText, beginningOf, endOf, endsOf, newestOf } from "./capture.ts"
 import { type Entered, enter } from "./entering.ts"
 import { hasMemory, killMarked } from "./inhabitants.ts"
 import type { Pipes } from "./pipes.ts"
 import type { CommandAsked, KeeperPlan } from "./plan.ts"
+import { shellArgv } from "./shell.ts"
 
 /** What holds an output open after its command has ended is waited for so long. */
 const STRAGGLERS_MS = 500
@@ -56,6 +57,14 @@ export interface ProcessTold {
   readonly exitCode: number | null
 }
 
+/** What a command in the background wrote. */
+interface LogsTold {
+  readonly stdout: string
+  readonly stderr: string
+  /** Where bytes that are no UTF-8 are shown as U+FFFD. */
+  readonly replacedBytes?: true
+}
+
 /** The commands of a box. */
 export interface Commands {
   /** @throws Refused where too many run, or the folder is not there */
@@ -63,7 +72,7 @@ export interface Commands {
   /** @throws Refused as `run` */
   readonly spawn: (command: string, cwd: string) => Promise<ProcessTold>
   readonly processes: () => readonly ProcessTold[]
-  readonly logs: (id: string) => { readonly stdout: string; readonly stderr: string } | null
+  readonly logs: (id: string) => LogsTold | null
   readonly stop: (id: string) => Promise<boolean>
   /** How many keep the box from being idle so far. */
   readonly activities: () => number
@@ -76,8 +85,8 @@ interface Background {
   readonly pid: number
   readonly command: string
   readonly entered: Entered
-  readonly stdout: () => string
-  readonly stderr: () => string
+  readonly stdout: () => KeptText
+  readonly stderr: () => KeptText
   exitCode: number | null
 }
 
@@ -131,7 +140,7 @@ export function commandsIn(home: Home): Commands {
   }
 
   const begin = async (command: string, cwd: string): Promise<Background> => {
-    const argv = ["sh", "-c", command]
+    const argv = shellArgv(command)
     const { entered, mark } = await bring({ argv, cwd, environment: {}, reads: false })
     const arrival = await entered.arrived
     if (arrival.kind === "no folder") throw noFolder(cwd)
@@ -165,7 +174,10 @@ function lookedAt(
     processes: () => [...background.values()].map(told),
     logs: (id) => {
       const one = background.get(id)
-      return one === undefined ? null : { stdout: one.stdout(), stderr: one.stderr() }
+      if (one === undefined) return null
+      const [out, err] = [one.stdout(), one.stderr()]
+      const logs = { stdout: out.text, stderr: err.text }
+      return out.isReplaced || err.isReplaced ? { ...logs, replacedBytes: true } : logs
     },
     stop: async (id) => {
       const one = background.get(id)
