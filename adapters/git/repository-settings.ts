@@ -37,6 +37,8 @@ const SETTINGS: readonly Setting[] = [
   ["receive.advertisePushOptions", "false"],
   ["gc.auto", "0"],
   ["uploadpack.allowFilter", "true"],
+  // Protocols 0 and 1 ask for the objects of a partial clone by their ids, as protocol 2 does without it.
+  ["uploadpack.allowReachableSHA1InWant", "true"],
   ["pack.threads", "1"],
   ["pack.windowMemory", "64m"],
 ]
