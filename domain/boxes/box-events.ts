@@ -93,7 +93,10 @@ export const boxFormats = {
     fields: {
       ...base,
       reason: oneOf(...STOP_REASONS),
-      /** When it was last seen to live, where it was found gone; null where it was stopped now. */
+      /**
+       * When it was last seen to live, where it was found gone; when it was to stop, at its time cap or budget.
+       * Null where it stopped when that was recorded.
+       */
       seenAt: optional(time),
       ...who,
     },

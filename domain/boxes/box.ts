@@ -38,7 +38,7 @@ interface State {
   seenAt: number
   /** When its end was recorded. */
   endedAt: number | null
-  /** When it ended, as far as is known: where it was lost, when it was last seen. */
+  /** When it ended, as far as is known: where it was lost, when it was last seen; at a cap, when that was reached. */
   stoppedAt: number | null
   reason: StopReason | FailReason | null
   /** How many minutes have begun; the first with the start. */
@@ -122,10 +122,10 @@ function tick(
   if (minute !== known.minutes + 1 || at < dueAt(runningAt, minute)) return []
   const stop = (reason: StopReason): readonly BoxEvent[] => [ended(boxId, reason, at)]
   const cap = capOf(known.started)
-  if (known.minutes >= cap.minutes) return stop(cap.reason)
-  const isActive = signs.isBusy || signs.activities > known.activities
   // By when the minute was full, however late this is looked at: what is charged is what had begun.
   const fullAt = runningAt + known.minutes * MINUTE_MS
+  if (known.minutes >= cap.minutes) return [{ ...ended(boxId, cap.reason, at), seenAt: fullAt }]
+  const isActive = signs.isBusy || signs.activities > known.activities
   // What was done is of before the look; only a late one may see what was done behind the minute.
   const seenAt = at - fullAt < LATE_MS ? fullAt : at
   const activeAt = isActive ? seenAt : known.activeAt

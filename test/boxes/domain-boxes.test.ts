@@ -62,8 +62,9 @@ describe("a box's minutes", () => {
     const asked = { maxMinutes, budgetMicros }
     const one = running({ ...asked, idleMinutes: 60 })
     tickOn(one, 100)
-    expect(one.view()).toMatchObject({ minutes: count, reason })
-    expect(stopsBy(NOW - 5_000, NOW, startBox(asked))).toBe(NOW + count * MINUTE_MS)
+    const last = NOW + count * MINUTE_MS
+    expect(one.view()).toMatchObject({ minutes: count, reason, stoppedAt: last })
+    expect(stopsBy(NOW - 5_000, NOW, startBox(asked))).toBe(last)
   })
 
   it("are not bounded by a budget where they cost nothing", () => {
