@@ -27,12 +27,13 @@ export interface KeptThings<T> {
   /**
    * Changes what is known by a name; nobody else changes it in between. `change` is given what is known
    * (null: nothing, or its time is over) and may be asked again; where it gives the same object, nothing
-   * is written. Answers what is known then.
+   * is written. `realNow` is the store's own time, UTC milliseconds, which no test clock moves: leases go
+   * by it. Answers what is known then.
    */
   readonly change: (
     companyId: CompanyId,
     name: string,
-    change: (known: KeptThing<T> | null) => KeptThing<T>,
+    change: (known: KeptThing<T> | null, realNow: number) => KeptThing<T>,
   ) => Promise<KeptThing<T>>
   /** Forgets a thing, if it is known. */
   readonly forget: (companyId: CompanyId, name: string) => Promise<void>

@@ -21,7 +21,9 @@ export function openPostgresKept(ports: KeptPorts): Kept {
 }
 
 const PLACE = "company_id = $1 and slice = $2 and kind = $3 and name = $4"
-const FIND = `select content, until from ledger.kept where ${PLACE} and until > $5`
+const FIND = `
+  select content, until, clock_timestamp() as real_now
+  from (select 1) as one left join ledger.kept on ${PLACE} and until > $5`
 // What nobody finds any more is in nobody's way.
 const INSERT = `
   insert into ledger.kept as known (company_id, slice, kind, name, content, until)
@@ -34,31 +36,46 @@ const REPLACE = `
 const FORGET = `delete from ledger.kept where ${PLACE}`
 
 interface Row<T> {
-  readonly content: T
-  readonly until: Date
+  /** Null where nothing is found. */
+  readonly content: T | null
+  readonly until: Date | null
+  readonly real_now: Date
+}
+
+/** What is found by a name, and the store's own time then, UTC milliseconds. */
+interface Found<T> {
+  readonly thing: KeptThing<T> | null
+  readonly realNow: number
 }
 
 function openThings<T extends object>(ports: KeptPorts, { slice, kind }: KeptKind): KeptThings<T> {
   const { pool } = ports
-  const find = async (companyId: CompanyId, name: string): Promise<KeptThing<T> | null> => {
+  const look = async (companyId: CompanyId, name: string): Promise<Found<T>> => {
     const values = [companyId, slice, kind, name, now(ports)]
     const { rows } = await pool.query<Row<T>>({ name: "kept-find", text: FIND, values })
-    const [row] = rows
-    return row === undefined ? null : { content: row.content, until: row.until.getTime() }
+    // One row always comes: that of the time.
+    const { content, until, real_now } = rows[0] as Row<T>
+    const thing = content === null || until === null ? null : { content, until: until.getTime() }
+    return { thing, realNow: real_now.getTime() }
   }
   return {
-    find,
+    find: async (companyId, name) => (await look(companyId, name)).thing,
     change: (companyId, name, change) => {
       const at = [companyId, slice, kind, name]
       const write = async (text: string, values: readonly unknown[]) =>
         (await pool.query(text, [...at, now(ports), ...values])).rowCount === 1
+      let realNow = 0
       return compareAndSet(
         {
-          find: () => find(companyId, name),
+          find: async () => {
+            const found = await look(companyId, name)
+            ;({ realNow } = found)
+            return found.thing
+          },
           insert: (thing) => write(INSERT, valuesOf(thing)),
           replace: (known, thing) => write(REPLACE, [...valuesOf(thing), ...valuesOf(known)]),
         },
-        change,
+        (known) => change(known, realNow),
       )
     },
     forget: async (companyId, name) => {

@@ -14,7 +14,7 @@ import { placesSettings } from "./settings.ts"
 /** What the ids of picks begin with, and so what their charges name. */
 export const PICK_PREFIX = "pick"
 
-/** Longer than all time-outs of a look-up together. */
+/** Longer than all time-outs of a look-up together. It goes by the store's own time, which no test clock moves. */
 const LEASE_MS = 30_000
 /** It is known so long whose a pick was: for who takes it next, and for how its charge ends. */
 const KNOWN_MS = 7 * 86_400_000
@@ -60,17 +60,17 @@ export async function pickOf(
 export async function take(ports: Ports, pick: Pick, chargeId: ChargeId): Promise<Taken> {
   const { companyId, pickId } = pick
   const now = ports.clock.now()
-  const mine: KeptThing<Content> = {
-    content: { state: "loading", chargeId, leasedTo: now + LEASE_MS },
+  const mineAt = (realNow: number): KeptThing<Content> => ({
+    content: { state: "loading", chargeId, leasedTo: realNow + LEASE_MS },
     until: now + KNOWN_MS,
-  }
+  })
   let isOver: ChargeId | null = null
   for (;;) {
     let former: ChargeId | null = null
-    const { content } = await picksIn(ports).change(companyId, pickId, (known) => {
-      const isFree = known === null || isLapsed(known, now) || known.content.chargeId === isOver
+    const { content } = await picksIn(ports).change(companyId, pickId, (known, realNow) => {
+      const isFree = known === null || isLapsed(known, realNow) || known.content.chargeId === isOver
       former = isFree && known?.content.state === "loading" ? known.content.chargeId : null
-      return isFree ? mine : known
+      return isFree ? mineAt(realNow) : known
     })
     if (content.chargeId === chargeId) return { state: "mine", former }
     if (content.state === "loading") return { state: "loading" }
@@ -128,8 +128,8 @@ export async function endOf(
   chargeId: ChargeId,
 ): Promise<"loading" | "kept" | "nothing"> {
   const now = ports.clock.now()
-  const known = await picksIn(ports).change(companyId, pickId, (was) =>
-    was === null || (was.content.chargeId === chargeId && isLapsed(was, now))
+  const known = await picksIn(ports).change(companyId, pickId, (was, realNow) =>
+    was === null || (was.content.chargeId === chargeId && isLapsed(was, realNow))
       ? nothing(chargeId)
       : was,
   )
@@ -142,6 +142,6 @@ function nothing(chargeId: ChargeId): KeptThing<Content> {
   return { content: { state: "loading", chargeId, leasedTo: 0 }, until: 0 }
 }
 
-function isLapsed({ content }: KeptThing<Content>, now: number): boolean {
-  return content.state === "loading" && content.leasedTo <= now
+function isLapsed({ content }: KeptThing<Content>, realNow: number): boolean {
+  return content.state === "loading" && content.leasedTo <= realNow
 }

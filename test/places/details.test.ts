@@ -12,6 +12,7 @@ import {
   GIVEN_BACK,
   appOf,
   details,
+  leasesOf,
   lines,
   open,
   placesInHand,
@@ -174,7 +175,7 @@ describe("a look-up that comes to nothing", () => {
     })
     places.found = async () => ADDRESS
     expect((await ask()).body.error).toBe("lookup_limit")
-    await world.operate("clock advance", { duration: "30s" })
+    await leasesOf(world, company, true)
     expect((await ask()).status).toBe(200)
     expect(await lines(world, company)).toEqual([...GIVEN_BACK, ...CHARGED])
   })

@@ -5,7 +5,7 @@ import { makePlace } from "../support/server-process.ts"
 import type { Place } from "../support/server-process.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
-import { CHARGED, GIVEN_BACK, details, lines, open } from "./looking.ts"
+import { CHARGED, GIVEN_BACK, details, leasesOf, lines, open } from "./looking.ts"
 
 const places: Place[] = []
 afterAll(async () => {
@@ -34,7 +34,7 @@ it.each(["provider.before", "provider.after"] as const satisfies readonly Failpo
     expect(await server.ended).toBeNull()
     expect(await lines(world, company)).toEqual(CHARGED)
     expect((await details(world, company)).body.error).toBe("lookup_limit")
-    await world.operate("clock advance", { duration: "30s" })
+    await leasesOf(world, company, true)
     expect((await details(world, company)).body.result).toMatchObject({ country: "US" })
     const both = [...GIVEN_BACK, ...CHARGED]
     expect([await lines(world, company), await open(world, company)]).toEqual([both, []])

@@ -94,3 +94,33 @@ export function placesInHand(hasSessions = false): PlacesInHand {
 export const CHARGED = [`charge -${DETAILS}`]
 /** The same, given back. */
 export const GIVEN_BACK = [...CHARGED, `give_back ${DETAILS}`]
+
+/** A pick that is being looked up, as it is kept. */
+interface Loading {
+  readonly leasedTo: number
+}
+
+/** The leases of a company's picks, by the store's own time, UTC milliseconds; each ends at once with `isOver`. */
+export async function leasesOf(
+  { ports }: World,
+  { companyId }: Pick<Company, "companyId">,
+  isOver = false,
+): Promise<readonly number[]> {
+  const picks = ports.kept.of<Loading>({ slice: "places", kind: "pick" })
+  const rows = await ports.readAll
+    .withSchema("ledger")
+    .selectFrom("kept")
+    .select("name")
+    .where("company_id", "=", companyId)
+    .where("kind", "=", "pick")
+    .execute()
+  const leases: number[] = []
+  for (const { name } of rows) {
+    await picks.change(companyId, name, (known) => {
+      if (known === null) throw new Error(`there is no pick ${name}`)
+      leases.push(known.content.leasedTo)
+      return isOver ? { ...known, content: { ...known.content, leasedTo: 0 } } : known
+    })
+  }
+  return leases
+}

@@ -11,6 +11,7 @@ import {
   GIVEN_BACK,
   appOf,
   details,
+  leasesOf,
   lines,
   open,
   placesInHand,
@@ -87,7 +88,7 @@ describe("a process that dies in the middle", () => {
     const isKept = step === "close" || (step === "keep" && when === "after")
     const isTaken = !(step === "take" && when === "before")
     if (isTaken && !isKept) expect((await ask()).body.error).toBe("lookup_limit")
-    if (isTaken && !isKept) await world.operate("clock advance", { duration: "30s" })
+    if (isTaken && !isKept) await leasesOf(world, company, true)
     expect(await ask()).toMatchObject({ status: 200, body: { result: ADDRESS } })
     // Of the two that were made at most, one came back before the other was made.
     const standing = (all: readonly string[]) =>
@@ -100,6 +101,17 @@ describe("a process that dies in the middle", () => {
     expect(places.asked.length).toBeLessThanOrEqual(2)
   })
 
+  it("holds its pick by the store's own time, whatever the test clock does", async () => {
+    const dead = Promise.withResolvers<void>()
+    void ask(await appOf(dyingPorts("look up", "before", dead.resolve)))
+    await dead.promise
+    await world.operate("clock advance", { duration: "1m" })
+    expect((await ask()).body.error).toBe("lookup_limit")
+    const [leasedTo = 0] = await leasesOf(world, company, true)
+    expect(Math.abs(leasedTo - Date.now())).toBeLessThan(10 * 60_000)
+    expect((await ask()).status).toBe(200)
+  })
+
   it("and nobody asks again: what it left open is given back, or paid for where it is kept", async () => {
     for (const [step, charged] of [
       ["look up", GIVEN_BACK],
@@ -110,6 +122,7 @@ describe("a process that dies in the middle", () => {
       void ask(await appOf(dyingPorts(step, "before", dead.resolve)))
       await dead.promise
       expect(await open(world, company)).toHaveLength(1)
+      await leasesOf(world, company, true)
       await world.operate("clock advance", { duration: "11m" })
       expect([await lines(world, company), await open(world, company)]).toEqual([charged, []])
     }
@@ -129,6 +142,7 @@ describe("a process that dies in the middle", () => {
       const ports = { ...dyingPorts(step, "before", dead.resolve), settings }
       void ask(await appOf(ports))
       await dead.promise
+      await leasesOf(world, company, true)
       await world.operate("clock advance", { duration: "11m" })
       expect([await lines(world, company), await open(world, company)]).toEqual([charged, []])
       // What was kept is over, and is looked up and charged anew.
@@ -147,7 +161,7 @@ describe("a process that dies in the middle", () => {
     }
     const slow = ask()
     await begun.promise
-    await world.operate("clock advance", { duration: "31s" })
+    await leasesOf(world, company, true)
     places.found = async () => ADDRESS
     expect((await ask()).status).toBe(200)
     resolve()
