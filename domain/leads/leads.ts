@@ -37,6 +37,8 @@ export type CloseForm = Command<"FormClosed", "CloseForm">
 export type ReceiveLead = Command<"LeadReceived", "ReceiveLead"> & {
   /** The id that the same would have had if it had come in the minute before. */
   readonly formerId: LeadId
+  /** Whether the form's bounds of a minute and a day hold: not where rate limits are switched off. */
+  readonly isLimited: boolean
 }
 /** Marks leads as collected. Those that are not the company's, or are collected: nothing new. */
 export type CollectLeads = Command<"LeadsCollected", "CollectLeads">
@@ -110,11 +112,11 @@ function decide(
 }
 
 function receive(
-  { type: _type, formerId, ...lead }: ReceiveLead,
+  { type: _type, formerId, isLimited, ...lead }: ReceiveLead,
   state: Leads,
   at: number,
 ): readonly LeadEvent[] | LeadRefused {
-  const code = faultOf(state, lead.formId, at)
+  const code = faultOf(state, lead.formId, at, isLimited)
   // Whoever clicks twice is told yes, though their first click was the last that fitted.
   if (code === "no_form") return no(code, at)
   if (sameLead(state, lead.leadId, formerId, at) !== null) return []
@@ -122,13 +124,19 @@ function receive(
 }
 
 /** Why a form takes no lead now; null where it does. */
-export function faultOf(state: Leads, formId: FormId, at: number): LeadRefused["code"] | null {
+export function faultOf(
+  state: Leads,
+  formId: FormId,
+  at: number,
+  isLimited: boolean,
+): LeadRefused["code"] | null {
   const form = state.forms.get(formId)
   if (form?.isOpen !== true) return "no_form"
-  if (form.minute === Math.floor(at / MINUTE_MS) && form.inMinute >= MOST_A_MINUTE) {
-    return "minute_full"
+  if (isLimited) {
+    const isThisMinute = form.minute === Math.floor(at / MINUTE_MS)
+    if (isThisMinute && form.inMinute >= MOST_A_MINUTE) return "minute_full"
+    if (form.day === Math.floor(at / DAY_MS) && form.inDay >= MOST_A_DAY) return "day_full"
   }
-  if (form.day === Math.floor(at / DAY_MS) && form.inDay >= MOST_A_DAY) return "day_full"
   return state.uncollected.size >= MOST_UNCOLLECTED ? "too_many_uncollected" : null
 }
 

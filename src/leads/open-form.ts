@@ -28,7 +28,7 @@ export async function findOpenForm(ports: Ports, id: string): Promise<OpenForm |
   const companyId = row.company_id
   const isOpen = await ports.runner.read(
     leadsOf(companyId),
-    (state, at) => faultOf(state, formId, at) !== "no_form",
+    (state, at) => faultOf(state, formId, at, false) !== "no_form",
   )
   if (!isOpen || (await ports.runner.read(ledgerOf(companyId), deletionOf)) !== null) return null
   const hostnames = (row.hostnames ?? "").split(" ").filter((name) => name !== "")

@@ -6,7 +6,7 @@ import type { LeadRefused, Leads } from "../../domain/leads/leads.ts"
 import { MOST_A_DAY, MOST_A_MINUTE, faultOf, isErased, sameLead } from "../../domain/leads/leads.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
 import { refusal } from "../frame/calls/refusal.ts"
-import { rateLimited } from "../frame/calls/rate-limits.ts"
+import { rateLimited, rateSettings } from "../frame/calls/rate-limits.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Content } from "./content.ts"
@@ -25,6 +25,7 @@ export async function receiveLead(
 ): Promise<{ readonly leadId: LeadId } | { readonly refusal: Refusal }> {
   const { runner, sealing } = ports
   const stream = leadsOf(companyId)
+  const isLimited = ports.settings(rateSettings).RATE_LIMITS === "on"
   // By the stream's own time, which never goes back: so no name of a minute comes again.
   const now = await runner.read(stream, (_state, at) => at)
   const minute = Math.floor(now / MINUTE_MS)
@@ -34,12 +35,13 @@ export async function receiveLead(
   // decided at the same time.
   const before = await runner.read(stream, (state, at) => ({
     same: sameLead(state, leadId, formerId, at),
-    code: faultOf(state, formId, at),
+    code: faultOf(state, formId, at, isLimited),
   }))
   if (before.same !== null && before.code !== "no_form") return { leadId: before.same }
   if (before.code !== null) return { refusal: refusalOf(before.code) }
   const content = await sealing.seal(companyId, leadId, text)
-  const command = { type: "ReceiveLead" as const, leadId, formerId, formId, content, ...consents }
+  const named = { type: "ReceiveLead" as const, leadId, formerId, formId, isLimited }
+  const command = { ...named, content, ...consents }
   const view = (state: Leads, at: number) => sameLead(state, leadId, formerId, at)
   const outcome = await runner.execute(stream, command, cause, view)
   if (!outcome.accepted) return { refusal: refusalOf(outcome.refusal.code) }

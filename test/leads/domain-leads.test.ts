@@ -65,6 +65,14 @@ describe("a form", () => {
     expect(ask(receive("lead_y"), NOW + MINUTE)).toHaveLength(1)
   })
 
+  it("takes as many as come where rate limits are off", () => {
+    const { ask } = company()
+    const unlimited = (i: number) => ({ ...receive(`lead_${i}`), isLimited: false })
+    const answers = Array.from({ length: MOST_A_MINUTE + 5 }, (_none, i) => ask(unlimited(i), NOW))
+    expect(answers.filter((answer) => answer.length === 1)).toHaveLength(MOST_A_MINUTE + 5)
+    expect(ask(receive("lead_limited"), NOW)).toBe("minute_full")
+  })
+
   it("takes two thousand on a day in UTC", () => {
     const { ask } = company()
     const midnight = Date.UTC(2026, 4, 5)

@@ -1,6 +1,10 @@
 /** What a form takes in, as it is sent: every rule and each side of its borders. */
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { FormId } from "../../domain/leads/ids.ts"
+import { rateSettings } from "../../src/frame/calls/rate-limits.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { receiveLead } from "../../src/leads/receive-lead.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { ADA, leadsOf, openForm, post, postJson } from "./forms.ts"
@@ -248,6 +252,18 @@ describe("the same form again", () => {
 })
 
 describe("too many", () => {
+  it("are none with RATE_LIMITS=off", async () => {
+    const { ports } = world
+    const off = ((asked: object) =>
+      asked === rateSettings ? { RATE_LIMITS: "off" } : ports.settings(asked as never)) as never
+    const at = { companyId: company.companyId, formId: form as FormId }
+    const content = { text: "{}", smsConsent: false, emailConsent: false, consentTextHash: null }
+    const send = (i: number) =>
+      receiveLead({ ...ports, settings: off }, at, content, `192.0.2.${i}`, causedBy("test"))
+    const answers = await Promise.all(Array.from({ length: 65 }, (_none, i) => send(i)))
+    expect(answers.filter((answer) => "leadId" in answer)).toHaveLength(65)
+  })
+
   it("by one form in a minute are 429, and none of them leaves a key", async () => {
     const send = (i: number) => postJson(world, form, { email: `${i}@example.com` })
     const answers = await Promise.all(Array.from({ length: 65 }, (_none, i) => send(i)))

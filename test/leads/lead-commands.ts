@@ -15,6 +15,7 @@ export function receive(
 ): ReceiveLead {
   return {
     ...{ type: "ReceiveLead", leadId: id, formerId, formId: form, consentTextHash: null },
+    isLimited: true,
     ...{ content: `s1.${id}.YQ` as Sealed, smsConsent: true, emailConsent: false },
   }
 }
