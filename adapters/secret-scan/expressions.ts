@@ -26,6 +26,19 @@ const EXPRESSIONS: Readonly<Record<string, RegExp>> = {
     /(?<![0-9A-Za-z])rediss?:\/\/[^\s:@/"'<>]{0,100}:[^\s:@/"'<>${}*]{3,200}@[^\s"'<>]{1,250}/g,
 }
 
+/** A character that stands where a secret would: `xxxxxxxx`, `00000000`. */
+const REPEATED = /([A-Za-z0-9*.])\1{7,}/g
+/** What a placeholder keeps of its kind: prefixes such as `sk-ant-api03-`. */
+const MOST_OF_PREFIX = 16
+
+/** Whether a text only looks like a secret: but for its prefix it is one character repeated, or its password is. */
+export function isPlaceholder(text: string): boolean {
+  const [, password] = /^\w+:\/\/[^:/@]*:([^@]*)@/.exec(text) ?? []
+  if (password !== undefined) return password === password.charAt(0).repeat(password.length)
+  const rest = text.replaceAll(REPEATED, "")
+  return rest.length < text.length && rest.replaceAll(/[\W_]/g, "").length <= MOST_OF_PREFIX
+}
+
 /** Keys that their makers show in instructions. */
 const EXAMPLE = /EXAMPLE$/
 

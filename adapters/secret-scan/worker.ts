@@ -3,7 +3,7 @@ import { parentPort } from "node:worker_threads"
 import { lintSource } from "@secretlint/core"
 import { creator } from "@secretlint/secretlint-rule-preset-recommend"
 import type { Place } from "./expressions.ts"
-import { placesIn } from "./expressions.ts"
+import { isPlaceholder, placesIn } from "./expressions.ts"
 import type { Asked, Said } from "./scan.ts"
 
 const PRESET = "@secretlint/secretlint-rule-preset-recommend"
@@ -21,7 +21,9 @@ async function lookThrough(text: string): Promise<readonly Place[]> {
   const found = messages.map(({ ruleId, range: [start, end] }) => {
     return { rule: ruleId.replace(PREFIX, ""), start, end }
   })
-  return [...found, ...placesIn(text)]
+  return [...found, ...placesIn(text)].filter(
+    ({ start, end }) => !isPlaceholder(text.slice(start, end)),
+  )
 }
 
 const port = parentPort

@@ -95,6 +95,31 @@ describe("what is no secret", () => {
   })
 })
 
+describe("a placeholder", () => {
+  it.each([
+    `ghp_${"x".repeat(36)}`,
+    `sk_test_${"x".repeat(24)}`,
+    `sk_live_${"X".repeat(24)}`,
+    `sk-ant-api03-${"x".repeat(93)}AA`,
+    `sk-proj-${"0".repeat(48)}`,
+    `npm_${"a".repeat(36)}`,
+    `AKIA${"X".repeat(16)}`,
+    `AIza${"x".repeat(35)}`,
+    `SG.${"x".repeat(22)}.${"y".repeat(43)}`,
+    `xoxb-${"0".repeat(12)}-${"0".repeat(13)}-${"x".repeat(24)}`,
+    `https://owner:${"x".repeat(12)}@acme.test/path`,
+  ])("is let through: %j", async (text) => {
+    expect(await found(`KEY=${text}\n`)).toEqual([])
+  })
+
+  it("hides no secret next to it, and a secret with a repeated character is one", async () => {
+    const github = SECRETS["github"] as string
+    expect(await found(`ghp_${"x".repeat(36)}\n${github}\n`)).toMatchObject([{ line: 2 }])
+    const repeated = `${github.slice(0, -12)}${"x".repeat(12)}`
+    expect(await found(repeated)).toHaveLength(1)
+  })
+})
+
 describe("windows", () => {
   it("hold every text whole or in overlapping parts, and say where each place is", () => {
     const sizes = fc.array(fc.constantFrom(0, 1, 100, WINDOW - 1, WINDOW, WINDOW + 1, 3 * WINDOW), {
