@@ -88,3 +88,8 @@ export function setUpOf(state: Phone): SetUp {
   })
   return { ...textingOf(state), numbers }
 }
+
+/** How many orders have come to something: fewer than there were once failed ones are forgotten. */
+export function ordersEnded({ numbers, released, failed }: Phone): number {
+  return numbers.size + released.size + failed.size
+}

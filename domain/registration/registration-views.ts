@@ -158,3 +158,8 @@ export function standing(
   const overall = WORST.find((status) => counted.some((one) => one.status === status))
   return { testMode, overall: overall ?? "not_sent", parts: [...shown, ...ofNumbers] }
 }
+
+/** How many submissions have come to something: carriers have them, or never got them. */
+export function submissionsEnded({ submissions }: Registration): number {
+  return [...submissions.values()].filter((sent) => sent.is !== "open").length
+}

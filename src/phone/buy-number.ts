@@ -5,7 +5,7 @@ import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import type { OrderFailure } from "../../domain/phone/phone-events.ts"
-import { holdsTag, orderOf } from "../../domain/phone/phone-views.ts"
+import { holdsTag, orderOf, ordersEnded } from "../../domain/phone/phone-views.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
@@ -74,6 +74,8 @@ const bought = charged<
   prefix: NUMBER_PREFIX,
   chargeId: chargeOf,
   undone: "the number could not be ordered",
+  one: async ({ runner }, { companyId }) =>
+    String(await runner.read(phoneOf(companyId), ordersEnded)),
   draft: async ({ sealing }, { companyId }, { body }) => {
     const { number, locality = null, region = null } = body
     const kind = TOLL_FREE.test(number) ? "toll_free" : "local"
@@ -159,6 +161,7 @@ export const buyNumber = route({
   says: { conflict: TAKEN, unavailable: AWAY },
   specGap:
     "The specification does not show the verb: POST, because it buys a number. `releasedUnlessPaidBy` is " +
-    "beside its fields: until when a number is kept whose rent was refused.",
+    "beside its fields: until when a number is kept whose rent was refused. Identical requests at the same " +
+    "time are one order and one charge.",
   ...bought,
 })

@@ -73,6 +73,12 @@ export interface ChargedSpec<I, D, T, R, P extends string> {
   readonly prefix: P
   /** What its charge is called, where that follows from the thing; default a name of its own. */
   readonly chargeId?: (id: Named<P>["id"]) => ChargeId
+  /**
+   * Names the one thing that identical requests mean while it is under way, where there can be only one:
+   * they share its charge and get its outcome. The name is another one once it has come to something.
+   * Absent: each request without an `Idempotency-Key` means a thing of its own.
+   */
+  readonly one?: (ports: Ports, draft: D) => Promise<string>
   /** Why a charge was given back whose intent could not be recorded, for the bill's reader. */
   readonly undone: string
   /** What is asked for, by the request alone. */

@@ -6,10 +6,13 @@
  * open charge, and either the intent's own row ends it or the reconciler gives it back.
  */
 import { ClaimLost } from "../../../adapters/claims/port.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
 import type { ChargeId } from "../../../domain/kernel/ids.ts"
 import { causeOf } from "../calls/caller-cause.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
+import { canonicalJson } from "../kernel/canonical-json.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../writer/run.ts"
@@ -60,12 +63,53 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
   async handle(): Promise<Answer<R>> {
     const draft = await this.#spec.draft(this.#ports, this.#caller, this.#input)
     if ("refusal" in draft) return { ok: false, refusal: draft.refusal }
+    const { isNamed } = this.#input.seed
+    const one = isNamed ? undefined : await this.#spec.one?.(this.#ports, draft)
+    if (one !== undefined) return this.#handleOne(draft, one)
     const prepared = await this.#spec.prepare(this.#ports, draft)
     if ("refusal" in prepared) return { ok: false, refusal: prepared.refusal }
     for (let { seed } = this.#input; ; seed = await seed.next()) {
-      const answer = await this.#chargeAndIntend(draft, prepared, this.#namedBy(seed))
+      const answer = await this.#chargeAndIntend(draft, prepared, this.#namedBy(seed), null)
       // The charge of this attempt was given back, and the next attempt is to begin.
-      if (answer !== "again") return answer
+      if (answer !== "again" && answer !== "look again") return answer
+    }
+  }
+
+  /** What the ids of the one thing derive from that all identical requests of this caller mean. */
+  #seedOfOne(draft: D, one: string, attempt = 1): Seed {
+    const { keyId, personId } = this.#caller.spender
+    return {
+      parts: ["one", keyId ?? "", personId ?? "", canonicalJson(draft), one, String(attempt)],
+      isNamed: true,
+      next: async () => this.#seedOfOne(draft, one, attempt + 1),
+    }
+  }
+
+  /** Begins the one thing, or goes on from where an identical request stands that comes at the same time. */
+  async #handleOne(draft: D, one: string): Promise<Answer<R>> {
+    const ports = this.#ports
+    for (let seed = this.#seedOfOne(draft, one); ;) {
+      const named = this.#namedBy(seed)
+      const searchedTo = await ports.runner.read(ledgerOf(this.#caller.companyId), ledgerRevision)
+      const found = await this.#goOn(draft, named, seed)
+      if ("reply" in found) return found.reply
+      if (found.seed !== seed) {
+        const isUndone = (await this.#spec.begun(ports, draft, named.id)) === "undone"
+        // It came to nothing while this request was under way: that is the outcome of both.
+        const isOver = isUndone && (await this.#spec.one?.(ports, draft)) !== one
+        if (isOver) return this.#replied(draft, named)
+        seed = found.seed
+        continue
+      }
+      const prepared = await this.#spec.prepare(ports, draft)
+      if ("refusal" in prepared) {
+        // What stands against it may be the thing itself, begun a moment ago.
+        const begun = await this.#spec.begun(ports, draft, named.id)
+        if (begun === "no") return { ok: false, refusal: prepared.refusal }
+        continue
+      }
+      const answer = await this.#chargeAndIntend(draft, prepared, named, searchedTo)
+      if (answer !== "again" && answer !== "look again") return answer
     }
   }
 
@@ -116,13 +160,24 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     return answer === "again" ? { seed: await seed.next() } : { reply: answer }
   }
 
-  async #chargeAndIntend(draft: D, prepared: T, named: Named<P>): Promise<Answer<R> | "again"> {
+  /**
+   * @param searchedTo up to where in the ledger no charge of this name is; null where none can be
+   * @returns `"look again"` where an identical request charged meanwhile
+   */
+  async #chargeAndIntend(
+    draft: D,
+    prepared: T,
+    named: Named<P>,
+    searchedTo: number | null,
+  ): Promise<Answer<R> | "again" | "look again"> {
     const { holds } = this.#spec
     const price = await this.#spec.price(this.#ports, draft, prepared)
     if (price !== "free" && "refusal" in price) return { ok: false, refusal: price.refusal }
     const held = await holds?.take(this.#ports, this.#caller, draft, prepared, named)
     if (held !== undefined && held !== null) return { ok: false, refusal: held.refusal }
-    const made = await this.#charge(price, this.#spec.resource(draft, named.id), named)
+    const resource = this.#spec.resource(draft, named.id)
+    const made = await this.#charge(price, { resource, searchedTo }, named)
+    if (made === "look again") return made
     if ("refusal" in made) {
       await holds?.free(this.#ports, this.#caller, draft, named)
       return { ok: false, refusal: made.refusal }
@@ -136,18 +191,22 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
   /** Charges, open; answers what was charged for it, now or before. */
   async #charge(
     price: Price | "free",
-    resource: string,
+    { resource, searchedTo }: { readonly resource: string; readonly searchedTo: number | null },
     named: Named<P>,
-  ): Promise<Pick<Paid<P>, "chargedMicros" | "item"> | { readonly refusal: Refusal }> {
+  ): Promise<
+    Pick<Paid<P>, "chargedMicros" | "item"> | { readonly refusal: Refusal } | "look again"
+  > {
     if (price === "free") return { chargedMicros: 0, item: null }
     const { chargeId } = named
     const ports = this.#ports
-    const once = { chargeId, resource, open: true, searchedTo: null }
+    const once = { chargeId, resource, open: true, searchedTo }
     const made = await placeCharge(ports, this.#caller, price, once)
+    if (made !== "search again" && "refusal" in made) return made
+    const isMade = made !== "search again" && made.fact !== null
+    if (isMade) return { chargedMicros: price.amountMicros, item: price.item }
+    if (searchedTo !== null) return "look again"
     // Ids that derive from the request are looked for nowhere, so never once more.
     if (made === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
-    if ("refusal" in made) return made
-    if (made.fact !== null) return { chargedMicros: price.amountMicros, item: price.item }
     // Without a new fact it was charged before, perhaps for another form of it or at another price.
     const { row } = await lookUpCharge(ports, this.#caller.companyId, chargeId)
     if (row === null) return { chargedMicros: price.amountMicros, item: price.item }

@@ -10,7 +10,12 @@ import type { SubmissionId } from "../../../domain/registration/ids.ts"
 import type { BrandType, Part } from "../../../domain/registration/registration-events.ts"
 import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts"
 import type { Registration } from "../../../domain/registration/registration-state.ts"
-import { feeOf, mayBeSent, submissionOf } from "../../../domain/registration/registration-views.ts"
+import {
+  feeOf,
+  mayBeSent,
+  submissionOf,
+  submissionsEnded,
+} from "../../../domain/registration/registration-views.ts"
 import { causeOf } from "../../frame/calls/caller-cause.ts"
 import type { Refusal } from "../../frame/calls/refusal.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
@@ -65,6 +70,8 @@ const submitting = <B extends object>(
   charged<Checked<B>, Draft, object, RegistrationStatus, typeof SUBMISSION_PREFIX>({
     prefix: SUBMISSION_PREFIX,
     undone: "nothing was sent for review",
+    one: async ({ runner }, { companyId }) =>
+      String(await runner.read(registrationOf(companyId), submissionsEnded)),
     draft: async (_ports, { companyId }, { body }) => ({ companyId, part, ...asked(body) }),
     prepare: async (ports, draft) => {
       const { companyId } = draft
@@ -188,7 +195,8 @@ export const submitBusiness = route({
   body: SubmitBusiness,
   specGap:
     "The specification does not show the verb: POST, because it sends something. What carriers never got " +
-    "is given back: 503 where they could not be reached, 409 with `reasons` where they would not take it.",
+    "is given back: 503 where they could not be reached, 409 with `reasons` where they would not take it. " +
+    "Identical requests at the same time are sent once and share one charge.",
   ...submitting<z.infer<typeof SubmitBusiness>>("business", ({ brandType, live }) => ({
     ...{ brandType, live, rush: false },
   })),

@@ -1,0 +1,205 @@
+/**
+ * Five identical requests at the same time, with funds for one of them. What can be there once only is
+ * charged once, and all five get its outcome; everything else is five purchases, of which one is paid.
+ * With one `Idempotency-Key` they are one request everywhere.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { isOneOf } from "../../src/frame/calls/one-of.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import type { CodeWorld } from "../code/code-world.ts"
+import { BOXES } from "../boxes/boxes-world.ts"
+import { RECIPIENT, makeMailing, sendMail } from "../email/mailing.ts"
+import { TEXTS, newNumber } from "../phone/texting.ts"
+import { LOCAL, buy, nextNumber } from "../phone/numbering.ts"
+import { DEPLOY, makePublisher, openPublishWorld, publish } from "../publishing/publish-world.ts"
+import { answerAs, sendBusiness, sendCampaign, written } from "../registration/registering.ts"
+import type { ApiAnswer, Company, World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+
+type Headers = Record<string, string>
+
+/** A charged route, and what five identical requests without an `Idempotency-Key` are. */
+interface Row {
+  /**
+   * `one`: one thing, which all five get. `each`: five things. `kept`: one thing, and who comes while it
+   * is loading is told to wait, as the specification says.
+   */
+  readonly are: "one" | "each" | "kept"
+  readonly micros: number
+  readonly success: number
+  /** Makes a company, and answers how it sends the request. */
+  readonly make: () => Promise<readonly [Company, (headers: Headers) => Promise<ApiAnswer>]>
+}
+
+let code: CodeWorld
+let world: World
+beforeAll(async () => {
+  code = await openPublishWorld()
+  world = code.world
+})
+afterAll(() => code.close())
+
+const post = ({ key }: Company, url: string, body: object, headers: Headers) =>
+  world.call(key, "POST", url, { body, headers })
+
+const ROWS: Readonly<Record<string, Row>> = {
+  sendText: {
+    are: "each",
+    micros: 9_000,
+    success: 200,
+    make: async () => {
+      const company = await makeCompany(world)
+      const body = { to: newNumber(), body: "Hello" }
+      return [company, (headers) => post(company, TEXTS, body, headers)]
+    },
+  },
+  buyNumber: {
+    are: "one",
+    micros: LOCAL,
+    success: 201,
+    make: async () => {
+      const company = await makeCompany(world)
+      const number = nextNumber()
+      return [company, (headers) => buy(world, company, number, headers)]
+    },
+  },
+  submitBusiness: {
+    are: "one",
+    micros: 4_500_000,
+    success: 200,
+    make: async () => {
+      const company = await makeCompany(world)
+      await written(world, company)
+      return [company, (headers) => sendBusiness(world, company, { live: true }, headers)]
+    },
+  },
+  submitCampaign: {
+    are: "one",
+    micros: 15_000_000,
+    success: 200,
+    make: async () => {
+      const company = await makeCompany(world)
+      await written(world, company)
+      await sendBusiness(world, company, { live: true })
+      await answerAs(world, company, "business")
+      return [company, (headers) => sendCampaign(world, company, {}, headers)]
+    },
+  },
+  sendEmail: {
+    are: "each",
+    micros: RECIPIENT,
+    success: 200,
+    make: async () => {
+      const company = await makeMailing(world)
+      return [company, (headers) => sendMail(world, company, {}, headers)]
+    },
+  },
+  suggestPlaces: {
+    are: "each",
+    micros: 3_000,
+    success: 200,
+    make: async () => {
+      const company = await makeCompany(world)
+      const body = { action: "suggest", input: "12 Main", sessionToken: "checkout-1" }
+      return [company, (headers) => post(company, "/api/v1/places", body, headers)]
+    },
+  },
+  findPlace: {
+    are: "kept",
+    micros: 20_000,
+    success: 200,
+    make: async () => {
+      const company = await makeCompany(world)
+      const body = { action: "details", placeId: "demo_7300_12", sessionToken: "checkout-1" }
+      return [company, (headers) => post(company, "/api/v1/places", body, headers)]
+    },
+  },
+  startBox: {
+    are: "each",
+    micros: 2_000,
+    success: 201,
+    make: async () => {
+      const company = await makePublisher(code)
+      return [company, (headers) => post(company, BOXES, { size: "small" }, headers)]
+    },
+  },
+  publishPreview: {
+    are: "each",
+    micros: DEPLOY,
+    success: 202,
+    make: async () => {
+      const company = await makePublisher(code)
+      return [company, (headers) => publish(world, company, company.first, headers)]
+    },
+  },
+}
+
+/** Leaves a company this much, in micros. */
+async function leave({ companyId }: Company, micros: number): Promise<void> {
+  const { balanceMicros } = await world.operate("company show", { company: companyId })
+  const dollars = ((micros - balanceMicros) / 1_000_000).toFixed(6)
+  await world.operate("funds correct", { company: companyId, dollars }, "a test")
+}
+
+/** The amounts of what was charged and has not come back. */
+async function charged({ companyId }: Company): Promise<readonly number[]> {
+  await world.operate("wait")
+  const { charges } = await world.operate("charge list", { company: companyId })
+  return (charges as { readonly amountMicros: number; readonly state: string }[])
+    .filter(({ state }) => state !== "given_back")
+    .map(({ amountMicros }) => Math.abs(amountMicros))
+}
+
+/** Sends a request five times at once, with funds for one; what was answered, and charged for it. */
+async function five({ make, micros }: Row, headers: Headers) {
+  const [company, send] = await make()
+  const before = await charged(company)
+  await leave(company, micros)
+  const answers = await Promise.all(Array.from({ length: 5 }, () => send(headers)))
+  const all = [...(await charged(company))]
+  for (const one of before) all.splice(all.indexOf(one), 1)
+  return { answers, made: all, send }
+}
+
+/** Five boxes at once are also more than a person may have. */
+const REFUSED = new Set(["payment_required", "too_many_boxes"])
+
+const statusesOf = (answers: readonly ApiAnswer[]) => answers.map(({ status }) => status).sort()
+
+describe("five identical requests at once, with funds for one", () => {
+  it("are in the table for every route that is charged", () => {
+    const routes = PROGRAM.entries.flatMap((one) => (isOneOf(one) ? one.shapes : [one]))
+    const names = routes.filter((one) => one.charged === true).map(({ name }) => name)
+    expect(names.sort()).toEqual(Object.keys(ROWS).sort())
+  })
+
+  it.each(Object.entries(ROWS))("%s: are charged once", async (_name, row) => {
+    const { answers, made } = await five(row, {})
+    expect(made).toEqual([row.micros])
+    const done = answers.filter(({ status }) => status === row.success)
+    if (row.are === "one") {
+      expect(statusesOf(answers)).toEqual(Array.from({ length: 5 }, () => row.success))
+      for (const { body } of answers) expect(body).toEqual(answers[0]?.body)
+    } else if (row.are === "each") {
+      expect(done.length).toBe(1)
+      const refused = answers.filter(({ body }) => REFUSED.has(body.error))
+      expect(refused.length).toBe(4)
+    } else {
+      expect(done.length).toBeGreaterThan(0)
+      const waiting = answers.filter(({ body }) => body.error === "lookup_limit")
+      expect(done.length + waiting.length).toBe(5)
+    }
+  })
+
+  it.each(Object.entries(ROWS))("%s: are one request under one key", async (_name, row) => {
+    const headers = { "idempotency-key": "one of five" }
+    const { answers, made, send } = await five(row, headers)
+    expect(made).toEqual([row.micros])
+    const done = answers.filter(({ status }) => status === row.success)
+    const running = answers.filter(({ body }) => body.error === "conflict")
+    expect([done.length + running.length, done.length > 0]).toEqual([5, true])
+    const again = await send(headers)
+    expect([again.status, again.headers["idempotency-replayed"]]).toEqual([row.success, "true"])
+    expect(again.body).toEqual(done[0]?.body)
+  })
+})
