@@ -151,7 +151,8 @@ async function foundWork({ work }: AdminPorts, id: number): Promise<FoundWork> {
 /** The row, where an operator may have it tried or given up by now. @throws OperatorRefused */
 async function findAllowed(ports: AdminPorts, id: number): Promise<FoundWork> {
   const found = await foundWork(ports, id)
-  if (ports.allowedFrom(found) > ports.clock.now()) throw notDue(found)
+  // What is parked was due before: it was tried.
+  if (found.parked === null && ports.allowedFrom(found) > ports.clock.now()) throw notDue(found)
   return found
 }
 
