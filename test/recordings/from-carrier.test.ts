@@ -97,12 +97,13 @@ describe("a recording that the carrier has", () => {
   it("that is deleted while it is still on its way never comes, and counts as deleted", async () => {
     const company = await makeCalled(world)
     const { voice } = world.ports
-    vi.spyOn(voice, "audio").mockRejectedValueOnce(new ProviderUnavailable("503"))
+    const away = vi.spyOn(voice, "audio").mockRejectedValue(new ProviderUnavailable("503"))
     const callId = await playCall(world, company, "voicemail", { voicemailSeconds: 5 })
     expect(await listed(world, company)).toEqual([])
     expect((await remove(world, company, callId, "call")).body).toEqual({ deleted: 0 })
     expect((await remove(world, company, callId)).body).toEqual({ deleted: 1 })
     expect((await remove(world, company, callId)).body).toEqual({ deleted: 0 })
+    away.mockRestore()
     await tryAgain(world, company.companyId, "fetch-audio")
     const ref = (await callOf(world, company, callId)).audio.voicemail?.audioRef ?? ""
     await expect(voice.audio(ref)).rejects.toThrow(AudioGone)
