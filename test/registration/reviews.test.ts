@@ -1,5 +1,8 @@
 /** Sending for review: what it costs, what comes back, what carriers say, and which numbers can text by it. */
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
+import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { bought } from "../phone/numbering.ts"
+import { tryAgain } from "../effects/texts.ts"
 import { fundsOf, makeKey, sendText } from "../phone/texting.ts"
 import {
   answerAs,
@@ -219,5 +222,32 @@ describe("a campaign that a reviewer would refuse", () => {
     expect((await feesOf(by.world, made)).slice(1)).toEqual([
       ...[`${CAMPAIGN} final`, "campaign_rush 29000000 final"],
     ])
+  })
+})
+
+describe("a number of which the registry says nothing", () => {
+  it("is asked about again, and keeps no other number from being registered", async () => {
+    const made = await approvedBusiness()
+    const [silent, other] = [await bought(by.world, made), await bought(by.world, made)]
+    const { registry } = by.world.ports
+    const register = registry.register.bind(registry)
+    let isSilent = true
+    vi.spyOn(registry, "register").mockImplementation(async (number) => {
+      if (isSilent && number.number === silent.number) throw new ProviderSilent("it answered 409")
+      return register(number)
+    })
+    await sendCampaign(by.world, made)
+    await answerAs(by.world, made, "campaign")
+    await by.world.operate("wait")
+    const statusesOf = async () => {
+      const { parts } = await statusOf(by.world, made)
+      const of = ({ id }: { readonly id: string }) =>
+        parts.find(({ part }: { part: string }) => part === `number:${id}`)?.status
+      return [of(silent), of(other)]
+    }
+    expect(await statusesOf()).toEqual([expect.not.stringMatching("approved"), "approved"])
+    isSilent = false
+    await tryAgain(by.world, made.companyId, "register-numbers")
+    expect(await statusesOf()).toEqual(["approved", "approved"])
   })
 })

@@ -4,7 +4,12 @@
  */
 import { z } from "zod"
 import type { NumberRegistration } from "../../../../adapters/providers/registry/port.ts"
-import { inTime, isOutside, knownInTime } from "../../../../adapters/providers/outside.ts"
+import {
+  ProviderUnavailable,
+  inTime,
+  isOutside,
+  knownInTime,
+} from "../../../../adapters/providers/outside.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import { phoneOf } from "../../../../domain/phone/aggregates.ts"
 import type { NumberId } from "../../../../domain/phone/ids.ts"
@@ -56,17 +61,21 @@ export const registerNumbers = reaction({
     const { companyId, payload } = work
     const cause = causedBy(`register-numbers ${work.name}`)
     let isOver = true
-    try {
-      for (const number of await unregistered(ports, companyId, payload.numberId)) {
+    let unknown: string | null = null
+    for (const number of await unregistered(ports, companyId, payload.numberId)) {
+      try {
         const asked = ports.registry.register(number)
         const review = await inTime(ports.pacer, "the registry", asked)
         await recordReview(ports, companyId, answerOf(number), review, cause)
         if (review.answer !== "approved") isOver = false
+      } catch (error) {
+        if (!isOutside(error)) throw error
+        if (error instanceof ProviderUnavailable) return retryLater(work, error.message)
+        // An unknown outcome is about this number alone.
+        unknown = error.message
       }
-    } catch (error) {
-      if (!isOutside(error)) throw error
-      return retryLater(work, error.message)
     }
+    if (unknown !== null) return retryLater(work, unknown)
     if (isOver) return { result: "done" }
     return { result: "later", dueAt: askAgainAt(ports.clock, payload.begunAt) }
   },
