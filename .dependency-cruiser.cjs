@@ -67,11 +67,11 @@ const adapterRules = [
   rule(
     "adapter-types-only",
     "An adapter knows the domain and the projections by their types only, reads the ids in its rows as " +
-      "the domain does, and counts segments as what is charged for them.",
+      "the domain does, counts segments as what is charged for them, and shares the limits of carriers.",
     { path: "^adapters/", pathNot: "^adapters/providers/dns/" },
     {
       path: "^(domain|projections)/",
-      pathNot: "^domain/(kernel/ids|phone/segments)\\.ts$",
+      pathNot: "^domain/(kernel/ids|phone/segments|registration/carrier-limits)\\.ts$",
       dependencyTypesNot: ["type-only"],
     },
   ),

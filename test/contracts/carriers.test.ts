@@ -14,7 +14,11 @@ import { carrierContract } from "./carrier-contract.ts"
 
 const servers: TelnyxServer[] = []
 afterEach(async () => {
-  await Promise.all(servers.splice(0).map((one) => one.close()))
+  const closed = servers.splice(0)
+  await Promise.all(closed.map((one) => one.close()))
+  // Whatever was asked is in the vendor's own description, within its limits.
+  const against = closed.flatMap((one) => one.against)
+  if (against.length > 0) throw new Error(against.join("; "))
 })
 
 async function builtIn(): Promise<CarrierUnderTest> {

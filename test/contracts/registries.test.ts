@@ -19,7 +19,11 @@ import { registryContract } from "./registry-contract.ts"
 
 const opened: RegistryOfTelnyx[] = []
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map(({ server }) => server.close()))
+  const closed = opened.splice(0).map(({ server }) => server)
+  await Promise.all(closed.map((one) => one.close()))
+  // Whatever was asked is in the vendor's own description, within its limits.
+  const against = closed.flatMap((one) => one.against)
+  if (against.length > 0) throw new Error(against.join("; "))
 })
 
 async function builtIn(): Promise<RegistryUnderTest> {

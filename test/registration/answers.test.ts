@@ -41,6 +41,56 @@ describe("what carriers say", () => {
     expect(await feesOf(by.world, made)).toEqual([`${BRAND} final`, `${BRAND} final`])
   })
 
+  it("is corrected within what carriers take of a correction, and 400 before its fee", async () => {
+    const made = await approvedBusiness()
+    await sendCampaign(by.world, made)
+    await answerAs(by.world, made, "campaign", "action-needed")
+    const fees = await feesOf(by.world, made)
+    const draft = (await asked(by.world, made, "POST campaign/draft")).body
+    const long = `${String(draft.samples[0])} ${"x".repeat(255)}`
+    const campaign = { ...draft, brandType: "low_volume" }
+    const saved = await asked(by.world, made, "PUT campaign", {
+      ...{ ...campaign, samples: [draft.samples[0], long] },
+    })
+    expect(saved.body.problems).toContainEqual(
+      expect.objectContaining({ where: "samples.1", code: "too_long" }),
+    )
+    const refused = await sendCampaign(by.world, made, { rush: true })
+    expect([refused.status, refused.body.error]).toEqual([400, "validation"])
+    expect(Object.keys(refused.body.fields)).toEqual(["samples.1"])
+    expect(await feesOf(by.world, made)).toEqual(fees)
+    await asked(by.world, made, "PUT campaign", campaign)
+    expect((await sendCampaign(by.world, made)).status).toBe(200)
+  })
+
+  it("is 400 before the fee where a toll-free number could not be verified by it", async () => {
+    const made = await approvedBusiness()
+    await bought(by.world, made, "+18005550142")
+    const draft = (await asked(by.world, made, "POST campaign/draft")).body
+    const messageFlow = `${String(draft.messageFlow)} ${"x".repeat(500)}`
+    await asked(by.world, made, "PUT campaign", { ...draft, messageFlow, brandType: "low_volume" })
+    const fees = await feesOf(by.world, made)
+    const refused = await sendCampaign(by.world, made)
+    expect([refused.status, Object.keys(refused.body.fields)]).toEqual([400, ["messageFlow"]])
+    expect(await feesOf(by.world, made)).toEqual(fees)
+  })
+
+  it("on a number is asked for again as soon as the campaign is corrected", async () => {
+    const made = await approvedBusiness()
+    await sendCampaign(by.world, made)
+    await answerAs(by.world, made, "campaign")
+    await by.world.operate("wait")
+    await registryIs("reject", 1)
+    await bought(by.world, made)
+    await by.world.operate("wait")
+    expect(await partsOf(by.world, made)).toContain("number rejected")
+    const draft = (await asked(by.world, made, "POST campaign/draft")).body
+    const description = `${String(draft.description)} Nothing else is texted.`
+    await asked(by.world, made, "PUT campaign", { ...draft, description, brandType: "low_volume" })
+    await by.world.operate("wait")
+    expect(await partsOf(by.world, made)).not.toContain("number rejected")
+  })
+
   it("is no answer to what they do not have", async () => {
     const made = await company()
     for (const part of ["business", "campaign"]) {

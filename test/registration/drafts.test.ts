@@ -1,5 +1,6 @@
 /** Business details with a message per field, and campaigns as they are drafted and looked through. */
 import { describe, expect, it } from "vitest"
+import { tooLongFor } from "../../domain/registration/carrier-limits.ts"
 import { Business, brandNameOf, isOfOne } from "../../src/phone/registration/business.ts"
 import { Campaign, draftOf, problemsOf } from "../../src/phone/registration/campaign.ts"
 import { Pages } from "../../src/phone/registration/pages.ts"
@@ -48,10 +49,34 @@ describe("business details", () => {
     ["repPosition", { repPosition: "King" }],
     ["stockTicker", { stockExchange: "NYSE" }],
     ["stockExchange", { stockTicker: "ACME" }],
+    ["stockExchange", { stockTicker: "ACME", stockExchange: "Berlin" }],
+    ["legalName", { legalName: "x".repeat(101) }],
+    ["brandName", { brandName: "x".repeat(101) }],
+    ["website", { website: `https://acme.example/${"x".repeat(80)}` }],
+    ["street", { street: "x".repeat(101) }],
+    ["street2", { street: "x".repeat(60), street2: "y".repeat(39) }],
+    ["city", { city: "x".repeat(101) }],
+    ["region", { country: "CA", region: "x".repeat(21) }],
+    ["postalCode", { country: "CA", postalCode: "x".repeat(11) }],
+    ["repFirstName", { repFirstName: "x".repeat(101) }],
+    ["repLastName", { repLastName: "x".repeat(101) }],
+    ["repEmail", { repEmail: `${"x".repeat(90)}@acme.example` }],
+    ["stockTicker", { stockExchange: "NYSE", stockTicker: "x".repeat(11) }],
   ])("say what is wrong with %s", ([field, changed]) => {
     const faults = faultsOf(Business, { ...RIGHT, ...changed })
     expect(Object.keys(faults)).toEqual([field])
     expect(faults[field]).not.toBe("")
+  })
+
+  it("are taken up to the limits of carriers, with a stock exchange in any case", () => {
+    const longest = {
+      ...{ legalName: "x".repeat(100), brandName: "y".repeat(100), city: "z".repeat(100) },
+      ...{ street: "x".repeat(60), street2: "y".repeat(38), country: "CA" },
+      ...{ region: "x".repeat(20), postalCode: "x".repeat(10) },
+      ...{ website: `https://acme.example/${"x".repeat(79)}` },
+      ...{ stockExchange: "nasdaq", stockTicker: "x".repeat(10) },
+    }
+    expect(Business.parse({ ...RIGHT, ...longest })).toMatchObject({ stockExchange: "NASDAQ" })
   })
 
   it("of one person need no tax number", () => {
@@ -126,6 +151,31 @@ describe("a drafted campaign", () => {
       expect(draft.samples.every((text) => text.includes("STOP"))).toBe(true)
     },
   )
+})
+
+describe("a drafted campaign of the longest names", () => {
+  const brandName = "x".repeat(100)
+  const long = {
+    ...PAGES,
+    services: "orders ".repeat(28),
+    supportEmail: `${"h".repeat(60)}@acme.example`,
+  }
+  const host = `${"texts.".repeat(30)}acme.example`
+  const at = {
+    texts: `https://${host}/texts`,
+    terms: `https://${host}/terms`,
+    privacy: `https://${host}/p`,
+  }
+
+  it.each([true, false])("is within what each review takes, offers %s", (offers) => {
+    const pages = Pages.parse({ ...long, offers })
+    const draft = draftOf(Business.parse({ ...RIGHT, brandName }), pages, at)
+    expect(tooLongFor(draft, "tollFree")).toEqual([])
+    expect(tooLongFor(draft, "correction")).toEqual([])
+    expect(draft.optInMessage.length).toBeLessThanOrEqual(320)
+    const campaign = Campaign.parse({ ...draft, brandType: "low_volume" })
+    expect(problemsOf(campaign, Business.parse({ ...RIGHT, brandName }), at, null)).toEqual([])
+  })
 })
 
 describe("a campaign that would be refused", () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { RegistryOfTelnyx } from "../support/registrations.ts"
 import {
+  BUSINESS,
   CAMPAIGN,
   askedOf,
   newBusiness,
@@ -18,6 +19,7 @@ beforeAll(async () => {
 afterAll(() => by.server.close())
 beforeEach(() => {
   by.server.heard.length = 0
+  by.server.against.length = 0
 })
 
 const SENTENCE = [expect.stringMatching(/^[A-Z].*\.$/)]
@@ -170,5 +172,71 @@ describe("a toll-free number", () => {
         webhookUrl: expect.stringMatching(/\/registered-numbers\/co_1\/[0-9a-f]{32}$/),
       },
     ])
+  })
+
+  it.each(["Rejected", "Waiting For Customer"])(
+    "that is %s is corrected in place, once for each correction",
+    async (verificationStatus) => {
+      const registration = newRegistration("c1", { kind: "toll_free" })
+      await by.registry.register(registration)
+      const kept = by.newest("verifications")
+      Object.assign(kept, { verificationStatus })
+      const description = "Acme Bakery texts customers about orders, and never about anything else."
+      const corrected = { ...registration, campaign: { ...CAMPAIGN, description } }
+      expect(await by.registry.register(corrected)).toEqual({ answer: "waiting" })
+      expect(kept).toMatchObject({ useCaseSummary: description, verificationStatus: "In Progress" })
+      expect(await by.registry.register(corrected)).toEqual({ answer: "waiting" })
+      Object.assign(kept, { verificationStatus, useCaseSummary: ` ${description.toUpperCase()}` })
+      expect(await by.registry.register(corrected)).toMatchObject({ reasons: expect.any(Array) })
+      const path = `PATCH /messaging_tollfree/verification/requests/${String(kept["id"])}`
+      expect(by.sent(path)).toHaveLength(1)
+      expect(by.sent("POST /messaging_tollfree/verification/requests")).toHaveLength(1)
+    },
+  )
+
+  it("that is verified or in review is not corrected", async () => {
+    const registration = newRegistration("c1", { kind: "toll_free" })
+    await by.registry.register(registration)
+    const changed = { ...CAMPAIGN, description: "Acme Bakery texts about something else by now." }
+    for (const verificationStatus of ["Verified", "In Progress", "Waiting For Telnyx"]) {
+      Object.assign(by.newest("verifications"), { verificationStatus })
+      await by.registry.register({ ...registration, campaign: changed })
+    }
+    expect(by.server.heard.filter(({ call }) => call.startsWith("PATCH"))).toEqual([])
+  })
+
+  it("whose campaign is too long for it is not sent: its company is asked for shorter texts", async () => {
+    const campaign = { ...CAMPAIGN, description: "x".repeat(501), messageFlow: "y".repeat(2_048) }
+    const registration = newRegistration("c1", { kind: "toll_free", campaign })
+    expect(await by.registry.register(registration)).toEqual({
+      answer: "action_needed",
+      reasons: [
+        "description: Must be at most 500 characters where a toll-free number is verified; it has 501.",
+        "messageFlow: Must be at most 500 characters where a toll-free number is verified; it has 2048.",
+      ],
+    })
+    expect(by.sent("POST /messaging_tollfree/verification/requests")).toEqual([])
+  })
+
+  it("of the longest replies stays within what is taken of it", async () => {
+    const replies = { optOutMessage: "o".repeat(320), helpMessage: "h".repeat(320) }
+    const texts = { description: "d".repeat(500), messageFlow: "m".repeat(500) }
+    const campaign = { ...CAMPAIGN, ...replies, ...texts, samples: ["s".repeat(1_000)] }
+    await by.registry.register(newRegistration("c1", { kind: "toll_free", campaign }))
+    expect(by.server.against).toEqual([])
+    expect(by.sent("POST /messaging_tollfree/verification/requests")).toHaveLength(1)
+  })
+})
+
+describe("the table of what Telnyx takes", () => {
+  it.each([
+    ["companyName", { legalName: "x".repeat(101) }],
+    ["street", { street: "x".repeat(60), street2: "y".repeat(60) }],
+    ["postalCode", { country: "CA", postalCode: "12345678901" }],
+    ["stockExchange", { stockTicker: "ACME", stockExchange: "MARS" }],
+  ])("stops a request whose %s is none that it takes", async (field, changed) => {
+    const answer = await by.registry.submit(newBusiness({ business: { ...BUSINESS, ...changed } }))
+    expect(answer).toMatchObject({ answer: "not_taken" })
+    expect(by.server.against.join()).toContain(`POST /10dlc/brand: ${field}`)
   })
 })

@@ -20,9 +20,13 @@ interface ProfileBooks {
 export const found = (data: unknown): TelnyxReply => ({ status: 200, body: { data } })
 
 /** The answer of an error. */
-export const refused = (status: number, code: string): TelnyxReply => ({
+export const refused = (
+  status: number,
+  code: string,
+  detail = "By the stand-in.",
+): TelnyxReply => ({
   status,
-  body: { errors: [{ code, title: "It is refused", detail: "By the stand-in." }] },
+  body: { errors: [{ code, title: "It is refused", detail }] },
 })
 
 /** What is answered to a call about profiles, and to any that nothing else answers. */

@@ -48,7 +48,8 @@ export function answerOfRegistry(
 ): RegistryAnswer | null {
   const [method = "", path = ""] = call.split(" ")
   const [, room, thing = "", ...rest] = path.split("/").map(decodeURIComponent)
-  if (room === "messaging_tollfree") return tollFree(books, method, body, query)
+  if (room === "messaging_tollfree")
+    return tollFree(books, { method, id: rest[1] ?? "", body, query })
   if (room !== "10dlc") return null
   switch (thing) {
     case "brand":
@@ -187,12 +188,23 @@ function assignment(
   return ok({ ...set })
 }
 
+interface TollFreeCall {
+  readonly method: string
+  /** Of the request that it is about; empty for a new one. */
+  readonly id: string
+  readonly body: Json
+  readonly query: URLSearchParams
+}
+
 function tollFree(
   { verifications }: TelnyxRegistryBooks,
-  method: string,
-  body: Json,
-  query: URLSearchParams,
+  { method, id: asked, body, query }: TollFreeCall,
 ): RegistryAnswer {
+  if (method === "PATCH") {
+    const known = verifications.find((one) => one["id"] === asked)
+    if (known === undefined) return gone
+    return ok(Object.assign(known, body, { verificationStatus: "In Progress" }))
+  }
   if (method === "GET") {
     const number = query.get("phone_number")
     const records = verifications.filter((one) =>

@@ -11,6 +11,7 @@ import type { TelnyxReply } from "./telnyx-profiles.ts"
 import { answerToProfiles, found, refused } from "./telnyx-profiles.ts"
 import type { TelnyxRegistryBooks } from "./telnyx-registry.ts"
 import { answerOfRegistry, emptyRegistryBooks } from "./telnyx-registry.ts"
+import { openVendorCheck } from "./vendor-limits.ts"
 
 /**
  * What it does next, once: refuse with a code (or do it and then answer so), do nothing, or do it and say
@@ -59,6 +60,8 @@ export interface TelnyxServer {
   readonly key: string
   /** What was asked: `POST /messages`, with its body. */
   readonly heard: { readonly call: string; readonly body: Json; readonly query: URLSearchParams }[]
+  /** What of that the vendor's own description does not take. */
+  readonly against: string[]
   readonly messages: KeptMessage[]
   readonly profiles: Json[]
   readonly replies: Json[]
@@ -78,6 +81,9 @@ export interface TelnyxServer {
   readonly close: () => Promise<void>
 }
 
+/** What the vendor's own description does not take of a request. */
+const faultsOf = openVendorCheck("telnyx")
+
 interface State extends TelnyxServer {
   readonly orders: Json[]
   readonly owned: Map<string, string>
@@ -91,7 +97,8 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
   const messages: KeptMessage[] = []
   const state: State = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`,
-    ...{ key: "KEY0123456789abcdef", heard: [], messages, profiles: [], replies: [], orders: [] },
+    ...{ key: "KEY0123456789abcdef", heard: [], against: [], messages },
+    ...{ profiles: [], replies: [], orders: [] },
     ...{
       owned: new Map<string, string>(),
       texting: { features: { sms: { domestic_two_way: true }, mms: null } },
@@ -127,6 +134,8 @@ async function serve(
   const body = (raw === "" ? {} : JSON.parse(raw)) as Json
   const call = `${request.method} ${path}`
   state.heard.push({ call, body, query })
+  const against = faultsOf({ method: request.method ?? "", path, query, body })
+  state.against.push(...against)
   const { failing } = state
   if (failing !== null && failing.calls.test(call)) {
     if (failing.how === "cut") return void response.destroy()
@@ -136,6 +145,7 @@ async function serve(
   const isAct = named !== undefined || isOneThatActs(request.method ?? "", path)
   const next = named ?? state.next
   if (isAct && !state.nextOf.delete(call)) state.next = null
+  if (against.length > 0) return send(response, refused(422, "10015", against.join("; ")))
   const answer = () =>
     request.headers.authorization === `Bearer ${state.key}`
       ? answerTo(state, call, body, query, isAct ? next : null)

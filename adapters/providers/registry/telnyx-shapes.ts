@@ -55,7 +55,8 @@ export const Assignment = z.object({
 export type Assignment = z.infer<typeof Assignment>
 
 /** A request to verify toll-free numbers. */
-export const Verification = z.object({
+export const Verification = z.looseObject({
+  id: text,
   phoneNumbers: z.array(z.object({ phoneNumber: text })).nullish(),
   verificationStatus: text,
   reason: text,

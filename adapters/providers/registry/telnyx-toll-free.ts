@@ -1,12 +1,13 @@
 /** Verifying a toll-free number: it is in no campaign, and says the same of itself. */
 import { z } from "zod"
+import { tooLongFor } from "../../../domain/registration/carrier-limits.ts"
 import { notDone, readAs } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import type { NumberRegistration, Review } from "./port.ts"
 import { urlOfNumbers } from "./telnyx-addresses.ts"
 import type { RegistryPorts } from "./telnyx-brands.ts"
 import { entityTypeOf } from "./telnyx-brands.ts"
-import { notTaken, verificationReview } from "./telnyx-reviews.ts"
+import { WAITING, notTaken, verificationReview } from "./telnyx-reviews.ts"
 import { Verification } from "./telnyx-shapes.ts"
 import { stateName } from "./us-states.ts"
 
@@ -21,19 +22,72 @@ const VOLUMES = [
 /** A campaign says how often it texts a person; a number is thought to text so many people. */
 const PEOPLE = 1_000
 
-/** Has a number verified, unless it was: then how that stands. */
+/** Where Telnyx waits for us: a request that stands so is corrected, and looked at again. */
+const CORRECTABLE: ReadonlySet<unknown> = new Set(["Rejected", "Waiting For Customer"])
+/** What tells whether a request is still as it was sent: every text that its company writes. */
+const WRITTEN = [
+  "businessName",
+  "doingBusinessAs",
+  "corporateWebsite",
+  "businessAddr1",
+  "businessCity",
+  "businessZip",
+  "businessContactFirstName",
+  "businessContactLastName",
+  "businessContactEmail",
+  "businessRegistrationNumber",
+  "useCaseSummary",
+  "productionMessageContent",
+  "optInWorkflow",
+  "additionalInformation",
+  "optInConfirmationResponse",
+  "helpMessageResponse",
+  "privacyPolicyURL",
+  "termsAndConditionURL",
+] as const
+
+/** Has a number verified, or the request for it corrected; else how that stands. */
 export async function verifyTollFree(
   ports: RegistryPorts,
   registration: NumberRegistration,
 ): Promise<Review> {
   const known = await find(ports.telnyx, registration.number)
-  if (known !== null) return verificationReview(known)
   const body = bodyOf(ports, registration)
-  const made = await ports.telnyx.ask({ method: "POST", path: PATH, body })
-  if (made.is === "done") return verificationReview(readAs(Verification, made.value))
-  const { reasons } = notTaken("the number", made)
+  if (known !== null && !isToCorrect(known, body)) return verificationReview(known)
+  // A number that is bought later comes to a campaign that was never checked for it.
+  const faults = tooLongFor(registration.campaign, "tollFree")
+  if (faults.length > 0) {
+    const reasons = faults.map(({ field, message }) => `${field}: ${message}`)
+    return { answer: "action_needed", reasons }
+  }
+  const sent = await ports.telnyx.ask(
+    known === null
+      ? { method: "POST", path: PATH, body }
+      : { method: "PATCH", path: `${PATH}/${encodeURIComponent(known.id ?? "")}`, body },
+  )
+  if (sent.is === "done") {
+    // What is answered to a correction may still be the former review.
+    return known === null ? verificationReview(readAs(Verification, sent.value)) : WAITING
+  }
+  const { reasons } = notTaken("the number", sent)
   return { answer: "rejected", reasons }
 }
+
+/** Whether Telnyx waits for a correction, and what we would send now is one. */
+function isToCorrect(known: Verification, body: Readonly<Record<string, unknown>>): boolean {
+  if (!CORRECTABLE.has(known.verificationStatus) || (known.id ?? "") === "") return false
+  return WRITTEN.some((name) => {
+    const [was, is] = [known[name], body[name]]
+    return typeof was === "string" && typeof is === "string" && plain(was) !== plain(is)
+  })
+}
+
+/** A text without what a vendor may write otherwise: case, spaces and punctuation. */
+const plain = (text: string): string =>
+  text
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, "")
 
 /** The newest request for a number. */
 async function find(telnyx: Telnyx, number: string): Promise<Verification | null> {
@@ -56,7 +110,10 @@ function volumeOf(mostMonthly: number): string {
   return enough ?? "10,000,000+"
 }
 
-function bodyOf({ addressing }: RegistryPorts, registration: NumberRegistration): object {
+function bodyOf(
+  { addressing }: RegistryPorts,
+  registration: NumberRegistration,
+): Readonly<Record<string, unknown>> {
   const { business, campaign, number, companyId } = registration
   const { legalName, brandName, country, region, ein, street2 } = business
   return {
@@ -84,7 +141,7 @@ function bodyOf({ addressing }: RegistryPorts, registration: NumberRegistration)
     productionMessageContent: campaign.samples[0] ?? "",
     optInWorkflow: campaign.messageFlow,
     optInWorkflowImageURLs: [{ url: campaign.optInUrl }],
-    additionalInformation: `${campaign.helpMessage} ${campaign.optOutMessage}`,
+    additionalInformation: `STOP is answered with: ${campaign.optOutMessage}`,
     optInConfirmationResponse: campaign.optInMessage,
     helpMessageResponse: campaign.helpMessage,
     ...{ optInKeywords: "START,UNSTOP", ageGatedContent: false },

@@ -1,5 +1,10 @@
 /** Business details, as callers write them and as they are kept. */
 import { z } from "zod"
+import {
+  BUSINESS_LIMITS,
+  STOCK_EXCHANGES,
+  lengthOf,
+} from "../../../domain/registration/carrier-limits.ts"
 import { callable } from "../../frame/kernel/phone-number.ts"
 import { isBlank, shortText } from "../../frame/kernel/schema.ts"
 
@@ -27,7 +32,7 @@ const word = (most: number) =>
     .refine((text) => !isBlank(text), "Must not be empty.")
     .refine((text) => !ODD.test(text), "Must be one line of plain text.")
 
-const webAddress = shortText(255).refine(
+const webAddress = shortText(BUSINESS_LIMITS.website).refine(
   (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
   "Must be an address such as https://acme.example.",
 )
@@ -35,8 +40,8 @@ const webAddress = shortText(255).refine(
 /** The business details. */
 export const Business = z
   .object({
-    legalName: word(255).describe("As it is registered"),
-    brandName: word(255)
+    legalName: word(BUSINESS_LIMITS.name).describe("As it is registered"),
+    brandName: word(BUSINESS_LIMITS.name)
       .nullish()
       .meta({ description: "What people know it by; default its legal name" }),
     entityType: z
@@ -50,20 +55,23 @@ export const Business = z
       .meta({ description: "Its tax number; not for a sole proprietor" }),
     industry: z.enum(INDUSTRIES).describe("What it works in"),
     website: webAddress.nullish().meta({ description: "Its site" }),
-    street: word(100).describe("Street and number"),
-    street2: word(100).nullish().meta({ description: "More of the street" }),
-    city: word(100).describe("Town"),
-    region: word(100).describe("State; two letters in the US"),
-    postalCode: word(20).describe("ZIP code"),
+    street: word(BUSINESS_LIMITS.street).describe("Street and number"),
+    street2: word(BUSINESS_LIMITS.street).nullish().meta({ description: "More of the street" }),
+    city: word(BUSINESS_LIMITS.city).describe("Town"),
+    region: word(BUSINESS_LIMITS.region).describe("State; two letters in the US"),
+    postalCode: word(BUSINESS_LIMITS.postalCode).describe("ZIP code"),
     country: z
       .string()
       .regex(/^[A-Za-z]{2}$/, "Must be two letters.")
       .transform((text) => text.toUpperCase())
       .default("US")
       .describe("Two letters; default US"),
-    repFirstName: word(100).describe("First name of whom carriers may ask"),
-    repLastName: word(100).describe("Last name of whom carriers may ask"),
-    repEmail: z.email("Must be an email address.").describe("Their address"),
+    repFirstName: word(BUSINESS_LIMITS.person).describe("First name of whom carriers may ask"),
+    repLastName: word(BUSINESS_LIMITS.person).describe("Last name of whom carriers may ask"),
+    repEmail: z
+      .email("Must be an email address.")
+      .max(BUSINESS_LIMITS.email, `Must be at most ${BUSINESS_LIMITS.email} characters.`)
+      .describe("Their address"),
     repPhone: z
       .string()
       .transform((text) => callable(text)?.number ?? "")
@@ -71,8 +79,15 @@ export const Business = z
       .describe("Their number"),
     repTitle: word(100).nullish().meta({ description: "What they are called" }),
     repPosition: z.enum(POSITIONS).nullish().meta({ description: "What they are" }),
-    stockExchange: word(50).nullish().meta({ description: "Where it is listed" }),
-    stockTicker: word(10).nullish().meta({ description: "What it is listed as" }),
+    stockExchange: z
+      .string()
+      .transform((text) => text.trim().toUpperCase())
+      .pipe(z.enum(STOCK_EXCHANGES, `Must be one of ${STOCK_EXCHANGES.join(", ")}.`))
+      .nullish()
+      .meta({ description: "Where it is listed, such as NASDAQ" }),
+    stockTicker: word(BUSINESS_LIMITS.stockTicker)
+      .nullish()
+      .meta({ description: "What it is listed as" }),
   })
   .superRefine((business, context) => {
     const fault = (path: string, message: string) =>
@@ -80,6 +95,11 @@ export const Business = z
     const { entityType, ein, country, region, postalCode, stockExchange, stockTicker } = business
     if (entityType !== "sole_proprietor" && (ein ?? null) === null) {
       fault("ein", "Is required: nine digits, for all but sole proprietors.")
+    }
+    const both = lengthOf(streetOf(business))
+    if (both > BUSINESS_LIMITS.street && (business.street2 ?? null) !== null) {
+      const most = BUSINESS_LIMITS.street
+      fault("street2", `Must be at most ${most} characters with street; both have ${both}.`)
     }
     if (country === "US" && !STATES.has(region.toUpperCase())) {
       fault("region", "Must be the two letters of a state.")
@@ -100,6 +120,10 @@ export const Business = z
 
 /** The business details, checked. */
 export type Business = z.infer<typeof Business>
+
+/** Both lines of a street as one, as carriers get it. */
+const streetOf = ({ street, street2 }: Pick<Business, "street" | "street2">): string =>
+  (street2 ?? null) === null ? street : `${street}, ${street2}`
 
 /** What people know a business by. */
 export const brandNameOf = ({ brandName, legalName }: Business): string => brandName ?? legalName

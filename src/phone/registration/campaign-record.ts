@@ -10,6 +10,7 @@ import type { Ports } from "../../frame/ports.ts"
 import type { CampaignProblem } from "./campaign.ts"
 import { flagsOf, problemsOf, problemsOfReplies } from "./campaign.ts"
 import { missingIn, readyOf, repliesOf } from "./drafts.ts"
+import { tooLongToSend } from "./carrier-faults.ts"
 import { businessFee, campaignFee } from "./fees.ts"
 import { PAGE_PROBLEMS } from "./page-problems.ts"
 import type { PageProblem } from "./page-problems.ts"
@@ -84,6 +85,8 @@ export async function campaignAnswer(
   const own =
     campaign === null ? [] : problemsOf(campaign, ready.business, ready.addresses, brandType)
   const ofReplies = problemsOfReplies({ ...replies }, ready.business)
+  const tooLong =
+    campaign === null ? [] : await tooLongToSend(ports, companyId, campaign, replies.helpReply)
   return {
     ...{ ready: true, saved: campaign !== null, brandType: chosen, setupPaid: isPaid },
     directLending: campaign?.directLending ?? null,
@@ -94,6 +97,7 @@ export async function campaignAnswer(
     problems: [
       ...written.pageProblems.map(problemOfPage),
       ...[...own, ...ofReplies].map(problemOfField),
+      ...tooLong.map((fault) => problemOfField({ ...fault, code: "too_long" })),
     ],
     fees: {
       ...{ brandMicros: brand.amountMicros, campaignMicros: fee.amountMicros },

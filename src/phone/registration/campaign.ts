@@ -1,6 +1,7 @@
 /** A campaign, as callers write it, as it is kept, and as it is drafted. */
 import { z } from "zod"
 import { BRAND_TYPES } from "../../../domain/registration/registration-events.ts"
+import { CAMPAIGN_LIMITS, lengthOf } from "../../../domain/registration/carrier-limits.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
 import type { Pages } from "./pages.ts"
@@ -31,6 +32,13 @@ export interface CampaignDraft extends Omit<Campaign, "brandType"> {
   readonly privacyUrl: string
   readonly termsUrl: string
 }
+
+/** So short are drafts that they can be corrected, and be replies. */
+const SHORT = {
+  sample: CAMPAIGN_LIMITS.correction.sample,
+  help: CAMPAIGN_LIMITS.correction.helpMessage,
+  reply: 320,
+} as const
 
 const LINK = /https?:\/\/|\bwww\.|\b[a-z\d-]+\.(?:com|net|org|io|co|us|example)\b/i
 const PHONE = /(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]?\d{3}[ .-]?\d{4}\b/
@@ -68,24 +76,66 @@ export function draftOf(business: Business, pages: Pages, at: PageAddresses): Ca
     optinPhone ? "by phone, where an agent reads the same words and records the answer" : null,
     optinPaper ? "on paper, with the same words beside an empty box" : null,
   ].filter((one) => one !== null)
+  const sample = (about: string, otherwise: string) => shortest(SHORT.sample, about, otherwise)
   const samples = [
-    `${brand}: Your request was received. We will text you about ${what}. Reply STOP to opt out, HELP for help.`,
-    `${brand}: This is an update about ${what}. Questions? Reply HELP. Reply STOP to opt out.`,
+    sample(
+      `${brand}: Your request was received. We will text you about ${what}. Reply STOP to opt out, HELP for help.`,
+      `${brand}: Your request was received. Reply STOP to opt out, HELP for help.`,
+    ),
+    sample(
+      `${brand}: This is an update about ${what}. Questions? Reply HELP. Reply STOP to opt out.`,
+      `${brand}: This is an update about your request. Reply STOP to opt out, HELP for help.`,
+    ),
     offers
-      ? `${brand}: This month's offer for our customers is here. See ${at.texts} for details. Reply STOP to opt out.`
-      : `${brand}: A reminder about ${what} tomorrow. Reply C to confirm. Reply STOP to opt out.`,
+      ? sample(
+          `${brand}: This month's offer for our customers is here. See ${at.texts} for details. Reply STOP to opt out.`,
+          `${brand}: This month's offer for our customers is here. Reply STOP to opt out.`,
+        )
+      : sample(
+          `${brand}: A reminder about ${what} tomorrow. Reply C to confirm. Reply STOP to opt out.`,
+          `${brand}: A reminder of your appointment tomorrow. Reply C to confirm. Reply STOP to opt out.`,
+        ),
   ]
+  const box = `People agree at ${at.texts} by ticking an empty box that no purchase requires.`
+  const words = '"Message and data rates may apply", "Reply STOP to opt out, HELP for help"'
+  const said = `It says who texts (${brand}), about what, how often (${often}), ${words}`
+  const away = elsewhere.length > 0 ? ` They can also agree ${elsewhere.join(", or ")}.` : ""
+  const linked = `, with links to the terms and the privacy policy.`
   return {
-    description: `${brand} texts customers who agreed to it about ${what}${also}. ${capital(often)}. Each person agrees by themselves before the first text.`,
-    messageFlow: `People agree at ${at.texts}, by ticking an empty, optional box that is not required for any purchase. Beside it stand who texts (${brand}), about what, how often (${often}), "Message and data rates may apply", "Reply STOP to opt out, HELP for help", and links to the terms (${at.terms}) and the privacy policy (${at.privacy}).${elsewhere.length > 0 ? ` They can also agree ${elsewhere.join(", or ")}.` : ""}`,
+    description: shortest(
+      CAMPAIGN_LIMITS.tollFree.description,
+      `${brand} texts customers who agreed to it about ${what}${also}. ${capital(often)}. Each person agrees by themselves before the first text.`,
+      `${brand} texts customers who agreed to it about ${what}${also}.`,
+    ),
+    messageFlow: shortest(
+      CAMPAIGN_LIMITS.tollFree.messageFlow,
+      `${box} ${said}, and links to the terms (${at.terms}) and the privacy policy (${at.privacy}).${away}`,
+      `${box} ${said}${linked}${away}`,
+      `${box} ${said}${linked}`,
+      `${box} It says who texts, how often, ${words}${linked}`,
+      "People agree on the page of the opt-in, by ticking an empty box that no purchase requires. It says who texts, how often, and how to stop, with links to the terms and the privacy policy.",
+    ),
     samples,
     ...flagsOf(samples),
     directLending: false,
-    optInMessage: `${brand}: You are subscribed to texts about ${what}. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
-    helpMessage: `${brand}: For help write to ${pages.supportEmail} or call ${pages.supportPhone}. Reply STOP to opt out.`,
+    optInMessage: shortest(
+      SHORT.reply,
+      `${brand}: You are subscribed to texts about ${what}. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
+      `${brand}: You are subscribed. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
+    ),
+    helpMessage: shortest(
+      SHORT.help,
+      `${brand}: For help write to ${pages.supportEmail} or call ${pages.supportPhone}. Reply STOP to opt out.`,
+      `${brand}: For help call ${pages.supportPhone}. Reply STOP to opt out.`,
+    ),
     privacyUrl: at.privacy,
     termsUrl: at.terms,
   }
+}
+
+/** The first of these texts that fits into so many characters; the last one where none does. */
+function shortest(most: number, ...texts: readonly string[]): string {
+  return texts.find((text) => lengthOf(text) <= most) ?? texts.at(-1) ?? ""
 }
 
 const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`

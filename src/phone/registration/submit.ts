@@ -19,18 +19,22 @@ import {
 import { causeOf } from "../../frame/calls/caller-cause.ts"
 import type { Refusal } from "../../frame/calls/refusal.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
+import { invalid } from "../../frame/calls/validate.ts"
 import type { Checked } from "../../frame/calls/route.ts"
 import { route } from "../../frame/calls/route.ts"
 import { charged } from "../../frame/effects/charged.ts"
 import type { Outcome } from "../../frame/effects/charged-spec.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { Business } from "./business.ts"
+import { tooLongToSend } from "./carrier-faults.ts"
 import { businessFee, campaignFee, feeCharged } from "./fees.ts"
 import { openedReasons } from "./reasons.ts"
 import { SUBMISSION_PREFIX, SUBMIT_PART } from "./reactions/submit-part.ts"
 import { problemsOf } from "./campaign.ts"
-import { readyOf } from "./drafts.ts"
+import { readyOf, repliesOf } from "./drafts.ts"
 import { domainOfPages } from "./page-domain.ts"
 import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
+import type { Saved } from "./saved.ts"
 import { savedOf } from "./saved.ts"
 import { RegistrationStatus, registrationStatus } from "./status.ts"
 
@@ -79,7 +83,10 @@ const submitting = <B extends object>(
         mayBeSent(state, draft),
       )
       if (fault !== null) return { refusal: registrationRefusal(fault) }
-      return part === "business" ? {} : ((await wouldBeRefused(ports, companyId)) ?? {})
+      const saved = await savedOf(ports, companyId)
+      const faults = faultsOfBusiness(saved.business)
+      if (faults !== null) return { refusal: invalid(faults) }
+      return part === "business" ? {} : ((await wouldBeRefused(ports, companyId, saved)) ?? {})
     },
     price: async (ports, draft) => {
       const kind = await ports.runner.read(registrationOf(draft.companyId), (state) =>
@@ -124,17 +131,30 @@ const submitting = <B extends object>(
     },
   })
 
+/** What carriers would not take of a business by today's rules: it may have been saved before them. */
+function faultsOfBusiness(business: Saved["business"]): Readonly<Record<string, string>> | null {
+  const { error } = Business.nullable().safeParse(business)
+  if (error === undefined) return null
+  return Object.fromEntries(error.issues.map(({ path, message }) => [path.join("."), message]))
+}
+
 /** What a reviewer would refuse of a campaign as it stands, before its fee is paid; null where nothing. */
 async function wouldBeRefused(
   ports: Ports,
   companyId: CompanyId,
+  saved: Saved,
 ): Promise<{ readonly refusal: Refusal } | null> {
-  const saved = await savedOf(ports, companyId)
   const ready = readyOf(ports, saved)
   if (ready === null || saved.campaign === null) return null
   const domain = await domainOfPages(ports, companyId, ready.pages)
   // They passed, and their host name leads here no longer.
   if (domain !== null && domain.status !== "live") return { refusal: missingFirst(["pages_check"]) }
+  const { helpReply } = await repliesOf(ports, companyId)
+  const tooLong = await tooLongToSend(ports, companyId, saved.campaign, helpReply)
+  if (tooLong.length > 0) {
+    const fields = Object.fromEntries(tooLong.map(({ field, message }) => [field, message]))
+    return { refusal: invalid(fields) }
+  }
   const problems = problemsOf(saved.campaign, ready.business, ready.addresses, saved.brandType)
   if (problems.length === 0) return null
   const reasons = problems.map(({ field, message }) => `${field}: ${message}`)

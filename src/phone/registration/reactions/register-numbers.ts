@@ -50,6 +50,8 @@ export const registerNumbers = reaction({
       part === "campaign" ? [all(`${submissionId}:sent`, at)] : [],
     PartAnswered: ({ part, verdict, submissionId, at }) =>
       part === "campaign" && verdict === "approved" ? [all(`${submissionId}:${at}`, at)] : [],
+    // Of a number that carriers refused this is the correction.
+    CampaignSaved: ({ at }, { companyId }) => [all(`${companyId}:${at}`, at)],
     NumberAdded: ({ numberId, sms, at }) =>
       sms ? [{ name: numberId, payload: { numberId, begunAt: at }, dueAt: at }] : [],
   },
