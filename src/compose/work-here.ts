@@ -20,6 +20,7 @@ import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
 import type { OpenStores, ServerOptions } from "./server.ts"
+import { repairStreamSettings } from "./settings-repair.ts"
 import { openStores, runServer } from "./server.ts"
 import { copyStore } from "./store-copy.ts"
 
@@ -66,6 +67,26 @@ async function storesOf(config: Config, log: Log, signal: AbortSignal): Promise<
   }
 }
 
+/** Does a move by its name. @throws what the move throws */
+async function moveStores(
+  config: Config,
+  name: string,
+  input: Parameters<WorkHere["move"]>[1],
+  log: Log,
+  talk: Parameters<WorkHere["move"]>[2],
+): ReturnType<WorkHere["move"]> {
+  switch (name) {
+    case "store copy":
+      await requireInstallation(config)
+      return copyStore(config, String(input["to"]), log, talk)
+    case "store repair-settings":
+      return repairStreamSettings(config, String(input["stream"]), input["show"] !== true)
+    case "restore":
+      return restoreBackup(config, String(input["file"]), log, talk)
+  }
+  throw new Error(`there is no move ${name}`)
+}
+
 /** Prepares the work; nothing is opened yet. */
 export function openWork(around: Around): WorkHere {
   const { env, terminal, stopping, livingServer } = around
@@ -109,13 +130,7 @@ export function openWork(around: Around): WorkHere {
     },
     move: async (name, input, talk) => {
       const config = ownConfig()
-      const log = commandLog(config)
-      if (name === "store copy") {
-        await requireInstallation(config)
-        return copyStore(config, String(input["to"]), log, talk)
-      }
-      if (name === "restore") return restoreBackup(config, String(input["file"]), log, talk)
-      throw new Error(`there is no move ${name}`)
+      return moveStores(config, name, input, commandLog(config), talk)
     },
     examine: async () => {
       const config = readConfig(env)

@@ -2,6 +2,7 @@
 import type { Slice } from "../frame/slice.ts"
 import { backupOperations } from "./operate/backup.ts"
 import { moveCommands } from "./operate/move-commands.ts"
+import { repairSettings } from "./operate/repair-settings.ts"
 import { releaseOperations } from "./operate/release.ts"
 
 /** Moving an installation. */
@@ -9,6 +10,7 @@ export const moving: Slice = {
   name: "moving",
   operations: [
     moveCommands.copyStore,
+    repairSettings,
     ...releaseOperations,
     ...backupOperations,
     moveCommands.restore,

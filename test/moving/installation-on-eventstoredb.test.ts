@@ -261,39 +261,6 @@ it("notices an older copy that is put in the server's place, and so does doctor"
   await expect(openWorld({ url, eventStoreUrl: server.url })).rejects.toThrow(/does not hold/)
 })
 
-it("refuses an older copy that others have appended to since, and so does doctor", async () => {
-  const world = await openWorld({ url, eventStoreUrl: server.url })
-  const { companyId, key } = await makeCompany(world)
-  // Room for four texts.
-  const limit = { company: companyId, class: "general", period: "month", dollars: "0.045" }
-  await world.operate("limit set", limit)
-  const send = async () => {
-    const text = { to: "+14155550123", body: "hello" }
-    return (await world.call(key, "POST", "/api/v1/phone/messages", { body: text })).status
-  }
-  expect([await send(), await send()]).toEqual([200, 200])
-  await world.operate("wait")
-  const place = server.log.records.at(-1)?.commit ?? 0n
-  expect([await send(), await send(), await send()]).toEqual([200, 200, 429])
-  await world.operate("wait")
-  await world.close()
-  const end = server.log.records.at(-1)?.commit ?? 0n
-  server.log.truncate(place)
-  const stranger = openEventStoreDb({ url: server.url })
-  closing.push(() => stranger.close())
-  await stranger.append("orders-1", someEvents(200), NO_STREAM)
-  expect(server.log.records.at(-1)?.commit).toBeGreaterThan(end)
-  const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
-  const findings = await examine(readConfig(env), null)
-  expect(findings.find(({ check }) => check === "event store")).toMatchObject({
-    state: "wrong",
-    says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
-  })
-  await expect(openWorld({ url, eventStoreUrl: server.url })).rejects.toThrow(
-    /The read model .* has seen events that this event store does not hold/,
-  )
-})
-
 it("starts at the address of a node that follows, and goes on when another one leads", async () => {
   const nodes = [server, await startServer(), await startServer()] as const
   const cluster = new EventStoreDbCluster(nodes)

@@ -18,11 +18,11 @@ export interface ProgramCommand extends Worded<unknown> {
   readonly does: "start" | "config" | "doctor" | "bench" | "completion"
 }
 
-/**
- * A command that moves the whole installation: only where no server runs on it. It ends in an audit.
- */
+/** A command on the installation's stores as a whole, which opens no installation on them. */
 export interface MoveCommand<O = unknown> extends Worded<unknown> {
   readonly does: "move"
+  /** Whether a server may run on the installation meanwhile; absent: it is refused. */
+  readonly isBeside?: true
   /** The answer for people. */
   readonly render: (result: O, page: Page) => string
 }

@@ -215,22 +215,21 @@ async function workHere(
   return exitCodeOf(command, result)
 }
 
-/** Moves the installation and prints how that ended. A server that runs on it is left alone. */
+/** Moves the installation and prints how that ended. A server that would be in the way is left alone. */
 async function move(
   { command, input, json }: Invocation,
   host: Host,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  const living = await host.livingServer()
-  if (living !== null) {
+  const { render, isBeside }: MoveCommand = await declared(host, "move", command.name)
+  if (isBeside !== true && (await host.livingServer()) !== null) {
     const message =
       "A server works on this installation: stop it first, so that nothing new is written meanwhile."
     return refused({ error: "conflict", message }, json, terminal)
   }
   const progress = progressLine(terminal)
   const talk = { progress: progress.report, signal }
-  const { render }: MoveCommand = await declared(host, "move", command.name)
   const result = await host.move(command.name, input, talk).finally(progress.end)
   if (json) printJson(terminal, result)
   else terminal.out(render(result, terminal))
