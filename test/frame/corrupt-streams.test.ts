@@ -5,6 +5,10 @@
 import { randomUUID } from "node:crypto"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { openRunner } from "../../src/frame/writer/run.ts"
 import type { ProposedEvent, StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { LeftOut } from "../../src/moving/left-out.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -156,4 +160,30 @@ it("holds back the same after a restart", async () => {
   await world.operate("wait")
   const { body } = await world.call(healthy.key, "GET", TEXTS)
   expect(body.messages).toHaveLength(2)
+})
+
+it("shows, once it is released, what was held back, and queues the jobs that follow from it", async () => {
+  const { companyId } = await makeCompany(world)
+  await world.operate("wait")
+  const ledger = ledgerOf(companyId)
+  const { stream } = ledger
+  const { store, pacer, clock, corrupt: list, work } = world.ports
+  const revision = (await collect(store.read(stream))).length
+  list.hold({ stream, revision, reason: "a test holds it back" })
+  // As another process, which does not know of it yet.
+  const other = openRunner({
+    ...{ store, pacer, clock, checkpoints: openMemoryCheckpoints() },
+    ...{ locks: openMemoryLocks(pacer), warn: () => undefined },
+  })
+  expect(await other.execute(ledger, { type: "CloseLedger" }, causedBy("cmd_test"))).toMatchObject({
+    accepted: true,
+  })
+  await world.operate("wait")
+  expect(await work.named("erase-company", companyId)).toBeNull()
+  expect(await world.operate("store release", { stream })).toMatchObject({ revision })
+  expect(await work.named("erase-company", companyId)).not.toBeNull()
+  expect(await world.operate("company show", { company: companyId })).toMatchObject({
+    deleted: { erasing: false },
+  })
+  expect(await world.operate("projections verify")).toMatchObject({ ok: true })
 })
