@@ -205,6 +205,7 @@ export class MinuteWorld {
       repositories: { has: async () => true },
       companyCode: {
         find: async () => ({ tips: new Map([["main", "c".repeat(40)]]), defaultBranch: "main" }),
+        pack: async function* () {},
       },
       boxCode: {
         bring: () => turn(async () => (this.isCloneFailing ? "fatal: told to fail" : null)),
