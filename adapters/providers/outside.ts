@@ -9,7 +9,15 @@ const ANSWER_WITHIN_MS = 10_000
 
 /** A provider did nothing and said so: the same again may work. */
 export class ProviderUnavailable extends Error {
-  override readonly name = "ProviderUnavailable"
+  override readonly name: string = "ProviderUnavailable"
+}
+
+/**
+ * A provider did nothing because its account, or our settings for it, do not allow what was asked: an
+ * operator has to fix that. The message says what the provider objects to.
+ */
+export class ProviderMisconfigured extends ProviderUnavailable {
+  override readonly name = "ProviderMisconfigured"
 }
 
 /**

@@ -206,6 +206,7 @@ function decide(
       return keyIdsIn(state, "switched_off").map((keyId) => ({ type: "KeySwitchedOn", at, keyId }))
     case "SetCard":
     case "RemoveCard":
+    case "SetProcessorCustomer":
     case "StartCardCheck":
     case "EndCardCheck":
       return decideCard(command, state.cardFile, at) ?? refuse(at, "no_card", NO_CARD)
@@ -266,6 +267,7 @@ function evolve(state: Access, event: AccessEvent): Access {
       return setStatus(state, event.keyId, "active")
     case "CardSet":
     case "CardRemoved":
+    case "ProcessorCustomerSet":
     case "CardCheckStarted":
     case "CardVerified":
     case "CardCheckFailed":
@@ -430,6 +432,11 @@ export function companyStanding(state: Access): CompanyStanding | null {
   if (companyId === null || name === null) return null
   const { card } = cardFile
   return { companyId, name, plan, pays, card, channel, affiliateTag }
+}
+
+/** The payment processor's name for the company; null where it is no customer of it. */
+export function processorCustomerOf({ cardFile }: Access): string | null {
+  return cardFile.customerId
 }
 
 /** The last look at whether the company's card is good; null where none was begun. */

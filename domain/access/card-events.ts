@@ -1,6 +1,6 @@
 /** The facts about a company's payment card, and the forms they are stored in. */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
-import { flag, micros, oneOf, time } from "../kernel/format.ts"
+import { flag, micros, oneOf, text, time } from "../kernel/format.ts"
 import { idKind } from "../kernel/id-kinds.ts"
 import { idParser } from "../kernel/ids.ts"
 
@@ -26,6 +26,8 @@ const holdId = idKind("a hold's id", parseHoldId)
 
 /** Everything that can happen to a company's card. */
 export const cardFormats = {
+  /** The payment processor knows the company as this customer, whose card payments are taken from. */
+  ProcessorCustomerSet: { version: 1, fields: { at: time, customerId: text } },
   /** A payment card is on file. */
   CardSet: {
     version: 1,

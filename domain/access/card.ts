@@ -18,6 +18,13 @@ export interface RemoveCard {
   readonly type: "RemoveCard"
 }
 
+/** Says which customer of the payment processor the company is. The same again: nothing new. */
+export interface SetProcessorCustomer {
+  readonly type: "SetProcessorCustomer"
+  /** The processor's name for it. */
+  readonly customerId: string
+}
+
 /** Has a sum held on the card. One that is verified, or is looked at already: nothing new. */
 export interface StartCardCheck {
   readonly type: "StartCardCheck"
@@ -33,7 +40,8 @@ export interface EndCardCheck {
 }
 
 /** Everything that can be asked of a company's card. */
-export type CardCommand = SetCard | RemoveCard | StartCardCheck | EndCardCheck
+export type CardCommand =
+  SetCard | RemoveCard | SetProcessorCustomer | StartCardCheck | EndCardCheck
 
 /** A card on file. */
 export interface Card {
@@ -56,15 +64,22 @@ export interface CardFile {
   check: CardCheck | null
   /** Whether the card is another, or said to stand otherwise, since the look began. */
   isChanged: boolean
+  /** The payment processor's name for the company; null before it was told of it. */
+  customerId: string | null
 }
 
 /** No card is on file, and none was looked at. */
-export const emptyCardFile = (): CardFile => ({ card: null, check: null, isChanged: false })
+export const emptyCardFile = (): CardFile => ({
+  card: null,
+  check: null,
+  isChanged: false,
+  customerId: null,
+})
 
 /** What follows from a command; null where there is no card for it. */
 export function decideCard(
   command: CardCommand,
-  { card, check, isChanged }: CardFile,
+  { card, check, isChanged, customerId: former }: CardFile,
   at: number,
 ): readonly CardEvent[] | null {
   switch (command.type) {
@@ -75,6 +90,10 @@ export function decideCard(
     }
     case "RemoveCard":
       return card === null ? [] : [{ type: "CardRemoved", at }]
+    case "SetProcessorCustomer": {
+      const { customerId } = command
+      return customerId === former ? [] : [{ type: "ProcessorCustomerSet", at, customerId }]
+    }
     case "StartCardCheck": {
       const { holdId, amountMicros } = command
       if (card === null) return null
@@ -105,6 +124,9 @@ export function evolveCard(file: CardFile, event: CardEvent): void {
     case "CardRemoved":
       file.card = null
       file.isChanged = true
+      return
+    case "ProcessorCustomerSet":
+      file.customerId = event.customerId
       return
     case "CardCheckStarted": {
       const { holdId, amountMicros, at: startedAt } = event

@@ -132,6 +132,14 @@ export interface StartPurchase {
   readonly amountMicros: Micros
 }
 
+/** Says which payment a purchase is paid by. One that is known, or not pending: nothing new. */
+export interface OrderPurchase {
+  readonly type: "OrderPurchase"
+  readonly purchaseId: PurchaseId
+  /** The payment provider's name for it. */
+  readonly paymentId: string
+}
+
 /** Says that the payment arrived. A purchase that is not pending: nothing new. */
 export interface PayPurchase {
   readonly type: "PayPurchase"
@@ -144,6 +152,8 @@ export interface FailPurchase {
   readonly type: "FailPurchase"
   readonly purchaseId: PurchaseId
   readonly code: string
+  /** The payment provider's name for it; null for the one that is recorded, if any. */
+  readonly paymentId: string | null
 }
 
 /** Stops all charges after a missed payment, or makes them possible again. */
@@ -183,6 +193,7 @@ export type LedgerCommand =
   | ChargeCalls
   | SetPurchaseTerms
   | StartPurchase
+  | OrderPurchase
   | PayPurchase
   | FailPurchase
   | LockOrUnlock

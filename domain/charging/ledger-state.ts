@@ -174,7 +174,7 @@ function load(raw: unknown): Ledger {
 }
 
 /** How a ledger's state is kept beside its stream. Calls that are only gathered are not in it. */
-export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 5, save, load }
+export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 6, save, load }
 
 /** About what an entry of each kind takes in memory, in bytes: measured, and rounded up. */
 const BYTES = { holder: 200, limit: 500, open: 600, name: 100, tally: 400, purchase: 250 }

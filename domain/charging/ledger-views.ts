@@ -1,5 +1,5 @@
 /** What others may see of a ledger's state. None of it changes anything. */
-import type { ChargeId, KeyId } from "../kernel/ids.ts"
+import type { ChargeId, KeyId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
 import { creditOf } from "./charge.ts"
@@ -104,6 +104,11 @@ export function openCharges(state: Ledger): readonly ChargeId[] {
 /** What an open charge is for; null where it names nothing, or is not open. */
 export function resourceOfOpen(state: Ledger, chargeId: ChargeId): string | null {
   return state.open.get(chargeId)?.resource ?? null
+}
+
+/** The payment provider's name for a pending purchase's payment; null where it is not known. */
+export function paymentOfPending(state: Ledger, purchaseId: PurchaseId): string | null {
+  return state.purchases.pending.get(purchaseId)?.paymentId ?? null
 }
 
 /** What a key may still buy. */

@@ -36,6 +36,7 @@ import type {
   LedgerRefusalCode,
   LedgerRefused,
   OpenLedger,
+  OrderPurchase,
   PayPurchase,
   SetLimit,
   SetPurchaseTerms,
@@ -96,6 +97,8 @@ function decideInMonth(command: LedgerCommand, state: Ledger, at: number): Decis
       return recordCalls(command, state, at)
     case "ChargeCalls":
       return chargeCalls(command, state, at)
+    case "OrderPurchase":
+      return orderPurchase(command, state, at)
     case "PayPurchase":
     case "FailPurchase":
       return settlePurchase(command, state, at)
@@ -211,6 +214,7 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       return state
     case "PurchaseTermsSet":
     case "PurchaseStarted":
+    case "PurchaseOrdered":
     case "PurchaseFailed":
       evolvePurchases(state.purchases, event)
       return state
@@ -389,14 +393,24 @@ function startPurchase(command: StartPurchase, state: Ledger, at: number): Decis
   }
 }
 
+function orderPurchase(command: OrderPurchase, state: Ledger, at: number): Decision {
+  const { purchaseId, paymentId } = command
+  const pending = state.purchases.pending.get(purchaseId)
+  // One purchase is one payment: the first name that is heard of it stands.
+  if (pending === undefined || pending.paymentId !== null) return []
+  return [{ type: "PurchaseOrdered", at, purchaseId, paymentId }]
+}
+
 function settlePurchase(command: PayPurchase | FailPurchase, state: Ledger, at: number): Decision {
   const { purchaseId } = command
   const pending = state.purchases.pending.get(purchaseId)
   if (pending === undefined) return []
   const purchase = { at, purchaseId, ...pending }
-  return command.type === "PayPurchase"
-    ? [{ type: "PurchasePaid", ...purchase, paymentId: command.paymentId }]
-    : [{ type: "PurchaseFailed", ...purchase, code: command.code }]
+  if (command.type === "PayPurchase") {
+    return [{ type: "PurchasePaid", ...purchase, paymentId: command.paymentId }]
+  }
+  const paymentId = command.paymentId ?? pending.paymentId
+  return [{ type: "PurchaseFailed", ...purchase, code: command.code, paymentId }]
 }
 
 function setPurchaseTerms(command: SetPurchaseTerms, state: Ledger, at: number): Decision {

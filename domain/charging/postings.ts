@@ -38,6 +38,7 @@ export function postingsOf(event: LedgerEvent): readonly Posting[] {
     case "ApiCallsCounted":
     case "PurchaseTermsSet":
     case "PurchaseStarted":
+    case "PurchaseOrdered":
     case "PurchaseFailed":
     case "AccountLocked":
     case "AccountUnlocked":

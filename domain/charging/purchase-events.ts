@@ -34,6 +34,11 @@ export const purchaseFormats = {
   PurchaseTermsSet: { version: 1, fields: { at: time, keyId: id.key, ...terms } },
   /** A key, or an owner, began to buy funds: a key's allowance is taken, nothing is paid yet. */
   PurchaseStarted: { ...byKeyAlone, fields: { at: time, ...purchase } },
+  /** The payment provider named the payment, and does not say yet what it comes to. */
+  PurchaseOrdered: {
+    version: 1,
+    fields: { at: time, purchaseId: id.purchase, paymentId: text },
+  },
   /** The payment arrived: the funds are raised. */
   PurchasePaid: {
     ...byKeyAlone,
@@ -48,13 +53,17 @@ export const purchaseFormats = {
   },
   /** No payment came: the allowance is given back. */
   PurchaseFailed: {
-    ...byKeyAlone,
+    // Version 2 did not say which payment it was that failed.
+    version: 3,
+    lifts: { 1: (raw) => raw, 2: (raw) => raw },
     fields: {
       at: time,
       ...purchase,
       startedAt: time,
       /** The code that callers see: `declined`, `no_card`, … */
       code: plain,
+      /** The payment provider's name for it; null where it never named one. */
+      paymentId: optional(text),
     },
   },
 } satisfies FormatTable

@@ -22,6 +22,8 @@ interface Pending {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly amountMicros: Micros
+  /** The payment provider's name for its payment; null while that is not known. */
+  readonly paymentId: string | null
 }
 
 /** What of a month's allowance is taken. */
@@ -90,9 +92,21 @@ export function evolvePurchases(purchases: Purchases, event: PurchaseEvent): voi
     purchases.terms.set(keyId, { mode, perPurchaseMicros, perMonthMicros })
     return
   }
+  if (event.type === "PurchaseOrdered") {
+    const { purchaseId, paymentId } = event
+    const pending = purchases.pending.get(purchaseId)
+    if (pending !== undefined) purchases.pending.set(purchaseId, { ...pending, paymentId })
+    return
+  }
   const { purchaseId, keyId, personId, amountMicros } = event
   if (event.type === "PurchaseStarted") {
-    purchases.pending.set(purchaseId, { startedAt: event.at, keyId, personId, amountMicros })
+    purchases.pending.set(purchaseId, {
+      startedAt: event.at,
+      keyId,
+      personId,
+      amountMicros,
+      paymentId: null,
+    })
     purchases.pendingMicros += amountMicros
     take(purchases, keyId, monthStart(event.at), { paid: 0, pending: amountMicros })
     return

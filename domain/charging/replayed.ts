@@ -62,6 +62,8 @@ export function commandOfFact(
       return { ...fact, type: "SetPurchaseTerms" }
     case "PurchaseStarted":
       return { ...fact, type: "StartPurchase" }
+    case "PurchaseOrdered":
+      return { ...fact, type: "OrderPurchase" }
     case "PurchasePaid":
       return { ...fact, type: "PayPurchase" }
     case "PurchaseFailed":

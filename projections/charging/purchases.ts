@@ -43,7 +43,7 @@ const PURCHASES = table(
     started_at: instant(),
     /** When it was known; null while it is pending. */
     ended_at: orNull(instant()),
-    /** The payment provider's name for it, once it is paid. */
+    /** The payment provider's name for it; null while it is not known. */
     payment_id: orNull(text()),
     /** Why it failed. */
     code: orNull(text()),
@@ -60,7 +60,7 @@ type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>
 /** The read model. */
 export const purchases: Projection = {
   name: "purchases",
-  version: 2,
+  version: 3,
   categories: ["ledger"],
   ignores: SPENDING_FACTS,
   ...madeOf(PURCHASES, PURCHASE_TERMS),
@@ -74,6 +74,12 @@ export const purchases: Projection = {
       PURCHASES.rowOf({ ...fact, companyId, state: "pending", startedAt: fact.at }),
     )
     await PURCHASES.insert(tx, started)
+    const ordered = ofType(facts, "PurchaseOrdered").map(({ companyId, fact }) => ({
+      company_id: companyId,
+      purchase_id: fact.purchaseId,
+      payment_id: fact.paymentId,
+    }))
+    await PURCHASES.update(tx, ["payment_id"], ordered)
     const endings = ofCompanies(facts)
       .map(endingOf)
       .filter((ending) => ending !== null)
@@ -95,7 +101,7 @@ function endingOf({ fact, companyId }: CompanyRecorded): Ending | null {
     purchase_id: fact.purchaseId,
     state: isPaid ? "paid" : "failed",
     ended_at: new Date(fact.at),
-    payment_id: isPaid ? fact.paymentId : null,
+    payment_id: fact.paymentId,
     code: isPaid ? null : fact.code,
   }
 }

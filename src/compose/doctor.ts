@@ -11,6 +11,7 @@ import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
 import type { AdminAnswer } from "../frame/operator/protocol.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
 import { well } from "../frame/operator/cli/finding.ts"
+import type { Probe } from "../frame/http/health.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { Stored } from "../frame/operator/examined.ts"
 import { PROGRAM } from "../slices.ts"
@@ -234,6 +235,7 @@ async function servedFindings(server: LivingServer): Promise<readonly Finding[]>
   const simulated = told(lines, ["ok", "warn"], "simulated")?.split(", ") ?? []
   return [
     ...[...stores, streamsFinding(lines), workFinding(lines)],
+    ...PROGRAM.probes.map((probe) => probeFinding(probe, lines)),
     ...[...(await readModelFindings(server)), simulatedFinding(simulated)],
   ]
 }
@@ -255,6 +257,12 @@ function workFinding(lines: readonly string[]): Finding {
   const fix =
     "company-ledger work list names it; work retry does it once more, work skip gives it up"
   return { check, state: "wrong", says, fix }
+}
+
+/** What a slice's probe says in the server. */
+function probeFinding({ name: check, fix }: Probe, lines: readonly string[]): Finding {
+  const says = told(lines, ["warn", "fail"], check)
+  return says === null ? well(check, "nothing is wrong") : { check, state: "wrong", says, fix }
 }
 
 function streamsFinding(lines: readonly string[]): Finding {

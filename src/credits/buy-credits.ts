@@ -151,9 +151,8 @@ async function buy(
       return notBegun(refused.code, refused)
     }
     if (begun.facts.length > 0) {
-      const name = purchaseId
-      const payment = { name, companyId, begunAt: begun.view, ...order }
-      return payBegun(ports, caller, payment, begun.position)
+      const purchase = { ...order, purchaseId, startedAt: begun.view }
+      return payBegun(ports, caller, purchase, begun.position)
     }
     const gone = await goOn(ports, caller, order, seed).catch((error: unknown) => {
       throw inDoubt(purchaseId, error)
@@ -218,8 +217,8 @@ async function goOn(
   // Later than that it is withdrawn: whoever sends it again is told how it stands, and pays nothing.
   const mayPay = ports.clock.now() - begunAt < UNKNOWN_IS_NO_AFTER_MS
   if (row.state !== "pending" || !mayPay) return { reply }
-  const payment = { name, companyId, begunAt, ...order }
-  return { reply: await payBegun(ports, caller, payment, null) }
+  const purchase = { ...order, purchaseId: name, startedAt: begunAt }
+  return { reply: await payBegun(ports, caller, purchase, null) }
 }
 
 async function inProgress(ports: Ports, caller: Caller, input: Input): Promise<PurchaseReply> {

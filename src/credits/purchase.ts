@@ -1,7 +1,12 @@
 /** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { OrderedPayment, PaymentAnswer } from "../../adapters/providers/cards/port.ts"
-import { ProviderSilent, ProviderUnavailable, inTime } from "../../adapters/providers/outside.ts"
+import {
+  ProviderMisconfigured,
+  ProviderSilent,
+  ProviderUnavailable,
+  inTime,
+} from "../../adapters/providers/outside.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
@@ -11,7 +16,13 @@ import { derivedId } from "../frame/kernel/ids.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import type { Caller, Seed } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { isEnd, lookUpPurchase, settlePurchase } from "./reactions/settle-purchase.ts"
+import {
+  isEnd,
+  lookUpPurchase,
+  paymentOf,
+  recordPayment,
+  settlePurchase,
+} from "./reactions/settle-purchase.ts"
 import { OutcomeUnknown } from "../frame/writer/run.ts"
 import type { PurchaseReply } from "./purchase-answers.ts"
 import { NOT_TAKEN, failed, notYet, paid } from "./purchase-answers.ts"
@@ -30,8 +41,12 @@ export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micr
   return account.fundsMicros
 }
 
-/** The payment of a purchase: it goes by the purchase's id. */
-export type PurchasePayment = OrderedPayment & { readonly name: PurchaseId }
+/** A purchase that the ledger has begun, and what it is paid from. */
+export interface BegunPurchase extends Pick<OrderedPayment, "amountMicros" | "sharedPaymentToken"> {
+  readonly purchaseId: PurchaseId
+  /** When it was begun, UTC milliseconds. */
+  readonly startedAt: number
+}
 
 /**
  * Pays a purchase that the ledger has begun, and ends it where its outcome is known.
@@ -42,23 +57,37 @@ export type PurchasePayment = OrderedPayment & { readonly name: PurchaseId }
 export async function payBegun(
   ports: Ports,
   caller: Caller,
-  payment: PurchasePayment,
+  purchase: BegunPurchase,
   position: Position | null,
 ): Promise<PurchaseReply> {
-  const { companyId, name: purchaseId } = payment
+  const { companyId } = caller
+  const { purchaseId, sharedPaymentToken } = purchase
   try {
-    const answer = await orderInTime(ports, payment)
+    const known = await paymentOf(ports, { companyId, ...purchase })
+    const payment = { ...known, sharedPaymentToken }
+    const ordered = await orderInTime(ports, payment)
+    // What was begun before may have been ordered then: an order that came to no payment says nothing of that.
+    const isRepeated = position === null
+    const answer = isRepeated && isOfNoPayment(ordered) ? "silent" : ordered
     if (answer === "silent") {
       const fundsMicros = await fundsNow(ports, companyId)
       return notYet(payment, "unconfirmed", null, fundsMicros, position)
     }
     if (answer === NOT_TAKEN) {
-      const command = { type: "FailPurchase" as const, purchaseId, code: NOT_TAKEN }
+      const command = {
+        type: "FailPurchase" as const,
+        purchaseId,
+        code: NOT_TAKEN,
+        paymentId: null,
+      }
       const stream = ledgerOf(companyId)
       const ended = await ports.runner.execute(stream, command, causeOf(caller))
+      const isOver = ended.accepted && ended.facts.length === 0
+      if (isOver) return await standingOf(ports, companyId, purchaseId)
       return failed(NOT_TAKEN, ended.accepted ? ended.position : null)
     }
     if (!isEnd(answer)) {
+      await recordPayment(ports, { companyId, purchaseId }, answer, causeOf(caller))
       const fundsMicros = await fundsNow(ports, companyId)
       return notYet(payment, answer.answer, answer.paymentId, fundsMicros, position)
     }
@@ -70,6 +99,11 @@ export async function payBegun(
   } catch (error) {
     throw inDoubt(purchaseId, error)
   }
+}
+
+function isOfNoPayment(answer: Awaited<ReturnType<typeof orderInTime>>): boolean {
+  if (answer === "silent") return false
+  return answer === NOT_TAKEN || (isEnd(answer) && answer.paymentId === null)
 }
 
 /** An error that says which purchase to look for, and frees no key. */
@@ -87,6 +121,7 @@ async function orderInTime(
     return await inTime(ports.pacer, "the processor", ports.cards.pay(payment))
   } catch (error) {
     if (error instanceof ProviderSilent) return "silent"
+    if (error instanceof ProviderMisconfigured) ports.log.warn("a payment was not taken", error)
     if (error instanceof ProviderUnavailable) return NOT_TAKEN
     throw error
   }
@@ -108,6 +143,7 @@ export async function answerTo(ports: Ports, row: PurchaseRow): Promise<Purchase
   if (row.state === "failed") return failed(row.code ?? "", null)
   const payment = { name: row.purchase_id, amountMicros: row.amount_micros }
   const fundsMicros = await fundsNow(ports, row.company_id)
-  if (row.state === "pending") return notYet(payment, "unconfirmed", null, fundsMicros, null)
+  if (row.state === "pending")
+    return notYet(payment, "unconfirmed", row.payment_id, fundsMicros, null)
   return paid(payment, row.payment_id ?? "", fundsMicros, null)
 }

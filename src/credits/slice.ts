@@ -1,5 +1,6 @@
 /** Buying funds, collecting what pay-by-card companies owe, and looking whether cards are good. */
 import { cardSettings, cards } from "./providers/cards.ts"
+import { cardsProbe, examineCards } from "./providers/examine-cards.ts"
 import { cardOperations } from "./operate/cards.ts"
 import { purchases } from "../../projections/charging/purchases.ts"
 import type { Slice } from "../frame/slice.ts"
@@ -25,4 +26,6 @@ again to hear how it stands. A 402 on another route holds, as \`pay\`, the reque
   topics: { card: "companies' payment cards" },
   settings: [cardSettings],
   providers: [cards],
+  probes: [cardsProbe],
+  examine: examineCards,
 }

@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
-import { access, cardCheckOf, companyStanding } from "../../domain/access/access.ts"
+import {
+  access,
+  cardCheckOf,
+  companyStanding,
+  processorCustomerOf,
+} from "../../domain/access/access.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-11-23T10:00:00.000Z")
@@ -20,6 +25,26 @@ const { holdId } = hold
 const verified: AccessEvent = { type: "CardVerified", at: NOW, holdId }
 const failed: AccessEvent = { type: "CardCheckFailed", at: NOW, holdId, code: "declined" }
 const end = { type: "EndCardCheck", at: NOW, holdId, fault: null } as const
+
+describe("SetProcessorCustomer", () => {
+  const set = { type: "SetProcessorCustomer", at: NOW, customerId: "cus_1" } as const
+  const known: AccessEvent = { type: "ProcessorCustomerSet", at: NOW, customerId: "cus_1" }
+
+  it("records which customer of the processor the company is, and another one in its place", () => {
+    given(access, opened).when(set).records(known)
+    given(access, opened, known).when(set).recordsNothing()
+    const other = { customerId: "cus_2" } as const
+    given(access, opened, known)
+      .when({ ...set, ...other })
+      .records({ ...known, ...other })
+    given(access).when(set).refuses("no_such_company")
+  })
+
+  it("stays when the card goes", () => {
+    expect(processorCustomerOf(fold(access, opened))).toBeNull()
+    expect(processorCustomerOf(fold(access, opened, known, cardSet, cardRemoved))).toBe("cus_1")
+  })
+})
 
 describe("StartCardCheck", () => {
   it("begins a look at a card that is on file, once at a time", () => {

@@ -51,8 +51,15 @@ export function arrangement(
     }
     case "pay":
       return { type: "PayPurchase", purchaseId: meant.purchaseId, paymentId: "pi_1" }
+    case "order":
+      return { type: "OrderPurchase", purchaseId: meant.purchaseId, paymentId: "pi_1" }
     case "decline":
-      return { type: "FailPurchase", purchaseId: meant.purchaseId, code: "declined" }
+      return {
+        type: "FailPurchase",
+        purchaseId: meant.purchaseId,
+        code: "declined",
+        paymentId: null,
+      }
     default:
       return { type: SWITCHES[meant.do] }
   }

@@ -223,8 +223,7 @@ export const FAULTY_PURCHASES: readonly FaultyLedger[] = [
         return fact.type === "PurchasePaid" && fact.purchaseId === purchaseId
       })
       if (paid?.type !== "PurchasePaid") return undefined
-      const { paymentId: _paymentId, ...purchase } = paid
-      return { ...purchase, type: "PurchaseFailed", code }
+      return { ...paid, type: "PurchaseFailed", code }
     }),
   },
 ]

@@ -181,7 +181,7 @@ const intention: fc.Arbitrary<Intention> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constantFrom("pay", "pay", "decline"), purchaseId }),
+    arbitrary: fc.record({ do: fc.constantFrom("pay", "pay", "decline", "order"), purchaseId }),
   },
   {
     weight: 1,

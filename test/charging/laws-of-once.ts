@@ -123,6 +123,8 @@ function onceOnly(fact: LedgerEvent): readonly string[] {
       return fact.once ? [`charged once as ${fact.chargeId}`] : []
     case "PurchaseStarted":
       return [`bought ${fact.purchaseId}`]
+    case "PurchaseOrdered":
+      return [`ordered ${fact.purchaseId}`]
     case "PurchasePaid":
     case "PurchaseFailed":
       return [`ended ${fact.purchaseId}`]

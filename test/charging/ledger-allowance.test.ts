@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest"
-import { accountOf, allowanceOf } from "../../domain/charging/ledger-views.ts"
+import { accountOf, allowanceOf, paymentOfPending } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
+import { commandOfFact } from "../../domain/charging/replayed.ts"
 import { fold, given } from "../support/spec.ts"
 import { NOW, monthClosed, opened } from "./ledger-facts.ts"
-import { APRIL, DOLLAR, buy, failed, may, paid, started } from "./purchase-facts.ts"
+import { APRIL, DOLLAR, buy, failed, may, ordered, paid, started } from "./purchase-facts.ts"
 
 describe("an allowance", () => {
   it("is that of the month in which a purchase begins, from its first millisecond", () => {
@@ -53,7 +54,13 @@ describe("an allowance", () => {
 
 describe("PayPurchase and FailPurchase", () => {
   const pay = { type: "PayPurchase", at: NOW, purchaseId: "pur_1", paymentId: "pi_1" } as const
-  const fail = { type: "FailPurchase", at: NOW, purchaseId: "pur_1", code: "declined" } as const
+  const fail = {
+    type: "FailPurchase",
+    at: NOW,
+    purchaseId: "pur_1",
+    code: "declined",
+    paymentId: null,
+  } as const
 
   it("end a purchase: paid raises the funds, failed does not", () => {
     given(ledger, may(), started())
@@ -88,5 +95,47 @@ describe("PayPurchase and FailPurchase", () => {
     given(ledger, opened(), started())
       .when({ ...pay, at: APRIL })
       .records(monthClosed({ headRevision: 1 }), paid({ at: APRIL }))
+  })
+})
+
+describe("OrderPurchase", () => {
+  const order = { type: "OrderPurchase", at: NOW, purchaseId: "pur_1", paymentId: "pi_1" } as const
+
+  it("records the payment of a pending purchase once", () => {
+    given(ledger, may(), started()).when(order).records(ordered())
+    given(ledger, may(), started(), ordered()).when(order).recordsNothing()
+    given(ledger, may(), started(), ordered())
+      .when({ ...order, paymentId: "pi_2" })
+      .recordsNothing()
+    const state = fold(ledger, may(), started(), ordered())
+    expect(paymentOfPending(state, "pur_1")).toBe("pi_1")
+    expect(accountOf(state).fundsMicros).toBe(0)
+    expect(allowanceOf(state, "key_1", NOW)?.pendingMicros).toBe(25 * DOLLAR)
+  })
+
+  it("records nothing for a purchase that never began, or has ended", () => {
+    for (const facts of [[], [started(), paid()], [started(), failed()]]) {
+      given(ledger, ...facts)
+        .when(order)
+        .recordsNothing()
+    }
+  })
+
+  it("names the payment in the purchase's failure, unless that names another one", () => {
+    const fail = { type: "FailPurchase", at: NOW, purchaseId: "pur_1", code: "declined" } as const
+    const known = given(ledger, may(), started(), ordered())
+    known.when({ ...fail, paymentId: null }).records(failed({ paymentId: "pi_1" }))
+    known.when({ ...fail, paymentId: "pi_2" }).records(failed({ paymentId: "pi_2" }))
+  })
+
+  it("is the command that its fact came from", () => {
+    const before = fold(ledger, may(), started())
+    const nothingLeft = () => 0
+    expect(commandOfFact(ordered(), before, nothingLeft)).toMatchObject({ ...order, at: NOW })
+    const failure = failed({ paymentId: "pi_1" })
+    expect(commandOfFact(failure, before, nothingLeft)).toMatchObject({
+      type: "FailPurchase",
+      paymentId: "pi_1",
+    })
   })
 })

@@ -87,7 +87,13 @@ describe("AddFunds", () => {
     given(ledger, terms, buying)
       .when({ ...add, amountMicros: rest + 1 })
       .refuses("bad_amount")
-    const declined = { ...purchase, type: "PurchaseFailed", startedAt: NOW, code: "no" } as const
+    const declined = {
+      ...purchase,
+      type: "PurchaseFailed",
+      startedAt: NOW,
+      code: "no",
+      paymentId: null,
+    } as const
     given(ledger, terms, buying, declined)
       .when({ ...add, amountMicros: MAX_MICROS })
       .records(funded(MAX_MICROS, "wire 1"))

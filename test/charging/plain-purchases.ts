@@ -27,6 +27,12 @@ export function startOfPurchase(
   return found?.type === "PurchaseStarted" ? found : undefined
 }
 
+/** The first payment that was named for a purchase; null where none was. */
+export function orderOfPurchase(facts: Facts, id: PurchaseId): string | null {
+  const found = facts.find((fact) => fact.type === "PurchaseOrdered" && fact.purchaseId === id)
+  return found?.type === "PurchaseOrdered" ? found.paymentId : null
+}
+
 /** How a purchase ended; undefined while nobody knows. */
 export function endOfPurchase(facts: Facts, id: PurchaseId): "paid" | "failed" | undefined {
   for (const fact of facts) {

@@ -41,6 +41,16 @@ export const started = (
   type: "PurchaseStarted",
   ...changed,
 })
+/** Its payment is known, and not what it comes to. */
+export const ordered = (
+  changed: Partial<LedgerFact<"PurchaseOrdered">> = {},
+): LedgerFact<"PurchaseOrdered"> => ({
+  type: "PurchaseOrdered",
+  at: NOW,
+  purchaseId: "pur_1",
+  paymentId: "pi_1",
+  ...changed,
+})
 /** It was paid. */
 export const paid = (
   changed: Partial<LedgerFact<"PurchasePaid">> = {},
@@ -59,5 +69,6 @@ export const failed = (
   type: "PurchaseFailed",
   startedAt: NOW,
   code: "declined",
+  paymentId: null,
   ...changed,
 })

@@ -8,11 +8,8 @@ import type {
   AddFunds,
   LedgerCommand,
   LedgerRefusal,
-  PayPurchase,
-  FailPurchase,
   RecordCalls,
   SetLimit,
-  StartPurchase,
 } from "../../domain/charging/ledger-commands.ts"
 import type { ApiCallsCounted, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
@@ -32,13 +29,7 @@ import {
 } from "./plain-facts.ts"
 import { closingsDue } from "./plain-months.ts"
 import { noticed, referenceNotice } from "./plain-notices.ts"
-import {
-  endOfPurchase,
-  purchaseFaultIn,
-  purchaseTermsIn,
-  startOfPurchase,
-  takenOf,
-} from "./plain-purchases.ts"
+import { purchaseTermsIn } from "./plain-purchases.ts"
 import { remindersAfter, touchedBy } from "./plain-reminders.ts"
 import {
   referenceCharge,
@@ -46,6 +37,7 @@ import {
   referenceGiveBackEnded,
   refused,
 } from "./reference-charge.ts"
+import { referencePurchase } from "./reference-purchase.ts"
 
 /** What a ledger answers: facts, or a no. */
 export type Answer = readonly LedgerEvent[] | LedgerRefusal
@@ -102,10 +94,10 @@ function decideInMonth(known: Known, command: LedgerCommand & Stamp, rules: Rule
     case "ChargeCalls":
       return callChargesDue(facts, at, command.most)
     case "StartPurchase":
-      return startPurchase(facts, command)
+    case "OrderPurchase":
     case "PayPurchase":
     case "FailPurchase":
-      return endPurchase(facts, command)
+      return referencePurchase(facts, command)
     case "CloseMonth":
       return []
     case "LockAccount":
@@ -275,26 +267,4 @@ function passedBy(after: Known, counted: ApiCallsCounted, rules: Rules): boolean
   return touchedBy(after.facts, counted).some((limit) => {
     return readingOf(after, limit, counted.at, 0, rules).usedMicros > limit.amountMicros
   })
-}
-
-function startPurchase(facts: Facts, command: StartPurchase & Stamp): Answer {
-  const { at, purchaseId, keyId, personId, amountMicros } = command
-  if (startOfPurchase(facts, purchaseId) !== undefined) return []
-  const code = purchaseFaultIn(facts, command, at)
-  if (code === null) {
-    return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
-  }
-  const evidence = { terms: purchaseTermsIn(facts, keyId), takenMicros: takenOf(facts, keyId, at) }
-  return { type: "PurchaseRefused", at, code, purchaseId, keyId, amountMicros, ...evidence }
-}
-
-function endPurchase(facts: Facts, command: (PayPurchase | FailPurchase) & Stamp): Answer {
-  const { at, purchaseId } = command
-  const begun = startOfPurchase(facts, purchaseId)
-  if (begun === undefined || endOfPurchase(facts, purchaseId) !== undefined) return []
-  const { keyId, personId, amountMicros, at: startedAt } = begun
-  const purchase = { at, purchaseId, keyId, personId, amountMicros, startedAt }
-  return command.type === "PayPurchase"
-    ? [{ type: "PurchasePaid", ...purchase, paymentId: command.paymentId }]
-    : [{ type: "PurchaseFailed", ...purchase, code: command.code }]
 }

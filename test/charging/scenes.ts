@@ -206,7 +206,7 @@ const bought: fc.Arbitrary<readonly Turn[]> = fc
       turn(NOW, buy("pur_7", "purchase", offs[0])),
       turn(NOW, buy("pur_8", "month", offs[1])),
       turn({ until: "month", off: edge }, buy("pur_9", "purchase", 0)),
-      turn(NOW, { do: ends, purchaseId: "pur_7" }),
+      turn(NOW, { do: "order", purchaseId: "pur_7" }, { do: ends, purchaseId: "pur_7" }),
       turn(NOW, buy("pur_10", "month", offs[2])),
       turn({ ms: 2 }, { do: "decline", purchaseId: "pur_9" }, buy("pur_11", "month", 0)),
       turn(NOW, { do: "pay", purchaseId: "pur_8" }, { do: "pay", purchaseId: "pur_11" }),

@@ -61,7 +61,12 @@ export function commandOf(step: string, words: readonly string[]): LedgerCommand
         paymentId: "a table",
       }
     case "failed":
-      return { type: "FailPurchase", purchaseId: parsed(parsePurchaseId, first), code: "declined" }
+      return {
+        type: "FailPurchase",
+        purchaseId: parsed(parsePurchaseId, first),
+        code: "declined",
+        paymentId: null,
+      }
     case "month":
       return { type: "CloseMonth" }
     default:

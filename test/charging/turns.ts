@@ -75,7 +75,7 @@ export type Arrangement =
       /** Micros beside the cents: whole cents it is without. */
       readonly odd: number
     }
-  | { readonly do: "pay" | "decline"; readonly purchaseId: PurchaseId }
+  | { readonly do: "order" | "pay" | "decline"; readonly purchaseId: PurchaseId }
   | { readonly do: "lock" | "unlock" | "shut" | "reopen" | "erase" | "close month" }
 
 /** What somebody means to do. Places are taken modulo the number of things there are. */

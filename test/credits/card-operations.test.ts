@@ -89,6 +89,7 @@ describe("stand-in set cards", () => {
       "needs_owner",
       "processing",
       "unconfirmed",
+      "misconfigured",
     ])
   })
 })

@@ -1,5 +1,7 @@
 /** Putting a card on file at the payment processor's own page. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { processorCustomerOf } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import type { StripeServer } from "./stripe-server.ts"
@@ -13,6 +15,7 @@ describe("the page for cards", () => {
     server = await startStripeServer()
     const settings = { CARDS_STRIPE_KEY: "sk_test_of_a_stand_in", CARDS_STRIPE_URL: server.url }
     world = await openWorld({ settings })
+    server.now = () => world.ports.clock.now()
   })
   beforeEach(async () => {
     server.next = "paid"
@@ -26,6 +29,8 @@ describe("the page for cards", () => {
 
   const page = () => world.operate("card page", { company: company.companyId })
   const look = () => world.operate("card look", { company: company.companyId })
+  const customer = () =>
+    world.ports.runner.readLatest(accessOf(company.companyId), processorCustomerOf)
   const made = () => server.heard.filter(({ call }) => call === "POST /v1/customers")
 
   it("is Stripe's, opened for the company's customer, and leads back to the console", async () => {
@@ -41,6 +46,25 @@ describe("the page for cards", () => {
     const before = made().length
     expect(await page()).toEqual({ companyId, url })
     expect(made()).toHaveLength(before)
+    const idempotencyKey = made().at(-1)?.headers["idempotency-key"]
+    expect(idempotencyKey).toBe(`customer-${companyId}`)
+    expect(await customer()).toBe(`cus_${companyId}`)
+  })
+
+  it("makes the customer again that Stripe does not have any more", async () => {
+    const { companyId } = company
+    await page()
+    server.customers.delete(companyId)
+    await page()
+    const idempotencyKey = made().at(-1)?.headers["idempotency-key"]
+    expect(idempotencyKey).toBe(`customer-${companyId}-after-cus_${companyId}`)
+    expect(server.heard.filter(({ call }) => call.includes("search"))).toEqual([])
+  })
+
+  it("asks Stripe about no card before the company is a customer of it", async () => {
+    const before = server.heard.length
+    expect(await look()).toEqual({ companyId: company.companyId, card: null })
+    expect(server.heard).toHaveLength(before)
   })
 
   it("puts what is done there on the account when it is looked at", async () => {
@@ -65,9 +89,10 @@ describe("the page for cards", () => {
     server.next = "declined"
     await expect(page()).rejects.toMatchObject({
       code: "unavailable",
-      message: expect.stringMatching(/^Stripe opened no page: No\. Try it again/),
+      message: expect.stringMatching(/^Stripe rejects the request: No\. Try it again/),
     })
     server.next = "paid"
+    await page()
     server.customers.set(company.companyId, "pm_one")
     await look()
     server.next = "unavailable"

@@ -1,11 +1,15 @@
 /** What every payment processor must do behind the port. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { CardOutcome, Cards, OrderedPayment } from "../../adapters/providers/cards/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import {
+  ProviderMisconfigured,
+  ProviderSilent,
+  ProviderUnavailable,
+} from "../../adapters/providers/outside.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** What the processor does next: what comes of a payment, or how the call itself goes wrong. */
-export type Next = CardOutcome | "unavailable" | "silent"
+export type Next = CardOutcome | "misconfigured" | "unavailable" | "silent"
 
 /** A processor under test, with somebody who plays its part. */
 export interface CardsUnderTest {
@@ -18,8 +22,13 @@ export interface CardsUnderTest {
   readonly held: () => Promise<number>
   /** A company that has a card with it. */
   readonly companyId: CompanyId
+  /** Why it refuses orders. */
+  readonly refusals: readonly CardOutcome[]
   readonly close: () => Promise<void>
 }
+
+/** When payments of the contract are begun, UTC milliseconds. */
+export const BEGUN_AT = Date.UTC(2026, 10, 21)
 
 let named = 0
 
@@ -33,7 +42,9 @@ export function aPayment(
     name: `pur_${named}`,
     companyId,
     amountMicros: 12_340_000,
-    begunAt: Date.UTC(2026, 10, 21),
+    begunAt: BEGUN_AT,
+    customerId: `cus_${companyId}`,
+    paymentId: null,
     sharedPaymentToken: null,
     ...parts,
   }
@@ -51,6 +62,7 @@ export function cardsContract(name: string, open: () => Promise<CardsUnderTest>)
     })
     paying(() => under)
     notPaying(() => under)
+    misconfigured(() => under)
     asking(() => under)
     withdrawing(() => under)
     holding(() => under)
@@ -111,19 +123,20 @@ function paying(under: () => CardsUnderTest): void {
 }
 
 function notPaying(under: () => CardsUnderTest): void {
-  it.for(["declined", "payment_failed", "needs_owner"] as const)(
-    "says %s, and says it again",
-    async (outcome) => {
-      const { cards, next, paid, companyId } = under()
+  it("says why it refuses a payment, and which one it is, and says it again", async () => {
+    const { cards, next, paid, companyId, refusals } = under()
+    for (const outcome of refusals) {
       await next(outcome)
       const before = await paid()
       const payment = aPayment(companyId)
-      expect(await cards.pay(payment)).toEqual({ answer: outcome })
+      const answer = await cards.pay(payment)
+      expect(answer).toEqual({ answer: outcome, paymentId: expect.stringMatching(/./) })
       await next("paid")
-      expect(await cards.pay(payment)).toEqual({ answer: outcome })
+      expect(await cards.pay(payment)).toEqual(answer)
+      expect(await cards.ask(payment)).toEqual(answer)
       expect(await paid()).toBe(before)
-    },
-  )
+    }
+  })
 
   it("does nothing while it is unavailable, and takes the payment afterwards", async () => {
     const { cards, next, paid, companyId } = under()
@@ -138,7 +151,35 @@ function notPaying(under: () => CardsUnderTest): void {
   })
 }
 
+function misconfigured(under: () => CardsUnderTest): void {
+  it("takes nothing while it is misconfigured, says so, and takes the payment afterwards", async () => {
+    const { cards, next, companyId } = under()
+    await next("misconfigured")
+    const payment = aPayment(companyId)
+    await expect(cards.pay(payment)).rejects.toThrow(ProviderMisconfigured)
+    expect(cards.misconfigured()).toBeInstanceOf(ProviderMisconfigured)
+    await expect(cards.hold(payment)).rejects.toThrow(ProviderUnavailable)
+    for (const ask of [cards.ask, cards.askHold]) {
+      expect(await ask(payment)).toEqual({ answer: "unknown" })
+    }
+    await next("paid")
+    expect((await cards.pay(payment)).answer).toBe("paid")
+    expect(cards.misconfigured()).toBeNull()
+  })
+}
+
 function asking(under: () => CardsUnderTest): void {
+  it("finds a payment by its own id", async () => {
+    const { cards, next, companyId } = under()
+    await next("processing")
+    const payment = aPayment(companyId)
+    const { paymentId } = (await cards.pay(payment)) as { readonly paymentId: string }
+    await next("paid")
+    for (const ask of [cards.ask, cards.pay]) {
+      expect(await ask({ ...payment, paymentId })).toEqual({ answer: "paid", paymentId })
+    }
+  })
+
   it("says where it was silent that it has taken the payment", async () => {
     const { cards, next, paid, companyId } = under()
     await next("silent")
@@ -163,10 +204,11 @@ function withdrawing(under: () => CardsUnderTest): void {
     await next("paid")
     const before = await paid()
     const payment = aPayment(companyId)
-    expect(await cards.withdraw(payment)).toEqual({ answer: "payment_failed" })
-    expect(await cards.withdraw(payment)).toEqual({ answer: "payment_failed" })
-    expect(await cards.pay(payment)).toEqual({ answer: "payment_failed" })
-    expect(await cards.ask(payment)).toEqual({ answer: "payment_failed" })
+    const withdrawn = await cards.withdraw(payment)
+    expect(withdrawn).toEqual({ answer: "payment_failed", paymentId: expect.stringMatching(/./) })
+    expect(await cards.withdraw(payment)).toEqual(withdrawn)
+    expect(await cards.pay(payment)).toEqual(withdrawn)
+    expect(await cards.ask(payment)).toEqual(withdrawn)
     expect(await paid()).toBe(before)
   })
 
@@ -195,7 +237,7 @@ function holding(under: () => CardsUnderTest): void {
     expect(await held()).toBe(1)
     const { paymentId } = first as { paymentId: string }
     for (const known of [paymentId, paymentId, null]) {
-      expect(await cards.release(hold, known)).toEqual({ answer: "released" })
+      expect(await cards.release({ ...hold, paymentId: known })).toEqual({ answer: "released" })
     }
     expect(await cards.askHold(hold)).toEqual({ answer: "released" })
     expect([await held(), (await paid()) - before]).toEqual([0, 0])
@@ -207,7 +249,7 @@ function holding(under: () => CardsUnderTest): void {
     const hold = aPayment(companyId)
     await expect(cards.hold(hold)).rejects.toThrow(ProviderSilent)
     expect((await cards.askHold(hold)).answer).toBe("held")
-    await expect(cards.release(hold, null)).rejects.toThrow(ProviderSilent)
+    await expect(cards.release(hold)).rejects.toThrow(ProviderSilent)
     expect(await cards.askHold(hold)).toEqual({ answer: "released" })
     expect(await held()).toBe(0)
     await next("paid")
@@ -222,26 +264,25 @@ function holding(under: () => CardsUnderTest): void {
 }
 
 function notHolding(under: () => CardsUnderTest): void {
-  it.for(["declined", "payment_failed", "needs_owner"] as const)(
-    "says %s of a hold, and says it again",
-    async (outcome) => {
-      const { cards, next, held, companyId } = under()
+  it("says why it refuses a hold, and says it again", async () => {
+    const { cards, next, held, companyId, refusals } = under()
+    for (const outcome of refusals) {
       await next(outcome)
       const hold = aPayment(companyId)
       expect(await cards.hold(hold)).toEqual({ answer: outcome })
       await next("paid")
       expect(await cards.hold(hold)).toEqual({ answer: outcome })
-      expect(await cards.release(hold, null)).toEqual({ answer: outcome })
+      expect(await cards.release(hold)).toEqual({ answer: outcome })
       expect(await held()).toBe(0)
-    },
-  )
+    }
+  })
 
   it("holds nothing while it is unavailable", async () => {
     const { cards, next, held, companyId } = under()
     await next("unavailable")
     const hold = aPayment(companyId)
     await expect(cards.hold(hold)).rejects.toThrow(ProviderUnavailable)
-    await expect(cards.release(hold, null)).rejects.toThrow(ProviderUnavailable)
+    await expect(cards.release(hold)).rejects.toThrow(ProviderUnavailable)
     await next("paid")
     expect(await cards.askHold(hold)).toEqual({ answer: "unknown" })
     expect(await held()).toBe(0)
@@ -251,8 +292,8 @@ function notHolding(under: () => CardsUnderTest): void {
     const { cards, next, held, companyId } = under()
     await next("paid")
     const hold = aPayment(companyId)
-    expect(await cards.release(hold, null)).toEqual({ answer: "payment_failed" })
-    expect(await cards.release(hold, null)).toEqual({ answer: "payment_failed" })
+    expect(await cards.release(hold)).toEqual({ answer: "payment_failed" })
+    expect(await cards.release(hold)).toEqual({ answer: "payment_failed" })
     expect(await cards.hold(hold)).toEqual({ answer: "payment_failed" })
     expect(await held()).toBe(0)
   })

@@ -116,6 +116,37 @@ describe("what is owed when a month is over", () => {
     expect(await payments()).toEqual([])
   })
 
+  it("locks no account where the processor rejects every order, and is collected afterwards", async () => {
+    const { companyId } = company
+    await owe(12_000_000)
+    await world.operate("stand-in set", { name: "cards", outcome: "misconfigured" })
+    await endMonth()
+    await world.operate("clock advance", { duration: "73h" })
+    const rows = await workOf(world, companyId)
+    const row = rows.find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toBe("the processor rejects the request: it is set to")
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+    await world.operate("stand-in set", { name: "cards", outcome: "ok" })
+    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("wait")
+    expect(await payments()).toEqual([["paid", 12_000_000]])
+    expect(await fundsOf(world, company)).toBe(0)
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+  })
+
+  it("is an operator's where the processor never carried it out for 72 hours", async () => {
+    const { companyId } = company
+    await owe(12_000_000)
+    const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
+    vi.spyOn(world.ports.cards, "ask").mockResolvedValue(open)
+    await endMonth()
+    await world.operate("clock advance", { duration: "73h" })
+    const rows = await workOf(world, companyId)
+    const row = rows.find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toContain("has not carried it out for 72 hours")
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+  })
+
   it("is asked about where the processor was silent, and never taken twice", async () => {
     await owe(12_000_000)
     await world.operate("stand-in set", { name: "cards", outcome: "silent", times: 1 })

@@ -1,11 +1,11 @@
 import { sql } from "kysely"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
-import { newIdempotencyKey } from "../calls/begun.ts"
+import { dieAt, newIdempotencyKey } from "../calls/begun.ts"
 import { workOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, openWorld } from "../support/world.ts"
-import { buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
+import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
 
 let world: World
 let company: Company
@@ -106,6 +106,64 @@ describe("202 processing", () => {
     })
   })
 })
+
+describe("a processor that rejects every order", () => {
+  const processorIs = async (outcome: string): Promise<void> => {
+    await world.operate("stand-in set", { name: "cards", outcome })
+  }
+  const cardIsGone = () =>
+    vi.spyOn(world.ports.cards, "pay").mockResolvedValue({ answer: "no_card", paymentId: null })
+  afterEach(() => processorIs("ok"))
+
+  it("is 503: nothing fails or is locked, and the same key pays afterwards", async () => {
+    const { companyId, key } = company
+    await processorIs("misconfigured")
+    const name = newIdempotencyKey()
+    for (let i = 0; i < 2; i += 1) {
+      const { status, body } = await buy(world, key, 40, name)
+      expect([status, body.error]).toEqual([503, "unavailable"])
+    }
+    expect(await credits(world, key)).toMatchObject({ pending: 0, remainingThisMonth: 100 })
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+    expect((await world.app.inject("/readyz")).body).toMatch(/^warn cards ProviderMisconfigured$/m)
+    await processorIs("ok")
+    const { status, body } = await buy(world, key, 40, name)
+    expect([status, body.status, body.balance]).toEqual([200, "paid", 40])
+    expect(await failureCodes()).toEqual(["unavailable", "unavailable"])
+    expect(await paymentsOf(world, company)).toBe(1)
+    await expectSound(world, company)
+  })
+
+  it.for([
+    ["rejects the repeated order", "misconfigured"],
+    ["cannot be reached", "unavailable"],
+    ["has no card any more", "no_card"],
+  ] as const)("does not undo what it took before, where it %s", async ([, outcome]) => {
+    const { key } = company
+    const idempotencyKey = newIdempotencyKey()
+    const request = { key, url: CREDITS, body: { amount: 40 }, idempotencyKey }
+    await dieAt(world, { step: "PayPurchase", when: "before" }, request)
+    expect(await paymentsOf(world, company)).toBe(1)
+    if (outcome === "no_card") cardIsGone()
+    else await processorIs(outcome)
+    const again = await buy(world, key, 40, idempotencyKey)
+    expect([again.status, again.body.status]).toEqual([202, "unconfirmed"])
+    await processorIs("ok")
+    await advance("1m")
+    const { status, body } = await buy(world, key, 40, idempotencyKey)
+    expect([status, body.purchaseId]).toEqual([200, again.body.purchaseId])
+    expect([await paymentsOf(world, company), await failureCodes()]).toEqual([1, []])
+    await expectSound(world, company)
+  })
+})
+
+/** Why purchases of the company failed, in their order. */
+async function failureCodes(): Promise<readonly string[]> {
+  const { events } = await world.operate("audit show", { stream: `ledger-${company.companyId}` })
+  return events
+    .filter(({ type }: { type: string }) => type === "PurchaseFailed")
+    .map(({ data }: { data: { code: string } }) => data.code)
+}
 
 describe("202 unconfirmed", () => {
   it.for([

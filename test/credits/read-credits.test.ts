@@ -69,7 +69,7 @@ describe("200", () => {
       start("pur_b", 6_000_000),
       start("pur_c", 7_500_000),
       { type: "PayPurchase", purchaseId: "pur_a", paymentId: "pay_a" },
-      { type: "FailPurchase", purchaseId: "pur_b", code: "declined" },
+      { type: "FailPurchase", purchaseId: "pur_b", code: "declined", paymentId: null },
     )
     const limits = { purchases: "on", perPurchaseLimit: 9, monthlyLimit: 20 }
     expect((await world.call(key, "GET", URL)).body).toMatchObject({

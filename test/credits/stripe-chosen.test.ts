@@ -3,6 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
+import { findPurchase } from "../../projections/charging/purchases.ts"
 import { cardSettings } from "../../src/credits/providers/cards.ts"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
 import { runServer } from "../../src/compose/server.ts"
@@ -11,6 +13,7 @@ import { buy, credits, expectSound, makeBuyer } from "./buying.ts"
 import type { Company, World } from "../support/world.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { makeCallsFree, openWorld } from "../support/world.ts"
+import type { StripeNext } from "./stripe-server-intents.ts"
 import type { StripeServer } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
@@ -25,7 +28,9 @@ describe("payments by Stripe", () => {
     world = await openWorld({
       settings: { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: server.url },
     })
+    server.now = () => world.ports.clock.now()
     company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
+    await world.operate("card page", { company: company.companyId })
     server.customers.set(company.companyId, "pm_card")
   })
   afterAll(async () => {
@@ -53,12 +58,78 @@ describe("payments by Stripe", () => {
   it.for([
     ["declined", 402],
     ["needs_owner", 402],
-    ["payment_failed", 402],
     ["unavailable", 503],
   ] as const)("are refused: %s", async ([outcome, wanted]) => {
     server.next = outcome
     const { status, body } = await buy(world, company.key, 20)
     expect([status, body.error]).toEqual([wanted, outcome])
+  })
+
+  it("wait for an operator where Stripe rejects every order, and the key pays afterwards", async () => {
+    server.next = "misconfigured"
+    const { balance } = await credits(world, company.key)
+    const { status, body } = await buy(world, company.key, 20, "rejected")
+    expect([status, body.error]).toEqual([503, "unavailable"])
+    const readiness = async () => (await world.app.inject("/readyz")).body
+    await expect.poll(readiness, { timeout: 10_000 }).toMatch(/^warn cards ProviderMisconfigured$/m)
+    server.next = "paid"
+    const again = await buy(world, company.key, 20, "rejected")
+    expect([again.status, again.body]).toMatchObject([200, { balance: balance + 20 }])
+    await expect.poll(readiness, { timeout: 10_000 }).toMatch(/^ok cards$/m)
+    await expectSound(world, company)
+  })
+
+  it("are asked about by the id that Stripe gave them", async () => {
+    const { companyId, key } = company
+    server.next = "processing"
+    const { body } = await buy(world, key, 20, "under way")
+    const { paymentId } = body
+    expect(await credits(world, key)).toMatchObject({ pending: 20 })
+    const found = await findPurchase(world.ports.readAll, companyId, body.purchaseId)
+    expect(found).toMatchObject({ state: "pending", payment_id: paymentId })
+    const intent = server.intents.find(({ id }) => id === paymentId)
+    if (intent !== undefined) intent.status = "succeeded"
+    const before = server.heard.length
+    await world.operate("clock advance", { duration: "1m" })
+    const asked = server.heard.slice(before).map(({ call }) => call)
+    expect(asked).toEqual([`GET /v1/payment_intents/${paymentId}`])
+    expect((await buy(world, key, 20, "under way")).body).toMatchObject({
+      status: "paid",
+      paymentId,
+    })
+    await expectSound(world, company)
+  })
+
+  it("end as Stripe has them, whatever answer was lost, while its search is an hour behind", async () => {
+    const { companyId } = company
+    server.losesAnswers = true
+    const outcomes = ["paid", "declined", "needs_owner", "processing", "halted", "paid"] as const
+    const sent: { readonly outcome: StripeNext; readonly purchaseId: string }[] = []
+    for (const [i, outcome] of [...outcomes, ...outcomes].entries()) {
+      server.next = outcome
+      const token = i < outcomes.length ? {} : { sharedPaymentToken: `spt_${i}` }
+      const { status, body } = await buy(world, company.key, 5, undefined, token)
+      expect([status, body.status]).toEqual([202, "unconfirmed"])
+      sent.push({ outcome, purchaseId: body.purchaseId })
+    }
+    server.losesAnswers = false
+    for (const intent of server.intents) {
+      if (intent.status === "processing") intent.status = "succeeded"
+    }
+    await world.operate("clock advance", { duration: "1m" })
+    await world.operate("clock advance", { duration: "10m" })
+    await world.operate("wait")
+    const ends = { halted: "payment_failed", processing: "paid" } as Readonly<
+      Record<string, string>
+    >
+    for (const { outcome, purchaseId } of sent) {
+      const found = await findPurchase(world.ports.readAll, companyId, purchaseId as PurchaseId)
+      const intent = server.intents.find(({ metadata }) => metadata["payment"] === purchaseId)
+      expect([outcome, found?.code ?? found?.state]).toEqual([outcome, ends[outcome] ?? outcome])
+      expect(found?.payment_id).toBe(intent?.id)
+    }
+    expect(server.heard.filter(({ call }) => call.includes("search"))).toEqual([])
+    await expectSound(world, company)
   })
 
   it("are refused where the company is no customer of it", async () => {

@@ -1,36 +1,30 @@
 /**
- * A stand-in of those parts of Stripe's HTTP API that the adapter calls, as its documentation describes
- * them: idempotent creation, search, cancelling, and errors with their types.
+ * A simulator of those parts of Stripe's HTTP API that the adapter calls, as its documentation describes
+ * them: idempotent creation, lists, retrieval, cancelling, errors with their types. Its search is there to
+ * be seen unused: the index is an hour behind.
  */
 import { createHash } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import type { Next } from "./cards-contract.ts"
+import { BEGUN_AT } from "./cards-contract.ts"
+import type { Answer, Intent, OrderError, StripeNext } from "./stripe-server-intents.ts"
+import {
+  cancelIntent,
+  createIntent,
+  listIntents,
+  refused,
+  searchIntents,
+} from "./stripe-server-intents.ts"
 
-/** A PaymentIntent, as far as it is looked at. */
-export interface Intent {
-  readonly id: string
-  readonly object: "payment_intent"
-  readonly amount: number
-  readonly metadata: Readonly<Record<string, string>>
-  status: string
-  last_payment_error: object | null
-}
-
-/** A request as the stand-in heard it. */
+/** A request as the simulator received it. */
 export interface Heard {
   readonly call: string
   readonly headers: IncomingMessage["headers"]
   readonly form: URLSearchParams
 }
 
-interface Answer {
-  readonly status: number
-  readonly body: object
-}
-
-/** A running stand-in. */
+/** A running simulator. */
 export interface StripeServer {
   readonly url: string
   readonly intents: Intent[]
@@ -39,13 +33,22 @@ export interface StripeServer {
   readonly customers: Map<string, string | null>
   /** When their cards were made, seconds; default 0. */
   readonly cardsSince: Map<string, number>
-  next: Next
+  next: StripeNext
+  /** What it answers to every order; null: what `next` says. */
+  orderError: OrderError | null
+  /** Whether answers to orders are lost on their way back. */
+  losesAnswers: boolean
+  /** Its clock, UTC milliseconds. */
+  now: () => number
   readonly close: () => Promise<void>
 }
 
+/** What Stripe answered under an idempotency key, and to which parameters. */
+type Kept = Map<string, { readonly words: string; readonly answer: Answer }>
+
 /** Starts one on a free port. */
 export async function startStripeServer(): Promise<StripeServer> {
-  const kept = new Map<string, { readonly words: string; readonly answer: Answer }>()
+  const kept: Kept = new Map()
   const server = createServer((request, response) => void serve(request, response))
   const state: StripeServer = {
     url: "",
@@ -54,6 +57,9 @@ export async function startStripeServer(): Promise<StripeServer> {
     customers: new Map(),
     cardsSince: new Map(),
     next: "paid",
+    orderError: null,
+    losesAnswers: false,
+    now: () => BEGUN_AT,
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
@@ -66,9 +72,10 @@ export async function startStripeServer(): Promise<StripeServer> {
     const call = `${request.method} ${pathname}`
     state.heard.push({ call, headers: request.headers, form })
     if (state.next === "unavailable")
-      return send(response, error(429, "rate_limit_error", "rate_limit"))
+      return send(response, refused({ status: 429, type: "rate_limit_error", code: "rate_limit" }))
     const answer = answerTo(state, kept, call, form, request)
-    if (state.next === "silent" && /^POST \/v1\/payment_intents($|.*\/cancel$)/.test(call)) {
+    const isLost = state.next === "silent" || state.losesAnswers
+    if (isLost && /^POST \/v1\/payment_intents($|.*\/cancel$)/.test(call)) {
       response.destroy()
       return
     }
@@ -89,64 +96,52 @@ function send(response: ServerResponse, { status, body }: Answer): void {
   response.end(JSON.stringify(body))
 }
 
-function error(status: number, type: string, code: string, more: object = {}): Answer {
-  return { status, body: { error: { type, code, message: "No.", ...more } } }
-}
+const MISSING: OrderError = { status: 404, type: "invalid_request_error", code: "resource_missing" }
 
 function answerTo(
   state: StripeServer,
-  kept: Map<string, { readonly words: string; readonly answer: Answer }>,
+  kept: Kept,
   call: string,
   form: URLSearchParams,
   { headers }: IncomingMessage,
 ): Answer {
-  if (call === "GET /v1/customers/search") return list(customersOf(state, form))
-  if (call === "GET /v1/payment_intents/search") {
-    const wanted = named(form, "payment")
-    return list(state.intents.filter(({ metadata }) => metadata["payment"] === wanted))
-  }
+  const { intents } = state
+  if (call === "GET /v1/payment_intents/search") return searchIntents(intents, form, state.now())
+  if (call === "GET /v1/payment_intents") return listIntents(intents, form)
   const customer = customerCall(state, call, form)
   if (customer !== null) return customer
-  const cancelled = /^POST \/v1\/payment_intents\/(\w+)\/cancel$/.exec(call)?.[1]
-  if (cancelled !== undefined) return cancel(state, cancelled)
-  if (call !== "POST /v1/payment_intents") {
-    return error(404, "invalid_request_error", "resource_missing")
+  const [, id, act] = /^\w+ \/v1\/payment_intents\/(\w+)(\/cancel)?$/.exec(call) ?? []
+  const intent = intents.find((one) => one.id === id)
+  if (id !== undefined && intent === undefined) return refused(MISSING)
+  if (intent !== undefined) {
+    return act === undefined ? { status: 200, body: { ...intent } } : cancelIntent(intent)
   }
-  const key = String(headers["idempotency-key"])
+  if (call !== "POST /v1/payment_intents") return refused(MISSING)
+  return order(state, kept, String(headers["idempotency-key"]), form)
+}
+
+function order(state: StripeServer, kept: Kept, key: string, form: URLSearchParams): Answer {
   const words = createHash("sha256").update(form.toString()).digest("hex")
   const former = kept.get(key)
-  if (former === undefined) {
-    const answer = create(state, form)
-    kept.set(key, { words, answer })
-    return answer
+  if (former !== undefined) {
+    if (former.words === words) return former.answer
+    return refused({ status: 400, type: "idempotency_error" })
   }
-  return former.words === words ? former.answer : error(400, "idempotency_error", "")
+  // Parameters that fail validation are answered before anything is kept under the key.
+  if (state.orderError !== null) return refused(state.orderError)
+  if (state.next === "misconfigured") {
+    return refused({ status: 400, type: "invalid_request_error", code: "parameter_missing" })
+  }
+  const answer = createIntent(state, form)
+  kept.set(key, { words, answer })
+  return answer
 }
 
-function list(data: readonly object[]): Answer {
-  return { status: 200, body: { object: "search_result", data, has_more: false, url: "" } }
-}
-
-/** The value that a search asks for. */
-function named(form: URLSearchParams, field: string): string | undefined {
-  return new RegExp(`^metadata\\['${field}'\\]:'(\\w+)'$`).exec(form.get("query") ?? "")?.[1]
-}
-
-function customersOf(state: StripeServer, form: URLSearchParams): readonly object[] {
-  const company = named(form, "company") ?? ""
-  const card = state.customers.get(company)
-  if (card === undefined) return []
-  return [
-    {
-      id: `cus_${company}`,
-      object: "customer",
-      invoice_settings: { default_payment_method: card },
-    },
-  ]
-}
-
-/** What is answered of a customer: making one, looking at one, opening the portal for one. */
+/** What is answered of a customer: making one, reading one, opening the portal for one. */
 function customerCall(state: StripeServer, call: string, form: URLSearchParams): Answer | null {
+  if (call === "GET /v1/customers/search") {
+    return { status: 200, body: { object: "search_result", data: [], has_more: false, url: "" } }
+  }
   if (call === "POST /v1/customers") {
     const company = form.get("metadata[company]") ?? ""
     state.customers.set(company, state.customers.get(company) ?? null)
@@ -154,72 +149,17 @@ function customerCall(state: StripeServer, call: string, form: URLSearchParams):
   }
   if (call === "POST /v1/billing_portal/sessions") {
     // As Stripe answers whose portal has no settings yet.
-    if (state.next === "declined") return error(400, "invalid_request_error", "")
+    if (state.next === "declined") return refused({ status: 400, type: "invalid_request_error" })
     const [customer, back] = [form.get("customer"), form.get("return_url") ?? ""]
     const url = `https://billing.stripe.test/${customer}?back=${encodeURIComponent(back)}`
     return { status: 200, body: { object: "billing_portal.session", url } }
   }
   const company = /^GET \/v1\/customers\/cus_(\w+)$/.exec(call)?.[1]
   if (company === undefined) return null
-  const id = state.customers.get(company) ?? null
+  const id = state.customers.get(company)
+  if (id === undefined) return refused({ ...MISSING, param: "id" })
   const created = state.cardsSince.get(company) ?? 0
   const card = id === null ? null : { id, object: "payment_method", created }
   const body = { id: `cus_${company}`, object: "customer" }
   return { status: 200, body: { ...body, invoice_settings: { default_payment_method: card } } }
-}
-
-function cancel(state: StripeServer, id: string): Answer {
-  const intent = state.intents.find((one) => one.id === id)
-  if (intent === undefined) return error(404, "invalid_request_error", "resource_missing")
-  if (!["requires_payment_method", "requires_capture"].includes(intent.status)) {
-    const more = { payment_intent: { ...intent } }
-    return error(400, "invalid_request_error", "payment_intent_unexpected_state", more)
-  }
-  intent.status = "canceled"
-  return { status: 200, body: intent }
-}
-
-function create(state: StripeServer, form: URLSearchParams): Answer {
-  const metadata: Record<string, string> = {}
-  for (const [name, value] of form) {
-    const field = /^metadata\[(\w+)\]$/.exec(name)?.[1]
-    if (field !== undefined) metadata[field] = value
-  }
-  const intent: Intent = {
-    id: `pi_${state.intents.length + 1}`,
-    object: "payment_intent",
-    amount: Number(form.get("amount")),
-    metadata,
-    status: "requires_payment_method",
-    last_payment_error: null,
-  }
-  state.intents.push(intent)
-  return form.get("confirm") === "true"
-    ? confirm(state, intent, form.get("capture_method") === "manual")
-    : { status: 200, body: { ...intent } }
-}
-
-function confirm(state: StripeServer, intent: Intent, isHold: boolean): Answer {
-  switch (state.next) {
-    case "declined":
-      return refuse(intent, "card_error", "card_declined")
-    case "needs_owner":
-      return refuse(intent, "card_error", "authentication_required")
-    case "payment_failed":
-      return refuse(intent, "invalid_request_error", "payment_method_unactivated")
-    case "processing":
-      intent.status = "processing"
-      break
-    case "unconfirmed":
-      intent.status = isHold ? "requires_confirmation" : "requires_capture"
-      break
-    default:
-      intent.status = isHold ? "requires_capture" : "succeeded"
-  }
-  return { status: 200, body: { ...intent } }
-}
-
-function refuse(intent: Intent, type: string, code: string): Answer {
-  intent.last_payment_error = { type, code }
-  return error(type === "card_error" ? 402 : 400, type, code, { payment_intent: { ...intent } })
 }

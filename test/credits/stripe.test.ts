@@ -1,20 +1,26 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Cards } from "../../adapters/providers/cards/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openStripeCards } from "../../adapters/providers/cards/stripe.ts"
 import type { CardsUnderTest } from "./cards-contract.ts"
-import { aPayment, cardsContract } from "./cards-contract.ts"
+import { BEGUN_AT, aPayment, cardsContract } from "./cards-contract.ts"
+import type { Intent } from "./stripe-server-intents.ts"
 import type { StripeServer } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
 const COMPANY = "co_aaaaaa"
 const secretKey = "sk_test_of_a_stand_in"
+const HOUR_MS = 3_600_000
+
+/** The adapter, for a server and its clock. */
+const opened = (server: StripeServer) =>
+  openStripeCards({ secretKey, url: server.url, clock: { now: () => server.now() } })
 
 async function open(): Promise<CardsUnderTest> {
   const server = await startStripeServer()
   server.customers.set(COMPANY, "pm_card")
   return {
-    cards: openStripeCards({ secretKey, url: server.url }),
+    cards: opened(server),
     next: async (outcome) => {
       // What was under way comes to its end meanwhile.
       for (const intent of server.intents) {
@@ -25,6 +31,7 @@ async function open(): Promise<CardsUnderTest> {
     paid: async () => server.intents.filter(({ status }) => status === "succeeded").length,
     held: async () => server.intents.filter(({ status }) => status === "requires_capture").length,
     companyId: COMPANY,
+    refusals: ["declined", "needs_owner"],
     close: server.close,
   }
 }
@@ -37,7 +44,10 @@ describe("Stripe", () => {
   beforeAll(async () => {
     server = await startStripeServer()
     server.customers.set(COMPANY, "pm_card")
-    cards = openStripeCards({ secretKey, url: server.url })
+    cards = opened(server)
+  })
+  beforeEach(() => {
+    Object.assign(server, { next: "paid", orderError: null, now: () => BEGUN_AT })
   })
   afterAll(async () => {
     await server.close()
@@ -47,6 +57,24 @@ describe("Stripe", () => {
     const found = server.heard.findLast(({ call }) => call === "POST /v1/payment_intents")
     if (found === undefined) throw new Error("nothing was ordered")
     return { headers: found.headers, form: Object.fromEntries(found.form) }
+  }
+  const orders = () => server.heard.filter(({ call }) => call === "POST /v1/payment_intents").length
+  /** Has the server know a payment of this name. */
+  const known = (name: string, parts: Partial<Intent>) => {
+    const id = `pi_known_${server.intents.length}`
+    server.intents.push({
+      id,
+      object: "payment_intent",
+      amount: 1,
+      created: BEGUN_AT / 1_000,
+      customer: `cus_${COMPANY}`,
+      metadata: { payment: name },
+      status: "succeeded",
+      last_payment_error: null,
+      latest_charge: null,
+      ...parts,
+    })
+    return id
   }
 
   it("is asked for whole cents from the company's own card, once by our name for it", async () => {
@@ -75,100 +103,138 @@ describe("Stripe", () => {
     const { headers, form } = ordered()
     expect(headers["idempotency-key"]).toBe(hold.name)
     expect(form).toMatchObject({ amount: "4900", capture_method: "manual", confirm: "true" })
-    expect(await cards.release(hold, null)).toEqual({ answer: "released" })
-  })
-
-  it("is told of no hold for a company without a card", async () => {
-    expect(await cards.hold(aPayment("co_stranger"))).toEqual({ answer: "no_card" })
+    expect(await cards.release(hold)).toEqual({ answer: "released" })
   })
 
   it.for([
-    ["succeeded", null, { answer: "released" }],
-    ["canceled", { type: "card_error", code: "card_declined" }, { answer: "payment_failed" }],
-    ["requires_action", null, { answer: "needs_owner" }],
-    ["requires_confirmation", null, { answer: "unconfirmed" }],
-  ] as const)("has a hold that is %s", async ([status, last_payment_error, known]) => {
-    const hold = aPayment(COMPANY)
-    const metadata = { payment: hold.name }
-    const object = "payment_intent" as const
-    server.intents.push({ id: "pi_z", object, amount: 1, metadata, status, last_payment_error })
-    expect(await cards.askHold(hold)).toEqual(known)
-    expect(await cards.release(hold, null)).toEqual(known)
-  })
+    ["succeeded", null, "ch_1", { answer: "released" }],
+    ["canceled", null, "ch_1", { answer: "released" }],
+    ["canceled", null, null, { answer: "payment_failed" }],
+    [
+      "canceled",
+      { type: "card_error", code: "card_declined" },
+      "ch_1",
+      { answer: "payment_failed" },
+    ],
+    ["requires_action", null, null, { answer: "needs_owner" }],
+  ] as const)(
+    "has a hold that is %s, %j, with the charge %s",
+    async ([status, last_payment_error, latest_charge, answer]) => {
+      const hold = aPayment(COMPANY)
+      known(hold.name, { status, last_payment_error, latest_charge })
+      expect(await cards.askHold(hold)).toEqual(answer)
+      expect(await cards.release(hold)).toEqual(answer)
+    },
+  )
+
+  it.for(["requires_confirmation", "requires_payment_method"] as const)(
+    "is told to drop a payment or hold that it never carried out: %s",
+    async (status) => {
+      const [payment, hold] = [aPayment(COMPANY), aPayment(COMPANY)]
+      const paymentId = known(payment.name, { status })
+      known(hold.name, { status })
+      expect(await cards.ask(payment)).toEqual({ answer: "unconfirmed", paymentId })
+      expect(await cards.askHold(hold)).toEqual({ answer: "unconfirmed" })
+      expect(await cards.withdraw(payment)).toEqual({ answer: "payment_failed", paymentId })
+      expect(await cards.release(hold)).toEqual({ answer: "payment_failed" })
+      // It was never held, so nothing was let go of.
+      expect(await cards.askHold(hold)).toEqual({ answer: "payment_failed" })
+    },
+  )
 
   it("is asked for the wallet of a token, of a company that is no customer of it", async () => {
     const sharedPaymentToken = "spt_of_a_wallet"
-    await cards.pay(aPayment("co_nobody", { sharedPaymentToken }))
+    const payment = aPayment("co_nobody", { sharedPaymentToken, customerId: null })
+    await cards.pay(payment)
     const { headers, form } = ordered()
     expect(form).toMatchObject({
       "payment_method_data[shared_payment_granted_token]": "spt_of_a_wallet",
     })
     expect(form).not.toHaveProperty("customer")
     expect(String(headers["stripe-version"])).toContain("preview")
+    expect((await cards.ask(payment)).answer).toBe("paid")
   })
 
   it.for([
-    ["is no customer", "co_stranger"],
-    ["is a customer without a card", "co_cardless"],
-  ] as const)("is asked for nothing where the company %s", async ([, companyId]) => {
+    ["is no customer", "co_stranger", null],
+    ["is a customer that is gone", "co_stranger", "cus_co_stranger"],
+    ["is a customer without a card", "co_cardless", "cus_co_cardless"],
+  ] as const)("takes nothing where the company %s", async ([, companyId, customerId]) => {
     server.customers.set("co_cardless", null)
-    const before = server.intents.length
-    expect(await cards.pay(aPayment(companyId))).toEqual({ answer: "no_card" })
-    expect(server.intents).toHaveLength(before)
+    const before = orders()
+    const payment = aPayment(companyId, { customerId })
+    expect(await cards.pay(payment)).toEqual({ answer: "no_card", paymentId: null })
+    expect(await cards.hold(payment)).toEqual({ answer: "no_card" })
+    expect(orders()).toBe(before)
   })
 
   it.for([
-    ["processing", { answer: "processing", paymentId: "pi_x" }],
-    ["succeeded", { answer: "paid", paymentId: "pi_x" }],
-    ["requires_capture", { answer: "unconfirmed", paymentId: "pi_x" }],
-    ["requires_action", { answer: "needs_owner" }],
-    ["requires_payment_method", { answer: "payment_failed" }],
-    ["canceled", { answer: "payment_failed" }],
-  ] as const)("has a payment that is %s", async ([status, known]) => {
+    ["processing", "processing"],
+    ["succeeded", "paid"],
+    ["requires_capture", "unconfirmed"],
+    ["requires_action", "needs_owner"],
+    ["requires_payment_method", "unconfirmed"],
+    ["canceled", "payment_failed"],
+  ] as const)("has a payment that is %s", async ([status, answer]) => {
     const payment = aPayment(COMPANY)
-    const metadata = { payment: payment.name }
-    const object = "payment_intent" as const
-    server.intents.push({
-      id: "pi_x",
-      object,
-      amount: 1,
-      metadata,
-      status,
-      last_payment_error: null,
-    })
-    expect(await cards.ask(payment)).toEqual(known)
+    const paymentId = known(payment.name, { status })
+    expect(await cards.ask(payment)).toEqual({ answer, paymentId })
+    expect(await cards.ask({ ...payment, paymentId })).toEqual({ answer, paymentId })
   })
 
   it.for([
-    ["card_declined", "declined"],
-    ["authentication_required", "needs_owner"],
-  ] as const)("still knows why it refused: %s", async ([code, answer]) => {
+    [{ type: "card_error", code: "card_declined" }, "declined"],
+    [{ type: "card_error", code: "authentication_required" }, "needs_owner"],
+    [{ type: "invalid_request_error", code: "payment_method_provider_decline" }, "declined"],
+    [{ type: "invalid_request_error", code: "payment_method_unactivated" }, "unconfirmed"],
+    [{ type: "api_error" }, "unconfirmed"],
+  ] as const)("still knows why it refused: %j", async ([last_payment_error, answer]) => {
     const payment = aPayment(COMPANY)
-    server.intents.push({
-      id: "pi_y",
-      object: "payment_intent",
-      amount: 1,
-      metadata: { payment: payment.name },
-      status: "requires_payment_method",
-      last_payment_error: { type: "card_error", code },
-    })
-    expect(await cards.ask(payment)).toEqual({ answer })
+    const paymentId = known(payment.name, { status: "requires_payment_method", last_payment_error })
+    expect(await cards.ask(payment)).toEqual({ answer, paymentId })
   })
 
   it("is unavailable where nobody listens", async () => {
     const gone = await startStripeServer()
     await gone.close()
-    const nobody = openStripeCards({ secretKey, url: gone.url })
+    const nobody = opened(gone)
     await expect(nobody.pay(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
     await expect(nobody.ask(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
   })
 
-  it("is silent of a payment that was ordered in other words and cannot be found", async () => {
+  it("leaves open a payment that was ordered in other words and cannot be found", async () => {
     const payment = aPayment(COMPANY)
     await cards.pay(payment)
     server.intents.splice(0)
     const other = { ...payment, amountMicros: 20_000_000 }
-    await expect(cards.pay(other)).rejects.toThrow(ProviderSilent)
-    await expect(cards.withdraw(other)).rejects.toThrow(ProviderSilent)
+    const unconfirmed = { answer: "unconfirmed", paymentId: null }
+    expect(await cards.pay(other)).toEqual(unconfirmed)
+    expect(await cards.withdraw(other)).toEqual(unconfirmed)
+    expect(await cards.release(other)).toEqual({ answer: "unconfirmed" })
+  })
+
+  it("finds a payment behind two hundred newer ones", async () => {
+    const payment = aPayment(COMPANY)
+    const paymentId = known(payment.name, {})
+    const started = BEGUN_AT / 1_000 + 60
+    for (let i = 0; i < 201; i += 1) known(`pur_other_${i}`, { created: started })
+    const before = server.heard.length
+    expect(await cards.ask(payment)).toEqual({ answer: "paid", paymentId })
+    const calls = server.heard.slice(before).map(({ call }) => call)
+    const list = "GET /v1/payment_intents"
+    expect(calls).toEqual([list, list, list, `${list}/${paymentId}`])
+  })
+
+  it("looks a name up before it orders it again once its key may be forgotten", async () => {
+    const [payment, hold] = [aPayment(COMPANY), aPayment(COMPANY)]
+    const paymentId = known(payment.name, { created: BEGUN_AT / 1_000 + 20 * 3_600 })
+    known(hold.name, { created: BEGUN_AT / 1_000 + 20 * 3_600, status: "requires_capture" })
+    server.now = () => BEGUN_AT + 23 * HOUR_MS
+    const before = orders()
+    expect(await cards.pay(payment)).toEqual({ answer: "paid", paymentId })
+    expect((await cards.hold(hold)).answer).toBe("held")
+    expect(orders()).toBe(before)
+    expect((await cards.pay(aPayment(COMPANY))).answer).toBe("paid")
+    expect(orders()).toBe(before + 1)
   })
 })

@@ -220,6 +220,28 @@ describe("a processor that does not answer", () => {
     expect(await holds()).toEqual(["released"])
   })
 
+  it("rejects every order: the check waits for an operator, and fails no card", async () => {
+    await processorIs("misconfigured")
+    expect((await verify()).status).toBe("unconfirmed")
+    await advance("80h")
+    await tryAgain(world, company.companyId, "check-card")
+    const [row] = await checks()
+    expect(row?.parked).toBe("the processor rejects the request: it is set to")
+    expect([await holds(), await facts()]).toEqual([[], ["CardCheckStarted"]])
+    await processorIs("ok")
+    await world.operate("work retry", { workId: row?.workId })
+    expect((await verify()).status).toBe("verified")
+  })
+
+  it("never carried the hold out: it is taken back after its time", async () => {
+    const { cards } = world.ports
+    vi.spyOn(cards, "hold").mockResolvedValueOnce({ answer: "unconfirmed" })
+    vi.spyOn(cards, "askHold").mockResolvedValue({ answer: "unconfirmed" })
+    expect((await verify()).status).toBe("unconfirmed")
+    await advance("10m")
+    expect(await holds()).toEqual(["payment_failed"])
+  })
+
   it("may be under way: it is asked about until it has an end", async () => {
     await cardIs("processing")
     expect((await verify()).status).toBe("unconfirmed")

@@ -211,7 +211,7 @@ export function pretendedParts(parts: Parts): Slice {
     ],
     probes: [
       {
-        ...{ name: "echo", isNeeded: true },
+        ...{ name: "echo", isNeeded: true, fix: "speak up" },
         look: async () => {
           if (!parts.isWell) throw new Error("no echo")
         },

@@ -55,7 +55,8 @@ describe("/livez", () => {
 
 describe("/readyz", () => {
   it("has a line for each thing that serving takes", async () => {
-    expect(await readiness(world.app)).toEqual({ status: 200, verdict: "ready", lines: WELL })
+    const lines = [...WELL, "ok cards"]
+    expect(await readiness(world.app)).toEqual({ status: 200, verdict: "ready", lines })
   })
 
   it("names what fails, by its kind of fault alone", async () => {
@@ -200,7 +201,7 @@ describe("/metrics", () => {
   it("tells what /readyz tells", async () => {
     const text = await metrics()
     const told = text.split("\n").filter((line) => line.startsWith("ledger_ready{"))
-    const names = ["database", "event store", "clock", "read models", "streams", "work"]
+    const names = ["database", "event store", "clock", "read models", "streams", "work", "cards"]
     expect(told).toEqual(names.map((name) => `ledger_ready{name="${name}"} 1`))
     const store = { ...world.ports.store, ready: () => Promise.reject(new Error("gone")) }
     const app = await buildApp({ ...world.ports, store }, [], [])

@@ -30,6 +30,19 @@ describe("a purchase of version 1", () => {
   })
 })
 
+describe("a failed purchase of version 2", () => {
+  it("named no payment", () => {
+    const former = golden("ledger/PurchaseFailed.v2.json")
+    const event = ledgerCodec.decode("PurchaseFailed", 2, former)
+    expect(event).toMatchObject({ code: "declined", paymentId: null })
+    const current = golden("ledger/PurchaseFailed.v3.json")
+    expect(ledgerCodec.decode("PurchaseFailed", 3, current)).toEqual({
+      ...event,
+      paymentId: "pi_3Q/ä",
+    })
+  })
+})
+
 describe("a charge of version 1", () => {
   it("was of an id that carried state makes once-only, and weighed by itself", () => {
     const event = ledgerCodec.decode("Charged", 1, golden("ledger/Charged.v1.json"))

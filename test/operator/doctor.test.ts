@@ -188,6 +188,16 @@ it("names settings that nobody reads, and work that waits for an operator", asyn
   })
 })
 
+it("names a payment processor that rejects what it is asked for", async () => {
+  const ready = (line: string) => `ok database\nok event store\nok clock\n${line}\nready\n`
+  const rejected = await look({}, [], ready("warn cards ProviderMisconfigured"))
+  expect(rejected["cards"]).toMatchObject({
+    ...{ state: "wrong", says: "ProviderMisconfigured" },
+    fix: expect.stringContaining("CARDS_STRIPE_KEY") as string,
+  })
+  expect((await look({}, [], ready("ok cards")))["cards"]).toMatchObject({ state: "ok" })
+})
+
 it("finds the companies' code, or why it cannot be kept where it should be", async () => {
   const folder = await mkdtemp(join(tmpdir(), "ledger-doctor-"))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))

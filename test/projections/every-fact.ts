@@ -69,6 +69,7 @@ export const EVERYTHING: readonly Step[] = [
   buys("pur_failed"),
   { does: "settle", place: 0, paid: false },
   buys("pur_pending"),
+  does({ type: "OrderPurchase", purchaseId: "pur_pending", paymentId: "pay pur_pending" }),
   {
     does: "calls",
     daysAgo: 0,
@@ -128,6 +129,7 @@ export const FACT_TYPES = Object.keys({
   ApiCallsCounted: true,
   PurchaseTermsSet: true,
   PurchaseStarted: true,
+  PurchaseOrdered: true,
   PurchasePaid: true,
   PurchaseFailed: true,
   AccountLocked: true,

@@ -94,10 +94,14 @@ describe("purchases", () => {
     const began = now()
     await run(
       { type: "PayPurchase", purchaseId: "pur_a", paymentId: "pay_a" },
-      { type: "FailPurchase", purchaseId: "pur_b", code: "declined" },
+      { type: "OrderPurchase", purchaseId: "pur_b", paymentId: "pay_b" },
+      { type: "FailPurchase", purchaseId: "pur_b", code: "declined", paymentId: null },
+      { type: "OrderPurchase", purchaseId: "pur_c", paymentId: "pay_c" },
     )
     const half = { ...nothing, paidMicros: 5_000_000, pendingMicros: 5_000_000 }
     expect(await allowance()).toEqual(half)
+    const pending = await findPurchase(db, companyId, "pur_c")
+    expect(pending).toMatchObject({ state: "pending", payment_id: "pay_c", ended_at: null })
     await moveTo(nextMonth)
     expect(await allowance()).toEqual(nothing)
     await run({ type: "PayPurchase", purchaseId: "pur_c", paymentId: "pay_c" })
@@ -121,7 +125,7 @@ describe("purchases", () => {
     expect(await findPurchase(db, companyId, "pur_b")).toMatchObject({
       state: "failed",
       code: "declined",
-      payment_id: null,
+      payment_id: "pay_b",
     })
     expect(await findPurchase(db, companyId, "pur_none")).toBeNull()
     // The tests that follow begin in the middle of a day.

@@ -70,7 +70,7 @@ export function commandOf(
       if (purchaseId === undefined) return null
       return given.paid
         ? { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` }
-        : { type: "FailPurchase", purchaseId, code: "declined" }
+        : { type: "FailPurchase", purchaseId, code: "declined", paymentId: null }
     }
     case "pass":
     case "border":

@@ -127,9 +127,10 @@ function drawArrangement(chance: Chance, name: string): LedgerCommand {
     return chance.pick<LedgerCommand>([
       { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },
       { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },
+      { type: "OrderPurchase", purchaseId, paymentId: `pay ${purchaseId}` },
       { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` },
       { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` },
-      { type: "FailPurchase", purchaseId, code: "declined" },
+      { type: "FailPurchase", purchaseId, code: "declined", paymentId: null },
     ])
   }
   return { type: "SetLimit", ...drawLimit(chance) }

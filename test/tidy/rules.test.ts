@@ -4,7 +4,13 @@ import { undocumented, unnamedErrors } from "./docstrings.ts"
 import { impurities } from "./purity.ts"
 import { FUNCTION_LINES, longFunctions } from "./sizes.ts"
 import type { Complaint, SourceText } from "./tree.ts"
-import { exportedNames, fileNames, machinePaths, unfinishedWords } from "./words.ts"
+import {
+  exportedNames,
+  fileNames,
+  machinePaths,
+  searchedPayments,
+  unfinishedWords,
+} from "./words.ts"
 
 /** Each rule with texts that it must complain about, and texts like them that are right. */
 const rules: readonly {
@@ -35,6 +41,11 @@ const rules: readonly {
     rule: machinePaths,
     wrong: ['"/home/ann/x"', "see /Users/ann", "`/root/.cache`", '"C:\\Users\\ann"'],
     right: ['"/api/home/x"', "https://example.com/home/x", "/homes", "${base}/home/x"],
+  },
+  {
+    rule: searchedPayments,
+    wrong: ["await stripe.paymentIntents.search({ query })", "stripe.customers.search({})"],
+    right: ["stripe.paymentIntents.list({})", "const search = 1"],
   },
   {
     rule: exportedNames,

@@ -30,6 +30,16 @@ export function machinePaths(file: SourceText): readonly Complaint[] {
   )
 }
 
+/**
+ * Questions to the search of a payment processor: its index can be an hour behind, and decides nothing. The
+ * objects of Stripe are asked for by their ids and by lists.
+ */
+export function searchedPayments(file: SourceText): readonly Complaint[] {
+  return [...file.text.matchAll(/\.search\(/g)].map(
+    (match) => `${file.path}:${lineOf(file.text, match.index)}: asks a search that is behind`,
+  )
+}
+
 /** A file whose name says nothing. */
 export function fileNames(file: SourceText): readonly Complaint[] {
   return file.path

@@ -6,8 +6,9 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import type { Pacer } from "../../clock/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import { ProviderMisconfigured, ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { Simulator, SimulatedThings, SimulatorMemory, Simulators } from "../simulators/port.ts"
+import { rememberOrders } from "./last-order.ts"
 import type {
   CardOutcome,
   CardPayment,
@@ -23,7 +24,11 @@ import { CARD_OUTCOMES } from "./port.ts"
 /** What it can be told to do. */
 export const CARDS = {
   name: "cards",
-  outcomes: ["declined", "payment_failed", "needs_owner", "processing", "unconfirmed"],
+  outcomes: [
+    ...["declined", "payment_failed", "needs_owner", "processing", "unconfirmed"],
+    // It rejects every order, as a processor does whose account is not set up for what we ask.
+    "misconfigured",
+  ] as const,
 } as const satisfies Simulator
 
 const SLOW_MS = 2_000
@@ -53,7 +58,10 @@ export interface BuiltInCardsPorts {
   readonly pacer: Pacer
 }
 
-/** The built-in processor. Its calls throw ProviderUnavailable and ProviderSilent, as they are set to. */
+/**
+ * The built-in processor. Its calls throw ProviderUnavailable, ProviderMisconfigured and ProviderSilent, as
+ * they are set to.
+ */
 export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
   const { memory, simulators, pacer } = ports
   const payments = memory.of<TakenPayment>({ provider: CARDS.name, kind: "payment", lasting: true })
@@ -75,10 +83,13 @@ export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
   const begin = async () => {
     const outcome = await simulators.next(CARDS)
     if (outcome === "unavailable") throw new ProviderUnavailable("the processor answered 503")
+    if (outcome === "misconfigured") {
+      throw new ProviderMisconfigured("the processor rejects the request: it is set to")
+    }
     if (outcome === "slow") await pacer.pause(SLOW_MS)
     return outcome
   }
-  return {
+  const cards = rememberOrders({
     ...holdsOf(memory, begin, outcomeOf),
     pay: async (payment) => {
       const outcome = await begin()
@@ -95,6 +106,9 @@ export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
       if (known.answer === "unknown") throw new ProviderSilent("the payment is not there any more")
       return known
     },
+  })
+  return {
+    ...cards,
     set: async (companyId, outcome) => {
       if (outcome === null) return testCards.forget(companyId)
       await testCards.change(companyId, companyId, () => ({ outcome }))
@@ -171,8 +185,5 @@ function take(
 }
 
 function answerOf(name: string, { status }: TakenPayment): PaymentAnswer {
-  if (status === "paid" || status === "processing" || status === "unconfirmed") {
-    return { answer: status, paymentId: `builtin-${name}` }
-  }
-  return { answer: status }
+  return { answer: status, paymentId: `builtin-${name}` }
 }

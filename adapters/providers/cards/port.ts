@@ -6,6 +6,7 @@
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
+import type { ProviderMisconfigured } from "../outside.ts"
 
 /** A payment as both sides know it. */
 export interface CardPayment {
@@ -16,6 +17,10 @@ export interface CardPayment {
   readonly amountMicros: Micros
   /** When it was begun, by the ledger's clock, UTC milliseconds. */
   readonly begunAt: number
+  /** The processor's id of the company as its customer; null where the company is none. */
+  readonly customerId: string | null
+  /** The processor's id of the payment; null while it is not known. */
+  readonly paymentId: string | null
 }
 
 /** A payment that is to be made. */
@@ -30,9 +35,12 @@ export type PaymentRefusal = "declined" | "payment_failed" | "needs_owner" | "no
 /** What the processor says of a payment. */
 export type PaymentAnswer =
   | { readonly answer: "paid"; readonly paymentId: string }
-  /** It is under way (`processing`), or the processor itself does not know (`unconfirmed`). */
-  | { readonly answer: "processing" | "unconfirmed"; readonly paymentId: string }
-  | { readonly answer: PaymentRefusal }
+  /** The payment is under way. */
+  | { readonly answer: "processing"; readonly paymentId: string }
+  /** The order arrived and was not carried out so far; null where the payment cannot be found yet. */
+  | { readonly answer: "unconfirmed"; readonly paymentId: string | null }
+  /** Null where the processor made no payment of it. */
+  | { readonly answer: PaymentRefusal; readonly paymentId: string | null }
 
 /** What the processor knows of a payment by now. */
 export type PaymentKnowledge = PaymentAnswer | { readonly answer: "unknown" }
@@ -50,15 +58,18 @@ export type HoldAnswer =
 /** What a hold has come to once it is let go, or was never made. */
 export type HoldEnd = Exclude<HoldAnswer, { readonly answer: "held" }>
 
-/** A payment processor. */
+/**
+ * A payment processor. What its account or our key does not allow throws ProviderMisconfigured, which says
+ * nothing about the company's card.
+ */
 export interface Cards {
   /** Takes a payment, once by its name. @throws ProviderUnavailable, ProviderSilent */
   readonly pay: (payment: OrderedPayment) => Promise<PaymentAnswer>
   /** Asks what became of a payment. @throws ProviderUnavailable, ProviderSilent */
   readonly ask: (payment: CardPayment) => Promise<PaymentKnowledge>
   /**
-   * Sees that a payment that the processor does not know is never made, however late it is still
-   * asked for; one that was made stays as it is. Answers how it stands from now on.
+   * Sees that a payment that the processor does not know, or never carried out, is never made, however
+   * late it is still asked for; one that was made stays as it is. Answers how it stands from now on.
    *
    * @throws ProviderUnavailable, ProviderSilent
    */
@@ -68,31 +79,43 @@ export interface Cards {
   /** Asks what became of a hold. @throws ProviderUnavailable, ProviderSilent */
   readonly askHold: (hold: CardPayment) => Promise<HoldAnswer | { readonly answer: "unknown" }>
   /**
-   * Lets go of what a card holds; a hold that the processor does not know is never made, however late it
-   * is still asked for. Again: the same answer.
+   * Lets go of what a card holds; a hold that the processor does not know, or never carried out, is never
+   * made, however late it is still asked for. Again: the same answer.
    *
-   * @param paymentId the processor's own name for it; null where it is looked for by ours
    * @throws ProviderUnavailable, ProviderSilent
    */
-  readonly release: (hold: CardPayment, paymentId: string | null) => Promise<HoldEnd>
+  readonly release: (hold: CardPayment) => Promise<HoldEnd>
+  /**
+   * Why the processor did not take the last order, where its account or our key does not allow it; null
+   * from the next order on that it takes.
+   */
+  readonly misconfigured: () => ProviderMisconfigured | null
 }
 
 /** Pages of the processor's own, on which a company puts the card on file that payments are taken from. */
 export interface CardPages {
   /**
-   * Opens one, and has the company known to the processor by our id alone.
+   * The processor's id of the company as its customer. It is made where there is none, and knows the
+   * company by our id alone.
+   *
+   * @param formerId the id that is recorded, which stays while the processor still has that customer
+   * @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly customerOf: (companyId: CompanyId, formerId: string | null) => Promise<string>
+  /**
+   * Opens a page for a customer.
    *
    * @param returnTo where its reader comes back to, an address of ours
    * @returns its address, good for some minutes
    * @throws ProviderUnavailable, ProviderSilent
    */
-  readonly open: (companyId: CompanyId, returnTo: string) => Promise<string>
+  readonly open: (customerId: string, returnTo: string) => Promise<string>
   /**
-   * Since when the processor has the card on file, UTC milliseconds; null: it has none.
+   * Since when the processor has the customer's card on file, UTC milliseconds; null: it has none.
    *
    * @throws ProviderUnavailable, ProviderSilent
    */
-  readonly cardSince: (companyId: CompanyId) => Promise<number | null>
+  readonly cardSince: (customerId: string) => Promise<number | null>
 }
 
 /** What the built-in processor can be told to do with a company's card. */

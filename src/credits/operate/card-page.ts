@@ -2,10 +2,11 @@
 import { z } from "zod"
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import type { CardPages } from "../../../adapters/providers/cards/port.ts"
-import { cardCheckOf, companyStanding } from "../../../domain/access/access.ts"
+import { cardCheckOf, companyStanding, processorCustomerOf } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { RemoveCard, SetCard } from "../../../domain/access/card.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
@@ -31,10 +32,11 @@ const page = operation({
   changes: true,
   input: z.object({ company }),
   console: consoleWord,
-  run: async ({ ports }, { company: named }) => {
+  run: async ({ ports, cause }, { company: named }) => {
     const companyId = await findLivingCompany(ports, named)
+    const customerId = await customerOf(ports, companyId, cause)
     const returnTo = `${ports.baseUrl()}/console/${companyId}/billing`
-    return { companyId, url: await asked(ports, (pages) => pages.open(companyId, returnTo)) }
+    return { companyId, url: await asked(ports, (pages) => pages.open(customerId, returnTo)) }
   },
 })
 
@@ -48,8 +50,11 @@ const look = operation({
   console: consoleWord,
   run: async ({ ports, cause }, { company: named }) => {
     const companyId = await findLivingCompany(ports, named)
-    const since = await asked(ports, (pages) => pages.cardSince(companyId))
     const stream = accessOf(companyId)
+    const customerId = await ports.runner.readLatest(stream, processorCustomerOf)
+    const since = await asked(ports, async (pages) =>
+      customerId === null ? null : pages.cardSince(customerId),
+    )
     const command = await whatToRecord(ports, companyId, since)
     if (command !== null) {
       const outcome = accepted(await ports.runner.execute(stream, command, cause, companyStanding))
@@ -59,6 +64,16 @@ const look = operation({
     return { companyId, card: standing?.card ?? null }
   },
 })
+
+/** The processor's customer that the company is, recorded before any card can be put on file for it. */
+async function customerOf(ports: Ports, companyId: CompanyId, cause: Cause): Promise<string> {
+  const stream = accessOf(companyId)
+  const former = await ports.runner.readLatest(stream, processorCustomerOf)
+  const customerId = await asked(ports, (pages) => pages.customerOf(companyId, former))
+  const command = { type: "SetProcessorCustomer" as const, customerId }
+  accepted(await ports.runner.execute(stream, command, cause))
+  return customerId
+}
 
 /** What follows from the card at the processor; null where the account says it already. */
 async function whatToRecord(

@@ -51,7 +51,7 @@ export const cards: Provider = {
     }
     try {
       const { openStripeCards } = await import("../../../adapters/providers/cards/stripe.ts")
-      const stripe = openStripeCards({ secretKey, url })
+      const stripe = openStripeCards({ secretKey, url, clock: outside.clock })
       return { cards: stripe, testCards: null, cardPages: stripe }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error

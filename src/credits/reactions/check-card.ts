@@ -4,7 +4,7 @@
  * and let go by whoever takes the row.
  */
 import { z } from "zod"
-import { cardCheckOf } from "../../../domain/access/access.ts"
+import { cardCheckOf, processorCustomerOf } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import { parseHoldId } from "../../../domain/access/card-events.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -45,10 +45,16 @@ export const cardCheck = effect<Payload, HoldEnd>({
     // A card is looked at once more only when the look before has ended.
     return check?.holdId === holdId && check.outcome === null ? "open" : "ended"
   },
-  act: async ({ cards }, work) => letGo(cards, holdOf(work), await cards.hold(holdOf(work))),
-  ask: async ({ cards }, work) => {
-    const known = await cards.askHold(holdOf(work))
-    return known.answer === "unknown" ? "unknown" : letGo(cards, holdOf(work), known)
+  act: async (ports, work) => {
+    const hold = await holdOf(ports, work)
+    return letGo(ports.cards, hold, await ports.cards.hold(hold))
+  },
+  ask: async (ports, work) => {
+    const hold = await holdOf(ports, work)
+    const known = await ports.cards.askHold(hold)
+    // An order that was never carried out is withdrawn like one that never arrived.
+    if (known.answer === "unknown" || known.answer === "unconfirmed") return "unknown"
+    return letGo(ports.cards, hold, known)
   },
   isRepeatable: () => true,
   end: async ({ runner }, { companyId, payload: { holdId } }, { answer }, cause) => {
@@ -61,7 +67,11 @@ export const cardCheck = effect<Payload, HoldEnd>({
   },
   unavailable: { answer: "payment_failed" },
   // It is taken back, so that nobody who was held up makes it afterwards.
-  unknown: (ports, work) => askCards(ports, (cards) => cards.release(holdOf(work), null)),
+  unknown: async (ports, work) => {
+    const hold = await holdOf(ports, work)
+    const left = await askCards(ports, (cards) => cards.release(hold))
+    return left?.answer === "unconfirmed" ? null : left
+  },
   // What may still be held lapses with the processor: nobody takes it.
   givenUp: { answer: "payment_failed" },
   endsWithCompany: true,
@@ -74,16 +84,15 @@ async function letGo(
   known: HoldAnswer,
 ): Promise<HoldEnd> {
   if (known.answer !== "held") return known
-  return onceAccepted("the processor", () => cards.release(hold, known.paymentId))
+  const { paymentId } = known
+  return onceAccepted("the processor", () => cards.release({ ...hold, paymentId }))
 }
 
-function holdOf({
-  companyId,
-  payload,
-}: {
-  readonly companyId: CompanyId
-  readonly payload: Payload
-}): CardPayment {
+async function holdOf(
+  { runner }: Ports,
+  { companyId, payload }: { readonly companyId: CompanyId; readonly payload: Payload },
+): Promise<CardPayment> {
   const { holdId: name, amountMicros, startedAt: begunAt } = payload
-  return { name, companyId, amountMicros, begunAt }
+  const customerId = await runner.readLatest(accessOf(companyId), processorCustomerOf)
+  return { name, companyId, amountMicros, begunAt, customerId, paymentId: null }
 }

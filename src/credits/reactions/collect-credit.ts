@@ -9,7 +9,7 @@ import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { OrderedPayment, PaymentKnowledge } from "../../../adapters/providers/cards/port.ts"
 import type { WorkResult } from "../../../adapters/work/port.ts"
-import { companyStanding } from "../../../domain/access/access.ts"
+import { companyStanding, processorCustomerOf } from "../../../domain/access/access.ts"
 import type { LedgerCommand } from "../../../domain/charging/ledger-commands.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
@@ -48,12 +48,21 @@ async function collect(ports: Ports, work: Work<z.infer<typeof Owed>>): Promise<
   if (owedMicros < LEAST_COLLECTED_MICROS) return { result: "done" }
   const amountMicros = Math.ceil(owedMicros / MICROS_PER_CENT) * MICROS_PER_CENT
   const name = derivedId("col", companyId, month)
-  const payment = { name, companyId, amountMicros, begunAt, sharedPaymentToken: null }
+  const customerId = await ports.runner.readLatest(accessOf(companyId), processorCustomerOf)
+  const payment = {
+    name,
+    companyId,
+    amountMicros,
+    begunAt,
+    customerId,
+    paymentId: null,
+    sharedPaymentToken: null,
+  }
   const known = await askCards(ports, (cards) => cards.ask(payment))
   const answer = known?.answer === "unknown" ? await order(ports, payment, owedMicros) : known
   if (answer === "nothing") return { result: "done" }
   if (answer === null || answer.answer === "unknown" || !isEnd(answer)) {
-    return again(ports, begunAt, answer === null)
+    return again(ports, begunAt, answer?.answer ?? null)
   }
   const isPaid = answer.answer === "paid"
   const reference = `collection ${month}`
@@ -78,14 +87,25 @@ async function order(
   const account = await ports.runner.read(ledgerOf(companyId), accountOf)
   const isPaidMeanwhile = -account.fundsMicros < owedMicros
   if (standing?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
-  if (standing.card === null) return { answer: "no_card" }
+  if (standing.card === null) return { answer: "no_card", paymentId: null }
   return askCards(ports, (cards) => cards.pay(payment))
 }
 
-function again({ clock }: Ports, begunAt: number, isSilent: boolean): WorkResult {
+/** @param answer null where the processor did not answer, or its account does not allow the payment */
+function again(
+  { clock, cards }: Ports,
+  begunAt: number,
+  answer: PaymentKnowledge["answer"] | null,
+): WorkResult {
   const ageMs = clock.now() - begunAt
-  if (isSilent && ageMs >= PARK_AFTER_MS) {
-    return { result: "park", reason: "the processor has been silent about it for 72 hours" }
+  const isStuck = answer === null || answer === "unconfirmed"
+  if (isStuck && ageMs >= PARK_AFTER_MS) {
+    const { message: fault = null } = cards.misconfigured() ?? {}
+    const reason =
+      answer === null
+        ? (fault ?? "the processor has been silent about it for 72 hours")
+        : "the processor has not carried it out for 72 hours: cancel or confirm it there"
+    return { result: "park", reason }
   }
   return { result: "later", dueAt: clock.now() + askAgainAfter(ageMs, null) }
 }

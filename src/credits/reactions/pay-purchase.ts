@@ -4,12 +4,12 @@
  * buyer's own wallet is paid by is kept nowhere.
  */
 import { z } from "zod"
-import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
+import type { PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
 import { effect } from "../../frame/effects/effect.ts"
 import { askCards } from "./ask-cards.ts"
-import { isEnd, settlePurchase } from "./settle-purchase.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { isEnd, paymentOf, recordPayment, settlePurchase } from "./settle-purchase.ts"
 import { parsePurchaseId } from "../../../domain/kernel/ids.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 
 /** A purchase that is not paid by then is asked about: whoever began it may be gone. */
@@ -41,9 +41,14 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
   // Its end takes the row away, and ending it again changes nothing.
   look: async () => "open",
   act: null,
-  ask: async ({ cards }, work) => {
-    const known = await cards.ask(paymentOf(work))
-    return known.answer === "unknown" ? "unknown" : known
+  ask: async (ports, { companyId, payload, kind, name }) => {
+    const known = await ports.cards.ask(await paymentOf(ports, { companyId, ...payload }))
+    if (known.answer === "unknown") return "unknown"
+    if (isEnd(known)) return known
+    const { purchaseId } = payload
+    await recordPayment(ports, { companyId, purchaseId }, known, causedBy(`${kind} ${name}`))
+    // An order that was never carried out is withdrawn like one that never arrived.
+    return known.answer === "unconfirmed" ? "unknown" : known
   },
   isRepeatable: () => false,
   end: async (ports, { companyId, payload: { purchaseId } }, answer, cause) => {
@@ -52,17 +57,10 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
     return true
   },
   // It is withdrawn, so that nobody who was held up makes it afterwards.
-  unknown: (ports, work) => askCards(ports, (cards) => cards.withdraw(paymentOf(work))),
-  givenUp: { answer: "payment_failed" },
+  unknown: async (ports, { companyId, payload }) => {
+    const payment = await paymentOf(ports, { companyId, ...payload })
+    const left = await askCards(ports, (cards) => cards.withdraw(payment))
+    return left?.answer === "unconfirmed" ? null : left
+  },
+  givenUp: { answer: "payment_failed", paymentId: null },
 })
-
-function paymentOf({
-  companyId,
-  payload,
-}: {
-  readonly companyId: CompanyId
-  readonly payload: Payload
-}): CardPayment {
-  const { purchaseId: name, amountMicros, startedAt: begunAt } = payload
-  return { name, companyId, amountMicros, begunAt }
-}

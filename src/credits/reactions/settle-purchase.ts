@@ -1,9 +1,11 @@
 /** Ending a purchase whose payment is known, and looking up how one ended. */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
+import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
-import { accountOf } from "../../../domain/charging/ledger-views.ts"
+import { processorCustomerOf } from "../../../domain/access/access.ts"
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { accountOf, paymentOfPending } from "../../../domain/charging/ledger-views.ts"
 import type { CompanyId, PurchaseId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
@@ -40,12 +42,48 @@ export async function settlePurchase(
   const command =
     end.answer === "paid"
       ? { type: "PayPurchase" as const, purchaseId, paymentId: end.paymentId }
-      : { type: "FailPurchase" as const, purchaseId, code: end.answer }
+      : {
+          type: "FailPurchase" as const,
+          purchaseId,
+          code: end.answer,
+          paymentId: end.paymentId,
+        }
   const stream = ledgerOf(companyId)
   const settled = await ports.runner.execute(stream, command, cause, accountOf)
   if (!settled.accepted) throw new Error(`purchase ${purchaseId} could not be settled`)
   const { facts, view, position } = settled
   return { now: facts.length > 0, fundsMicros: view.fundsMicros, position }
+}
+
+/** Records which payment a purchase is paid by, where the processor says so before the payment has ended. */
+export async function recordPayment(
+  { runner }: Ports,
+  { companyId, purchaseId }: { readonly companyId: CompanyId; readonly purchaseId: PurchaseId },
+  { paymentId }: { readonly paymentId: string | null },
+  cause: Cause,
+): Promise<void> {
+  if (paymentId === null) return
+  const command = { type: "OrderPurchase" as const, purchaseId, paymentId }
+  const recorded = await runner.execute(ledgerOf(companyId), command, cause)
+  if (!recorded.accepted) throw new Error(`the payment of ${purchaseId} could not be recorded`)
+}
+
+/** The payment of a pending purchase, with all that is recorded for finding it at the processor. */
+export async function paymentOf(
+  { runner }: Ports,
+  purchase: {
+    readonly companyId: CompanyId
+    readonly purchaseId: PurchaseId
+    readonly amountMicros: Micros
+    readonly startedAt: number
+  },
+): Promise<CardPayment & { readonly name: PurchaseId }> {
+  const { companyId, purchaseId: name, amountMicros, startedAt: begunAt } = purchase
+  const [customerId, paymentId] = await Promise.all([
+    runner.readLatest(accessOf(companyId), processorCustomerOf),
+    runner.readLatest(ledgerOf(companyId), (state) => paymentOfPending(state, name)),
+  ])
+  return { name, companyId, amountMicros, begunAt, customerId, paymentId }
 }
 
 /**

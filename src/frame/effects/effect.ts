@@ -8,6 +8,7 @@
  * takes the same name twice for the same thing.
  */
 import {
+  ProviderMisconfigured,
   ProviderSilent,
   ProviderUnavailable,
   inTime,
@@ -211,7 +212,7 @@ class Turn<P extends object, A> {
         return this.#askFrom(this.#now() + this.#times.askAfterMs[0])
       }
       if (!(error instanceof ProviderUnavailable)) throw error
-      return this.#unavailable()
+      return this.#unavailable(error)
     }
   }
 
@@ -232,14 +233,17 @@ class Turn<P extends object, A> {
   }
 
   /** The provider did nothing this time: it is tried again until its time is over. */
-  async #unavailable(): Promise<WorkResult> {
+  async #unavailable(error: ProviderUnavailable): Promise<WorkResult> {
     const { provider, ask, unavailable } = this.#spec
+    const isMisconfigured = error instanceof ProviderMisconfigured
     // What was on its way before may have been done then, whatever became of it now.
     const mayBeDone = this.#work.isHandedOver
     if (this.#ageMs() < this.#times.unavailableForMs) {
-      const reason = `${provider} is not available`
+      const reason = isMisconfigured ? error.message : `${provider} is not available`
       return mayBeDone ? retryLater(this.#work, reason) : retryLater(this.#work, reason, "undone")
     }
+    // It says nothing about what was asked for: an operator fixes the provider's account and retries.
+    if (isMisconfigured) return { result: "park", reason: error.message }
     if (!mayBeDone && unavailable !== undefined) return this.#end(unavailable)
     // Whoever died before it could say so may have had it done: it is asked about.
     if (ask !== null) return this.#askFrom(this.#now())

@@ -46,7 +46,9 @@ export interface Probe {
   readonly name: string
   /** Whether nothing can be served without it; else the others of the installation would do no better. */
   readonly isNeeded: boolean
-  /** @throws whatever is wrong */
+  /** How an operator fixes what is wrong, as `doctor` says it. */
+  readonly fix: string
+  /** @throws whatever is wrong: its name is shown */
   readonly look: (ports: Ports) => Promise<void>
 }
 

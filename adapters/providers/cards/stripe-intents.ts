@@ -1,0 +1,205 @@
+/**
+ * The PaymentIntents behind payments and holds: each carries our name for it in its metadata (`payment`)
+ * and is made once by that name as Stripe's idempotency key. Stripe's search is never asked, because its
+ * index can be an hour behind.
+ */
+import { Stripe } from "stripe"
+import type { Clock } from "../../clock/port.ts"
+import { onceAccepted } from "../outside.ts"
+import type { CardPayment, OrderedPayment, PaymentRefusal } from "./port.ts"
+import { heard, isMissing, isNameUsed, refusedBy, translated } from "./stripe-faults.ts"
+
+const MICROS_PER_CENT = 10_000
+const MINUTE_MS = 60_000
+/** Stripe's clock may be this far behind the ledger's. */
+const BEHIND_MS = 5 * MINUTE_MS
+/** A payment that names no customer is ordered within this time, with room for clocks that differ. */
+const ORDERED_WITHIN_MS = 15 * MINUTE_MS
+/** Stripe may forget idempotency keys after 24 hours: an older name is looked up before it is used again. */
+const NAMES_LAST_MS = 23 * 60 * MINUTE_MS
+const PAGE = 100
+/** Shared payment tokens are only in the preview of Stripe's API. */
+const TOKENS_VERSION = "2026-04-22.preview"
+
+/** What an order came to: a PaymentIntent, or why there is none. */
+export type OrderOutcome =
+  | { readonly intent: Stripe.PaymentIntent }
+  | {
+      readonly refused: {
+        readonly answer: PaymentRefusal | "unconfirmed"
+        readonly paymentId: string | null
+      }
+    }
+
+/**
+ * The PaymentIntent of a payment, by its id where that is known, else by its name; null where there is none.
+ *
+ * @throws ProviderUnavailable, ProviderSilent
+ */
+export async function findIntent(
+  stripe: Stripe,
+  payment: CardPayment,
+): Promise<Stripe.PaymentIntent | null> {
+  const id = payment.paymentId ?? (await heard(findIdByName(stripe, payment)))
+  return id === null ? null : heard(stripe.paymentIntents.retrieve(id))
+}
+
+/** Lists show a PaymentIntent as soon as it is there; when it was made and its customer are their only filters. */
+async function findIdByName(
+  stripe: Stripe,
+  { name, customerId, begunAt }: CardPayment,
+): Promise<string | null> {
+  const gte = Math.floor((begunAt - BEHIND_MS) / 1_000)
+  const lte = Math.ceil((begunAt + ORDERED_WITHIN_MS) / 1_000)
+  const ofAll: Stripe.PaymentIntentListParams = { created: { gte, lte }, limit: PAGE }
+  // An order of the company's card may be repeated for days; one of a wallet has no customer.
+  const ofCustomer: readonly Stripe.PaymentIntentListParams[] =
+    customerId === null ? [] : [{ customer: customerId, created: { gte }, limit: PAGE }]
+  let found: string | null = null
+  for (const params of [...ofCustomer, ofAll]) {
+    for await (const { id, metadata, status } of stripe.paymentIntents.list(params)) {
+      if (metadata["payment"] !== name) continue
+      if (status === "succeeded") return id
+      found ??= id
+    }
+    if (found !== null) return found
+  }
+  return null
+}
+
+/**
+ * Orders a payment once by its name. A name that Stripe may have forgotten is looked up first.
+ *
+ * @param more what a hold is ordered with besides
+ * @throws ProviderUnavailable, ProviderSilent
+ */
+export async function orderIntent(
+  stripe: Stripe,
+  clock: Clock,
+  payment: OrderedPayment,
+  more: Pick<Stripe.PaymentIntentCreateParams, "capture_method">,
+): Promise<OrderOutcome> {
+  const isOld = clock.now() - payment.begunAt >= NAMES_LAST_MS
+  const known = isOld || payment.paymentId !== null ? await findIntent(stripe, payment) : null
+  if (known !== null) return { intent: known }
+  const source = await sourceOf(stripe, payment)
+  if (source === null) return { refused: { answer: "no_card", paymentId: null } }
+  try {
+    return { intent: await createIntent(stripe, payment, source, more) }
+  } catch (error) {
+    if (isNameUsed(error)) {
+      const former = await onceAccepted("Stripe", () => findIntent(stripe, payment))
+      if (former !== null) return { intent: former }
+      return { refused: { answer: "unconfirmed", paymentId: null } }
+    }
+    const refused = refusedBy(error)
+    if (refused === null) throw translated(error)
+    return { refused }
+  }
+}
+
+/**
+ * Uses up a payment's name with a PaymentIntent that is never confirmed, so that no late order can use it.
+ * Answers the one that has the name from now on; null where an order arrived that cannot be found yet.
+ *
+ * @throws ProviderUnavailable, ProviderSilent
+ */
+export async function occupyName(
+  stripe: Stripe,
+  payment: CardPayment,
+): Promise<Stripe.PaymentIntent | null> {
+  const { name, companyId, amountMicros } = payment
+  const params = {
+    amount: amountMicros / MICROS_PER_CENT,
+    currency: "usd",
+    metadata: { payment: name, company: companyId, withdrawn: "yes" },
+  }
+  try {
+    return await stripe.paymentIntents.create(params, { idempotencyKey: name })
+  } catch (error) {
+    if (!isNameUsed(error)) throw translated(error)
+    return findIntent(stripe, payment)
+  }
+}
+
+/**
+ * Cancels a PaymentIntent. Answers how it stands then: one that came to an end before stays so.
+ *
+ * @throws ProviderUnavailable, ProviderSilent
+ */
+export async function cancelIntent(stripe: Stripe, id: string): Promise<Stripe.PaymentIntent> {
+  try {
+    return await stripe.paymentIntents.cancel(id)
+  } catch (error) {
+    const isOther =
+      error instanceof Stripe.errors.StripeInvalidRequestError &&
+      error.code === "payment_intent_unexpected_state"
+    if (!isOther || error.payment_intent === undefined) throw translated(error)
+    return error.payment_intent
+  }
+}
+
+type Source = Pick<Stripe.PaymentIntentCreateParams, "customer" | "payment_method"> & {
+  readonly payment_method_data?: { readonly shared_payment_granted_token: string }
+}
+
+/** What a payment is taken from; null where the company has no card. */
+async function sourceOf(
+  stripe: Stripe,
+  { customerId, sharedPaymentToken }: OrderedPayment,
+): Promise<Source | null> {
+  if (sharedPaymentToken !== null) {
+    return { payment_method_data: { shared_payment_granted_token: sharedPaymentToken } }
+  }
+  const customer = customerId === null ? null : await readCustomer(stripe, customerId)
+  const method = customer?.invoice_settings.default_payment_method ?? null
+  if (customer === null || method === null) return null
+  return {
+    customer: customer.id,
+    payment_method: typeof method === "string" ? method : method.id,
+  }
+}
+
+/**
+ * A customer, with the default payment method; null where Stripe does not have it any more.
+ *
+ * @throws ProviderUnavailable, ProviderSilent
+ */
+export async function readCustomer(
+  stripe: Stripe,
+  customerId: string,
+): Promise<Stripe.Customer | null> {
+  const expand = ["invoice_settings.default_payment_method"]
+  try {
+    const customer = await stripe.customers.retrieve(customerId, { expand })
+    return customer.deleted === true ? null : customer
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw translated(error)
+  }
+}
+
+function createIntent(
+  stripe: Stripe,
+  { name, companyId, amountMicros }: OrderedPayment,
+  source: Source,
+  more: Pick<Stripe.PaymentIntentCreateParams, "capture_method">,
+): Promise<Stripe.PaymentIntent> {
+  const params = {
+    amount: amountMicros / MICROS_PER_CENT,
+    currency: "usd",
+    confirm: true,
+    metadata: { payment: name, company: companyId },
+    automatic_payment_methods: { enabled: true, allow_redirects: "never" as const },
+    // No buyer sits at a screen to confirm: a payment that needs that is refused immediately.
+    ...(source.customer === undefined ? {} : { off_session: true }),
+    ...source,
+    ...more,
+  }
+  const isByToken = source.payment_method_data !== undefined
+  // The types of the package do not have the parameters of previews.
+  return stripe.paymentIntents.create(params as object as Stripe.PaymentIntentCreateParams, {
+    idempotencyKey: name,
+    ...(isByToken ? { apiVersion: TOKENS_VERSION } : {}),
+  })
+}
