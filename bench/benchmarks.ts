@@ -15,6 +15,7 @@ import { growthHistory } from "./growth/history.ts"
 import { growthKeys } from "./growth/keys.ts"
 import { growthLists } from "./growth/lists.ts"
 import { growthRebuild } from "./growth/rebuild.ts"
+import { growthVerify } from "./growth/verify.ts"
 import { mails } from "./mails/benchmark.ts"
 import { names } from "./names/benchmark.ts"
 import { million } from "./million/benchmark.ts"
@@ -54,5 +55,6 @@ export const BENCHMARKS: readonly Benchmark[] = [
   growthKeys,
   growthRebuild,
   growthLists,
+  growthVerify,
   scale,
 ]

@@ -2,9 +2,9 @@
 
 /**
  * Why: the store cannot have it measured, a point lies beyond `--most`, something that it is measured
- * against is not there (a peer that is not installed), or it broke or was not honest.
+ * against is not there (a peer that is not installed), it broke or was not honest, or it was interrupted.
  */
-export type LeftOutReason = "store" | "most" | "absent" | "fault"
+export type LeftOutReason = "store" | "most" | "absent" | "fault" | "interrupted"
 
 /** Something that was not measured. */
 export interface LeftOut {

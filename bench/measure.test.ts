@@ -85,15 +85,29 @@ describe("measure", () => {
     expect(asked.at(-1)).toBe("close")
   })
 
-  it("stops within the round once it is interrupted, and takes down", async () => {
+  it("stops within the round once it is interrupted, and keeps the whole rounds before", async () => {
     const stop = new AbortController()
     const fast = (round: number) => {
       if (round === 2) stop.abort()
       return 1
     }
     const { benchmark, asked } = fakeBenchmark({ ...numbered, fast })
+    const { rounds, leftOut } = await measure(benchmark, { ...quiet, signal: stop.signal })
+    expect(rounds).toHaveLength(1)
+    const message = "interrupted in round 2 of 3"
+    expect(leftOut).toEqual([{ benchmark: "fake", reason: "interrupted", message }])
+    expect(asked).toEqual(["fast", "slow", "fast", "slow", "fast", "check", "close"])
+  })
+
+  it("throws where it is interrupted before a round is whole, and takes down", async () => {
+    const stop = new AbortController()
+    const fast = (round: number) => {
+      if (round === 1) stop.abort()
+      return 1
+    }
+    const { benchmark, asked } = fakeBenchmark({ ...numbered, fast })
     await expect(measure(benchmark, { ...quiet, signal: stop.signal })).rejects.toThrow("aborted")
-    expect(asked).toEqual(["fast", "slow", "fast", "slow", "fast", "close"])
+    expect(asked).toEqual(["fast", "slow", "fast", "close"])
   })
 })
 

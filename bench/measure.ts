@@ -29,7 +29,8 @@ export interface Measured {
  *
  * @throws Dishonest when what was measured did not really happen, or where it stores and does not
  * measure the store's flush
- * @throws the signal's reason once it is aborted
+ * @throws the signal's reason where it is aborted before the first round is over; later, the whole rounds
+ * are what was measured
  */
 export async function measure(asked: Benchmark, watch: Setting): Promise<Measured> {
   const { name, rounds, stores } = asked
@@ -46,9 +47,16 @@ export async function measure(asked: Benchmark, watch: Setting): Promise<Measure
     const measured: Round[] = []
     const clock = timeLeft(figures.length * (rounds + 1))
     await measureRound(benchmark, opened, watch, { title: "warm-up", clock })
-    while (measured.length < rounds) {
+    const interrupted: LeftOut[] = []
+    while (measured.length < rounds && interrupted.length === 0) {
       const title = `round ${measured.length + 1} of ${rounds}`
-      measured.push(await measureRound(benchmark, opened, watch, { title, clock }))
+      try {
+        measured.push(await measureRound(benchmark, opened, watch, { title, clock }))
+      } catch (error) {
+        if (!watch.signal.aborted || measured.length === 0) throw error
+        const message = `interrupted in ${title}`
+        interrupted.push({ benchmark: name, reason: "interrupted", message })
+      }
     }
     watch.report(`${name}: checking what was measured`)
     await opened.check()
@@ -57,9 +65,12 @@ export async function measure(asked: Benchmark, watch: Setting): Promise<Measure
       store: watch.store,
       rounds: measured,
       tookMs: performance.now() - begun,
-      leftOut: [...new Set(Object.values(absent))].map((message) => {
-        return { benchmark: name, reason: "absent", message }
-      }),
+      leftOut: [
+        ...[...new Set(Object.values(absent))].map((message): LeftOut => {
+          return { benchmark: name, reason: "absent", message }
+        }),
+        ...interrupted,
+      ],
     }
   } finally {
     await opened.close()

@@ -3,11 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { CannotWrite } from "../src/frame/operator/cli/out-file.ts"
-import type { Terminal } from "../src/frame/operator/cli/terminal.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { Dishonest } from "./benchmark.ts"
 import { curveBenchmark, fakeBenchmark } from "./fake-benchmark.ts"
-import { runBench } from "./program.ts"
+import { ranIn } from "./fake-run.ts"
 
 let folder = ""
 
@@ -17,25 +16,8 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }))
 
-/** What a run of some words came to. */
-async function run(
-  words: readonly string[],
-  benchmarks: readonly Benchmark[],
-  signal: AbortSignal = new AbortController().signal,
-) {
-  const printed = { stdout: "", stderr: "" }
-  const terminal: Terminal = {
-    out: (text) => (printed.stdout += text),
-    err: (text) => (printed.stderr += text),
-    isTTY: false,
-    errIsTTY: false,
-    columns: 120,
-  }
-  const isPlaced = words.some((word) => ["--json", "--out", "--help"].includes(word))
-  const placed = isPlaced ? words : [...words, "--out", folder]
-  const code = await runBench(placed, benchmarks, terminal, signal)
-  return { code, ...printed }
-}
+const run = (words: readonly string[], benchmarks: readonly Benchmark[], signal?: AbortSignal) =>
+  ranIn(folder, words, benchmarks, signal)
 
 const figures = { fast: (round: number) => 600 * (round + 1), slow: () => 200 }
 const other = fakeBenchmark(figures, { name: "other", title: "nothing of importance" })
@@ -172,20 +154,6 @@ describe("the end", () => {
     expect(code).toBe(1)
     expect(stderr).toContain("fake: The data set is used by another run.\n")
     expect(stderr).not.toMatch(/^ +at /m)
-  })
-
-  it("is code 130 where it was interrupted, and nothing is shown or kept", async () => {
-    const stop = new AbortController()
-    const fast = (round: number) => {
-      if (round === 1) stop.abort()
-      return 1
-    }
-    const { benchmark, asked } = fakeBenchmark({ ...figures, fast })
-    const ran = await run(["--json", join(folder, "out.json")], [benchmark], stop.signal)
-    expect(ran).toMatchObject({ code: 130, stdout: "" })
-    expect(ran.stderr).toContain("Interrupted")
-    expect(asked.at(-1)).toBe("close")
-    expect(await readdir(folder)).toEqual([])
   })
 })
 

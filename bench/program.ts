@@ -32,20 +32,26 @@ export async function runBench(
   const order = parseOrder(words, benchmarks, terminal)
   if (typeof order === "number") return order
   try {
-    return (await perform(order, terminal, signal)) ? MEASURED : FAILED
-  } catch (error) {
+    const outcome = await perform(order, terminal, signal)
     if (signal.aborted) {
-      terminal.err("Interrupted: nothing was kept.\n")
+      const kept =
+        outcome === "nothing" ? "nothing was measured" : "what was measured before is kept"
+      terminal.err(`Interrupted: ${kept}.\n`)
       return INTERRUPTED
     }
+    return outcome === "whole" ? MEASURED : FAILED
+  } catch (error) {
     if (!(error instanceof CannotWrite)) throw error
     terminal.err(`${error.message}\n`)
     return FAILED
   }
 }
 
-/** Measures, shows and writes; false where anything came to no end or was not honest. */
-async function perform(order: Order, terminal: Terminal, signal: AbortSignal): Promise<boolean> {
+/** What was kept: a part where anything came to no end or was not honest. */
+type Kept = "whole" | "part" | "nothing"
+
+/** Measures, shows and writes what was measured. */
+async function perform(order: Order, terminal: Terminal, signal: AbortSignal): Promise<Kept> {
   const { json, folder, subject, leftOut } = order
   // A file that cannot be written is told now and not after the work.
   const files = await openResultFiles(json ?? (await placeIn(folder, subject)))
@@ -57,14 +63,14 @@ async function perform(order: Order, terminal: Terminal, signal: AbortSignal): P
       ...{ signal, report: progress.report },
     })
     progress.end()
-    for (const { told } of faults) terminal.err(`${told}\n`)
+    for (const { told } of faults) if (told !== null) terminal.err(`${told}\n`)
     const isWhole = faults.length === 0
-    if (measured.length === 0 && !isWhole) return false
+    if (measured.length === 0 && !isWhole) return "nothing"
     const run = documentOf(where, measured, [...leftOut, ...faults.map(({ fault }) => fault)])
     terminal.out(renderRun(run, terminal))
     const paths = await files.keep(run)
     terminal.out(`\nWritten:\n${paths.map((path) => `  ${path}\n`).join("")}`)
-    return isWhole
+    return isWhole ? "whole" : "part"
   } finally {
     progress.end()
     await files.discard()
@@ -74,25 +80,38 @@ async function perform(order: Order, terminal: Terminal, signal: AbortSignal): P
 interface Attempts {
   readonly measured: readonly Measured[]
   /** What is left out for it: the minutes that the others took are not lost with it. */
-  readonly faults: readonly { readonly fault: LeftOut; readonly told: string }[]
+  readonly faults: readonly { readonly fault: LeftOut; readonly told: string | null }[]
 }
 
 async function measureAll({ chosen }: Order, watch: Setting): Promise<Attempts> {
   const measured: Measured[] = []
-  const faults: { fault: LeftOut; told: string }[] = []
+  const faults: Attempts["faults"][number][] = []
   for (const [i, benchmark] of chosen.entries()) {
     const which = chosen.length === 1 ? "" : `${i + 1} of ${chosen.length}, `
     const report = (message: string) => watch.report(`${which}${message}`)
+    const { name } = benchmark
+    if (watch.signal.aborted) {
+      faults.push(interruptedOf(name, "not begun"))
+      continue
+    }
     try {
       measured.push(await measure(benchmark, { ...watch, report }))
     } catch (error) {
-      if (watch.signal.aborted || !(error instanceof Error)) throw error
-      const { name } = benchmark
+      if (watch.signal.aborted && !(error instanceof Dishonest)) {
+        faults.push(interruptedOf(name, "interrupted before its first round was over"))
+        continue
+      }
+      if (!(error instanceof Error)) throw error
       const fault: LeftOut = { benchmark: name, reason: "fault", message: error.message }
       faults.push({ fault, told: toldOf(leftOutLine(fault), error) })
     }
   }
   return { measured, faults }
+}
+
+/** What is left out because the run was interrupted: that is said once, at the end. */
+function interruptedOf(benchmark: string, message: string): Attempts["faults"][number] {
+  return { fault: { benchmark, reason: "interrupted", message }, told: null }
 }
 
 /** A fault as it is told: where the code is to blame, with the place in it. */

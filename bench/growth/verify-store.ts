@@ -1,0 +1,29 @@
+/**
+ * Run in a process of its own: opens the installation in a folder, audits it, and prints how long that
+ * took, the processor time and the memory that the process took at most.
+ */
+import { performance } from "node:perf_hooks"
+import type { Verdict } from "../../src/audit/operate/audit.ts"
+import { honest } from "../benchmark.ts"
+import { openHouse } from "../ground/house.ts"
+
+const { VERIFIED_FOLDER: folder = "", VERIFIED_COMPANY: asked = "" } = process.env
+const house = await openHouse(folder)
+await house.settle()
+const before = process.cpuUsage()
+const begun = performance.now()
+const verdict = (await house.operate(
+  "audit verify",
+  asked === "" ? {} : { company: asked },
+)) as Verdict
+const ms = performance.now() - begun
+const { user, system } = process.cpuUsage(before)
+const broken = verdict.checks.filter(({ ok }) => !ok)
+honest(broken.length === 0, `the audit found ${JSON.stringify(broken)}`)
+const { maxRSS } = process.resourceUsage()
+const { events, streams } = verdict
+process.stdout.write(
+  JSON.stringify({ events, streams, ms, cpuMs: (user + system) / 1_000, bytes: maxRSS * 1_024 }),
+)
+await house.close()
+process.exit()
