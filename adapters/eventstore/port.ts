@@ -158,6 +158,14 @@ export interface EventStore {
   readonly close: () => Promise<void>
 }
 
+/**
+ * A revision as the store has it. The one that marks a deleted stream is 2^63 - 1 or 2^64 - 1, by the version
+ * of the server, which as a number are rounded up to those powers.
+ */
+export function revisionText(revision: number): string {
+  return String(Number.isSafeInteger(revision) ? revision : BigInt(revision) - 1n)
+}
+
 /** The stream's last revision is not the expected one; nothing was stored. */
 export class WrongRevision extends Error {
   override readonly name = "WrongRevision"
@@ -166,7 +174,9 @@ export class WrongRevision extends Error {
   /** The stream's last revision, `NO_STREAM` when it does not exist, null when the store kept it to itself. */
   readonly actual: number | null
   constructor(stream: string, expected: number, actual: number | null) {
-    super(`stream ${stream}: expected revision ${expected}, found ${actual ?? "another"}`)
+    super(
+      `stream ${stream}: expected revision ${expected}, found ${actual === null ? "another" : revisionText(actual)}`,
+    )
     this.stream = stream
     this.expected = expected
     this.actual = actual
@@ -217,7 +227,7 @@ export class DamagedStream extends Error {
   readonly place: DamagedPlace
   constructor(place: DamagedPlace) {
     const { stream, revision, expected, found } = place
-    super(`${stream} revision ${revision}: expected ${expected}, found ${found}`)
+    super(`${stream} revision ${revisionText(revision)}: expected ${expected}, found ${found}`)
     this.place = place
   }
 }

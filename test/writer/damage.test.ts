@@ -3,8 +3,19 @@ import { expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import { DamagedStream, WrongRevision } from "../../adapters/eventstore/port.ts"
+import { nextHash } from "../../src/frame/writer/chain.ts"
 import { OWN, STREAM, addFunds, execute, runnerOn, stored } from "./bench.ts"
+
+it.each(["9223372036854775807", "18446744073709551615"])(
+  "prints the revision of a deleted stream's mark unrounded: %s",
+  (revision) => {
+    const mark = { stream: STREAM, revision: Number(revision), id: "", type: "$streamDeleted" }
+    const follow = () => nextHash({ ...mark, data: "{}", metadata: "" }, { revision: 6, hash: "" })
+    expect(follow).toThrow(`${STREAM} revision 7: expected revision 7, found revision ${revision}`)
+    expect(new WrongRevision(STREAM, 7, Number(revision)).message).toContain(`found ${revision}`)
+  },
+)
 
 const CALL = {
   ...({ via: "own_key" as const, keyId: "key_1", personId: "per_1" } as const),
