@@ -12,7 +12,7 @@ import { hledgerWriter } from "../../src/exports/hledger.ts"
 import { HEAD, LINE } from "./a-bill.ts"
 
 const golden = (file: string): string =>
-  readFileSync(new URL(`../golden/exports/${file}`, import.meta.url), "utf8")
+  readFileSync(new URL(`../data/export-headers/${file}`, import.meta.url), "utf8")
 
 /** The columns that the decisions give, in their order (decisions.md §10). */
 const DECIDED =
