@@ -11,6 +11,7 @@ export function portsOf({ store, behind }: Ground): Parameters<typeof startProje
   return {
     pool: behind,
     store,
+    comparedStore: store,
     pacer: machinePacer,
     decode: PROGRAM.streams.recorded,
     // What a bill shows of a charge is not sealed for anybody here.

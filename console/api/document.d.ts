@@ -1904,7 +1904,7 @@ export interface components {
             repTitle?: string | null;
             /** @description What they are */
             repPosition?: ("CEO" | "CFO" | "GM" | "VP" | "Director" | "General Counsel" | "Other") | null;
-            /** @description Where it is listed */
+            /** @description Where it is listed, such as NASDAQ */
             stockExchange?: string | null;
             /** @description What it is listed as */
             stockTicker?: string | null;
@@ -3024,7 +3024,7 @@ export interface components {
             /** @description What the method takes; of tools/call `name`, `arguments` and `_meta.idempotencyKey` */
             params?: {
                 [key: string]: unknown;
-            };
+            } | null;
         } | {
             /**
              * @description The protocol
@@ -3038,7 +3038,7 @@ export interface components {
             /** @description What the method takes; of tools/call `name`, `arguments` and `_meta.idempotencyKey` */
             params?: {
                 [key: string]: unknown;
-            };
+            } | null;
         }[];
         /** @description The answer to one message */
         McpAnswer: {

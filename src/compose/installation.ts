@@ -19,7 +19,7 @@ import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { openInConsole } from "../frame/operator/in-console.ts"
 import { openAccounts } from "../frame/sign-in/accounts.ts"
-import { provenStore } from "../frame/writer/proven-store.ts"
+import { provenStore, storeWithoutCorrupt } from "../frame/writer/proven-store.ts"
 import type { Runner } from "../frame/writer/run.ts"
 import { openRunner } from "../frame/writer/run.ts"
 import type { RunnerPorts } from "../frame/writer/runner/port.ts"
@@ -121,7 +121,15 @@ async function openParts(
   const { streams, streamOfIntent } = program
   const decode = streams.recorded
   const proven = provenStore(store, { streams, corrupt, pacer, onHeld: runner.heard })
-  const updating = { pool: behind, pacer, store: proven, opener: sealing, decode, warn: log.warn }
+  const updating = {
+    pool: behind,
+    pacer,
+    store: proven,
+    comparedStore: storeWithoutCorrupt(store, corrupt),
+    opener: sealing,
+    decode,
+    warn: log.warn,
+  }
   const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
   const onApplied = (name: string) => (name === FOLLOW_UPS ? tellOfWork() : undefined)
   const onRenewing = followRenewing(log, options.signal)

@@ -91,8 +91,14 @@ describe.each([
     expect(listed).toEqual({
       ...{ ok: true, isCut: false },
       entries: [
-        { name: "file", type: "file", size: 4, modifiedAt },
-        { name: "folder", type: "directory", size: expect.any(Number), modifiedAt },
+        { name: "file", isReplaced: false, type: "file", size: 4, modifiedAt },
+        {
+          name: "folder",
+          isReplaced: false,
+          type: "directory",
+          size: expect.any(Number),
+          modifiedAt,
+        },
       ],
     })
     expect(await namesIn(box, "shown")).toEqual([".file", "file", "folder"])

@@ -10,7 +10,14 @@ const AUDIT = {
   ...{ ok: true, events: 7, streams: 2, checks: [{ name: "all", ok: true, detail: "7" }] },
   ...{ firstBroken: null, others: { streams: 0, events: 0, byName: {} }, skipped: [] },
 }
-const COPIED = { ok: true, to: "esdb://host:2113", events: 7, streams: 2, alreadyThere: 3 }
+const COPIED = {
+  ok: true,
+  to: "esdb://host:2113",
+  events: 7,
+  streams: 2,
+  alreadyThere: 3,
+  leftOut: [],
+}
 
 /** A host whose moves come to this, and what was asked of it. */
 function movingTo(result: Moved) {
@@ -101,7 +108,7 @@ describe("backup", () => {
   const operation = fakeOperation("backup", async ({ send }) => {
     await send("a\n")
     await send("b\n")
-    return { ok: true, events: 1, rows: 2, bytes: 4, checksum: "c", audit: AUDIT }
+    return { ok: true, events: 1, rows: 2, bytes: 4, checksum: "c", leftOut: [], audit: AUDIT }
   })
 
   it("writes a file that is its owner's alone to read, also over one that was not", async () => {

@@ -104,6 +104,7 @@ export class ProjectorUnderTest {
       {
         pool,
         store: this.store,
+        comparedStore: this.store,
         pacer: machinePacer,
         decode,
         opener: { open: async (_company, sealed) => sealed },

@@ -109,6 +109,6 @@ export function checkNotHidden(stream: string, settings: { readonly data: string
 }
 
 /** A stream that is gone: the server says that it was deleted, or was told to show nothing of it. */
-export function deleted(stream: string, how = "it was deleted in the event store"): DamagedStream {
+function deleted(stream: string, how = "it was deleted in the event store"): DamagedStream {
   return new DamagedStream({ stream, revision: 0, expected: "its first fact", found: how })
 }

@@ -19,8 +19,10 @@ import type { WriterPorts } from "./writer.ts"
 const LANES = 2
 const TEMPORARY = "pg_temp"
 
-interface ComparingPorts extends WriterPorts {
-  readonly store: EventStore
+/** What comparing works with. */
+export interface ComparingPorts extends WriterPorts {
+  /** The store without what is held back; reading it must not hold back more. */
+  readonly comparedStore: Pick<EventStore, "readAll">
 }
 
 /** A read model while it is folded again. */
@@ -91,7 +93,7 @@ async function foldAll(
   { range, isWanted, progress, signal }: Comparison,
 ): Promise<void> {
   let events = 0
-  for await (const page of ports.store.readAll(range)) {
+  for await (const page of ports.comparedStore.readAll(range)) {
     signal?.throwIfAborted()
     const wanted = page.filter((stored) => isWanted(stored))
     await Promise.all(lanes.map((lane) => foldPage(ports, lane, wanted)))
@@ -230,7 +232,7 @@ async function foldTail(
   { range, isWanted }: Comparison,
 ): Promise<void> {
   if (comparePositions(one.near, until) >= 0) return
-  for await (const page of ports.store.readAll({ ...range, after: one.near })) {
+  for await (const page of ports.comparedStore.readAll({ ...range, after: one.near })) {
     const wanted = page.filter((stored) => isWanted(stored))
     const upTo = wanted.filter(({ position }) => comparePositions(position, until) <= 0)
     for (const stored of factsOf(one.projection, upTo)) {

@@ -6,7 +6,7 @@
 import type { Transaction } from "kysely"
 import type { Pool } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
-import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedLeases, Leases } from "../../processes/port.ts"
 import { patiently } from "../database.ts"
@@ -34,6 +34,8 @@ const PREPARING = "select pg_advisory_xact_lock(hashtextextended('prepare read m
 /** What a projector works with. */
 export interface ProjectorPorts extends Omit<UpdaterPorts, "beat" | "joint"> {
   readonly leases: Leases
+  /** What read models are compared with a rebuild from. */
+  readonly comparedStore: Pick<EventStore, "readAll">
   /** Told of all events that are read, before any read model is. */
   readonly onHeard: (events: readonly StoredEvent[]) => void
   /**

@@ -7,6 +7,7 @@ import { START, comparePositions, later } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { onConnection } from "../on-connection.ts"
+import type { ComparingPorts } from "./comparing.ts"
 import { compare } from "./comparing.ts"
 import { factsOf } from "./facts.ts"
 import type { Comparison, Progress, Verification } from "./port.ts"
@@ -21,10 +22,9 @@ import {
   storedRow,
   swapTables,
 } from "./tables.ts"
-import type { WriterPorts } from "./writer.ts"
 
 /** What folding beside works with. */
-interface ShadowPorts extends WriterPorts {
+interface ShadowPorts extends ComparingPorts {
   readonly store: EventStore
 }
 

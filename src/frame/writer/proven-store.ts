@@ -4,7 +4,7 @@ import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import type { CorruptList } from "./corrupt-list.ts"
-import { StreamProof, endsIn } from "./stream-proof.ts"
+import { StreamProof, endsIn, isHeldBack } from "./stream-proof.ts"
 import type { Streams } from "./streams.ts"
 
 const RETRY_MS = 100
@@ -69,6 +69,24 @@ export function provenStore(store: EventStore, ports: ProvenPorts): EventStore {
           stopping.abort()
           await stop()
         },
+      }
+    },
+  }
+}
+
+/**
+ * The same store without the events that are held back already. Unlike `provenStore` it holds back nothing
+ * new: an audit names a fault and changes nothing.
+ */
+export function storeWithoutCorrupt(
+  store: EventStore,
+  corrupt: Pick<CorruptList, "of">,
+): Pick<EventStore, "readAll"> {
+  return {
+    readAll: async function* (range) {
+      for await (const page of store.readAll(range)) {
+        const rest = page.filter(({ stream, revision }) => !isHeldBack(corrupt, stream, revision))
+        if (rest.length > 0) yield rest
       }
     },
   }

@@ -25,6 +25,12 @@ export interface Held {
   readonly hold: (found: CorruptStream) => void
 }
 
+/** Whether an event of a stream is held back already. */
+export function isHeldBack(held: Pick<Held, "of">, stream: string, revision: number): boolean {
+  const from = held.of(stream)?.revision
+  return typeof from === "number" && revision >= from
+}
+
 /** Events that are proven, and those that are held back. */
 export interface Judged<E> {
   readonly proven: readonly E[]
@@ -71,8 +77,7 @@ export class StreamProof<E extends Unplaced> {
   }
 
   #isHeld({ stream, revision }: E): boolean {
-    const from = this.#ports.held.of(stream)?.revision
-    return typeof from === "number" && revision >= from
+    return isHeldBack(this.#ports.held, stream, revision)
   }
 
   /** Moves the end of a chain on to an event; else says what is wrong with it. */
