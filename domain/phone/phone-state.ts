@@ -29,6 +29,8 @@ export interface Phone {
   readonly switched: Map<string, boolean>
   repliesAppliedAt: number | null
   repliesRevision: number
+  /** Orders that failed or brought a number, with those that are no longer remembered. */
+  ended: number
   /** Facts folded so far. */
   facts: number
 }

@@ -34,6 +34,7 @@ export const phone: Decider<PhoneCommand, Phone, PhoneEvent, PhoneRefused> = {
     ...{ numbers: new Map(), orders: new Map(), failed: new Map(), released: new Map() },
     ...{ settings: new Map(), texting: DEFAULT_TEXTING, acknowledged: false },
     ...{ switched: new Map(), repliesAppliedAt: null, repliesRevision: -1, facts: 0 },
+    ended: 0,
   }),
   decide,
   evolve,
@@ -183,6 +184,7 @@ function evolve(state: Phone, event: PhoneEvent): Phone {
     }
     case "NumberOrderFailed":
       state.orders.delete(event.numberId)
+      state.ended += 1
       state.failed.set(event.numberId, event.reason)
       for (const known of state.failed.keys()) {
         if (state.failed.size > MOST_FAILED) state.failed.delete(known)
@@ -191,6 +193,7 @@ function evolve(state: Phone, event: PhoneEvent): Phone {
     case "NumberAdded": {
       const { type: _type, at: _at, ...number } = event
       state.orders.delete(event.numberId)
+      state.ended += 1
       state.numbers.set(event.numberId, { ...number, refusedSince: null })
       return state
     }
@@ -240,7 +243,7 @@ type Saved = {
 
 /** How a company's phone is kept beside its stream. */
 export const phoneCheckpoint: CheckpointForm<Phone> = {
-  shape: 1,
+  shape: 2,
   save: (state): Saved => ({
     ...state,
     ...{ numbers: [...state.numbers], orders: [...state.orders], failed: [...state.failed] },

@@ -1,8 +1,14 @@
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import type { BoughtNumber } from "../../domain/phone/phone-commands.ts"
-import { phone } from "../../domain/phone/phone.ts"
-import { heldNumbers, maySend, numberOf, orderOf } from "../../domain/phone/phone-views.ts"
+import { phone, phoneCheckpoint } from "../../domain/phone/phone.ts"
+import {
+  heldNumbers,
+  maySend,
+  numberOf,
+  orderOf,
+  ordersEnded,
+} from "../../domain/phone/phone-views.ts"
 import { GRACE_MS } from "../../domain/phone/rent.ts"
 import { fold, given } from "../support/spec.ts"
 import {
@@ -106,6 +112,20 @@ describe("an order", () => {
     given(phone, ordered()).when(never).recordsNothing()
     expect(orderOf(fold(phone, failed("never_ordered")), "num_1")?.is).toBe("failed")
     expect(orderOf(fold(phone), "num_1")).toBeNull()
+  })
+
+  it("counts as ended when it fails or brings a number, also after old failures are forgotten", () => {
+    const failures = Array.from({ length: 202 }, (_, i) => ({
+      ...failed("taken"),
+      numberId: `num_${i}` as const,
+    }))
+    const full = fold(phone, ...failures.slice(0, 201))
+    expect(orderOf(full, "num_0")).toBeNull()
+    expect(ordersEnded(full)).toBe(201)
+    expect(ordersEnded(fold(phone, ...failures))).toBe(202)
+    expect(ordersEnded(fold(phone, ...failures, added({ numberId: "num_new" })))).toBe(203)
+    const saved: unknown = JSON.parse(JSON.stringify(phoneCheckpoint.save(full)))
+    expect(ordersEnded(phoneCheckpoint.load(saved))).toBe(201)
   })
 })
 
