@@ -3,7 +3,7 @@
  * the streams of no company. Each grows with the events, and its head is signed each UTC day.
  */
 import type { Position } from "../../adapters/eventstore/port.ts"
-import { START } from "../../adapters/eventstore/port.ts"
+import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
 import type { KeptTree, SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
@@ -18,7 +18,7 @@ const INSTALLATION = "installation"
 /** What signing takes. */
 export type TreePorts = Pick<
   AdminPorts,
-  "proven" | "storeGeneration" | "treeHeads" | "signing" | "clock"
+  "proven" | "corrupt" | "storeGeneration" | "treeHeads" | "signing" | "clock"
 >
 
 /** An event carries no hash, so no tree can be grown over it: `audit verify` names the place. */
@@ -104,8 +104,11 @@ function timeIn(data: string): string {
 }
 
 /**
- * Reads every tree on to the newest event and signs the heads of those that grew. What was read is
- * kept, so that the next time only reads on. Events of corrupt streams that are not proven are in no tree.
+ * Reads every tree on to the newest event and signs the heads of those that grew. The next time reads on
+ * from the position that is kept.
+ *
+ * A tree with a corrupt stream stays as it is and gets no head, because an event that is held back now
+ * comes in its place of the global order once its stream is released. The kept position waits for it.
  *
  * @throws Unavailable where the events cannot be read; NoHash where one carries none; the signal's
  * reason
@@ -114,16 +117,26 @@ export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<
   const read = await ports.treeHeads.load(ports.storeGeneration)
   const kept = new Map(read?.trees.map((tree) => [tree.tree, tree]))
   const grown = new Map<string, GrowingTree>()
+  const waiting = new Set<string>()
+  // A stream that is released meanwhile does not end the wait: its events were left out of former pages.
+  const noteCorrupt = (): void => {
+    for (const { stream } of ports.corrupt.all()) waiting.add(treeOfStream(stream))
+  }
+  noteCorrupt()
   let position = read?.position ?? START
   for await (const page of ports.proven.readAll({ after: position })) {
     signal.throwIfAborted()
-    for (const stored of page) {
-      const name = treeOfStream(stored.stream)
-      const tree = grown.get(name) ?? new GrowingTree(name, kept.get(name))
+    noteCorrupt()
+    for (const { stream, metadata, position: at, data } of page) {
+      const name = treeOfStream(stream)
+      const before = kept.get(name)
+      const isIn = before !== undefined && comparePositions(at, before.position) <= 0
+      if (waiting.has(name) || isIn) continue
+      const tree = grown.get(name) ?? new GrowingTree(name, before)
       grown.set(name, tree)
-      tree.add(leafIn(stored.metadata), stored.position, stored.data)
-      position = stored.position
+      tree.add(leafIn(metadata), at, data)
     }
+    if (waiting.size === 0) position = page.at(-1)?.position ?? position
   }
   const { signing, storeGeneration: generation } = ports
   const heads: SignedHead[] = []

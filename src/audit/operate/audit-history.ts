@@ -80,8 +80,7 @@ const exportHistory = operation({
   render: ({ heads, leftOut, ...written }: Exported, page) => {
     const { file, events, streams, sha256 } = written
     const fields = Object.entries({ file, events, streams, sha256 })
-    const left = leftOut.length === 0 ? "" : `\nLeft out:\n${renderTable(leftOut, page, "streams")}`
-    return renderFields(fields) + renderHeads(heads, page) + left
+    return renderFields(fields) + renderHeads(heads, page) + renderCorrupt(leftOut, page)
   },
 })
 
@@ -89,6 +88,10 @@ interface Exported extends HistoryWritten {
   readonly file?: string
   /** The corrupt streams, of which the file holds what is proven. */
   readonly leftOut: readonly CorruptStream[]
+}
+
+function renderCorrupt(leftOut: readonly CorruptStream[], page: Page): string {
+  return leftOut.length === 0 ? "" : `\nLeft out:\n${renderTable(leftOut, page, "streams")}`
 }
 
 function renderHeads(heads: readonly SignedHead[], page: Page): string {
@@ -104,6 +107,7 @@ const head = operation({
   notes: [
     "Note the public key and a head, away from here: whatever is changed later, `audit verify --head ROOT` " +
       "and every later export and proof show it. Heads are signed each UTC day by themselves.",
+    "leftOut: the corrupt streams. Their companies keep their former heads until the streams are released.",
   ],
   example: "audit head --company acme",
   isPatient: true,
@@ -114,13 +118,15 @@ const head = operation({
     await ports.settle()
     await signTrees(ports, signal)
     const heads = (await ports.treeHeads.newest(companyId)).map(headFields)
-    return { publicKey: (await ports.signing.sign("")).publicKey, heads }
+    const leftOut = corruptOf(ports, companyId)
+    return { publicKey: (await ports.signing.sign("")).publicKey, heads, leftOut }
   },
-  render: ({ publicKey, heads }, page) => {
+  render: ({ publicKey, heads, leftOut }, page) => {
     const rows = heads.map(({ tree, size, root, position, at, signature }) => ({
       ...{ tree, size, root, position, at, signature },
     }))
-    return renderFields([["publicKey", publicKey]]) + renderTable(rows, page, "heads")
+    const signed = renderFields([["publicKey", publicKey]]) + renderTable(rows, page, "heads")
+    return signed + renderCorrupt(leftOut, page)
   },
 })
 
