@@ -78,6 +78,20 @@ describe("EventStoreDB: an older copy that others have appended to", () => {
   })
 })
 
+describe("EventStoreDB: the mark of a stream that was deleted for good", () => {
+  it("proves nothing, so that other streams are read after a lost connection", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    await store.append("a", someEvents(2), NO_STREAM)
+    await store.append("b", someEvents(1), NO_STREAM)
+    server.log.deleteForGood("b")
+    const newest = (await collect(store.readAll())).at(-1)
+    expect(newest).toMatchObject({ stream: "b", type: "$streamDeleted" })
+    server.relay.cut()
+    expect(await firstSure(() => collect(store.read("a")))).toHaveLength(2)
+  })
+})
+
 /** Asks until the answer has nothing to do with a connection that broke meanwhile. */
 async function firstSure(ask: () => Promise<unknown>): Promise<unknown> {
   for (;;) {

@@ -13,7 +13,8 @@ export class KnownPlaces {
 
   /** `proves` says whether streams of this name are ours alone: those of others may be deleted. */
   constructor(proves: (stream: string) => boolean) {
-    this.#proves = ({ stream }) => proves(stream)
+    // The mark of a deleted stream has a revision that no read may name.
+    this.#proves = ({ stream, revision }) => Number.isSafeInteger(revision) && proves(stream)
   }
 
   /** The newest event, but for the server's own, that was shown or acknowledged. */

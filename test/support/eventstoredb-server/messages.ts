@@ -9,6 +9,7 @@ import streams, {
 import { Metadata, type ServiceError, type status as Code } from "@grpc/grpc-js"
 import any from "google-protobuf/google/protobuf/any_pb.js"
 
+import { revisionText } from "../../../adapters/eventstore/port.ts"
 import type { AppendResult, Expected, LogEvent, LogRecord } from "./log.ts"
 
 /** A refusal of gRPC's, with what the server tells in its metadata. */
@@ -27,7 +28,7 @@ export function eventMessage(record: LogRecord): ReadResp {
   const sent = new streams.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(record.id))
     .setStreamIdentifier(identifier(record.stream))
-    .setStreamRevision(String(record.revision))
+    .setStreamRevision(revisionText(record.revision))
     .setCommitPosition(String(record.commit))
     .setPreparePosition(String(record.prepare))
     .setData(record.data)

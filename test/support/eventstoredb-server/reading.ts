@@ -9,6 +9,9 @@ export type ReadCall = ServerWritableStream<ReadReq, ReadResp>
 
 const FORWARDS = 0
 
+/** The largest revision that a read may name: the server keeps revisions as signed integers of 64 bits. */
+const LAST_REVISION = 2n ** 63n - 1n
+
 /** Which events a filtered read gives, by the names of their streams. */
 export type Filter = (record: LogRecord) => boolean
 
@@ -33,6 +36,11 @@ export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
   const name = nameOf(stream)
   if (count === 0 || (stream !== undefined && name === "")) {
     call.emit("error", refusalOf(Code.UNKNOWN, "Unexpected ReadStreamResult: Error"))
+    return
+  }
+  if (stream?.hasRevision() === true && BigInt(stream.getRevision()) > LAST_REVISION) {
+    const why = "Exception was thrown by handler. ArgumentOutOfRangeException: (Parameter 'value')"
+    call.emit("error", refusalOf(Code.UNKNOWN, why))
     return
   }
   const there = stream === undefined ? [] : log.shown(name, Date.now())
