@@ -243,12 +243,13 @@ export type SeenEvent = Pick<StoredEvent, "stream" | "revision" | "id" | "positi
 export type FirstFrom = (stream: string, from: number) => Promise<StoredEvent | null>
 
 /**
- * Whether a store holds an event where it was seen, or cannot show it: a stream that was deleted, or whose
- * settings hide events, is damaged, and proves nothing about all others.
+ * Whether a store holds an event where it was seen, or cannot show it: a stream that was deleted, whose
+ * settings hide events, or that the store denies proves nothing about all others. Ask for the store's head
+ * first: it fails where the store denies everything.
  *
  * The stream is read and not the position: a position at which an older copy has no event cannot be read.
  *
- * @throws Unavailable, AccessDenied
+ * @throws Unavailable
  */
 export async function mayHold(firstFrom: FirstFrom, seen: SeenEvent): Promise<boolean> {
   try {
@@ -258,7 +259,7 @@ export async function mayHold(firstFrom: FirstFrom, seen: SeenEvent): Promise<bo
     const first = there ?? (await firstFrom(seen.stream, 0))
     return first !== null && first.revision > 0
   } catch (error) {
-    if (error instanceof DamagedStream) return true
+    if (error instanceof DamagedStream || error instanceof AccessDenied) return true
     throw error
   }
 }

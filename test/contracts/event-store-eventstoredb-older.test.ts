@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 
-import { NO_STREAM, OlderStore } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, NO_STREAM, OlderStore } from "../../adapters/eventstore/port.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { collect, someEvents } from "./event-store-fixture.ts"
 
@@ -89,6 +89,19 @@ describe("EventStoreDB: the mark of a stream that was deleted for good", () => {
     expect(newest).toMatchObject({ stream: "b", type: "$streamDeleted" })
     server.relay.cut()
     expect(await firstSure(() => collect(store.read("a")))).toHaveLength(2)
+  })
+})
+
+describe("EventStoreDB: a stream that our user may not read", () => {
+  it("proves nothing, so that other streams are read after a lost connection", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    await store.append("a", someEvents(2), NO_STREAM)
+    await store.append("b", someEvents(1), NO_STREAM)
+    server.denied.add("b")
+    server.relay.cut()
+    expect(await firstSure(() => collect(store.read("a")))).toHaveLength(2)
+    await expect(firstSure(() => collect(store.read("b")))).rejects.toThrow(AccessDenied)
   })
 })
 

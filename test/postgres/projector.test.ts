@@ -1,6 +1,6 @@
 import type pg from "pg"
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
-import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { ReadModelAhead, checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { forgetReadModels } from "../support/read-models.ts"
@@ -130,6 +130,15 @@ describe("a store that reaches as far, and is another one", () => {
     await test.add("earning-co_a", 3)
     test.store.rewrite("spending-co_a", ([, ...others]) => others)
     expect(await checkReadModels(pool, test.store)).toBeUndefined()
+  })
+
+  it("is not told from one that denies the stream", async () => {
+    const test = await seen()
+    const head = () => test.store.head()
+    const read = () => {
+      throw new AccessDenied("no")
+    }
+    expect(await checkReadModels(pool, { head, read })).toBeUndefined()
   })
 
   it("is found by an event that a read model passed over", async () => {

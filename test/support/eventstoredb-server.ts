@@ -19,7 +19,7 @@ import { type Certificate, selfSignedCertificate } from "./eventstoredb-server/c
 import type { AppendFault } from "./eventstoredb-server/faults.ts"
 import { Journal } from "./eventstoredb-server/journal.ts"
 import { EventLog, type LogEvent } from "./eventstoredb-server/log.ts"
-import { refusalOf } from "./eventstoredb-server/messages.ts"
+import { nameOf, refusalOf } from "./eventstoredb-server/messages.ts"
 import { answerRead, type ReadCall } from "./eventstoredb-server/reading.ts"
 import { Relay } from "./eventstoredb-server/relay.ts"
 import { ServerSubscription } from "./eventstoredb-server/subscription.ts"
@@ -62,6 +62,8 @@ export class EventStoreDbServer {
   nodes: readonly ClusterNode[] | null = null
   /** A server that is mute to its subscribers keeps them and sends them nothing. */
   isMute = false
+  /** Streams whose `$acl` lets only an admin read them; reads of all streams show their events. */
+  readonly denied = new Set<string>()
   readonly #options: EventStoreDbServerOptions
   readonly #certificate: Certificate | null
   readonly #journal: Journal | null
@@ -179,7 +181,9 @@ export class EventStoreDbServer {
     }
     if (call.request.getOptions()?.hasSubscription() !== true) {
       this.#counts.reads += 1
-      await answerRead(call, this.log)
+      if (this.denied.has(nameOf(call.request.getOptions()?.getStream())))
+        call.emit("error", DENIED)
+      else await answerRead(call, this.log)
       return
     }
     this.#counts.subscriptions += 1
@@ -214,7 +218,7 @@ export class EventStoreDbServer {
     if (credentials !== undefined) {
       const said = Buffer.from(`${credentials.username}:${credentials.password}`).toString("base64")
       if (metadata.get("authorization")[0] !== `Basic ${said}`) {
-        return refusalOf(Code.PERMISSION_DENIED, "Access Denied", { exception: "access-denied" })
+        return DENIED
       }
     }
     if (this.leaderPort === null || metadata.get("requires-leader").length === 0) return null
@@ -261,6 +265,7 @@ type Responder = (error: null, answer: object) => void
 const LEADER = gossip.MemberInfo.VNodeState.LEADER
 const FOLLOWER = gossip.MemberInfo.VNodeState.FOLLOWER
 
+const DENIED = refusalOf(Code.PERMISSION_DENIED, "Access Denied", { exception: "access-denied" })
 const NOT_READY = refusalOf(Code.UNAVAILABLE, "Server Is Not Ready")
 
 function systemEvent(type: string): LogEvent {

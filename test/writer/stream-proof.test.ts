@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest"
 import type { CorruptStream } from "../../adapters/corrupt-streams/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { AccessDenied } from "../../adapters/eventstore/port.ts"
 import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import { StreamProof, endsIn } from "../../src/frame/writer/stream-proof.ts"
 import { PROGRAM } from "../../src/slices.ts"
@@ -18,8 +19,31 @@ async function aLedger(facts: number) {
   return { store, events }
 }
 
+/** The first fact of a stream, of a type that this version does not know. @param like another event */
+function newerFact(like: StoredEvent, stream: string): StoredEvent {
+  const codec = {
+    version: () => 1,
+    encode: () => "{}",
+  }
+  const place = { stream, revision: 0, previousHash: "0".repeat(64) }
+  const fact = { type: "FactOfTomorrow", at: 1 }
+  const { proposed } = wrap(codec as never, fact, place, causedBy("cmd_test"))
+  return { ...like, ...proposed, stream }
+}
+
+/** A store that denies reads of one stream. */
+function denying(store: EventStore, denied: string): Pick<EventStore, "read" | "head"> {
+  return {
+    head: store.head,
+    read: async function* (stream, range) {
+      if (stream === denied) throw new AccessDenied("no")
+      yield* store.read(stream, range)
+    },
+  }
+}
+
 /** A proof with nothing held back so far, and what it finds. */
-function proofOn(store?: ReturnType<typeof openMemoryEventStore>) {
+function proofOn(store?: Pick<EventStore, "read" | "head">) {
   const found = new Map<string, CorruptStream>()
   const proof = new StreamProof<StoredEvent>({
     streams: PROGRAM.streams,
@@ -52,7 +76,7 @@ describe("a proof", () => {
       2,
       "expected revision 2, found revision 1",
     ],
-    ["a missing beginning", (all) => all.slice(2), 2, "revision 1 before it is not there"],
+    ["a missing beginning", (all) => all.slice(2), 2, "revision 1 before it is not shown"],
     [
       "a stream that was deleted for good",
       (all) => [
@@ -83,16 +107,27 @@ describe("a proof", () => {
     expect(other.found()).toMatchObject([{ stream: STREAM, revision: 4 }])
   })
 
+  it("holds back a stream that the store denies, and no other", async () => {
+    const { store, events } = await aLedger(5)
+    const { proof, found } = proofOn(denying(store, STREAM))
+    const other = newerFact(events[0] as StoredEvent, `${STREAM}_other`)
+    const { proven, held } = await proof.take([...events.slice(3), other])
+    expect(proven).toEqual([other])
+    expect(revisions(held)).toEqual([3, 4])
+    expect(found()).toMatchObject([{ stream: STREAM, revision: 3 }])
+  })
+
+  it("holds back nothing where the store denies everything", async () => {
+    const { store, events } = await aLedger(5)
+    const head = async () => Promise.reject(new AccessDenied("no"))
+    const { proof, found } = proofOn({ ...denying(store, STREAM), head })
+    await expect(proof.take(events.slice(3))).rejects.toThrow(AccessDenied)
+    expect(found()).toEqual([])
+  })
+
   it("leaves a fact of a newer version of the program to the read models", async () => {
     const { events } = await aLedger(1)
-    const codec = {
-      version: () => 1,
-      encode: () => "{}",
-    }
-    const place = { stream: STREAM, revision: 0, previousHash: "0".repeat(64) }
-    const fact = { type: "FactOfTomorrow", at: 1 }
-    const { proposed } = wrap(codec as never, fact, place, causedBy("cmd_test"))
-    const newer = { ...(events[0] as StoredEvent), ...proposed }
+    const newer = newerFact(events[0] as StoredEvent, STREAM)
     const { proof, found } = proofOn()
     expect((await proof.take([newer])).proven).toEqual([newer])
     expect(found()).toEqual([])

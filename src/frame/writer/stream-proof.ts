@@ -4,7 +4,7 @@
  * the event before it, and is a fact. Behind the first that is not, nothing of its stream is proven.
  */
 import type { CorruptStream } from "../../../adapters/corrupt-streams/port.ts"
-import { DamagedStream } from "../../../adapters/eventstore/port.ts"
+import { AccessDenied, DamagedStream } from "../../../adapters/eventstore/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import { hashIn } from "../kernel/envelope.ts"
 import type { ChainEnd } from "./chain.ts"
@@ -90,7 +90,7 @@ export class StreamProof<E extends Unplaced> {
       return { stream, revision: after, reason: "the stream was deleted in the event store" }
     }
     if (isUnknown && this.#ports.endAt !== undefined) {
-      return { stream, revision, reason: `revision ${revision - 1} before it is not there` }
+      return { stream, revision, reason: `revision ${revision - 1} before it is not shown` }
     }
     const reason = this.#faultAt(event, end)
     if (reason !== null) return { stream, revision: end.revision + 1, reason }
@@ -146,11 +146,11 @@ export class StreamProof<E extends Unplaced> {
 
 /**
  * Finds in a store how far a chain goes, by the hash that its event carries; null where that event is not
- * shown or carries none.
+ * shown, such as by a stream that the store denies, or carries none.
  *
- * @throws Unavailable, AccessDenied
+ * @throws Unavailable; AccessDenied where the store denies everything
  */
-export function endsIn(store: Pick<EventStore, "read">): NonNullable<ProofPorts["endAt"]> {
+export function endsIn(store: Pick<EventStore, "read" | "head">): NonNullable<ProofPorts["endAt"]> {
   return async (stream, revision) => {
     try {
       for await (const [event] of store.read(stream, { from: revision, limit: 1 })) {
@@ -158,7 +158,8 @@ export function endsIn(store: Pick<EventStore, "read">): NonNullable<ProofPorts[
         return hash === null ? null : { revision, hash }
       }
     } catch (error) {
-      if (!(error instanceof DamagedStream)) throw error
+      if (error instanceof AccessDenied) await store.head()
+      else if (!(error instanceof DamagedStream)) throw error
     }
     return null
   }
