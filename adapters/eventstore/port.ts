@@ -163,7 +163,12 @@ export interface EventStore {
  * of the server, which as a number are rounded up to those powers.
  */
 export function revisionText(revision: number): string {
-  return String(Number.isSafeInteger(revision) ? revision : BigInt(revision) - 1n)
+  return String(marksDeletion({ revision }) ? BigInt(revision) - 1n : revision)
+}
+
+/** Whether an event is the mark of a stream that was deleted for good, which is no event of ours. */
+export function marksDeletion({ revision }: Pick<StoredEvent, "revision">): boolean {
+  return !Number.isSafeInteger(revision)
 }
 
 /** The stream's last revision is not the expected one; nothing was stored. */

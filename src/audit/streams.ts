@@ -5,6 +5,7 @@
  * something is decided on it, and decides it again: one state at a time. Trusts nothing but the stored
  * text.
  */
+import { marksDeletion, revisionText } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { LEDGER } from "../../domain/charging/aggregates.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
@@ -140,6 +141,11 @@ class Audit {
     const { stream, revision } = stored
     const number = chains.numberOf(stream) ?? this.#firstSeen(stream)
     const next = chains.revisionOf(number) + 1
+    if (marksDeletion(stored)) {
+      const place = { stream, revision: next, expected: `${next}`, found: revisionText(revision) }
+      this.#breaks(number, "revisions have no gap", place)
+      return
+    }
     if (revision !== next) {
       const place = { stream, revision, expected: `${next}`, found: `${revision}` }
       this.#breaks(number, "revisions have no gap", place)
@@ -214,7 +220,9 @@ class Audit {
     const range = { prefixes: [stream], isNarrow: true } as const
     for await (const page of this.#ports.store.readAll(range)) {
       this.#scope.signal.throwIfAborted()
-      for (const stored of page) if (stored.stream === stream) replay.take(stored)
+      for (const stored of page) {
+        if (stored.stream === stream && !marksDeletion(stored)) replay.take(stored)
+      }
     }
     replay.end(revision)
   }

@@ -1,4 +1,5 @@
 /** Comparing what two stores hold. */
+import { revisionText } from "../../adapters/eventstore/port.ts"
 import type { MovedEvent } from "./left-out.ts"
 
 /** Two stores do not hold the same. The message names the place. */
@@ -11,13 +12,18 @@ export function checkSame(source: MovedEvent, target: MovedEvent): void {
   const fields = ["stream", "revision", "id", "type", "data", "metadata"] as const
   const differing = fields.find((field) => source[field] !== target[field])
   if (differing === undefined) return
-  const place = `${source.stream} revision ${source.revision}`
-  const there = `${target.stream} revision ${target.revision}`
+  const place = placeOf(source)
+  const there = placeOf(target)
   throw new NotTheSame(
     place === there
       ? `${place} has another ${differing} there`
       : `where ${place} should stand is ${there}`,
   )
+}
+
+/** The place of an event in its stream, for messages. */
+export function placeOf({ stream, revision }: MovedEvent): string {
+  return `${stream} revision ${revisionText(revision)}`
 }
 
 /** Events one by one, from pages of them. */
@@ -42,7 +48,7 @@ export async function compareAll(
     for await (const event of eachOf(source)) {
       const next = await there.next()
       if (next.done === true) {
-        throw new NotTheSame(`${event.stream} revision ${event.revision} is missing there`)
+        throw new NotTheSame(`${placeOf(event)} is missing there`)
       }
       checkSame(event, next.value)
       events += 1
@@ -50,8 +56,7 @@ export async function compareAll(
     }
     const next = await there.next()
     if (next.done !== true) {
-      const { stream, revision } = next.value
-      throw new NotTheSame(`${stream} revision ${revision} is there and was never copied`)
+      throw new NotTheSame(`${placeOf(next.value)} is there and was never copied`)
     }
     return events
   } finally {

@@ -12,7 +12,7 @@ import {
   comparePositions,
 } from "../../adapters/eventstore/port.ts"
 import type { MovedEvent } from "./left-out.ts"
-import { NotTheSame, checkSame, eachOf } from "./compare.ts"
+import { NotTheSame, checkSame, eachOf, placeOf } from "./compare.ts"
 import type { ReadyAppend } from "./window.ts"
 import { Window } from "./window.ts"
 
@@ -94,8 +94,7 @@ export async function copyEvents<E extends MovedEvent>(copying: Copying<E>): Pro
 async function checkEnd(there: AsyncGenerator<MovedEvent> | null): Promise<void> {
   const next = await there?.next()
   if (next === undefined || next.done === true) return
-  const { stream, revision } = next.value
-  throw new NotTheSame(`it holds ${stream} revision ${revision} beside them`)
+  throw new NotTheSame(`it holds ${placeOf(next.value)} beside them`)
 }
 
 /** What flows into the target: some appends at a time, in order. */

@@ -15,6 +15,7 @@ import { auditPortsOf, auditScopeOf } from "../support/audit-ports.ts"
 import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
 
 const ALONE = "each stream is the same read alone"
+const GAP = "revisions have no gap"
 const DECISION = "every fact is what its command decides"
 
 /** A memory store with a ledger of some facts. */
@@ -71,6 +72,33 @@ describe("an audit", () => {
       yield* store.read(stream, range)
     }
     expect(await faults(auditPortsOf({ ...store, read }))).toEqual([ALONE, DECISION])
+  })
+
+  it("names the mark of a deleted stream once, with its revision unrounded", async () => {
+    const store = await filled()
+    const mark = { stream: STREAM, revision: 2 ** 63, id: "", type: "$streamDeleted" }
+    const position = { commit: 100n, prepare: 100n }
+    const readAll: EventStore["readAll"] = async function* (range) {
+      yield* store.readAll(range)
+      yield [{ ...mark, position, data: "", metadata: "" }]
+    }
+    const gone = {
+      stream: STREAM,
+      revision: 0,
+      expected: "its first fact",
+      found: "it was deleted",
+    }
+    const read: EventStore["read"] = async function* (stream, range) {
+      if (stream === STREAM) throw new DamagedStream(gone)
+      yield* store.read(stream, range)
+    }
+    const ports = auditPortsOf({ ...store, readAll, read })
+    const { checks } = await auditStreams(ports, auditScopeOf(null))
+    const found = "9223372036854775807"
+    expect(checks.filter(({ ok }) => !ok)).toMatchObject([
+      { name: GAP, place: { stream: STREAM, revision: 3, expected: "3", found } },
+      { name: ALONE, place: gone },
+    ])
   })
 
   it("says NO where a fact cannot be decided again at all, and makes every other check", async () => {

@@ -223,5 +223,13 @@ describe("comparing stores", () => {
       /prices-0 revision 0 is there and was never copied/,
     )
     await expect(compare(source, more)).rejects.toThrow(/has another id there/)
+    const mark = { stream: "prices-0", revision: 2 ** 63, id: "", type: "$streamDeleted" }
+    const event = { ...mark, data: "", metadata: "", position: START }
+    const deleted = async function* () {
+      yield [event]
+    }
+    await expect(compareAll(openMemoryEventStore().readAll(), deleted(), () => 0)).rejects.toThrow(
+      "prices-0 revision 9223372036854775807 is there and was never copied",
+    )
   })
 })

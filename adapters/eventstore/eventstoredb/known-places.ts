@@ -1,4 +1,11 @@
-import { comparePositions, later, type Position, type SeenEvent, START } from "../port.ts"
+import {
+  comparePositions,
+  later,
+  marksDeletion,
+  type Position,
+  type SeenEvent,
+  START,
+} from "../port.ts"
 
 /**
  * What this process knows of the order of a server's events. It only ever goes forward, whichever
@@ -14,7 +21,7 @@ export class KnownPlaces {
   /** `proves` says whether streams of this name are ours alone: those of others may be deleted. */
   constructor(proves: (stream: string) => boolean) {
     // The mark of a deleted stream has a revision that no read may name.
-    this.#proves = ({ stream, revision }) => Number.isSafeInteger(revision) && proves(stream)
+    this.#proves = (event) => !marksDeletion(event) && proves(event.stream)
   }
 
   /** The newest event, but for the server's own, that was shown or acknowledged. */

@@ -1,6 +1,11 @@
 /** Following a stream's chain: revisions without a gap, and each fact's hash over the one before it. */
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
-import { DamagedStream, NO_STREAM, revisionText } from "../../../adapters/eventstore/port.ts"
+import {
+  DamagedStream,
+  NO_STREAM,
+  marksDeletion,
+  revisionText,
+} from "../../../adapters/eventstore/port.ts"
 import { NO_HASH, carriesHash, expectedHash, hashIn } from "../kernel/envelope.ts"
 
 /** How far a chain was followed: the last revision and its hash. */
@@ -23,7 +28,7 @@ export function nextHash(event: Omit<StoredEvent, "position">, end: ChainEnd): s
     const expected = `revision ${end.revision + 1}`
     const found = `revision ${revisionText(revision)}`
     // The mark of a deleted stream stands behind its end, and has no revision that a number can be.
-    const at = Number.isSafeInteger(revision) ? revision : end.revision + 1
+    const at = marksDeletion(event) ? end.revision + 1 : revision
     throw new DamagedStream({ stream, revision: at, expected, found })
   }
   const expected = expectedHash(event, end.hash)

@@ -1,6 +1,6 @@
 /** An event store as if it held nothing behind the first event of a stream that is not proven. */
 import type { Pacer } from "../../../adapters/clock/port.ts"
-import { Unavailable } from "../../../adapters/eventstore/port.ts"
+import { Unavailable, marksDeletion } from "../../../adapters/eventstore/port.ts"
 import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import type { CorruptList } from "./corrupt-list.ts"
@@ -75,7 +75,7 @@ export function provenStore(store: EventStore, ports: ProvenPorts): EventStore {
 }
 
 /**
- * The same store without the events that are held back already. Unlike `provenStore` it holds back nothing
+ * The same store without the events that are held back already, and without the marks of deleted streams. Unlike `provenStore` it holds back nothing
  * new: an audit names a fault and changes nothing.
  */
 export function storeWithoutCorrupt(
@@ -85,7 +85,9 @@ export function storeWithoutCorrupt(
   return {
     readAll: async function* (range) {
       for await (const page of store.readAll(range)) {
-        const rest = page.filter(({ stream, revision }) => !isHeldBack(corrupt, stream, revision))
+        const rest = page.filter((event) => {
+          return !marksDeletion(event) && !isHeldBack(corrupt, event.stream, event.revision)
+        })
         if (rest.length > 0) yield rest
       }
     },
