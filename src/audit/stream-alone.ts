@@ -23,6 +23,7 @@ export interface OpenedStream {
 
 /**
  * Opens streams in this order, with what is kept of each. While some are worked on, the next ones come.
+ * The read of each stream ends before the next one is given, and all of them when the caller stops.
  *
  * @throws Unavailable where they cannot be read, and the signal's reason
  */
@@ -31,37 +32,50 @@ export async function* openedStreams(
   names: Iterator<string, unknown>,
   signal: AbortSignal,
 ): AsyncGenerator<OpenedStream> {
+  const reads = new Set<OpenedStream["rest"]>()
+  const end = async (rest: OpenedStream["rest"]) => {
+    reads.delete(rest)
+    await rest.return?.()
+  }
   const openNext = (): Promise<readonly OpenedStream[]> => {
     const opening: Promise<OpenedStream>[] = []
     while (opening.length < OPENED_TOGETHER) {
       const { done, value } = names.next()
       if (done === true) break
-      opening.push(openOne(ports, value))
+      const rest = ports.store.read(value)[Symbol.asyncIterator]()
+      reads.add(rest)
+      opening.push(openOne(ports, value, rest))
     }
     const all = Promise.all(opening)
     // It is awaited once the streams before it are done with, or never where one of those fails.
     all.catch(() => undefined)
     return all
   }
-  let next = openNext()
-  for (;;) {
-    const opened = await next
-    if (opened.length === 0) return
-    next = openNext()
-    // Work without a pause would keep the next question from being sent.
-    await new Promise(setImmediate)
-    for (const one of opened) {
-      signal.throwIfAborted()
-      yield one
+  try {
+    let next = openNext()
+    for (;;) {
+      const opened = await next
+      if (opened.length === 0) return
+      next = openNext()
+      // Work without a pause would keep the next question from being sent.
+      await new Promise(setImmediate)
+      for (const one of opened) {
+        signal.throwIfAborted()
+        yield one
+        await end(one.rest)
+      }
     }
+  } finally {
+    // A read that is left open keeps its call to the server open.
+    await Promise.all([...reads].map(end))
   }
 }
 
 async function openOne(
-  { store, checkpointOf }: Pick<AuditPorts, "store" | "checkpointOf">,
+  { checkpointOf }: Pick<AuditPorts, "checkpointOf">,
   stream: string,
+  rest: OpenedStream["rest"],
 ): Promise<OpenedStream> {
-  const rest = store.read(stream)[Symbol.asyncIterator]()
   const [checkpoint, first] = await Promise.all([checkpointOf(stream), firstOf(rest)])
   return { stream, checkpoint, first, rest }
 }
