@@ -48,6 +48,11 @@ it("shows what hides events, removes it and nothing else, and finds the first ev
   const repaired = await repair({ stream: "prices" })
   expect(repaired).toMatchObject({ ok: true, isRemoved: true, firstRevision: 0 })
   expect(text(repaired)).toMatch(/\$maxCount 1/)
+  // The command reads no installation, so it does not know which streams that one holds back.
+  expect(text(repaired)).toContain(
+    '"projections status" still lists it, give "store release prices"',
+  )
+  expect(text(looked)).not.toContain("store release")
   const settings = server.log.stream("$$prices")?.at(-1)
   expect(JSON.parse(Buffer.from(settings?.data ?? []).toString())).toEqual({ $acl: { $w: "ops" } })
   expect(settings?.type).toBe("$metadata")

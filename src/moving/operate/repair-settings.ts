@@ -22,7 +22,8 @@ export const repairSettings = moveCommand<SettingsRepair>({
   notes: [
     "Removes $maxCount, $maxAge and $tb from the stream's settings; other settings, such as $acl, stay.",
     "It works on the server of LEDGER_EVENTSTORE_URL, also next to a running ledger, which finds the stream whole " +
-      "within ten seconds.",
+      "within ten seconds and takes commands on it again.",
+    '"projections status" lists the streams that are held back: such a stream needs "store release" as well.',
     "Exit code 1 where the stream still does not begin with its first event: a scavenge has removed it, and " +
       "only a backup has it.",
   ],
@@ -41,12 +42,22 @@ export const repairSettings = moveCommand<SettingsRepair>({
       ["removed", isRemoved],
       ["firstRevision", firstRevision],
     ] as const
-    return `${renderFields(rows)}${sayingOf({ ok, isRemoved, hides })}\n`
+    return `${renderFields(rows)}${sayingOf({ ok, stream, isRemoved, hides })}\n`
   },
 })
 
-function sayingOf(found: { ok: boolean; isRemoved: boolean; hides: string }): string {
-  if (found.ok) return "The stream begins with its first event."
+interface Found {
+  readonly ok: boolean
+  readonly stream: string
+  readonly isRemoved: boolean
+  readonly hides: string
+}
+
+function sayingOf(found: Found): string {
+  if (found.ok) {
+    const release = `Where "projections status" still lists it, give "store release ${found.stream}".`
+    return `The stream begins with its first event. ${release}`
+  }
   if (found.hides !== "" && !found.isRemoved)
     return "Give the command without --show to remove them."
   return "The first events are gone from the event store: restore them from a backup."
