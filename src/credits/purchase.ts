@@ -1,12 +1,7 @@
 /** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { OrderedPayment, PaymentAnswer } from "../../adapters/providers/cards/port.ts"
-import {
-  ProviderMisconfigured,
-  ProviderSilent,
-  ProviderUnavailable,
-  inTime,
-} from "../../adapters/providers/outside.ts"
+import { ProviderSilent, ProviderUnavailable, inTime } from "../../adapters/providers/outside.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
@@ -121,9 +116,9 @@ async function orderInTime(
     return await inTime(ports.pacer, "the processor", ports.cards.pay(payment))
   } catch (error) {
     if (error instanceof ProviderSilent) return "silent"
-    if (error instanceof ProviderMisconfigured) ports.log.warn("a payment was not taken", error)
-    if (error instanceof ProviderUnavailable) return NOT_TAKEN
-    throw error
+    if (!(error instanceof ProviderUnavailable)) throw error
+    ports.log.warn("a payment was not taken", error)
+    return NOT_TAKEN
   }
 }
 

@@ -2,6 +2,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { processorCustomerOf } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
+import { workOf } from "../effects/texts.ts"
+import { ask } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import type { StripeServer } from "./stripe-server.ts"
@@ -67,6 +70,49 @@ describe("the page for cards", () => {
     expect(server.heard).toHaveLength(before)
   })
 
+  it("leaves a card on file as it is where no customer is recorded, and holds nothing on it", async () => {
+    const { companyId } = company
+    const card = { verified: false, failing: false }
+    await world.operate("card set", { company: companyId })
+    const before = server.heard.length
+    const verify = () => world.operate("card verify", { company: companyId })
+    for (const act of [look, verify]) {
+      await expect(act()).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringMatching(/customer.*`card page`.*`card look`/),
+      })
+    }
+    expect(server.heard).toHaveLength(before)
+    expect((await world.operate("company show", { company: companyId })).card).toEqual(card)
+    await page()
+    server.customers.set(companyId, "pm_one")
+    expect(await look()).toEqual({ companyId, card })
+    expect(await verify()).toMatchObject({ status: "verified" })
+  })
+
+  it("is where a card is put on file before a month's debt is collected from it", async () => {
+    const { companyId } = company
+    await world.operate("card set", { company: companyId })
+    await world.operate("company change", { company: companyId, pays: "card", creditLine: "100" })
+    const shown = () => world.operate("company show", { company: companyId })
+    const { balanceMicros } = await shown()
+    const amountMicros = balanceMicros + 12_000_000
+    const charge = { chargeId: companyId, amountMicros, unitPriceMicros: amountMicros }
+    await ask(world, company, charging(charge))
+    const now = new Date(world.ports.clock.now())
+    const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) + 600_000
+    await world.operate("clock set", { to: new Date(next).toISOString() })
+    const row = (await workOf(world, companyId)).find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toMatch(/customer.*`card page`.*`card look`.*`work retry`/)
+    expect(await shown()).toMatchObject({ locked: false, balanceMicros: -12_000_000 })
+    await page()
+    server.customers.set(companyId, "pm_one")
+    await look()
+    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("wait")
+    expect(await shown()).toMatchObject({ locked: false, balanceMicros: 0 })
+  })
+
   it("puts what is done there on the account when it is looked at", async () => {
     const { companyId } = company
     await page()
@@ -96,8 +142,8 @@ describe("the page for cards", () => {
     server.customers.set(company.companyId, "pm_one")
     await look()
     server.next = "unavailable"
-    for (const ask of [page, look])
-      await expect(ask()).rejects.toMatchObject({ code: "unavailable" })
+    for (const act of [page, look])
+      await expect(act()).rejects.toMatchObject({ code: "unavailable" })
     const { card } = await world.operate("company show", { company: company.companyId })
     expect(card).toEqual({ verified: false, failing: false })
   })

@@ -205,7 +205,7 @@ function withdrawing(under: () => CardsUnderTest): void {
     const before = await paid()
     const payment = aPayment(companyId)
     const withdrawn = await cards.withdraw(payment)
-    expect(withdrawn).toEqual({ answer: "payment_failed", paymentId: expect.stringMatching(/./) })
+    expect(`${withdrawn.answer} ${withdrawn.paymentId}`).toMatch(/^payment_failed (?!null$)./)
     expect(await cards.withdraw(payment)).toEqual(withdrawn)
     expect(await cards.pay(payment)).toEqual(withdrawn)
     expect(await cards.ask(payment)).toEqual(withdrawn)

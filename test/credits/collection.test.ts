@@ -147,6 +147,34 @@ describe("what is owed when a month is over", () => {
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
   })
 
+  it("is ordered under another name where an operator canceled it before the card was tried", async () => {
+    const { companyId } = company
+    await owe(12_000_000)
+    const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
+    const canceled = { answer: "payment_failed", paymentId: "pi_1", isUntried: true } as const
+    const { cards } = world.ports
+    const askBuiltIn = cards.ask.bind(cards)
+    let first: string | null = null
+    let isCanceled = false
+    vi.spyOn(cards, "ask").mockImplementation(async (payment) => {
+      if (payment.companyId === companyId) first ??= payment.name
+      if (payment.name !== first) return askBuiltIn(payment)
+      return isCanceled ? canceled : open
+    })
+    await endMonth()
+    await world.operate("clock advance", { duration: "73h" })
+    const rows = await workOf(world, companyId)
+    const row = rows.find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toContain("cancel it there")
+    isCanceled = true
+    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("wait")
+    expect(await payments()).toEqual([["paid", 12_000_000]])
+    expect(await fundsOf(world, company)).toBe(0)
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+    await expectSound(world, company)
+  })
+
   it("is asked about where the processor was silent, and never taken twice", async () => {
     await owe(12_000_000)
     await world.operate("stand-in set", { name: "cards", outcome: "silent", times: 1 })

@@ -132,11 +132,15 @@ describe("payments by Stripe", () => {
     await expectSound(world, company)
   })
 
-  it("are refused where the company is no customer of it", async () => {
+  it("are unavailable where the company has a card and no recorded customer", async () => {
     server.next = "paid"
     const stranger = await makeBuyer(world)
     const { status, body } = await buy(world, stranger.key, 20)
-    expect([status, body.error]).toEqual([402, "no_card"])
+    expect([status, body.error]).toEqual([503, "unavailable"])
+    const { companyId } = stranger
+    await world.operate("card page", { company: companyId })
+    server.customers.set(companyId, "pm_card")
+    expect((await buy(world, stranger.key, 20)).status).toBe(200)
   })
 
   it("are found where it was silent", async () => {

@@ -101,6 +101,25 @@ describe("an order that Stripe answers with an error", () => {
     await expect(cards.withdraw(aPayment(COMPANY))).rejects.toThrow(ProviderSilent)
   })
 
+  it.for(["broken", 500, 503] as const)(
+    "was not carried out where a read before it failed: %s",
+    async (fault) => {
+      onTestFinished(() => {
+        server.readError = null
+      })
+      const orders = () => server.heard.filter(({ call }) => call.startsWith("POST")).length
+      const before = orders()
+      server.readError = fault === "broken" ? fault : { status: fault, type: "api_error" }
+      const payment = aPayment(COMPANY)
+      const known = { ...payment, paymentId: "pi_1" }
+      for (const read of [cards.pay(payment), cards.ask(payment), cards.ask(known)]) {
+        await expect(read).rejects.toMatchObject({ name: "ProviderUnavailable" })
+      }
+      await expect(cards.hold(payment)).rejects.toMatchObject({ name: "ProviderUnavailable" })
+      expect(orders()).toBe(before)
+    },
+  )
+
   it("was not carried out after 429, and arrived before after 409", async () => {
     server.orderError = { status: 429, type: "invalid_request_error", code: "lock_timeout" }
     const payment = aPayment(COMPANY)

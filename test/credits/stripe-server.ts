@@ -36,6 +36,8 @@ export interface StripeServer {
   next: StripeNext
   /** What it answers to every order; null: what `next` says. */
   orderError: OrderError | null
+  /** What it answers to every read, or that it breaks their connection; null: what it knows. */
+  readError: OrderError | "broken" | null
   /** Whether answers to orders are lost on their way back. */
   losesAnswers: boolean
   /** Its clock, UTC milliseconds. */
@@ -58,6 +60,7 @@ export async function startStripeServer(): Promise<StripeServer> {
     cardsSince: new Map(),
     next: "paid",
     orderError: null,
+    readError: null,
     losesAnswers: false,
     now: () => BEGUN_AT,
     close: async () => {
@@ -73,6 +76,11 @@ export async function startStripeServer(): Promise<StripeServer> {
     state.heard.push({ call, headers: request.headers, form })
     if (state.next === "unavailable")
       return send(response, refused({ status: 429, type: "rate_limit_error", code: "rate_limit" }))
+    if (request.method === "GET" && state.readError !== null) {
+      if (state.readError === "broken") response.destroy()
+      else send(response, refused(state.readError))
+      return
+    }
     const answer = answerTo(state, kept, call, form, request)
     const isLost = state.next === "silent" || state.losesAnswers
     if (isLost && /^POST \/v1\/payment_intents($|.*\/cancel$)/.test(call)) {

@@ -135,7 +135,11 @@ describe("Stripe", () => {
       known(hold.name, { status })
       expect(await cards.ask(payment)).toEqual({ answer: "unconfirmed", paymentId })
       expect(await cards.askHold(hold)).toEqual({ answer: "unconfirmed" })
-      expect(await cards.withdraw(payment)).toEqual({ answer: "payment_failed", paymentId })
+      expect(await cards.withdraw(payment)).toEqual({
+        answer: "payment_failed",
+        paymentId,
+        isUntried: true,
+      })
       expect(await cards.release(hold)).toEqual({ answer: "payment_failed" })
       // It was never held, so nothing was let go of.
       expect(await cards.askHold(hold)).toEqual({ answer: "payment_failed" })
@@ -156,7 +160,6 @@ describe("Stripe", () => {
   })
 
   it.for([
-    ["is no customer", "co_stranger", null],
     ["is a customer that is gone", "co_stranger", "cus_co_stranger"],
     ["is a customer without a card", "co_cardless", "cus_co_cardless"],
   ] as const)("takes nothing where the company %s", async ([, companyId, customerId]) => {
@@ -168,13 +171,37 @@ describe("Stripe", () => {
     expect(orders()).toBe(before)
   })
 
+  it("is unavailable for a company whose customer is not recorded, whatever its card is", async () => {
+    const before = orders()
+    const payment = aPayment(COMPANY, { customerId: null })
+    for (const order of [cards.pay(payment), cards.hold(payment)]) {
+      await expect(order).rejects.toThrow(ProviderUnavailable)
+    }
+    expect(orders()).toBe(before)
+    // One company's card is no fault of the account.
+    expect(cards.misconfigured()).toBeNull()
+  })
+
+  it("says whether a canceled payment was tried before", async () => {
+    const [tried, untried] = [aPayment(COMPANY), aPayment(COMPANY)]
+    const last_payment_error = { type: "card_error", code: "card_declined" }
+    const parts = { status: "canceled", last_payment_error, latest_charge: "ch_1" }
+    const paymentId = known(tried.name, parts)
+    const untriedId = known(untried.name, { status: "canceled" })
+    expect(await cards.ask(tried)).toEqual({ answer: "payment_failed", paymentId })
+    expect(await cards.ask(untried)).toEqual({
+      answer: "payment_failed",
+      paymentId: untriedId,
+      isUntried: true,
+    })
+  })
+
   it.for([
     ["processing", "processing"],
     ["succeeded", "paid"],
     ["requires_capture", "unconfirmed"],
     ["requires_action", "needs_owner"],
     ["requires_payment_method", "unconfirmed"],
-    ["canceled", "payment_failed"],
   ] as const)("has a payment that is %s", async ([status, answer]) => {
     const payment = aPayment(COMPANY)
     const paymentId = known(payment.name, { status })

@@ -17,7 +17,7 @@ export interface CardPayment {
   readonly amountMicros: Micros
   /** When it was begun, by the ledger's clock, UTC milliseconds. */
   readonly begunAt: number
-  /** The processor's id of the company as its customer; null where the company is none. */
+  /** The processor's id of the company as its customer; null where none is recorded. */
   readonly customerId: string | null
   /** The processor's id of the payment; null while it is not known. */
   readonly paymentId: string | null
@@ -39,8 +39,13 @@ export type PaymentAnswer =
   | { readonly answer: "processing"; readonly paymentId: string }
   /** The order arrived and was not carried out so far; null where the payment cannot be found yet. */
   | { readonly answer: "unconfirmed"; readonly paymentId: string | null }
-  /** Null where the processor made no payment of it. */
-  | { readonly answer: PaymentRefusal; readonly paymentId: string | null }
+  | {
+      readonly answer: PaymentRefusal
+      /** Null where the processor made no payment of it. */
+      readonly paymentId: string | null
+      /** The payment was canceled at the processor before the card was tried. */
+      readonly isUntried?: true
+    }
 
 /** What the processor knows of a payment by now. */
 export type PaymentKnowledge = PaymentAnswer | { readonly answer: "unknown" }

@@ -24,26 +24,31 @@ interface Described {
   readonly param?: string | undefined
 }
 
+/** By which HTTP method a call is sent: a read changes nothing, so it leaves no outcome unknown. */
+type Method = "GET" | "POST"
+
 /** The answer of a call, with an error of Stripe as one of the port. */
-export async function heard<T>(answer: Promise<T>): Promise<T> {
+export async function heard<T>(method: Method, answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (error) {
-    throw translated(error)
+    throw translated(method, error)
   }
 }
 
 /** An error of Stripe as one of the port; any other stays as it is. */
-export function translated(error: unknown): unknown {
+export function translated(method: Method, error: unknown): unknown {
   if (!(error instanceof errors.StripeError)) return error
-  const isUnsent = error instanceof errors.StripeConnectionError && isNeverSent(faultOf(error))
-  if (error instanceof errors.StripeRateLimitError || isUnsent) {
-    return new ProviderUnavailable(`Stripe took nothing: ${error.type}`, { cause: error })
-  }
-  if (httpOutcome("POST", error.statusCode ?? 0) === "rejected") {
+  const { statusCode } = error
+  // An exchange that broke has no status.
+  if (statusCode !== undefined && httpOutcome(method, statusCode) === "rejected") {
     const reason = error.message.replace(/\.$/, "")
     const message = `Stripe rejects the request: ${reason}`
     return new ProviderMisconfigured(message, { cause: error })
+  }
+  const isUnsent = error instanceof errors.StripeConnectionError && isNeverSent(faultOf(error))
+  if (method === "GET" || error instanceof errors.StripeRateLimitError || isUnsent) {
+    return new ProviderUnavailable(`Stripe took nothing: ${error.type}`, { cause: error })
   }
   return new ProviderSilent(`Stripe did not say: ${error.type}`, { cause: error })
 }

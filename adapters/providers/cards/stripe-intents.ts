@@ -5,7 +5,7 @@
  */
 import { Stripe } from "stripe"
 import type { Clock } from "../../clock/port.ts"
-import { onceAccepted } from "../outside.ts"
+import { ProviderUnavailable, onceAccepted } from "../outside.ts"
 import type { CardPayment, OrderedPayment, PaymentRefusal } from "./port.ts"
 import { heard, isMissing, isNameUsed, refusedBy, translated } from "./stripe-faults.ts"
 
@@ -40,8 +40,8 @@ export async function findIntent(
   stripe: Stripe,
   payment: CardPayment,
 ): Promise<Stripe.PaymentIntent | null> {
-  const id = payment.paymentId ?? (await heard(findIdByName(stripe, payment)))
-  return id === null ? null : heard(stripe.paymentIntents.retrieve(id))
+  const id = payment.paymentId ?? (await heard("GET", findIdByName(stripe, payment)))
+  return id === null ? null : heard("GET", stripe.paymentIntents.retrieve(id))
 }
 
 /** Lists show a PaymentIntent as soon as it is there; when it was made and its customer are their only filters. */
@@ -93,7 +93,7 @@ export async function orderIntent(
       return { refused: { answer: "unconfirmed", paymentId: null } }
     }
     const refused = refusedBy(error)
-    if (refused === null) throw translated(error)
+    if (refused === null) throw translated("POST", error)
     return { refused }
   }
 }
@@ -117,7 +117,7 @@ export async function occupyName(
   try {
     return await stripe.paymentIntents.create(params, { idempotencyKey: name })
   } catch (error) {
-    if (!isNameUsed(error)) throw translated(error)
+    if (!isNameUsed(error)) throw translated("POST", error)
     return findIntent(stripe, payment)
   }
 }
@@ -134,7 +134,7 @@ export async function cancelIntent(stripe: Stripe, id: string): Promise<Stripe.P
     const isOther =
       error instanceof Stripe.errors.StripeInvalidRequestError &&
       error.code === "payment_intent_unexpected_state"
-    if (!isOther || error.payment_intent === undefined) throw translated(error)
+    if (!isOther || error.payment_intent === undefined) throw translated("POST", error)
     return error.payment_intent
   }
 }
@@ -143,15 +143,22 @@ type Source = Pick<Stripe.PaymentIntentCreateParams, "customer" | "payment_metho
   readonly payment_method_data?: { readonly shared_payment_granted_token: string }
 }
 
-/** What a payment is taken from; null where the company has no card. */
+/**
+ * What a payment is taken from; null where the company's customer has no card.
+ *
+ * @throws ProviderUnavailable where no customer is recorded, which says nothing about the card; ProviderSilent
+ */
 async function sourceOf(
   stripe: Stripe,
-  { customerId, sharedPaymentToken }: OrderedPayment,
+  { companyId, customerId, sharedPaymentToken }: OrderedPayment,
 ): Promise<Source | null> {
   if (sharedPaymentToken !== null) {
     return { payment_method_data: { shared_payment_granted_token: sharedPaymentToken } }
   }
-  const customer = customerId === null ? null : await readCustomer(stripe, customerId)
+  if (customerId === null) {
+    throw new ProviderUnavailable(`No customer of Stripe is recorded for ${companyId}`)
+  }
+  const customer = await readCustomer(stripe, customerId)
   const method = customer?.invoice_settings.default_payment_method ?? null
   if (customer === null || method === null) return null
   return {
@@ -175,7 +182,7 @@ export async function readCustomer(
     return customer.deleted === true ? null : customer
   } catch (error) {
     if (isMissing(error)) return null
-    throw translated(error)
+    throw translated("GET", error)
   }
 }
 

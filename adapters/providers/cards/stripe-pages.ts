@@ -17,7 +17,7 @@ export function openStripePages(stripe: Stripe): CardPages {
       // Two who ask for it at once get the same one; after one that is gone there is another.
       const after = formerId === null ? "" : `-after-${formerId}`
       const idempotencyKey = `customer-${companyId}${after}`
-      return (await heard(stripe.customers.create(params, { idempotencyKey }))).id
+      return (await heard("POST", stripe.customers.create(params, { idempotencyKey }))).id
     },
     open: async (customerId, returnTo) => {
       const asked = stripe.billingPortal.sessions.create({
@@ -25,7 +25,7 @@ export function openStripePages(stripe: Stripe): CardPages {
         return_url: returnTo,
         flow_data: { type: "payment_method_update" },
       })
-      return (await heard(asked)).url
+      return (await heard("POST", asked)).url
     },
     cardSince: async (customerId) => {
       const customer = await readCustomer(stripe, customerId)

@@ -35,7 +35,7 @@ export function openStripeCards({ clock, ...account }: StripeSettings): Cards & 
  * @throws ProviderUnavailable, ProviderSilent
  */
 export async function tryStripe(account: Omit<StripeSettings, "clock">): Promise<void> {
-  await heard(clientOf(account).paymentIntents.list({ limit: 1 }))
+  await heard("GET", clientOf(account).paymentIntents.list({ limit: 1 }))
 }
 
 function clientOf({ secretKey, url }: Omit<StripeSettings, "clock">): Stripe {
@@ -103,7 +103,7 @@ function holdsBy(stripe: Stripe, clock: Clock): Pick<Cards, "hold" | "askHold" |
 
 /** What a PaymentIntent says of its payment. */
 function answerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
-  const { id: paymentId, status, last_payment_error: error } = intent
+  const { id: paymentId, status, latest_charge: charge, last_payment_error: error } = intent
   switch (status) {
     case "succeeded":
       return { answer: "paid", paymentId }
@@ -114,8 +114,11 @@ function answerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
     case "requires_payment_method":
       // Without an error it was made and never confirmed. One about our account is no refusal either.
       return { answer: (error === null ? null : refusalIn(error)) ?? "unconfirmed", paymentId }
-    case "canceled":
-      return { answer: "payment_failed", paymentId }
+    case "canceled": {
+      const isUntried = charge === null && error === null
+      const failed = { answer: "payment_failed", paymentId } as const
+      return isUntried ? { ...failed, isUntried } : failed
+    }
     default:
       return { answer: "unconfirmed", paymentId }
   }

@@ -12,6 +12,7 @@ import { accepted, company, findLivingCompany } from "../../frame/operator/input
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { NO_CUSTOMER, isCustomerUnknown } from "../processor-customer.ts"
 
 const NO_PAGE =
   "The built-in payment processor has no page of its own: card set puts a card on a company's account."
@@ -55,6 +56,11 @@ const look = operation({
     const since = await asked(ports, async (pages) =>
       customerId === null ? null : pages.cardSince(customerId),
     )
+    const file = await ports.runner.readLatest(stream, companyStanding)
+    const isOnFile = (file?.card ?? null) !== null
+    if (isOnFile && isCustomerUnknown(ports, customerId)) {
+      throw new OperatorRefused("conflict", NO_CUSTOMER)
+    }
     const command = await whatToRecord(ports, companyId, since)
     if (command !== null) {
       const outcome = accepted(await ports.runner.execute(stream, command, cause, companyStanding))

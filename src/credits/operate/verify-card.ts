@@ -1,6 +1,6 @@
 /** Looking whether a company's card is good, as an operator asks for it. */
 import { z } from "zod"
-import { cardCheckOf, companyStanding } from "../../../domain/access/access.ts"
+import { cardCheckOf, companyStanding, processorCustomerOf } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { CardCheck } from "../../../domain/access/card.ts"
 import type { CardFault } from "../../../domain/access/card-events.ts"
@@ -12,6 +12,7 @@ import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { NO_CUSTOMER, isCustomerUnknown } from "../processor-customer.ts"
 import { CHECK_CARD } from "../reactions/check-card.ts"
 
 /** What is held for a moment. */
@@ -48,6 +49,7 @@ export const verifyCard: AdminOperation = operation({
   console: { roles: OWNER_OR_ADMIN },
   run: async ({ ports, cause, signal }, { company: named }) => {
     const companyId = await findLivingCompany(ports, named)
+    await refuseUnknownCustomer(ports, companyId)
     const command = {
       type: "StartCardCheck" as const,
       holdId: newId("hold"),
@@ -67,6 +69,15 @@ export const verifyCard: AdminOperation = operation({
     throw new OperatorRefused(outcome, FAULTS[outcome], { holdId: check?.holdId })
   },
 })
+
+/** A card of a customer that is not recorded cannot be verified, and is no worse for it. @throws OperatorRefused */
+async function refuseUnknownCustomer(ports: Ports, companyId: CompanyId): Promise<void> {
+  const stream = accessOf(companyId)
+  const standing = await ports.runner.readLatest(stream, companyStanding)
+  if (standing?.card?.verified !== false) return
+  const customerId = await ports.runner.readLatest(stream, processorCustomerOf)
+  if (isCustomerUnknown(ports, customerId)) throw new OperatorRefused("conflict", NO_CUSTOMER)
+}
 
 /** The look that was begun, once it has come to something, or nobody waits any longer. */
 async function ended(

@@ -15,6 +15,7 @@ import { accountOf } from "../../../domain/charging/ledger-views.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { NO_CUSTOMER, isCustomerUnknown } from "../processor-customer.ts"
 import { askCards } from "./ask-cards.ts"
 import { PARK_AFTER_MS, askAgainAfter } from "../../frame/effects/ask-again.ts"
 import { isEnd } from "./settle-purchase.ts"
@@ -47,21 +48,22 @@ async function collect(ports: Ports, work: Work<z.infer<typeof Owed>>): Promise<
   const { month, owedMicros, closedAt: begunAt } = payload
   if (owedMicros < LEAST_COLLECTED_MICROS) return { result: "done" }
   const amountMicros = Math.ceil(owedMicros / MICROS_PER_CENT) * MICROS_PER_CENT
-  const name = derivedId("col", companyId, month)
   const customerId = await ports.runner.readLatest(accessOf(companyId), processorCustomerOf)
-  const payment = {
-    name,
+  const { payment, known } = await lastAttempt(ports, month, {
     companyId,
     amountMicros,
     begunAt,
     customerId,
     paymentId: null,
     sharedPaymentToken: null,
-  }
-  const known = await askCards(ports, (cards) => cards.ask(payment))
+  })
   const answer = known?.answer === "unknown" ? await order(ports, payment, owedMicros) : known
   if (answer === "nothing") return { result: "done" }
-  if (answer === null || answer.answer === "unknown" || !isEnd(answer)) {
+  if (answer === "no customer") {
+    return { result: "park", reason: `${NO_CUSTOMER} Then run \`work retry\`.` }
+  }
+  const isOpen = answer === null || answer.answer === "unknown" || !isEnd(answer)
+  if (isOpen || isUntried(answer)) {
     return again(ports, begunAt, answer?.answer ?? null)
   }
   const isPaid = answer.answer === "paid"
@@ -72,8 +74,30 @@ async function collect(ports: Ports, work: Work<z.infer<typeof Owed>>): Promise<
   const stream = ledgerOf(companyId)
   const done = await ports.runner.execute(stream, command, causedBy(`collect-credit ${month}`))
   // The card has paid by now, and the ledger does not take it: that is for a person to look at.
-  if (!done.accepted) return { result: "park", reason: `${name} is paid: ${done.refusal.type}` }
+  if (!done.accepted)
+    return { result: "park", reason: `${payment.name} is paid: ${done.refusal.type}` }
   return { result: "done" }
+}
+
+/**
+ * The last attempt to collect a month, and what the processor knows of it. A payment that was canceled before the
+ * card was tried is never made any more, so the next attempt may be ordered under a name of its own.
+ */
+async function lastAttempt(
+  ports: Ports,
+  month: string,
+  parts: Omit<OrderedPayment, "name">,
+): Promise<{ readonly payment: OrderedPayment; readonly known: PaymentKnowledge | null }> {
+  for (let attempt = 0; ; attempt += 1) {
+    const suffix = attempt === 0 ? [] : [String(attempt)]
+    const payment = { ...parts, name: derivedId("col", parts.companyId, month, ...suffix) }
+    const known = await askCards(ports, (cards) => cards.ask(payment))
+    if (known === null || !isUntried(known)) return { payment, known }
+  }
+}
+
+function isUntried(answer: PaymentKnowledge): boolean {
+  return "isUntried" in answer && answer.isUntried
 }
 
 /** Orders the payment, unless there is nothing to collect by now. */
@@ -81,13 +105,14 @@ async function order(
   ports: Ports,
   payment: OrderedPayment,
   owedMicros: number,
-): Promise<PaymentKnowledge | "nothing" | null> {
-  const { companyId } = payment
+): Promise<PaymentKnowledge | "nothing" | "no customer" | null> {
+  const { companyId, customerId } = payment
   const standing = await ports.runner.read(accessOf(companyId), companyStanding)
   const account = await ports.runner.read(ledgerOf(companyId), accountOf)
   const isPaidMeanwhile = -account.fundsMicros < owedMicros
   if (standing?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
   if (standing.card === null) return { answer: "no_card", paymentId: null }
+  if (isCustomerUnknown(ports, customerId)) return "no customer"
   return askCards(ports, (cards) => cards.pay(payment))
 }
 
@@ -104,7 +129,8 @@ function again(
     const reason =
       answer === null
         ? (fault ?? "the processor has been silent about it for 72 hours")
-        : "the processor has not carried it out for 72 hours: cancel or confirm it there"
+        : "the processor has not carried it out for 72 hours: confirm it there, or cancel it there to have it ordered " +
+          "again, then run `work retry`"
     return { result: "park", reason }
   }
   return { result: "later", dueAt: clock.now() + askAgainAfter(ageMs, null) }
