@@ -82,7 +82,7 @@ async function chargesWithoutOwner(ports: AdminPorts, open: readonly OpenCharge[
       )
       if (isOpen) orphans.push(`${chargeId} of ${stream}`)
     } catch (error) {
-      if (!(error instanceof DamagedStream)) throw error
+      if (!(error instanceof DamagedStream || error instanceof AccessDenied)) throw error
       orphans.push(`${chargeId} of ${stream}, which cannot be read: ${error.message}`)
     }
   }

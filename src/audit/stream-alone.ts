@@ -1,6 +1,6 @@
 /** Reading streams by themselves, as they are read when something is decided on them. */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, DamagedStream } from "../../adapters/eventstore/port.ts"
 import type { KeptCheckpoint } from "../frame/operator/operation.ts"
 import type { ChainEnd } from "../frame/writer/chain.ts"
 import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
@@ -16,7 +16,7 @@ type Page = IteratorResult<readonly StoredEvent[], unknown>
 export interface OpenedStream {
   readonly stream: string
   readonly checkpoint: KeptCheckpoint | null
-  /** Gives the first page. @throws DamagedStream where the store does not show the stream */
+  /** Gives the first page. @throws DamagedStream, AccessDenied where the store does not show the stream */
   readonly first: () => Page
   readonly rest: AsyncIterator<readonly StoredEvent[]>
 }
@@ -25,7 +25,7 @@ export interface OpenedStream {
  * Opens streams in this order, with what is kept of each. While some are worked on, the next ones come.
  * The read of each stream ends before the next one is given, and all of them when the caller stops.
  *
- * @throws Unavailable where they cannot be read, and the signal's reason
+ * @throws Unavailable, AccessDenied where no stream can be read, and the signal's reason
  */
 export async function* openedStreams(
   ports: Pick<AuditPorts, "store" | "checkpointOf">,
@@ -72,23 +72,26 @@ export async function* openedStreams(
 }
 
 async function openOne(
-  { checkpointOf }: Pick<AuditPorts, "checkpointOf">,
+  { store, checkpointOf }: Pick<AuditPorts, "store" | "checkpointOf">,
   stream: string,
   rest: OpenedStream["rest"],
 ): Promise<OpenedStream> {
-  const [checkpoint, first] = await Promise.all([checkpointOf(stream), firstOf(rest)])
+  const [checkpoint, first] = await Promise.all([checkpointOf(stream), firstOf(store, rest)])
   return { stream, checkpoint, first, rest }
 }
 
 /** Reads the first page. What the store says of a stream that it does not show is kept for its reader. */
 async function firstOf(
+  store: AuditPorts["store"],
   pages: AsyncIterator<readonly StoredEvent[]>,
 ): Promise<OpenedStream["first"]> {
   try {
     const page = await pages.next()
     return () => page
   } catch (error) {
-    if (!(error instanceof DamagedStream)) throw error
+    // Where the store denies everything, its head is denied as well.
+    if (error instanceof AccessDenied) await store.head()
+    else if (!(error instanceof DamagedStream)) throw error
     return () => {
       throw error
     }
@@ -125,7 +128,10 @@ export async function readAlone(
     }
   } catch (error) {
     if (error instanceof DamagedStream) return { place: error.place, last: reached.revision }
-    throw error
+    if (!(error instanceof AccessDenied)) throw error
+    const found = "that the event store denies reading it"
+    const place = { stream, revision: reached.revision + 1, expected: "its facts", found }
+    return { place, last: reached.revision }
   }
   if (isBroken || reached.revision >= end.revision) return { place: null, last: reached.revision }
   const expected = `the fact that it has among all streams, which go on to ${end.revision}`

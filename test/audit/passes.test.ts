@@ -1,13 +1,14 @@
 /** The two passes of an audit: all streams in global order, and each by itself. */
 import { describe, expect, it } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, DamagedStream } from "../../adapters/eventstore/port.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import type { AuditPorts } from "../../src/audit/audit-scope.ts"
 import { Chains } from "../../src/audit/chains.ts"
+import { otherChecks } from "../../src/audit/checks.ts"
 import { auditStreams } from "../../src/audit/streams.ts"
 import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import { nextHash, CHAIN_START } from "../../src/frame/writer/chain.ts"
@@ -72,6 +73,35 @@ describe("an audit", () => {
       yield* store.read(stream, range)
     }
     expect(await faults(auditPortsOf({ ...store, read }))).toEqual([ALONE, DECISION])
+  })
+
+  it("names a stream that the store denies, and fails where it denies everything", async () => {
+    const store = await filled()
+    const read: EventStore["read"] = async function* (stream, range) {
+      if (stream === STREAM) throw new AccessDenied("no")
+      yield* store.read(stream, range)
+    }
+    const audit = (one: EventStore) => auditStreams(auditPortsOf(one), auditScopeOf(null))
+    const { checks, firstBroken } = await audit({ ...store, read })
+    expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([ALONE])
+    const found = "that the event store denies reading it"
+    expect(firstBroken).toMatchObject({ stream: STREAM, revision: 0, found })
+    const head = () => Promise.reject(new AccessDenied("no"))
+    await expect(audit({ ...store, read, head })).rejects.toThrow(AccessDenied)
+  })
+
+  it("names an open charge of a ledger that the store denies", async () => {
+    const ports = {
+      store: await filled(),
+      projector: { waitFor: async () => true },
+      work: { names: async () => [] },
+      runner: { read: async () => Promise.reject(new AccessDenied("no")) },
+    }
+    const open = [{ chargeId: "chg_1", stream: STREAM }]
+    const { signal } = new AbortController()
+    const [check] = await otherChecks(ports as never, null, open, signal)
+    const detail = `chg_1 of ${STREAM}, which cannot be read: no`
+    expect(check).toMatchObject({ ok: false, detail })
   })
 
   it("names the mark of a deleted stream once, with its revision unrounded", async () => {
