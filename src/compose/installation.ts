@@ -109,7 +109,7 @@ async function openParts(
   const faulty = arrangeFaults(options.faults)
   const { tracing } = reached
   const outside = await openOutside(options, reached, closers, faulty)
-  const { behind, pacer, store, corrupt, sealing, clock, checkpoints, locks } = outside
+  const { behind, pacer, store, corrupt, clock, checkpoints, locks } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
   const writing = { store, corrupt, checkpoints, locks, clock, pacer, tracing, ...waits }
   const runner = await openWriting({ ...writing, warn: reached.onUnkept }, closers)
@@ -119,17 +119,8 @@ async function openParts(
   let workers: Workers | null = null
   let operators: AdminPorts | null = null
   const { streams, streamOfIntent } = program
-  const decode = streams.recorded
   const proven = provenStore(store, { streams, corrupt, pacer, onHeld: runner.heard })
-  const updating = {
-    pool: behind,
-    pacer,
-    store: proven,
-    comparedStore: storeWithoutCorrupt(store, corrupt),
-    opener: sealing,
-    decode,
-    warn: log.warn,
-  }
+  const updating = updaterPorts(outside, proven, streams, log)
   const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
   const onApplied = (name: string) => (name === FOLLOW_UPS ? tellOfWork() : undefined)
   const onRenewing = followRenewing(log, options.signal)
@@ -177,6 +168,24 @@ async function openParts(
     ...{ silentSince: reached.watch.silentSince, checkpointOf: checkpoints.stored },
   }
   return operators
+}
+
+/** The ports that read models are made with, and compared with a rebuild. */
+function updaterPorts(
+  { behind, pacer, store, corrupt, sealing }: Awaited<ReturnType<typeof openOutside>>,
+  proven: ReturnType<typeof provenStore>,
+  { recorded }: AdminPorts["streams"],
+  { warn }: InstallationOptions["log"],
+) {
+  return {
+    pool: behind,
+    pacer,
+    store: proven,
+    comparedStore: storeWithoutCorrupt(store, corrupt),
+    opener: sealing,
+    decode: recorded,
+    warn,
+  }
 }
 
 /** Opens the runner and the price book. @throws what the runner throws where that cannot be read */
