@@ -18,8 +18,8 @@ const INSTALLATION = "installation"
 /** What signing takes. */
 export type TreePorts = Pick<
   AdminPorts,
-  "proven" | "corrupt" | "storeGeneration" | "treeHeads" | "signing" | "clock"
->
+  "proven" | "storeGeneration" | "treeHeads" | "signing" | "clock"
+> & { readonly corrupt: Pick<AdminPorts["corrupt"], "all"> }
 
 /** An event carries no hash, so no tree can be grown over it: `audit verify` names the place. */
 class NoHash extends Error {

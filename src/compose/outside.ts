@@ -87,6 +87,7 @@ export async function openOutside(
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const sealing = openPostgresSealing(pool, masterKey)
   await forgetErasedKeys(processes, sealing)
+  const asking = { processes, pacer: machinePacer, warn: log.warn }
   return {
     behind,
     counts,
@@ -94,7 +95,7 @@ export async function openOutside(
     ...time.clock,
     processes,
     store,
-    corrupt: await openCorruptList(openPostgresCorruptStreams(behind), processes, log.warn),
+    corrupt: await openCorruptList(openPostgresCorruptStreams(behind), asking),
     readEverything: chosen.readEverything,
     rememberStore: () => rememberEventStore(memory, chosen),
     pacer: machinePacer,

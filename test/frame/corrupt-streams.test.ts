@@ -3,7 +3,7 @@
  * named, and everything else goes on.
  */
 import { randomUUID } from "node:crypto"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
@@ -182,7 +182,14 @@ it("shows, once it is released, what was held back, and queues the jobs that fol
   })
   await world.operate("wait")
   expect(await work.named("erase-company", companyId)).toBeNull()
+  const beside = await openWorld({ url: world.databaseUrl })
+  expect(beside.ports.corrupt.of(stream)).toMatchObject({ revision })
+  vi.spyOn(world.ports.projector, "rebuild").mockRejectedValueOnce(new Error("no room"))
+  await expect(world.operate("store release", { stream })).rejects.toThrow("no room")
+  expect(list.of(stream)).toMatchObject({ revision })
   expect(await world.operate("store release", { stream })).toMatchObject({ revision })
+  await expect.poll(() => beside.ports.corrupt.of(stream)).toBeNull()
+  await beside.close()
   expect(await work.named("erase-company", companyId)).not.toBeNull()
   expect(await world.operate("company show", { company: companyId })).toMatchObject({
     deleted: { erasing: false },

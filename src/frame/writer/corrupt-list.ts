@@ -5,37 +5,79 @@
 import type { CorruptStream, CorruptStreams } from "../../../adapters/corrupt-streams/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
-import type { Calls } from "../../../adapters/processes/port.ts"
+import type { Processes } from "../../../adapters/processes/port.ts"
+import type { AskPorts } from "./ask-others.ts"
+import { openAsking } from "./ask-others.ts"
 import type { Held } from "./stream-proof.ts"
 
-/** What the processes call out when a stream was released. */
+/** What the processes call out when a release of a stream ended. */
 const RELEASED = "ledger_stream_released"
+/** What the processes ask one another when the release of a stream begins. */
+const SHOWN = "ledger_stream_shown"
+/** A process that has not answered after so long, milliseconds, ends the release. */
+const ANSWER_MS = 5_000
+
+/** A process that runs does not answer: it may hold back what is released here. */
+export class NotShownElsewhere extends Error {
+  override readonly name = "NotShownElsewhere"
+}
 
 /** The list, and what is done with it. */
 export interface CorruptList extends Held {
-  /** All of them, by name. */
+  /** All of them, by name. During its release the revision of a stream is null. */
   readonly all: () => readonly CorruptStream[]
   /** Stores what is held back, so that a restart holds back the same. @throws the driver's error */
   readonly store: () => Promise<void>
-  /** Takes a stream off the list, in every process. @throws the driver's error */
-  readonly release: (stream: string) => Promise<void>
+  /** Finds a stream in the stored list, with its revision. @throws the driver's error */
+  readonly find: (stream: string) => Promise<CorruptStream | null>
+  /**
+   * Releases a stream in every process. It shows its events everywhere and still takes no command while
+   * `finish` makes up for them, and goes off the list last. Where `finish` throws, or the process ends,
+   * the stream stays on the list, and the release can be given again.
+   *
+   * @throws NotShownElsewhere, the driver's error, and what `finish` throws
+   */
+  readonly release: (stream: string, finish: () => Promise<void>) => Promise<void>
+}
+
+/** What the list works with. */
+export interface CorruptListPorts extends AskPorts {
+  readonly processes: AskPorts["processes"] & Pick<Processes, "isAlive">
 }
 
 /** Opens the list. @throws the driver's error where the database cannot be asked */
 export async function openCorruptList(
   kept: CorruptStreams,
-  calls: Pick<Calls, "listen" | "call">,
-  warn: (message: string, error: unknown) => void,
+  ports: CorruptListPorts,
 ): Promise<CorruptList> {
+  const { processes, warn } = ports
   let known = new Map<string, CorruptStream>()
   const unsaved = new Map<string, CorruptStream>()
+  const shown = new Set<string>()
   const load = async (): Promise<void> => {
     const all = [...(await kept.all()), ...unsaved.values()]
-    known = new Map(all.map((one) => [one.stream, one]))
+    known = new Map(
+      all.map((one) => [one.stream, shown.has(one.stream) ? { ...one, revision: null } : one]),
+    )
   }
-  await calls.listen(RELEASED, () => {
+  const show = async (stream: string): Promise<true> => {
+    shown.add(stream)
+    await load()
+    return true
+  }
+  const store = async (): Promise<void> => {
+    for (const [stream, found] of unsaved) {
+      await kept.add(found)
+      unsaved.delete(stream)
+    }
+  }
+  await processes.listen(RELEASED, (stream) => {
+    // Null: a call may have been missed.
+    if (stream === null) shown.clear()
+    else shown.delete(stream)
     load().catch((error: unknown) => warn("the list of corrupt streams could not be read", error))
   })
+  const askOthers = await openAsking(ports, SHOWN, show)
   await load()
   return {
     of: (stream) => known.get(stream) ?? null,
@@ -46,18 +88,33 @@ export async function openCorruptList(
       unsaved.set(found.stream, found)
       warn(`${corruptText(found)}. It is held back from there on; all other streams go on`, null)
     },
-    store: async () => {
-      for (const [stream, found] of unsaved) {
-        await kept.add(found)
-        unsaved.delete(stream)
+    store,
+    find: async (stream) => {
+      await store()
+      return (await kept.all()).find((one) => one.stream === stream) ?? null
+    },
+    release: async (stream, finish) => {
+      try {
+        await show(stream)
+        await refuseSilent(processes, await askOthers(stream, ANSWER_MS))
+        await finish()
+        await kept.remove(stream)
+      } finally {
+        shown.delete(stream)
+        await load()
+        await processes.call(RELEASED, stream)
       }
     },
-    release: async (stream) => {
-      await kept.remove(stream)
-      known.delete(stream)
-      unsaved.delete(stream)
-      await calls.call(RELEASED, stream)
-    },
+  }
+}
+
+/** Passes over the processes that have ended. @throws NotShownElsewhere where another one is silent */
+async function refuseSilent(
+  { isAlive }: Pick<Processes, "isAlive">,
+  silent: ReadonlySet<string>,
+): Promise<void> {
+  for (const processId of silent) {
+    if (await isAlive(processId)) throw new NotShownElsewhere(processId)
   }
 }
 
