@@ -172,6 +172,7 @@ it("shows, once it is released, what was held back, and queues the jobs that fol
   const { store, pacer, clock, corrupt: list, work } = world.ports
   const revision = (await collect(store.read(stream))).length
   list.hold({ stream, revision, reason: "a test holds it back" })
+  await list.store()
   // As another process, which does not know of it yet.
   const other = openRunner({
     ...{ store, pacer, clock, checkpoints: openMemoryCheckpoints() },
