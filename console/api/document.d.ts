@@ -2793,7 +2793,7 @@ export interface components {
              */
             maxMinutes: number;
             /**
-             * @description US dollars that its minutes may cost; null for no budget
+             * @description US dollars that its minutes may cost; left out, there is no budget
              * @default null
              */
             budget: number | null;
@@ -2962,7 +2962,7 @@ export interface components {
             /** @description The whole file */
             content: string;
             /**
-             * @description What the content is in; base64 may have line breaks and lack its padding
+             * @description What the content is in; base64 may have white space and lack its padding
              * @default utf-8
              * @enum {string}
              */

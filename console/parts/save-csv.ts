@@ -16,6 +16,6 @@ export function saveCsv(name: string, rows: readonly object[]): void {
 function cell(value: unknown): string {
   if (typeof value === "number") return String(value)
   const text = value === null || value === undefined ? "" : String(value)
-  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text
+  const safe = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/.test(text) ? `'${text}` : text
   return `"${safe.replaceAll('"', '""')}"`
 }

@@ -47,13 +47,16 @@ export interface DomainRefused {
   readonly type: "DomainRefused"
   readonly at: number
   readonly code:
-    | ("no_domain" | "no_record" | "no_sending_domain" | "read_only" | "same" | "clash")
+    | ("no_domain" | "no_record" | "no_sending_domain" | "read_only" | "same" | "clash" | "voided")
     | ("full" | "delegated" | "not_under")
   readonly message: string
 }
 
-/** What people are told of each; a clash is told by what it is. */
-export const MESSAGES: Readonly<Record<Exclude<DomainRefused["code"], "clash">, string>> = {
+/** A refusal whose message names the record in its way. */
+export type NamedClash = "clash" | "voided"
+
+/** The message of each other refusal. */
+export const MESSAGES: Readonly<Record<Exclude<DomainRefused["code"], NamedClash>, string>> = {
   no_domain: "There is no such domain.",
   no_record: "There is no such record.",
   no_sending_domain: "There is no such sending domain.",

@@ -64,6 +64,9 @@ export const SENDING_FAULTS = [
 /** What can be wrong with the records of a sending domain. */
 export type SendingFault = (typeof SENDING_FAULTS)[number]
 
+/** Whether no mail is sent while this is wrong. Mail goes without a DMARC policy, and several policies are none. */
+export const stopsMail = (fault: SendingFault): boolean => fault !== "several_dmarc"
+
 const RECORD_SOURCES = ["copied", "added", "email", "app"] as const
 
 /** As `ZoneRecord` of `records.ts` says. */

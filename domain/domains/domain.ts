@@ -14,13 +14,8 @@ import type {
   SaveAppAddress,
 } from "./domain-commands.ts"
 import { MESSAGES } from "./domain-commands.ts"
-import type {
-  DomainEvent,
-  DomainFact,
-  DomainStatus,
-  SendingFault,
-  ZoneRow,
-} from "./domain-events.ts"
+import type { DomainEvent, DomainFact, DomainStatus, ZoneRow } from "./domain-events.ts"
+import { stopsMail } from "./domain-events.ts"
 import type { Domain, SendingDomain } from "./domain-state.ts"
 import { evolve, unconnected } from "./domain-state.ts"
 import { MOST_NAME, isUnder } from "./host-names.ts"
@@ -210,8 +205,10 @@ function placed(
     const isCut = staying.some(({ type, name }) => type === "NS" && isUnder(record.name, name))
     if (isCut) return no("delegated", at)
     if (staying.some((one) => isSameRecord(one, record))) return no("same", at)
-    const clash = clashAmong(apex, staying, record) ?? voidedBy(staying, record)
-    if (clash !== null) return { type: "DomainRefused", at, code: "clash", message: clash }
+    const clash = clashAmong(apex, staying, record)
+    const message = clash ?? voidedBy(staying, record)
+    const code = clash === null ? "voided" : "clash"
+    if (message !== null) return { type: "DomainRefused", at, code, message }
     staying.push(record)
   }
   return null
@@ -266,9 +263,6 @@ function checked(command: Of<"CheckSendingDomain">, state: Domain, at: number): 
   return isSame ? [] : [{ ...command, type: "SendingDomainChecked", at, status, wrongSince }]
 }
 
-/** Mail goes without a DMARC policy, and several policies are none. */
-const stopsMail = (fault: SendingFault): boolean => fault !== "several_dmarc"
-
 /** What was right once is wrong for three days before it fails; what never was waits for its records. */
 function statusBy({ status }: SendingDomain, wrongSince: number | null, at: number) {
   if (wrongSince === null) return "verified"
@@ -295,6 +289,6 @@ function saveAppAddress(
   return [{ type: "AppAddressSaved", at, appAddressId, hostname, status, records, replaced }]
 }
 
-function no(code: Exclude<DomainRefused["code"], "clash">, at: number): DomainRefused {
+function no(code: keyof typeof MESSAGES, at: number): DomainRefused {
   return { type: "DomainRefused", at, code, message: MESSAGES[code] }
 }

@@ -15,18 +15,32 @@ interface SoleText {
 
 const leads = (label: string) => (name: string) => name.startsWith(`${label}.`)
 
-/** TXT records by the standard that says so. */
+/** TXT records by the standard that says so. White space may stand around `=` (RFC 6376 §3.2), and quotes around all. */
 const SOLE_TEXTS: readonly SoleText[] = [
   // RFC 7208 §4.5
-  { what: "SPF record", isAt: () => true, content: /^v=spf1(?: |$)/i },
+  { what: "SPF record", isAt: () => true, content: /^"?\s*v\s*=\s*spf1(?:[ "]|$)/i },
   // RFC 7489 §6.6.3
-  { what: "DMARC policy", isAt: leads("_dmarc"), content: /^v=DMARC1\s*(?:;|$)/i },
+  { what: "DMARC policy", isAt: leads("_dmarc"), content: /^"?\s*v\s*=\s*DMARC1\s*(?:[;"]|$)/i },
   // RFC 6376 §3.6.2.2: what several keys under one selector mean is undefined.
-  { what: "DKIM key", isAt: (name) => name.includes("._domainkey."), content: /(?:^|;)\s*p=/i },
+  {
+    what: "DKIM key",
+    isAt: (name) => name.includes("._domainkey."),
+    content: /(?:^"?|;)\s*p\s*=/i,
+  },
   // RFC 8461 §3.1
-  { what: "MTA-STS record", isAt: leads("_mta-sts"), content: /^v=STSv1\s*(?:;|$)/i },
+  { what: "MTA-STS record", isAt: leads("_mta-sts"), content: /^"?\s*v\s*=\s*STSv1\s*(?:[;"]|$)/i },
+  // BIMI §4.3
+  {
+    what: "BIMI record",
+    isAt: (name) => name.includes("._bimi."),
+    content: /^"?\s*v\s*=\s*BIMI1\s*(?:[;"]|$)/i,
+  },
   // RFC 8460 §3
-  { what: "TLS report address", isAt: leads("_smtp._tls"), content: /^v=TLSRPTv1\s*(?:;|$)/i },
+  {
+    what: "TLS report address",
+    isAt: leads("_smtp._tls"),
+    content: /^"?\s*v\s*=\s*TLSRPTv1\s*(?:[;"]|$)/i,
+  },
 ]
 
 /** What of the sole kinds a TXT record is; null for any other record. */

@@ -43,7 +43,7 @@ export const StartBox = z.object({
     .max(500)
     .nullable()
     .default(null)
-    .describe("US dollars that its minutes may cost; null for no budget"),
+    .describe("US dollars that its minutes may cost; left out, there is no budget"),
   idleMinutes: z
     .int()
     .min(5)

@@ -78,6 +78,7 @@ export function refusedAs({ code, message }: Pick<DomainRefused, "code" | "messa
     case "same":
     case "full":
     case "delegated":
+    case "voided":
       return refusal("conflict", message)
     case "clash":
       return invalid({ record: message })

@@ -97,7 +97,7 @@ export async function lookAtRecords(
   return { faults, hasDmarc: inForce.length > 0 }
 }
 
-const isPolicy = (text: string): boolean => /^v=DMARC1\s*;/.test(text)
+const isPolicy = (text: string): boolean => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text)
 
 /** The key that a record says (RFC 6376 §3.6.1), without the white space that may stand in it. */
 function keyIn(text: string): string | null {

@@ -4,13 +4,13 @@
 export const LINE_END = "\r\n"
 
 /**
- * Characters that a spreadsheet takes for the beginning of a formula, full-width ones too, or skips on the way to
- * one. `console/parts/save-csv.ts` has the same list.
+ * What a spreadsheet takes for the beginning of a formula, with white space that it skips on the way to it. The
+ * full-width and small forms of the characters count as they do. `console/parts/save-csv.ts` has the same.
  */
-const LIVE: ReadonlySet<string> = new Set([..."=+-@\t\r\n＝＋－＠"])
+const LIVE = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
 
 /** A text as a cell. One that a spreadsheet would take for a formula gets an apostrophe before it. */
 export function textCell(text: string): string {
-  const inert = LIVE.has(text.charAt(0)) ? `'${text}` : text
+  const inert = LIVE.test(text) ? `'${text}` : text
   return inert.includes('"') ? `"${inert.replaceAll('"', '""')}"` : `"${inert}"`
 }

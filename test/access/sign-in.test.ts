@@ -143,6 +143,7 @@ describe("the time of a sign-in", () => {
 
   it("may be written with another offset", async () => {
     expect((await readAs(personId, {}, "2031-05-06T14:00:30+02:00")).status).toBe(200)
+    expect((await readAs(personId, {}, "2031-05-06t12:00:30z")).status).toBe(200)
   })
 
   it.each(["", "now", "1936008000", "2031-05-06", "Tue, 06 May 2031 12:00:00 GMT"])(

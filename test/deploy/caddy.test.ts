@@ -106,7 +106,9 @@ it("has a certificate, passes calls on, hides what is the operator's and leads t
   const [https, http] = [await freePort(), await freePort()]
   const url = `https://localhost:${https}`
   const own = file.replace(SERVED, `127.0.0.1:${port}`)
-  const stop = await startCaddy(caddy.program, folder, own, http, { BASE_URL: url })
+  const stop = await startCaddy(caddy.program, folder, own, http, { BASE_URL: url }, [
+    "certificate obtained successfully",
+  ])
   onTestFinished(stop)
   const ca = readFileSync(join(folder, "caddy/pki/authorities/local/root.crt"))
   const ask = async (path: string, headers: Record<string, string> = {}): Promise<string> => {

@@ -28,6 +28,10 @@ describe("a second record that voids both", () => {
     ["_dmarc", "v=DMARC1; p=none", "v=DMARC1 ;p=reject", "DMARC policy"],
     ["_dmarc.mail", "v=DMARC1;p=none", "v=DMARC1; p=reject", "DMARC policy"],
     ["s1._domainkey", "v=DKIM1; k=rsa; p=AA", "p=BB", "DKIM key"],
+    ["s1._domainkey", "v=DKIM1; k=rsa; p=AA", "v=DKIM1; k=rsa; p =BB", "DKIM key"],
+    ["_dmarc", "v=DMARC1; p=none", "v = DMARC1; p=reject", "DMARC policy"],
+    ["@", "v=spf1 -all", '"v=spf1 ~all"', "SPF record"],
+    ["default._bimi", "v=BIMI1; l=", "v=BIMI1; l=https://a.test/b.svg", "BIMI record"],
     ["_mta-sts", "v=STSv1; id=1;", "v=STSv1; id=2;", "MTA-STS record"],
     [
       "_smtp._tls",
@@ -37,7 +41,7 @@ describe("a second record that voids both", () => {
     ],
   ])("is rejected with the way out: %s %s", (label, first, second, what) => {
     const refused = added(txt("rec_1", label, first), txt("rec_2", label, second))
-    expect(refused).toMatchObject({ type: "DomainRefused", code: "clash" })
+    expect(refused).toMatchObject({ type: "DomainRefused", code: "voided" })
     expect(refused).toMatchObject({ message: expect.stringContaining(what) })
     expect(refused).toMatchObject({ message: expect.stringContaining("remove record rec_1") })
   })
@@ -48,7 +52,7 @@ describe("a second record that voids both", () => {
       ["mail.acme.com", "."] as const,
     ]) {
       const refused = added(mx("rec_1", first), mx("rec_2", second))
-      expect(refused).toMatchObject({ code: "clash", message: expect.stringContaining("rec_1") })
+      expect(refused).toMatchObject({ code: "voided", message: expect.stringContaining("rec_1") })
     }
   })
 

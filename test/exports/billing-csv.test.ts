@@ -5,8 +5,11 @@ import { csvWriter } from "../../src/exports/billing-csv.ts"
 import { COLUMNS, parse } from "./exported.ts"
 import { HEAD, LINE } from "./a-bill.ts"
 
+/** A cell that a spreadsheet would take for a formula. */
+const LIVE = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
+
 /** Characters that spreadsheets read as the formula characters of ASCII. */
-const FULL_WIDTH = ["＝", "＋", "－", "＠"]
+const FULL_WIDTH = ["＝", "＋", "－", "＠", "﹦", "﹫", "−", " =", "\u3000=", "\ufeff="]
 
 const columns = COLUMNS.split(",")
 const textOf = (line: Partial<BillLine>) => String(csvWriter(HEAD).lines([{ ...LINE, ...line }]))
@@ -100,9 +103,9 @@ describe("a line", () => {
         expect(found[0]).toHaveLength(columns.length)
         for (const [column, field] of Object.entries(TEXTS)) {
           const cell = found[0]?.[columns.indexOf(column)] ?? "no cell"
-          expect(cell).not.toMatch(/^[=+\-@\t\r＝＋－＠]/)
+          expect(cell).not.toMatch(LIVE)
           const given = line[field] as string
-          expect(cell).toBe(/^[=+\-@\t\r\n＝＋－＠]/.test(given) ? `'${given}` : given)
+          expect(cell).toBe(LIVE.test(given) ? `'${given}` : given)
         }
       }),
     )

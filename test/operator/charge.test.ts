@@ -276,5 +276,9 @@ describe("charges open", () => {
     ])
     const all = await world.operate("charges open")
     expect(all.charges).toContainEqual(charges[0])
+    // A part would end it: of what fails afterwards the rest would stay charged.
+    const { code, message } = await refusalOf(giveBack(charges[0].chargeId, { dollars: "0.006" }))
+    expect([code, message]).toEqual(["conflict", expect.stringContaining("is open")])
+    expect(await giveBack(charges[0].chargeId)).toMatchObject({ givenBackMicros: 9_000 })
   })
 })

@@ -194,6 +194,7 @@ const inputs: readonly (readonly [string, object])[] = [
   ["mail list --company acme", { company: "acme" }],
   ["clock show", {}],
   ["clock set 2026-11-30T23:59:00+01:00", { to: "2026-11-30T22:59:00.000Z" }],
+  ["clock set 2026-11-30t23:59:00z", { to: "2026-11-30T23:59:00.000Z" }],
   ["clock set 2026-12-01", { to: "2026-12-01T00:00:00.000Z" }],
   ["clock advance 15m", { duration: "15m" }],
   ["wait", {}],

@@ -18,6 +18,7 @@ export const caddyHere = (): Found => programHere("caddy", "usr/bin/caddy", ["ve
  * @param caddyfile without global options
  * @param httpPort where it answers what comes without TLS to a site with it
  * @param env what the file names
+ * @param until lines that it writes before it is ready, such as about a certificate that it makes at the start
  * @returns what stops it
  */
 export async function startCaddy(
@@ -26,6 +27,7 @@ export async function startCaddy(
   caddyfile: string,
   httpPort: number,
   env: Readonly<Record<string, string>> = {},
+  until: readonly string[] = [],
 ): Promise<() => Promise<void>> {
   const file = join(folder, "Caddyfile")
   const options = ["admin off", "skip_install_trust", `http_port ${httpPort}`]
@@ -39,9 +41,11 @@ export async function startCaddy(
   const lines = createInterface({ input: child.stderr })
   const said: string[] = []
   const serves = Promise.withResolvers<undefined>()
+  const missing = new Set(["serving initial configuration", ...until])
   lines.on("line", (line) => {
     said.push(line)
-    if (line.includes("serving initial configuration")) serves.resolve(undefined)
+    for (const one of missing) if (line.includes(one)) missing.delete(one)
+    if (missing.size === 0) serves.resolve(undefined)
   })
   const isEnded = await Promise.race([serves.promise, ended])
   if (isEnded !== undefined) throw new Error(`caddy did not start: ${said.join("\n")}`)

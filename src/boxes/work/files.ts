@@ -162,12 +162,12 @@ const Write = z.object({
     .describe("The whole file"),
   encoding: encoding
     .default("utf-8")
-    .describe("What the content is in; base64 may have line breaks and lack its padding"),
+    .describe("What the content is in; base64 may have white space and lack its padding"),
 })
 
-/** The bytes of a base64 text, with or without line breaks and padding; null where it is none. */
+/** The bytes of a base64 text, with or without white space and padding; null where it is none. */
 function base64Bytes(text: string): Buffer | null {
-  const whole = text.replaceAll(/\r?\n/g, "")
+  const whole = text.replaceAll(/\s/g, "")
   const [, digits, filling] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(whole) ?? []
   if (digits === undefined) return null
   const isWhole = filling === "" ? digits.length % 4 !== 1 : whole.length % 4 === 0

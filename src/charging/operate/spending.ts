@@ -174,6 +174,14 @@ function changing(chargeId: ChargeId): OperatorRefused {
   return new OperatorRefused("conflict", message)
 }
 
+/** A part ends an open charge: where its work fails afterwards, nothing more would come back. */
+function stillOpen(chargeId: ChargeId): OperatorRefused {
+  const message =
+    `Charge ${chargeId} is open: its work may still fail, and then all of it comes back by itself. ` +
+    "Give a part back once it is final."
+  return new OperatorRefused("conflict", message)
+}
+
 /** The no to a charge, in the words and the body of the API. */
 function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused): OperatorRefused {
   if (refusal.type !== "ChargeRefused") {
@@ -190,7 +198,11 @@ function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused)
 const giveBack = operation({
   name: "charge give-back",
   summary: "give a charge back, whole or in part, once: an operator's correction",
-  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
+  notes: [
+    "--reason is required: it is part of the fact, for auditors.",
+    "Of an open charge no part is given back: all of it comes back where its work fails.",
+    DOLLARS_NOTE,
+  ],
   example: 'charge give-back chg_5cW1 --reason "charged for a test"',
   changes: true,
   needsReason: true,
@@ -216,6 +228,7 @@ const giveBack = operation({
       if (row === null) throw await noCharge(ports, chargeId)
       const whole = -row.amount_micros
       if (row.given_back_micros > 0) throw alreadyGivenBack(chargeId, row)
+      if (row.state === "open" && part !== undefined) throw stillOpen(chargeId)
       if (whole === 0) throw new OperatorRefused("conflict", `Charge ${chargeId} cost nothing.`)
       const command = {
         type: "GiveBackEnded" as const,

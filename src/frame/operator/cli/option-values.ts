@@ -56,7 +56,8 @@ const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\
 
 /** A time in ISO 8601, UTC unless it says otherwise, as an exact one. @throws InvalidArgumentError */
 function isoTime(text: string): string {
-  const match = ISO.exec(text)
+  // Its letters may be small (RFC 3339 §5.6).
+  const match = ISO.exec(text.toUpperCase())
   const at = match === null ? Number.NaN : Date.parse(`${fullTime(match)}`)
   if (match === null || Number.isNaN(at) || !isDay(match[1] ?? "")) {
     throw new InvalidArgumentError("Write a time such as 2026-11-30T23:59:00Z (UTC).")
