@@ -7,6 +7,7 @@ import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import { PROGRAM } from "../slices.ts"
 import { WrongMasterKey, fittingKey } from "../../adapters/sealing/installation.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
+import { endsIn } from "../frame/writer/stream-proof.ts"
 import type { BackupBlock, BackupSummary } from "../moving/backup-file.ts"
 import { BackupFault, EVENTS, readBackup } from "../moving/backup-file.ts"
 import { copyEvents } from "../moving/copy-events.ts"
@@ -135,8 +136,10 @@ async function restoreAll(
     const handledBy = (hint: string): number =>
       typeof handledEvents === "number" ? handledEvents : (handledEvents[hint] ?? 0)
     const leaving = new LeavingOut()
+    // What was restored says how far a chain goes: not the ends of all are in memory.
+    const proving = { streams: PROGRAM.streams, endAt: endsIn(chosen.store) }
     const copied = await copyEvents({
-      source: provenAmong(eventsIn(file), leaving, PROGRAM),
+      source: provenAmong(eventsIn(file), leaving, proving),
       target: chosen.store,
       pacer: machinePacer,
       signal,
