@@ -62,6 +62,7 @@ async function revisionOf(stream: string, type: string): Promise<number> {
   return found.revision
 }
 
+const edit = (change: string) => sql.raw(change).execute(world.ports.readAll)
 const at = (stream: string, revision: number) =>
   `where stream = '${stream}' and revision = ${revision}`
 const names = (found: readonly Check[]) => found.map(({ name }) => name)
@@ -210,16 +211,10 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("an edited read model of the company that was asked for, and of no other", async () => {
-    const edit = (change: string) =>
-      sql
-        .raw(
-          `update accounts set balance_micros = balance_micros ${change}
-          where account = 'funds' and company_id = '${other.companyId}'`,
-        )
-        .execute(world.ports.readAll)
-    await edit("+ 1")
-    const found = async (company: string) => {
-      const { checks } = await world.operate("audit verify", { company })
+    const where = `where account = 'funds' and company_id = '${other.companyId}'`
+    await edit(`update accounts set balance_micros = balance_micros + 1 ${where}`)
+    const found = async (one: string) => {
+      const { checks } = await world.operate("audit verify", { company: one })
       return names((checks as Check[]).filter(({ ok }) => !ok))
     }
     expect(await found(company.companyId)).toEqual([])
@@ -227,12 +222,11 @@ describe("an audit finds, and names by stream and revision,", () => {
       "accounts sum to zero",
       "read model accounts = rebuild",
     ])
-    await edit("- 1")
+    await edit(`update accounts set balance_micros = balance_micros - 1 ${where}`)
     expect(await found(other.companyId)).toEqual([])
   })
 
   it("an edited read model", async () => {
-    const edit = (change: string) => sql.raw(change).execute(world.ports.readAll)
     await edit("update accounts set balance_micros = balance_micros + 1 where account = 'funds'")
     const found = await faults()
     expect(names(found)).toEqual(["accounts sum to zero", "read model accounts = rebuild"])
@@ -242,7 +236,6 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a read model whose table is gone, and every other fault with it", async () => {
-    const edit = (change: string) => sql.raw(change).execute(world.ports.readAll)
     await edit("alter table read.opt_outs rename to opt_outs_gone")
     const found = await tampered("delete from ledger.work where kind = 'end-charge'")
     await edit("alter table read.opt_outs_gone rename to opt_outs")

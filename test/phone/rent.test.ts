@@ -64,6 +64,7 @@ describe("rent", () => {
   it("is charged when it is due, however often an operator calls it before", async () => {
     company = await makeCompany(world)
     await bought(world, company)
+    await world.operate("wait")
     const { work } = await world.operate("work list")
     const isOwn = (row: ListedWork) => row.companyId === company.companyId && row.kind === "rent"
     const { workId, name } = (work as ListedWork[]).find(isOwn) as ListedWork
