@@ -53,7 +53,8 @@ async function faults(of: { readonly company?: string } = {}): Promise<readonly 
   return found
 }
 
-const tampered = (...statements: readonly string[]) => whileTampered(world, statements, () => faults())
+const tampered = (...statements: readonly string[]) =>
+  whileTampered(world, statements, () => faults())
 
 /** The revision of the first event of a type in a stream. */
 async function revisionOf(stream: string, type: string): Promise<number> {
