@@ -34,7 +34,12 @@ describe("a form that is sent", () => {
     const thanks = await world.app.inject({ method: "GET", url: String(headers["location"]) })
     expect([thanks.statusCode, thanks.body]).toEqual([200, expect.stringContaining("Thank you")])
     expect(await last()).toEqual({
-      ...{ id: expect.stringMatching(/^lead_[0-9a-f]{32}$/), formId: form, formName: "Contact us", ...ADA },
+      ...{
+        id: expect.stringMatching(/^lead_[0-9a-f]{32}$/),
+        formId: form,
+        formName: "Contact us",
+        ...ADA,
+      },
       ...{ lastName: null, phone: null, company: null, pageUrl: null },
       ...{ smsConsent: false, emailConsent: false },
       ...{ utm: { source: "news" }, fields: { colour: "blue" } },

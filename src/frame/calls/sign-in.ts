@@ -61,7 +61,9 @@ export function personSignedIn(
   if (personId === undefined || time === undefined || signature === undefined) {
     return refused("A sign-in takes X-Person-Id, X-Person-Time and X-Person-Signature together.")
   }
-  const at = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.test(time) ? Date.parse(time) : Number.NaN
+  const at = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.test(time)
+    ? Date.parse(time)
+    : Number.NaN
   if (Number.isNaN(at)) {
     return refused("X-Person-Time must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z.")
   }
