@@ -175,8 +175,12 @@ it("shows, once it is released, what was held back, and queues the jobs that fol
   await list.store()
   // As another process, which does not know of it yet.
   const other = openRunner({
-    ...{ store, pacer, clock, checkpoints: openMemoryCheckpoints() },
-    ...{ locks: openMemoryLocks(pacer), warn: () => undefined },
+    store,
+    pacer,
+    clock,
+    checkpoints: openMemoryCheckpoints(),
+    locks: openMemoryLocks(pacer),
+    warn: () => undefined,
   })
   expect(await other.execute(ledger, { type: "CloseLedger" }, causedBy("cmd_test"))).toMatchObject({
     accepted: true,

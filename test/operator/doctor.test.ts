@@ -192,7 +192,8 @@ it("names a payment processor that rejects what it is asked for", async () => {
   const ready = (line: string) => `ok database\nok event store\nok clock\n${line}\nready\n`
   const rejected = await look({}, [], ready("warn cards ProviderMisconfigured"))
   expect(rejected["cards"]).toMatchObject({
-    ...{ state: "wrong", says: "ProviderMisconfigured" },
+    state: "wrong",
+    says: "ProviderMisconfigured",
     fix: expect.stringContaining("CARDS_STRIPE_KEY") as string,
   })
   expect((await look({}, [], ready("ok cards")))["cards"]).toMatchObject({ state: "ok" })

@@ -274,7 +274,10 @@ function begin(
     if (!isUtf8(bytes)) begun.logs.replacedBytes = true
   }
   void playFor(box, ports, {
-    ...{ argv: shellArgv(command), cwd, environment: box.plan.environment, signal },
+    argv: shellArgv(command),
+    cwd,
+    environment: box.plan.environment,
+    signal,
     ...{ timeoutMs: Number.POSITIVE_INFINITY, out: log("stdout"), err: log("stderr") },
     listen: (port) => {
       begun.port = port
