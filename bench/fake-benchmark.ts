@@ -56,7 +56,11 @@ export function curveBenchmark(
 ): Benchmark {
   const measured = (name: "small" | "large") => async () => answers[name]()
   return {
-    ...{ name: "curve", title, stores: [], rounds: 3, ratios: [] },
+    name: "curve",
+    title,
+    stores: [],
+    rounds: 3,
+    ratios: [],
     figures: [
       { name: "small", title: "the small one", unit: "µs" },
       { name: "large", title: "the large one", unit: "µs" },

@@ -71,7 +71,11 @@ export function parseOrder(
     chosen: narrowed.filter(({ isEmpty }) => !isEmpty).map(({ benchmark }) => benchmark),
     leftOut: [...notAble, ...narrowed.flatMap(({ leftOut }) => leftOut)],
     subject: args.length === 0 ? "ratios" : args.join("-"),
-    ...{ json, store, folder, dataDir, most },
+    json,
+    store,
+    folder,
+    dataDir,
+    most,
   }
 }
 

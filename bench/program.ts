@@ -60,7 +60,8 @@ async function perform(order: Order, terminal: Terminal, signal: AbortSignal): P
     const where = await circumstances()
     const { measured, faults } = await measureAll(order, {
       ...order,
-      ...{ signal, report: progress.report },
+      signal,
+      report: progress.report,
     })
     progress.end()
     for (const { told } of faults) if (told !== null) terminal.err(`${told}\n`)

@@ -84,7 +84,9 @@ async function openBoxes({ report }: Setting): Promise<Opened> {
     const why = await whyNone(house)
     if (why !== null) return { measure: {}, absent: absentBy(why), check: nothing, close }
     const app = await buildApp(house.ports, PROGRAM.entries, PROGRAM.retired, {
-      ...{ rateLimits: "off", pages: PROGRAM.pages, doors: PROGRAM.doors(house.ports) },
+      rateLimits: "off",
+      pages: PROGRAM.pages,
+      doors: PROGRAM.doors(house.ports),
     })
     const port = await house.listen(app)
     report("boxes: making 20 MB of files")

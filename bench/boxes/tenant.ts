@@ -34,7 +34,10 @@ export async function openTenant(house: House, port: number): Promise<Tenant> {
     return JSON.parse(told)
   }
   return {
-    ...{ companyId, personId: ownerId, address, call },
+    companyId,
+    personId: ownerId,
+    address,
+    call,
     box: async () => {
       const { id } = await call("POST", "/sandboxes", { size: "small", idleMinutes: 60 })
       await house.settle()

@@ -15,8 +15,11 @@ const LOOK_EACH_MS = 20
 /** Starts a box that nobody is charged for: the host of boxes alone. */
 export function startOne({ boxHost }: Ports): Promise<Box> {
   return boxHost.start({
-    ...{ boxId: `box_${randomUUID().replaceAll("-", "").slice(0, 26)}`, companyId: "co_bench0" },
-    ...{ size: "small", leaseMs: 600_000, environment: {} },
+    boxId: `box_${randomUUID().replaceAll("-", "").slice(0, 26)}`,
+    companyId: "co_bench0",
+    size: "small",
+    leaseMs: 600_000,
+    environment: {},
   })
 }
 

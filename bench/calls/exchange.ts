@@ -61,11 +61,9 @@ export async function openExchange(companies: number): Promise<Exchange> {
     void callBack(event).catch((error: unknown) => faults.push(String(error)))
   }, Date.now)
   const house = await openHouse(null, {
-    ...{
-      TELNYX_KEY: "KEY0123456789",
-      TELNYX_PUBLIC_KEY: account.publicKey,
-      TELNYX_URL: standIn.url,
-    },
+    TELNYX_KEY: "KEY0123456789",
+    TELNYX_PUBLIC_KEY: account.publicKey,
+    TELNYX_URL: standIn.url,
     TELNYX_CONNECTION: "1684641123236054244",
   })
   const close = async () => {
@@ -84,7 +82,9 @@ export async function openExchange(companies: number): Promise<Exchange> {
   const held = await openCompanies(house, companies)
   url = `http://127.0.0.1:${await house.serve(house.ports, [telnyxCalls])}${telnyxCalls.url}`
   return {
-    ...{ house, answeredMs, close },
+    house,
+    answeredMs,
+    close,
     idOf: ({ caller }) => callIdOf(caller.ref),
     ring: async (place) => {
       const { to } = held[place % held.length] ?? { to: "" }

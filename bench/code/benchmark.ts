@@ -66,7 +66,8 @@ async function openCode({ report }: Setting): Promise<Opened> {
   try {
     const checks: number[] = []
     const app = await buildApp(timed(house.ports, checks), PROGRAM.entries, PROGRAM.retired, {
-      ...{ rateLimits: "off", pages: PROGRAM.pages },
+      rateLimits: "off",
+      pages: PROGRAM.pages,
     })
     const port = await house.listen(app)
     report("code: making 200 MB of files")

@@ -22,9 +22,14 @@ export interface Desk {
 export async function openDesk(): Promise<Desk> {
   const folder = await mkdtemp(join(tmpdir(), "company-ledger-bench-code-"))
   const env = {
-    ...{ PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1", LANG: "C.UTF-8" },
-    ...{ GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" },
-    ...{ GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" },
+    PATH: process.env["PATH"],
+    HOME: folder,
+    GIT_CONFIG_NOSYSTEM: "1",
+    LANG: "C.UTF-8",
+    GIT_AUTHOR_NAME: "Ada",
+    GIT_AUTHOR_EMAIL: "ada@example.com",
+    GIT_COMMITTER_NAME: "Ada",
+    GIT_COMMITTER_EMAIL: "ada@example.com",
   }
   const read: Desk["read"] = async (within, ...args) =>
     (await exec("git", args, { cwd: join(folder, within), env })).stdout.trim()

@@ -21,7 +21,9 @@ export async function openPlace(
   const { companyId, ownerId } = await operate("company create", asked)
   await operate("card set", { company: companyId, verified: true })
   const { key } = await operate("key create", {
-    ...{ company: companyId, person: ownerId, allOperations: true },
+    company: companyId,
+    person: ownerId,
+    allOperations: true,
   })
   await operate("repository create", { company: companyId })
   const named = encodeURIComponent(name)

@@ -100,13 +100,21 @@ export async function writeLedger(
 export function openedBill(lines: number, hash: string): OpenedBill {
   const chargedMicros = PRICE * (lines + Math.floor(lines / 2))
   const sums = {
-    ...{ addedMicros: 0, purchasedMicros: 0, correctedMicros: 0, chargedMicros },
-    ...{ givenBackMicros: 0, charges: lines },
+    addedMicros: 0,
+    purchasedMicros: 0,
+    correctedMicros: 0,
+    chargedMicros,
+    givenBackMicros: 0,
+    charges: lines,
   }
   const head = {
     ...({ companyId: COMPANY, issuer: "Company Platform", month: "2026-11" } as const),
-    ...{ from: FROM, until: Date.UTC(2026, 11, 1), sums },
-    ...{ state: "closed" as const, openingMicros: 0, closingMicros: 0 - chargedMicros },
+    from: FROM,
+    until: Date.UTC(2026, 11, 1),
+    sums,
+    state: "closed" as const,
+    openingMicros: 0,
+    closingMicros: 0 - chargedMicros,
     head: { revision: lines - 1, hash },
   }
   return { head, after: -1, upTo: lines - 1, hashBefore: NO_HASH, closedAt: null }

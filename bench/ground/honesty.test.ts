@@ -106,7 +106,9 @@ describe("an acknowledgement", () => {
   it("is for what the store answered, and no further", async () => {
     const { store, wasToldAfterStore } = watchAnswers(openMemoryEventStore())
     const charged = (chargeId: string) => ({
-      ...{ id: crypto.randomUUID(), type: "Charged", metadata: "{}" },
+      id: crypto.randomUUID(),
+      type: "Charged",
+      metadata: "{}",
       data: JSON.stringify({ chargeId }),
     })
     const events = ["one", "two", "three", "four", "five"].map(charged)

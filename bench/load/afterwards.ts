@@ -42,7 +42,9 @@ export async function lookAfterwards(
     found("no text was charged twice", twice, charged.size),
     found("no text was charged that nobody was told of", unknown, charged.size),
     ...worstOf(audits).map(({ name, ok, detail = "" }) => ({
-      ...{ name: `audit: ${name}`, ok, detail },
+      name: `audit: ${name}`,
+      ok,
+      detail,
     })),
   ]
 }

@@ -83,7 +83,10 @@ export async function openLoadCompany(
   }
   const rich = await Promise.all(Array.from({ length: keyCount }, () => keyOf(person, PLENTY)))
   const poor = await operate("person add", {
-    ...{ company, name: "Without means", email: "without-means@example.com", role: "admin" },
+    company,
+    name: "Without means",
+    email: "without-means@example.com",
+    role: "admin",
   })
   const { personId } = poor as { readonly personId: PersonId }
   await operate("limit set", { ...month, person: personId, dollars: TIGHT })

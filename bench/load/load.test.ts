@@ -28,8 +28,14 @@ async function figuresOf(answer: RequestListener, mix: string, most: number): Pr
   await new Promise((resolve) => server.once("listening", resolve))
   const { port } = server.address() as AddressInfo
   return callFor({
-    ...{ host: "127.0.0.1", port, connections: 2, forMs: 600_000, mix: parseMix(mix) },
-    ...{ calls: [new Calls(KEYS, "run")], report: () => undefined, signal: enough.signal },
+    host: "127.0.0.1",
+    port,
+    connections: 2,
+    forMs: 600_000,
+    mix: parseMix(mix),
+    calls: [new Calls(KEYS, "run")],
+    report: () => undefined,
+    signal: enough.signal,
   })
 }
 
@@ -166,7 +172,9 @@ describe("what is looked at afterwards", () => {
 
   it("finds a text that was lost, charged twice, or that nobody was told of", async () => {
     expect(await looked(["msg_1@ab", "msg_2@cd"], ["msg_1", "msg_2"])).toEqual([
-      ...[true, true, true],
+      true,
+      true,
+      true,
       true,
     ])
     expect(await looked(["msg_1@ab"], ["msg_1", "msg_2"])).toEqual([false, true, true, true])
@@ -188,7 +196,10 @@ describe("the words", () => {
   it("ask for what they say", () => {
     const terminal = recordingTerminal()
     expect(parseLoad("--for 5m --connections 8 --mix texts=1".split(" "), terminal)).toMatchObject({
-      ...{ forMs: 300_000, connections: 8, keys: 20, json: null },
+      forMs: 300_000,
+      connections: 8,
+      keys: 20,
+      json: null,
       mix: { texts: 1, reads: 0, refused: 0, retries: 0 },
     })
   })

@@ -31,8 +31,13 @@ export const mails: Benchmark = {
   ],
   ratios: [
     {
-      ...{ id: "mail", title: "mails ÷ nodemailer alone", of: "mails", per: "alone" },
-      ...{ better: "more", target: 0.6, floor: 0.4 },
+      id: "mail",
+      title: "mails ÷ nodemailer alone",
+      of: "mails",
+      per: "alone",
+      better: "more",
+      target: 0.6,
+      floor: 0.4,
     },
   ],
   open: async () => {
@@ -86,8 +91,12 @@ async function openOn(house: House, stand: Stand): Promise<Omit<Opened, "close">
     return MAILS / seconds
   }
   const pool = nodemailer.createTransport({
-    ...{ host: "127.0.0.1", port: stand.port, secure: false },
-    ...{ pool: true, maxConnections: AT_ONCE, maxMessages: Infinity },
+    host: "127.0.0.1",
+    port: stand.port,
+    secure: false,
+    pool: true,
+    maxConnections: AT_ONCE,
+    maxMessages: Infinity,
   })
   const dkim = { domainName: sender.domain, keySelector: key.selector, privateKey: key.privateKey }
   const letter = { subject: "Your order", text: TEXT }

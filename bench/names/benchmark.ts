@@ -161,13 +161,22 @@ async function connect({ runner }: Ports, companyId: CompanyId, host: string): P
   const cause = causedBy("bench")
   await runner.execute(CLAIMS, { type: "ClaimDomain", domainId, companyId, name }, cause)
   const record: ZoneRow = {
-    ...{ id: parsed(parseRecordId, newId("rec")), type: "A", name: host, content: "192.0.2.1" },
-    ...{ priority: null, ttl: RECORD_TTL, source: "copied" },
+    id: parsed(parseRecordId, newId("rec")),
+    type: "A",
+    name: host,
+    content: "192.0.2.1",
+    priority: null,
+    ttl: RECORD_TTL,
+    source: "copied",
   }
   const known = { replaces: [], registrar: null, dnssecOn: false, asked: null, leftOut: [] }
   const command = {
     type: "ConnectDomain",
-    ...{ domainId, name, nameServers: ["ns1.ledger.test"], ...known, records: [record] },
+    domainId,
+    name,
+    nameServers: ["ns1.ledger.test"],
+    ...known,
+    records: [record],
   } as const
   await runner.execute(domainOf(companyId, domainId), command, cause)
 }

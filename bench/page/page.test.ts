@@ -146,14 +146,12 @@ describe("a drawing", () => {
 
   it("of a ratio has the whole names of its goals in it, wherever they stand", () => {
     for (const [target, floor] of [
-      ...[
-        [9, 1],
-        [9, 8.9],
-        [1, 9],
-        [0.1, 9],
-        [9, 9],
-      ],
-      ...[[0.001, 0.0011]],
+      [9, 1],
+      [9, 8.9],
+      [1, 9],
+      [0.1, 9],
+      [9, 9],
+      [0.001, 0.0011],
     ] as const) {
       const svg = renderStrip({ title: "t", values: [0.5, 9], median: 9, target, floor })
       const names = [...svg.matchAll(/<text class="(end)?" x="([\d.]+)" y="9">(\w+)</g)]

@@ -62,8 +62,13 @@ export async function openLoadedServer(
     const sent = () => calls.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)
     const send = async (forMs: number) => {
       const { wrong } = await callFor({
-        ...{ ...server, calls, forMs, connections: CONNECTIONS, mix: parseMix("texts=1") },
-        ...{ report: () => undefined, signal },
+        ...server,
+        calls,
+        forMs,
+        connections: CONNECTIONS,
+        mix: parseMix("texts=1"),
+        report: () => undefined,
+        signal,
       })
       honest(wrong.size === 0, [...wrong.keys()].join("; "))
     }

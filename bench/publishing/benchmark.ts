@@ -80,7 +80,9 @@ async function openPublishing({ report, signal }: Setting): Promise<Opened> {
     closers.push(() => callers.close())
     const port = await house.listen(
       await buildApp(house.ports, PROGRAM.entries, PROGRAM.retired, {
-        ...{ rateLimits: "off", pages: PROGRAM.pages, doors: PROGRAM.doors(house.ports) },
+        rateLimits: "off",
+        pages: PROGRAM.pages,
+        doors: PROGRAM.doors(house.ports),
       }),
     )
     report("publishing: a site and an app are built")

@@ -45,7 +45,8 @@ export async function openPublisher(
   const commit = await desk.read(name, "rev-parse", "HEAD")
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
   return {
-    ...{ companyId, host },
+    companyId,
+    host,
     publish: async () => {
       const asked = { method: "POST", headers, body: JSON.stringify({ commit }) }
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1/publish/preview`, asked)
@@ -83,8 +84,11 @@ function sent(
   cookie = "",
 ): Promise<string> {
   const headers = {
-    ...{ host, cookie, origin: `http://${host}` },
-    ...{ "content-type": "application/x-www-form-urlencoded", "content-length": form.length },
+    host,
+    cookie,
+    origin: `http://${host}`,
+    "content-type": "application/x-www-form-urlencoded",
+    "content-length": form.length,
   }
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const asked = request({ host: "127.0.0.1", port, path, method: "POST", headers }, (answer) => {

@@ -52,8 +52,14 @@ export function simulate(told: ToSimulate): Routed | Waits {
   if ("routing" in told) return routed(populationFor(told.routing))
   const { companies, costs, loss, allAtOnce } = told
   const failover = failOver({
-    ...{ population: populationFor(companies), costs, seed: SEED, dies: DIES, loss, allAtOnce },
-    ...{ processes: PROCESSES, databaseCores: DATABASE_CORES },
+    population: populationFor(companies),
+    costs,
+    seed: SEED,
+    dies: DIES,
+    loss,
+    allAtOnce,
+    processes: PROCESSES,
+    databaseCores: DATABASE_CORES,
   })
   const { loadedPart, callsPerSecond } = failover
   const [p50, p99, most] = [waitAt(failover, 0.5), waitAt(failover, 0.99), waitAt(failover, 1)]

@@ -57,7 +57,9 @@ export async function spentAndLeftBy(
   const each = (name: keyof Left) => (after[name] - before[name]) / count
   return {
     ...spent,
-    ...{ events: each("events"), rows: each("rows"), bytes: each("bytes") },
+    events: each("events"),
+    rows: each("rows"),
+    bytes: each("bytes"),
     logBytes: each("logBytes"),
   }
 }

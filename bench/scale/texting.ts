@@ -59,7 +59,8 @@ export async function openInstalled(
     texts: true,
     connections: CONNECTIONS,
     forMs: FOR_MS,
-    ...{ keys, port },
+    keys,
+    port,
   }
   let companies = TEXTING
   const settled = async (work: () => Promise<number>): Promise<Spent & Left> => {

@@ -28,9 +28,11 @@ export const webhooks: Benchmark = {
   open: async () => {
     const account = signingAccount()
     const settings = {
-      ...{ TELNYX_KEY: "KEY0123456789abcdef", TELNYX_PUBLIC_KEY: account.publicKey },
+      TELNYX_KEY: "KEY0123456789abcdef",
+      TELNYX_PUBLIC_KEY: account.publicKey,
       // Nothing is sent: nobody is asked there.
-      ...{ TELNYX_URL: "http://127.0.0.1:9/v2", BASE_URL: "http://127.0.0.1" },
+      TELNYX_URL: "http://127.0.0.1:9/v2",
+      BASE_URL: "http://127.0.0.1",
     }
     const house = await openHouse(null, settings)
     try {
@@ -99,9 +101,17 @@ async function openOn(
 /** A text as Telnyx tells of it. */
 function eventTo(to: string, from: string): string {
   const payload = {
-    ...{ id: randomUUID(), direction: "inbound", record_type: "message", type: "SMS", media: [] },
-    ...{ from: { phone_number: from }, to: [{ phone_number: to, status: "webhook_delivered" }] },
-    ...{ text: "Is it open on Sunday?", parts: 1, encoding: "GSM-7", errors: [] },
+    id: randomUUID(),
+    direction: "inbound",
+    record_type: "message",
+    type: "SMS",
+    media: [],
+    from: { phone_number: from },
+    to: [{ phone_number: to, status: "webhook_delivered" }],
+    text: "Is it open on Sunday?",
+    parts: 1,
+    encoding: "GSM-7",
+    errors: [],
   }
   const data = { record_type: "event", id: randomUUID(), event_type: "message.received", payload }
   return JSON.stringify({ data, meta: { attempt: 1, delivered_to: "https://ledger.example.com" } })

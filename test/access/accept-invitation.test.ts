@@ -9,16 +9,31 @@ import { given } from "../support/spec.ts"
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
 const opened: AccessEvent = {
-  ...{ type: "CompanyOpened", at: NOW, companyId: "co_Ab3dE6", name: "s1.company.YWNtZQ" },
-  ...{ plan: "payg", pays: "prepaid" },
+  type: "CompanyOpened",
+  at: NOW,
+  companyId: "co_Ab3dE6",
+  name: "s1.company.YWNtZQ",
+  plan: "payg",
+  pays: "prepaid",
 }
 const owner: AccessEvent = {
-  ...{ type: "PersonAdded", at: NOW, personId: "per_1", name: "s1.per_1.YQ" },
-  ...{ email: "s1.per_1.Yg", emailTag: "e1", role: "owner", permissions: [] },
+  type: "PersonAdded",
+  at: NOW,
+  personId: "per_1",
+  name: "s1.per_1.YQ",
+  email: "s1.per_1.Yg",
+  emailTag: "e1",
+  role: "owner",
+  permissions: [],
 }
 const changed = (personId: "per_1", fields: object): AccessEvent => ({
-  ...{ type: "PersonChanged", at: NOW, personId },
-  ...{ name: null, email: null, emailTag: null, role: null },
+  type: "PersonChanged",
+  at: NOW,
+  personId,
+  name: null,
+  email: null,
+  emailTag: null,
+  role: null,
   ...fields,
 })
 const invite: Extract<AccessCommand, { type: "InvitePerson" }> & Stamp = {
@@ -35,12 +50,23 @@ describe("AcceptInvitation", () => {
   const invited: AccessEvent = { ...invite, type: "PersonInvited" }
   const { inviteId, email, emailTag, role, expiresAt } = invite
   const accept: Extract<AccessCommand, { type: "AcceptInvitation" }> & Stamp = {
-    ...{ type: "AcceptInvitation", at: NOW, inviteId, personId: "per_9" },
-    ...{ name: "s1.per_9.YQ", email, emailTag },
+    type: "AcceptInvitation",
+    at: NOW,
+    inviteId,
+    personId: "per_9",
+    name: "s1.per_9.YQ",
+    email,
+    emailTag,
   }
   const accepted: AccessEvent = {
-    ...{ type: "PersonAdded", at: NOW, personId: "per_9", name: "s1.per_9.YQ" },
-    ...{ email, emailTag, role, permissions: [] },
+    type: "PersonAdded",
+    at: NOW,
+    personId: "per_9",
+    name: "s1.per_9.YQ",
+    email,
+    emailTag,
+    role,
+    permissions: [],
   }
 
   it("makes a person of the role that was offered, once", () => {

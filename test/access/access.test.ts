@@ -258,8 +258,10 @@ describe("a company's access", () => {
   it("is found by its people and keys", () => {
     const state = fold(access, ...withKey)
     expect(companyStanding(state)).toEqual({
-      ...{ ...company, card: null },
-      ...{ channel: "stable", affiliateTag: null },
+      ...company,
+      card: null,
+      channel: "stable",
+      affiliateTag: null,
     })
     expect(findPerson(state, "per_1")).toEqual({
       personId: "per_1",

@@ -46,8 +46,10 @@ describe("presence", () => {
     await advance("60s")
     const { at: last } = await seen(ownerId, "app")
     expect(await self()).toMatchObject({
-      ...{ online: true, onlineIn: ["app", "launcher"] },
-      ...{ lastSeenAt: last, lastSeenIn: "app" },
+      online: true,
+      onlineIn: ["app", "launcher"],
+      lastSeenAt: last,
+      lastSeenIn: "app",
     })
     await advance("60s")
     expect(await self()).toMatchObject({ onlineIn: ["app", "launcher"] })
@@ -55,8 +57,10 @@ describe("presence", () => {
     expect(await self()).toMatchObject({ online: true, onlineIn: ["app"] })
     await advance("60s")
     expect(await self()).toMatchObject({
-      ...{ online: false, onlineIn: [] },
-      ...{ lastSeenAt: last, lastSeenIn: "app" },
+      online: false,
+      onlineIn: [],
+      lastSeenAt: last,
+      lastSeenIn: "app",
     })
     expect(first < last).toBe(true)
   })
@@ -70,8 +74,11 @@ describe("presence", () => {
     await seen(dora, "dashboard")
     await seen(bea, "app")
     expect((await people()).map(({ name }) => name)).toEqual([
-      ...["bea", "dora"],
-      ...["Abe", "Carl", "Owner"],
+      "bea",
+      "dora",
+      "Abe",
+      "Carl",
+      "Owner",
     ])
   })
 
@@ -137,12 +144,18 @@ describe("people", () => {
   it("are shown as they were changed", async () => {
     const { personId, key } = await makeKey(world, company, { role: "user", name: "Old" })
     await world.operate("person change", {
-      ...{ personId, name: "New", email: "new@example.com", role: "developer" },
+      personId,
+      name: "New",
+      email: "new@example.com",
+      role: "developer",
       permissions: ["Team"],
     })
     const { people: all } = await shown(key)
     expect(all.find(({ id }: Shown) => id === personId)).toMatchObject({
-      ...{ name: "New", email: "new@example.com", role: "developer", self: true },
+      name: "New",
+      email: "new@example.com",
+      role: "developer",
+      self: true,
       app: { role: "developer", grant: ["Team"], deny: [] },
     })
     await world.operate("person change", { personId, withoutPermissions: true })
@@ -198,8 +211,14 @@ describe("people", () => {
     expect(await world.operate("person list", { company: companyId })).toEqual({
       people: [
         {
-          ...{ personId: ownerId, name: "Owner", email: "owner@example.com", role: "owner" },
-          ...{ permissions: PERMISSIONS, ofRole: PERMISSIONS, grant: [], deny: [] },
+          personId: ownerId,
+          name: "Owner",
+          email: "owner@example.com",
+          role: "owner",
+          permissions: PERMISSIONS,
+          ofRole: PERMISSIONS,
+          grant: [],
+          deny: [],
           addedAt: expect.stringMatching(/Z$/),
         },
       ],

@@ -49,8 +49,13 @@ const change = (
   ...changed,
 })
 const changed = (personId: PersonId, fields: object): AccessEvent => ({
-  ...{ type: "PersonChanged", at: NOW, personId },
-  ...{ name: null, email: null, emailTag: null, role: null },
+  type: "PersonChanged",
+  at: NOW,
+  personId,
+  name: null,
+  email: null,
+  emailTag: null,
+  role: null,
   ...fields,
 })
 
@@ -58,8 +63,12 @@ const allow = (
   personId: PersonId,
   lists: { grant?: Grantable[]; deny?: Grantable[]; clear?: Grantable[] },
 ): Extract<AccessCommand, { type: "ChangeAppAccess" }> & Stamp => ({
-  ...{ type: "ChangeAppAccess", at: NOW, personId },
-  ...{ grant: [], deny: [], clear: [] },
+  type: "ChangeAppAccess",
+  at: NOW,
+  personId,
+  grant: [],
+  deny: [],
+  clear: [],
   ...lists,
 })
 const allowed = (personId: PersonId, grant: Grantable[], deny: Grantable[]): AccessEvent => {
@@ -285,8 +294,13 @@ describe("WithdrawInvitation", () => {
   it("leaves nothing to accept", () => {
     given(access, opened, owner, invited, withdrawn)
       .when({
-        ...{ type: "AcceptInvitation", at: NOW, inviteId, personId: "per_9", emailTag },
-        ...{ name: "s1.per_9.YQ", email: invite.email },
+        type: "AcceptInvitation",
+        at: NOW,
+        inviteId,
+        personId: "per_9",
+        emailTag,
+        name: "s1.per_9.YQ",
+        email: invite.email,
       })
       .refuses("not_invited")
   })

@@ -52,7 +52,8 @@ it("has every fact of the company in the clear, and nobody else's", async () => 
   expect(rest.at(-1)?.end).toEqual({ facts: facts.length, mails: 0 })
   const text = facts.find(({ type }) => type === "TextQueued")
   expect(text?.data).toMatchObject({
-    ...{ to: "+14155550123", body: expect.stringMatching(/^words of its own/) as string },
+    to: "+14155550123",
+    body: expect.stringMatching(/^words of its own/) as string,
   })
   const person = facts.find(({ type }) => type === "PersonAdded")
   expect(person?.data).toMatchObject({ name: "Owner" })
@@ -74,7 +75,8 @@ it("has the mails to the company's people, and nothing that a key is checked by"
   const lines = await exported(company.companyId)
   const facts = lines.slice(1, -2)
   expect(facts.find(({ type }) => type === "KeyCreated")?.data).toMatchObject({
-    ...{ keyId: company.keyId, personId: company.ownerId },
+    keyId: company.keyId,
+    personId: company.ownerId,
   })
   expect(JSON.stringify(lines)).not.toMatch(/keyHash/)
   const [{ companyId: _of, to, ...mail }] = mails as readonly [Record<string, unknown>]

@@ -102,8 +102,12 @@ const STORES: readonly [string, number, number, () => Promise<DamagingStore>][] 
 async function load(store: EventStore, stream: string): Promise<unknown> {
   const pacer = virtualPacer()
   const runner = openRunner({
-    ...{ store, checkpoints: openMemoryCheckpoints(), locks: openMemoryLocks(pacer), pacer },
-    ...{ clock: { now: () => Date.now() }, warn: () => undefined },
+    store,
+    checkpoints: openMemoryCheckpoints(),
+    locks: openMemoryLocks(pacer),
+    pacer,
+    clock: { now: () => Date.now() },
+    warn: () => undefined,
   })
   const aggregate = AGGREGATES[categoryOf(stream) as keyof typeof AGGREGATES]
   return runner.read({ aggregate: aggregate as typeof LEDGER, stream }, (state) => state)

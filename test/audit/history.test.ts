@@ -270,9 +270,7 @@ describe("a proof", () => {
       const { chargeId } = JSON.parse(event?.data ?? "{}")
       const made = await run("audit", "proof", chargeId, "--out", at("p.json"), "--json")
       expect(made).toMatchObject({ code: 0, json: { type: event?.type } })
-      const checked = await run(
-        ...["audit", "check", at("p.json"), "--public-key", publicKey, "--json"],
-      )
+      const checked = await run("audit", "check", at("p.json"), "--public-key", publicKey, "--json")
       expect(checked.json).toMatchObject({ ok: true, kind: "proof", chargeId })
     }
     const missing = await run("audit", "proof", "chg_none", "--out", at("q.json"), "--json")

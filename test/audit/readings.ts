@@ -11,7 +11,10 @@ export const READINGS: Readings = {
     write: async (world, company) => {
       const poor = await makeKey(world, company)
       await world.operate("limit set", {
-        ...{ company: company.companyId, key: poor.keyId, period: "day", dollars: "0.001" },
+        company: company.companyId,
+        key: poor.keyId,
+        period: "day",
+        dollars: "0.001",
       })
       await sendText(world, poor.key)
       // The evidence is kept behind the back of whoever was refused.
@@ -24,7 +27,10 @@ export const READINGS: Readings = {
     write: async (world, company) => {
       limits += 1
       await world.operate("limit set", {
-        ...{ company: company.companyId, class: "ai", period: "month", dollars: `${limits}` },
+        company: company.companyId,
+        class: "ai",
+        period: "month",
+        dollars: `${limits}`,
       })
       return limits * 1_000_000
     },

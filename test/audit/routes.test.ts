@@ -61,7 +61,9 @@ describe("200", () => {
     await text()
     const stopped = await ask({ item: "text_segment", quantity: 2 })
     expect(stopped.body).toMatchObject({
-      ...{ fits: false, code: "spend_limit_reached", fitsAt: `${tomorrow}T00:00:00.000Z` },
+      fits: false,
+      code: "spend_limit_reached",
+      fitsAt: `${tomorrow}T00:00:00.000Z`,
       limit: { holder: "key", usedMicros: 9_000, askedMicros: 18_000 },
     })
     const never = await ask({ item: "text", quantity: 3 })
@@ -81,7 +83,10 @@ describe("200", () => {
     expect(news.filter((type) => type === "Charged" || type === "ChargeRefused")).toHaveLength(1)
     // The other who asks is the operator, by key.
     const asked = await world.operate("ask", {
-      ...{ company: company.companyId, key: company.keyId, item: "text", quantity: 1 },
+      company: company.companyId,
+      key: company.keyId,
+      item: "text",
+      quantity: 1,
     })
     expect(asked).toMatchObject({ fits: true, amountMicros: 9_000 })
   })
@@ -135,13 +140,17 @@ describe("200", () => {
     await world.operate("wait")
     const { body } = await get("/api/v1/refusals")
     expect(body.refusals[0]).toMatchObject({
-      ...{ code: "spend_limit_reached", keyId: poor.keyId, item: "text_segment", times: 3 },
+      code: "spend_limit_reached",
+      keyId: poor.keyId,
+      item: "text_segment",
+      times: 3,
       limit: { holder: "key", amountMicros: 1_000, remainingMicros: 1_000 },
     })
     const mine = await get(`/api/v1/refusals?key=${company.keyId}`)
     expect(mine.body.refusals).toEqual([])
     const listed = await world.operate("refusals list", {
-      ...{ company: company.companyId, key: poor.keyId },
+      company: company.companyId,
+      key: poor.keyId,
     })
     expect(listed).toEqual({ refusals: [body.refusals[0]], next: null })
   })
@@ -195,7 +204,8 @@ describe("400", () => {
   })
 
   it.each([
-    ...["/api/v1/refusals?cursor=x", "/api/v1/refusals?cursor=5"],
+    "/api/v1/refusals?cursor=x",
+    "/api/v1/refusals?cursor=5",
     ...["-1", "007", "999999", "3000000000", "1e3"].map(
       (cursor) => `/api/v1/ledger/events?cursor=${cursor}`,
     ),

@@ -79,7 +79,11 @@ describe("an audit", () => {
     const stream = ledgerOf(company.companyId).stream
     const verdict = await tampered([`delete from eventstore.events ${where(stream, 2)}`])
     expect(verdict.firstBroken).toEqual({
-      ...{ check: "revisions have no gap", stream, revision: 3, expected: "2", found: "3" },
+      check: "revisions have no gap",
+      stream,
+      revision: 3,
+      expected: "2",
+      found: "3",
     })
   })
 

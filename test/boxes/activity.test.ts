@@ -31,7 +31,8 @@ describe("the activity of a box", () => {
     const boxId = await running(world, company)
     const { companyId, ownerId: person } = company
     const other = await world.operate("key create", {
-      ...{ company: companyId, person },
+      company: companyId,
+      person,
       allOperations: true,
     })
     const url = `${BOXES}/${boxId}`
@@ -62,7 +63,10 @@ describe("the activity of a box", () => {
     await world.call(other.key, "POST", `${url}/stop`)
     const events = await eventsOf(company, boxId)
     const shown = events.map(({ action, detail, result, apiKeyId }: Record<string, string>) => [
-      ...[action, detail, result, apiKeyId === company.keyId ? "own" : apiKeyId],
+      action,
+      detail,
+      result,
+      apiKeyId === company.keyId ? "own" : apiKeyId,
     ])
     expect(shown.toReversed()).toEqual([
       ["start", null, "started", "own"],

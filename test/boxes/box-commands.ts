@@ -19,9 +19,19 @@ const sealed = (text: string): Sealed => `s1.per_0001.${text}` as Sealed
 /** Starts a box; with what is asked for otherwise. */
 export function startBox(asked: Partial<StartBox> = {}): StartBox {
   return {
-    ...{ type: "StartBox", boxId: BOX_ID, chargeId: "chg_0001", ...WHO, size: "medium" },
-    ...{ branch: sealed("main"), label: null, maxMinutes: 60, idleMinutes: 15 },
-    ...{ budgetMicros: null, unitPriceMicros: 4_000, priceVersion: 1, ...asked },
+    type: "StartBox",
+    boxId: BOX_ID,
+    chargeId: "chg_0001",
+    ...WHO,
+    size: "medium",
+    branch: sealed("main"),
+    label: null,
+    maxMinutes: 60,
+    idleMinutes: 15,
+    budgetMicros: null,
+    unitPriceMicros: 4_000,
+    priceVersion: 1,
+    ...asked,
   }
 }
 
@@ -61,7 +71,9 @@ export function oneBox() {
 const startCommand = fc.constantFrom<BoxCommand>(startBox(), startBox({ maxMinutes: 3 }))
 const restCommand = fc.oneof(
   fc.constantFrom<BoxCommand>(
-    ...[STOP, openPreview(3_000), openPreview(3_001)],
+    STOP,
+    openPreview(3_000),
+    openPreview(3_001),
     { type: "AbandonBox", boxId: BOX_ID },
     { type: "RunBox", boxId: BOX_ID, commit: null, host: "here" },
     { type: "FailBox", boxId: BOX_ID, reason: "clone_failed" },
@@ -71,7 +83,10 @@ const restCommand = fc.oneof(
   ),
   fc.tuple(fc.integer({ min: 2, max: 6 }), fc.nat(5)).map(([n, seen]) => tickBox(n, seen)),
   fc.integer({ min: 2, max: 6 }).map((minute): BoxCommand => ({
-    ...{ type: "RefuseMinute", boxId: BOX_ID, minute, reason: "funds" },
+    type: "RefuseMinute",
+    boxId: BOX_ID,
+    minute,
+    reason: "funds",
   })),
 )
 

@@ -40,7 +40,14 @@ describe("box list", () => {
     ])
     const [head, ...lines] = shown("box list", listed).trimEnd().split("\n")
     expect(head?.split(/ {2,}/)).toEqual([
-      ...["id", "size", "status", "stop reason", "created at", "minutes", "dollars", "label"],
+      "id",
+      "size",
+      "status",
+      "stop reason",
+      "created at",
+      "minutes",
+      "dollars",
+      "label",
     ])
     expect(lines.map((line) => line.split(/ {2,}/).filter((cell) => cell !== "-"))).toEqual([
       [second, "small", "running", expect.stringMatching(/Z$/), "1", "0.002"],
@@ -58,7 +65,9 @@ describe("box show and box stop", () => {
     const boxId = await running(world, company)
     const { companyId } = company
     expect(await world.operate("box show", { boxId })).toMatchObject({
-      ...{ id: boxId, companyId, status: "running" },
+      id: boxId,
+      companyId,
+      status: "running",
       machine: { isBusy: false, network: "slirp", leaseLeftMs: expect.any(Number) as number },
     })
     const stopped = { id: boxId, status: "stopped", stopReason: "stopped" }
@@ -83,7 +92,11 @@ describe("box sweep, and what is measured", () => {
     const kept = await running(world, company)
     const boxId = `box_${"0".repeat(22)}` as BoxId
     await world.ports.boxHost.start({
-      ...{ boxId, companyId: company.companyId, size: "small", leaseMs: 60_000, environment: {} },
+      boxId,
+      companyId: company.companyId,
+      size: "small",
+      leaseMs: 60_000,
+      environment: {},
     })
     expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [boxId] })
     expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [] })

@@ -39,7 +39,8 @@ const namesIn = async (asked: Readonly<Record<string, string>>): Promise<readonl
 describe("a file", () => {
   it("is written, read as it was, replaced, and deleted", async () => {
     expect(await write("notes/today.md", "# Hello\n")).toMatchObject({
-      ...{ status: 200, body: { ok: true, path: "notes/today.md" } },
+      status: 200,
+      body: { ok: true, path: "notes/today.md" },
     })
     const shown = { path: "notes/today.md", content: "# Hello\n", encoding: "utf-8" }
     expect((await read("notes/today.md")).body).toEqual(shown)
@@ -61,7 +62,9 @@ describe("a file", () => {
       expect((await write("bytes", content, { encoding: "base64" })).status).toBe(200)
       const back = await read("bytes", { encoding: "base64" })
       expect(back.body).toEqual({
-        ...{ path: "bytes", encoding: "base64", content: bytes.toString("base64") },
+        path: "bytes",
+        encoding: "base64",
+        content: bytes.toString("base64"),
       })
     }
     const latin = Buffer.from("caf\xe9", "latin1").toString("base64")
@@ -76,7 +79,9 @@ describe("a file", () => {
     for (const content of ["a", "a===", "a b=", "ab=c", "_-8="]) {
       const refused = await write("bytes", content, { encoding: "base64" })
       expect([content, refused.status, refused.body.fields]).toEqual([
-        ...[content, 400, { content: "Must be base64." }],
+        content,
+        400,
+        { content: "Must be base64." },
       ])
     }
   })
@@ -88,8 +93,19 @@ describe("a file", () => {
   })
 
   it.for([
-    ...["with space", "-rf", "--", "quote'\"`$(echo hi)", "new\nline", "tab\tname", "ünï/😀"],
-    ...["percent%2F", "#hash?query&and=so", "\\back\\slash", "*", "a/./b", "x".repeat(255)],
+    "with space",
+    "-rf",
+    "--",
+    "quote'\"`$(echo hi)",
+    "new\nline",
+    "tab\tname",
+    "ünï/😀",
+    "percent%2F",
+    "#hash?query&and=so",
+    "\\back\\slash",
+    "*",
+    "a/./b",
+    "x".repeat(255),
   ])("has its name as it is: %j", async (path) => {
     expect((await write(path, path)).body).toEqual({ ok: true, path })
     expect((await read(path)).body).toEqual({ path, content: path, encoding: "utf-8" })
@@ -168,12 +184,16 @@ describe("a folder", () => {
         modifiedAt: expect.any(String) as string,
       },
       {
-        ...{ name: "a", path: "shown/a", type: "directory" },
+        name: "a",
+        path: "shown/a",
+        type: "directory",
         size: 0,
         modifiedAt: expect.any(String) as string,
       },
       {
-        ...{ name: "b", path: "shown/b", type: "file" },
+        name: "b",
+        path: "shown/b",
+        type: "file",
         size: 5,
         modifiedAt: expect.any(String) as string,
       },

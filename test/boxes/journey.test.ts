@@ -96,7 +96,8 @@ describe("an agent's day", () => {
     await right("write_file", { box, path: "scratch", content: "x" })
     await right("delete_file", { box, path: "scratch" })
     expect(await right("run_command", { box, command: "cat hello.ts", cwd: "src" })).toMatchObject({
-      ...{ exitCode: 0, stdout: "export const hello = 1\n" },
+      exitCode: 0,
+      stdout: "export const hello = 1\n",
     })
     const failed = await right("run_command", { box, command: "exit 1", timeoutMs: 5_000 })
     expect(failed).toMatchObject({ exitCode: 1, success: false })
@@ -126,8 +127,17 @@ describe("an agent's day", () => {
     const { events } = await right("box_activity", { box })
     const actions = events.map(({ action }: { action: string }) => action).toReversed()
     expect(actions.filter((action: string) => action !== "start")).toEqual([
-      ...["write_file", "write_file", "delete_file", "exec", "exec", "start_process"],
-      ...["open_preview", "preview", "stop_process", "push", "stop"],
+      "write_file",
+      "write_file",
+      "delete_file",
+      "exec",
+      "exec",
+      "start_process",
+      "open_preview",
+      "preview",
+      "stop_process",
+      "push",
+      "stop",
     ])
     expect([...called].toSorted()).toEqual(Object.keys(BOX_TOOLS).toSorted())
     await expectTraces(box)
@@ -150,9 +160,12 @@ async function expectTraces(box: string): Promise<void> {
   const { stream } = boxStreamOf(companyId, box as Parameters<typeof boxStreamOf>[1])
   const facts = await collect(world.ports.store.read(stream))
   expect(facts.map(({ type }) => type)).toEqual([
-    ...["BoxStarted", "BoxRunning", "PreviewOpened"],
+    "BoxStarted",
+    "BoxRunning",
+    "PreviewOpened",
     ...Array.from({ length: 4 }, () => "BoxMinuteBegun"),
-    ...["BoxPushed", "BoxStopped"],
+    "BoxPushed",
+    "BoxStopped",
   ])
   await advance(world, "1h")
   expect(await spentOf(world, company)).toBe(5 * PRICES.small)
@@ -160,7 +173,10 @@ async function expectTraces(box: string): Promise<void> {
   expect(charges).toHaveLength(5)
   for (const charge of charges) {
     expect(charge).toMatchObject({
-      ...{ state: "final", amountMicros: PRICES.small, keyId, personId: ownerId },
+      state: "final",
+      amountMicros: PRICES.small,
+      keyId,
+      personId: ownerId,
     })
   }
   const code = join(one.folder, "code", Buffer.from(companyId).toString("hex"))

@@ -67,8 +67,12 @@ async function factsOf({ ports }: World, { companyId }: Company) {
 /** Starts a box at a server that dies of it; the answer is lost, or there before. */
 async function dieAt(line: string, { key }: Company): Promise<void> {
   const place = await makePlace({
-    ...{ DATABASE_URL: database.url, LEDGER_CLOCK: "test", NODE_ENV: "test" },
-    ...{ BOX_HOST: "simulator", CODE_DIR: join(one.folder, "code"), LEDGER_FAILPOINTS: line },
+    DATABASE_URL: database.url,
+    LEDGER_CLOCK: "test",
+    NODE_ENV: "test",
+    BOX_HOST: "simulator",
+    CODE_DIR: join(one.folder, "code"),
+    LEDGER_FAILPOINTS: line,
   })
   places.push(place)
   const server = await place.start()

@@ -29,9 +29,18 @@ describe("a start", () => {
     expect(started).toMatchObject({
       status: 201,
       body: {
-        ...{ size: "small", branch: "work", label: "Fix it", status: "starting", stopReason: null },
-        ...{ workspace: "/workspace/repo", maxMinutes: 30, idleMinutes: 10, budget: 0.5 },
-        ...{ previews: [], spent: { minutes: 1, dollars: 0.002 }, stoppedAt: null },
+        size: "small",
+        branch: "work",
+        label: "Fix it",
+        status: "starting",
+        stopReason: null,
+        workspace: "/workspace/repo",
+        maxMinutes: 30,
+        idleMinutes: 10,
+        budget: 0.5,
+        previews: [],
+        spent: { minutes: 1, dollars: 0.002 },
+        stoppedAt: null,
       },
     })
     expect(await spentOf(world, company)).toBe(PRICES.small)
@@ -68,7 +77,8 @@ describe("a start", () => {
     for (const fault of faults) {
       const refused = await start(world, company, fault)
       expect(refused, JSON.stringify(fault)).toMatchObject({
-        ...{ status: 400, body: { error: "validation" } },
+        status: 400,
+        body: { error: "validation" },
       })
       expect(Object.keys(refused.body.fields)).toEqual(Object.keys(fault))
     }
@@ -198,7 +208,9 @@ describe("the minutes of a box", () => {
     const company = await makeBoxCompany(one)
     const { companyId, ownerId } = company
     const { keyId, key } = await world.operate("key create", {
-      ...{ company: companyId, person: ownerId, operations: ["sandbox.start", "sandbox.read"] },
+      company: companyId,
+      person: ownerId,
+      operations: ["sandbox.start", "sandbox.read"],
     })
     const paused = await running(world, { key })
     const narrowed = await running(world, company)

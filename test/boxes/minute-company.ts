@@ -86,8 +86,10 @@ export function limitWeek(amountMicros: number | null): LedgerCommand {
 }
 
 const NOTHING_ELSE = {
-  ...{ query: {}, params: {} },
-  ...{ gone: new AbortController().signal, stopping: new AbortController().signal },
+  query: {},
+  params: {},
+  gone: new AbortController().signal,
+  stopping: new AbortController().signal,
   sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
   onward: () => Promise.reject(new Error("nothing is sent on")),
 }
@@ -112,7 +114,8 @@ export async function start(
   const spender = { via: "own_key", ...KEY } as const
   const caller = { companyId, key, person, spender, requestId: name } as unknown as Caller
   const seedOf = (attempt: number): Seed => ({
-    ...{ parts: [companyId, name, String(attempt)], isNamed: true },
+    parts: [companyId, name, String(attempt)],
+    isNamed: true,
     next: async () => seedOf((request.attempt += 1)),
   })
   const body = { ...asked, branch: "main", label: null }

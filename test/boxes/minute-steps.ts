@@ -66,8 +66,18 @@ const asked = fc.record({
   budget: fc.constantFrom(null, null, 0.02, 0.05),
 })
 const ms = fc.constantFrom(
-  ...[1, 500, 30_000, MINUTE_MS - 1, MINUTE_MS, MINUTE_MS + 1, MINUTE_MS + 1, 61_000],
-  ...[90_000, 2 * MINUTE_MS + 2, 5 * MINUTE_MS, 16 * MINUTE_MS],
+  1,
+  500,
+  30_000,
+  MINUTE_MS - 1,
+  MINUTE_MS,
+  MINUTE_MS + 1,
+  MINUTE_MS + 1,
+  61_000,
+  90_000,
+  2 * MINUTE_MS + 2,
+  5 * MINUTE_MS,
+  16 * MINUTE_MS,
 )
 const does = <T extends string>(name: T) => fc.constant(name)
 

@@ -17,7 +17,11 @@ import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const REACTIONS: readonly Reaction[] = [
-  ...[...makeBox, tickBox, clearBox, clearSlot, stopBoxes],
+  ...makeBox,
+  tickBox,
+  clearBox,
+  clearSlot,
+  stopBoxes,
   reconciler([reconciledBox]),
 ]
 

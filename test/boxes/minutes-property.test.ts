@@ -15,7 +15,11 @@ const MOST_TURNS = 18
 
 /** What has to happen in so many histories, so that they show anything. */
 const HAPPENS = [
-  ...["BoxAbandoned", "BoxFailed", "BoxDeleted", "BoxMinuteRefused", "ChargeGivenBack"],
+  "BoxAbandoned",
+  "BoxFailed",
+  "BoxDeleted",
+  "BoxMinuteRefused",
+  "ChargeGivenBack",
   ...["stopped", "idle", "time_cap", "budget", "spending_limit", "funds", "key_changed"].map(
     (reason) => `BoxStopped ${reason}`,
   ),

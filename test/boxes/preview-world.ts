@@ -66,11 +66,21 @@ export async function openPreviewWorld(): Promise<PreviewWorld> {
     world.call(company.key, "POST", `${BOXES}/${id}/previews`, { body: { port } })
   const begin: PreviewWorld["begin"] = (host, { method = "GET", path = "/", headers } = {}) =>
     request({
-      ...{ host: "127.0.0.1", port: server, method, path, agent: false },
+      host: "127.0.0.1",
+      port: server,
+      method,
+      path,
+      agent: false,
       headers: { host, ...headers },
     })
   return {
-    ...{ one, company, boxId, server, opened, begin, listen: machine.listen },
+    one,
+    company,
+    boxId,
+    server,
+    opened,
+    begin,
+    listen: machine.listen,
     hostOf: async (port) => {
       const { status, body } = await opened(port)
       expect(status).toBe(200)

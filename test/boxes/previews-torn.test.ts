@@ -196,8 +196,12 @@ describe("a connection that speaks another protocol", () => {
     expect(fields[0]).toBe("GET /hot?a=b HTTP/1.1")
     expect(fields).toEqual(
       expect.arrayContaining([
-        ...[`host: localhost:${last}`, `origin: http://localhost:${last}`, "connection: Upgrade"],
-        ...["upgrade: websocket", "sec-websocket-key: abc", `x-forwarded-host: ${host}`],
+        `host: localhost:${last}`,
+        `origin: http://localhost:${last}`,
+        "connection: Upgrade",
+        "upgrade: websocket",
+        "sec-websocket-key: abc",
+        `x-forwarded-host: ${host}`,
         `x-n: ${Buffer.from("J\u00fcrg").toString("latin1")}`,
       ]),
     )

@@ -49,8 +49,11 @@ describe("a link", () => {
     const waiting = await at.visit(await at.hostOf(3_200))
     expect(waiting.status).toBe(502)
     expect(waiting.headers).toMatchObject({
-      ...{ refresh: "2", "cache-control": "no-store", "referrer-policy": "no-referrer" },
-      ...{ "x-robots-tag": "noindex", "content-type": "text/html; charset=utf-8" },
+      refresh: "2",
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-robots-tag": "noindex",
+      "content-type": "text/html; charset=utf-8",
     })
     expect(waiting.body).toContain("The box does not listen on this port now.")
     const others = [`${"a".repeat(26)}.box.localhost`, "box.localhost", "x.y.box.localhost"]
@@ -100,37 +103,57 @@ describe("what passes by a link", () => {
       answering((request, response) => {
         seen.resolve(request)
         response.writeHead(418, "Kettle", {
-          ...{ connection: "X-Inner, close", "x-inner": "1", "keep-alive": "timeout=5" },
-          ...{
-            "set-cookie": ["a=1", "b=2"],
-            "x-kept": "2",
-            "content-security-policy": "img-src *",
-          },
+          connection: "X-Inner, close",
+          "x-inner": "1",
+          "keep-alive": "timeout=5",
+          "set-cookie": ["a=1", "b=2"],
+          "x-kept": "2",
+          "content-security-policy": "img-src *",
         })
         response.end("tea")
       }),
     )
     const host = await at.hostOf(3_300)
     const answer = await at.visit(host, {
-      ...{ method: "PATCH", path: "/a%20b?c=%2F", body: "hello" },
+      method: "PATCH",
+      path: "/a%20b?c=%2F",
+      body: "hello",
       headers: {
-        ...{ connection: "close, X-Secret", "x-secret": "1", te: "trailers", "x-own": "2" },
-        ...{ origin: `http://${host}`, cookie: "c=3", "proxy-authorization": "Basic YTpi" },
-        ...{ "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https", authorization: "B x" },
+        connection: "close, X-Secret",
+        "x-secret": "1",
+        te: "trailers",
+        "x-own": "2",
+        origin: `http://${host}`,
+        cookie: "c=3",
+        "proxy-authorization": "Basic YTpi",
+        "x-forwarded-for": "203.0.113.9",
+        "x-forwarded-proto": "https",
+        authorization: "B x",
       },
     })
     const { method, url, headers } = await seen.promise
     expect([method, url]).toEqual(["PATCH", "/a%20b?c=%2F"])
     expect(headers).toEqual({
-      ...{ host: "localhost:3300", origin: "http://localhost:3300", cookie: "c=3", "x-own": "2" },
-      ...{ authorization: "B x", connection: "close", "content-length": "5" },
-      ...{ "x-forwarded-for": "127.0.0.1", "x-forwarded-host": host, "x-forwarded-proto": "https" },
+      host: "localhost:3300",
+      origin: "http://localhost:3300",
+      cookie: "c=3",
+      "x-own": "2",
+      authorization: "B x",
+      connection: "close",
+      "content-length": "5",
+      "x-forwarded-for": "127.0.0.1",
+      "x-forwarded-host": host,
+      "x-forwarded-proto": "https",
     })
     expect([answer.status, answer.body]).toEqual([418, "tea"])
     expect(answer.headers).toEqual({
-      ...{ date: expect.any(String) as string, connection: "close", "x-kept": "2" },
-      ...{ "set-cookie": ["a=1", "b=2"], "content-security-policy": "img-src *" },
-      ...{ "referrer-policy": "no-referrer", "x-robots-tag": "noindex" },
+      date: expect.any(String) as string,
+      connection: "close",
+      "x-kept": "2",
+      "set-cookie": ["a=1", "b=2"],
+      "content-security-policy": "img-src *",
+      "referrer-policy": "no-referrer",
+      "x-robots-tag": "noindex",
       "transfer-encoding": "chunked",
     })
   })

@@ -50,7 +50,9 @@ describe("a push", () => {
     expect(await viewOf(world, company.companyId, boxId)).toMatchObject({ commit: tip })
     expect(await resultOf(company, boxId)).toBe("pushed")
     expect((await push(company, boxId)).body).toEqual({
-      ...{ pushed: false, branch: "main", exitCode: 0 },
+      pushed: false,
+      branch: "main",
+      exitCode: 0,
       output: "There is nothing to commit or push.",
     })
     expect(await resultOf(company, boxId)).toBe("nothing")
@@ -104,7 +106,9 @@ describe("a push", () => {
     await write(company, boxId, "a", "a\n")
     await world.operate("stand-in set", { name: "boxhost", outcome: "clone-fails", times: 1 })
     expect((await push(company, boxId)).body).toMatchObject({
-      ...{ pushed: false, exitCode: 128, output: "fatal: git was told to fail" },
+      pushed: false,
+      exitCode: 128,
+      output: "fatal: git was told to fail",
     })
     const code: { take: typeof world.ports.boxCode.take } = world.ports.boxCode
     const { take } = code
@@ -128,7 +132,10 @@ describe("a push", () => {
     const company = await makeBoxCompany(one)
     const { companyId } = company
     const { personId } = await world.operate("person add", {
-      ...{ company: companyId, name: "Dev", email: "dev@example.com", role: "developer" },
+      company: companyId,
+      name: "Dev",
+      email: "dev@example.com",
+      role: "developer",
     })
     const named = { company: companyId, person: personId }
     const whole = await world.operate("key create", { ...named, allOperations: true })

@@ -36,7 +36,9 @@ it("ten boxes for an hour", async () => {
   const { companyId, ownerId } = company
   await world.operate("company change", { company: companyId, plan: "79" })
   const own = await world.operate("key create", {
-    ...{ company: companyId, person: ownerId, allOperations: true },
+    company: companyId,
+    person: ownerId,
+    allOperations: true,
   })
   const limit = { company: companyId, key: own.keyId, period: "day", dollars: "0.1" }
   await world.operate("limit set", limit)
@@ -55,7 +57,9 @@ it("ten boxes for an hour", async () => {
   for (const [i, [asked, minutes, stopReason]] of TEN.entries()) {
     const dollars = (minutes * MICROS[asked.size]) / 1_000_000
     expect(shown.get(ids[i] ?? ""), `box ${i}`).toMatchObject({
-      ...{ status: "stopped", stopReason, spent: { minutes, dollars } },
+      status: "stopped",
+      stopReason,
+      spent: { minutes, dollars },
     })
   }
   const sum = TEN.reduce((total, [{ size }, minutes]) => total + minutes * MICROS[size], 0)

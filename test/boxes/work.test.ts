@@ -49,7 +49,9 @@ async function keyOf(role: string): Promise<string> {
   const added = { company: companyId, name: role, email, role }
   const { personId } = await world.operate("person add", added)
   const { key } = await world.operate("key create", {
-    ...{ company: companyId, person: personId, allOperations: true },
+    company: companyId,
+    person: personId,
+    allOperations: true,
   })
   return key
 }
@@ -166,7 +168,10 @@ describe("when", () => {
 describe("a command", () => {
   it("says what it came to, begins in the repository, or where it is told to", async () => {
     expect((await exec("echo hi; pwd")).body).toEqual({
-      ...{ exitCode: 0, success: true, stdout: "hi\n/workspace/repo\n", stderr: "" },
+      exitCode: 0,
+      success: true,
+      stdout: "hi\n/workspace/repo\n",
+      stderr: "",
     })
     expect((await exec("exit 7")).body).toMatchObject({ exitCode: 7, success: false })
     const unknown = await exec("nothing-known")
@@ -182,7 +187,8 @@ describe("a command", () => {
   it("is ended after its time", async () => {
     const ran = await exec("echo begun; sleep 3600", { timeoutMs: 1_000 })
     expect(ran).toMatchObject({
-      ...{ status: 200, body: { exitCode: 124, success: false, stdout: "begun\n" } },
+      status: 200,
+      body: { exitCode: 124, success: false, stdout: "begun\n" },
     })
   })
 
@@ -225,7 +231,8 @@ describe("a background command", () => {
   it("is listed, writes its log, and ends when it is told to", async () => {
     const begun = await ask("POST", "/processes", { command: "echo up; serve 8080", cwd: "sub" })
     expect(begun).toMatchObject({
-      ...{ status: 200, body: { command: "echo up; serve 8080", status: "running" } },
+      status: 200,
+      body: { command: "echo up; serve 8080", status: "running" },
     })
     const { id, pid } = begun.body
     expect(Object.keys(begun.body).toSorted()).toEqual(["command", "id", "pid", "status"])

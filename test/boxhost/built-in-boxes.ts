@@ -7,7 +7,10 @@ import type { SimulatorSetting, Simulators } from "../../adapters/providers/simu
 
 /** What a box is to be, where a test does not say. */
 export const PLAN: BoxPlan = {
-  ...{ boxId: "box_1", companyId: "co_abcdef", size: "small", leaseMs: 60_000 },
+  boxId: "box_1",
+  companyId: "co_abcdef",
+  size: "small",
+  leaseMs: 60_000,
   environment: { BOX_ID: "box_1" },
 }
 
@@ -53,7 +56,9 @@ export function openBoxes(machine: BuiltInMachine = new Map()) {
   const clock = { now: () => time.now }
   const host = failingBoxHost(openBuiltInBoxHost({ clock, pacer, machine }), { simulators, pacer })
   return {
-    ...{ host, time, waiting },
+    host,
+    time,
+    waiting,
     /** Resolves when the next command pauses. */
     nextPause: () => {
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -21,7 +21,8 @@ boxHostContract("the built-in boxes", {
     const machine: BuiltInMachine = new Map()
     const opened = () => openBuiltInBoxHost({ clock: { now: () => now }, pacer, machine })
     return {
-      ...{ host: opened(), another: opened() },
+      host: opened(),
+      another: opened(),
       plan: () => ({ ...PLAN, boxId: `box_${(made += 1)}` as const, leaseMs: 600_000 }),
       pass: async (ms) => {
         // What was asked for before is under way by then.

@@ -43,7 +43,8 @@ async function* piecesOf(...pieces: readonly Uint8Array[]) {
 }
 const packed = (...words: readonly string[]) =>
   desk.bytes(["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"], {
-    ...{ in: AT, input: `${words.join("\n")}\n` },
+    in: AT,
+    input: `${words.join("\n")}\n`,
   })
 const bring = async (box: Box, branch = "main") =>
   bringCode(box, { pack: piecesOf(await packed(tip)), branch, tip, person: PERSON })

@@ -112,7 +112,8 @@ describe("a command in a box", () => {
       process.kill(process.pid, "SIGKILL")`
     const args = ["--input-type=module", "-e", source]
     expect(spawnSync(process.execPath, args, { encoding: "utf8" })).toMatchObject({
-      ...{ signal: "SIGKILL", stderr: "" },
+      signal: "SIGKILL",
+      stderr: "",
     })
     await expect.poll(async () => (await box.hello()).isBusy).toBe(false)
     await sh(box, "touch go")

@@ -43,8 +43,26 @@ const namesIn = async (box: Box, path: string, hidden = true) => {
 }
 
 const NAMES = [
-  ...["plain", "-rf", "-", "--", "a b", "a\nb", "a\n", "a\tb", "it's", 'say "x"', "$HOME", "`id`"],
-  ...["*", "\\n", "ä", "🙂", ".hidden", "a'; rm -rf ~; '", "%s", "~"],
+  "plain",
+  "-rf",
+  "-",
+  "--",
+  "a b",
+  "a\nb",
+  "a\n",
+  "a\tb",
+  "it's",
+  'say "x"',
+  "$HOME",
+  "`id`",
+  "*",
+  "\\n",
+  "ä",
+  "🙂",
+  ".hidden",
+  "a'; rm -rf ~; '",
+  "%s",
+  "~",
 ]
 
 describe.each([
@@ -89,7 +107,8 @@ describe.each([
     const listed = await listFiles(box, "shown", { hidden: false })
     const modifiedAt = expect.toSatisfy((ms: number) => Number.isInteger(ms) && ms > before)
     expect(listed).toEqual({
-      ...{ ok: true, isCut: false },
+      ok: true,
+      isCut: false,
       entries: [
         { name: "file", isReplaced: false, type: "file", size: 4, modifiedAt },
         {
@@ -141,7 +160,8 @@ describe("what only a real file system has", () => {
     chmodSync(at("run.sh"), 0o750)
     await writeFile(shell.box, "run.sh", Buffer.from("new"))
     expect([statSync(at("run.sh")).mode & 0o777, readFileSync(at("run.sh"), "utf8")]).toEqual([
-      ...[0o750, "new"],
+      0o750,
+      "new",
     ])
     await writeFile(shell.box, "fresh", Buffer.from("x"))
     expect(statSync(at("fresh")).mode & 0o777).toBe(0o666 & ~process.umask())
@@ -206,10 +226,14 @@ describe("what only a real file system has", () => {
 
   it("says what the box said where a file cannot be written", async () => {
     expect(await writeFile(shell.box, "/proc/nothing/x", Buffer.from("x"))).toMatchObject({
-      ...{ ok: false, why: "denied", says: expect.stringContaining("/proc/nothing") },
+      ok: false,
+      why: "denied",
+      says: expect.stringContaining("/proc/nothing"),
     })
     expect(await writeFile(shell.box, "a".repeat(300), Buffer.from("x"))).toMatchObject({
-      ...{ ok: false, why: "failed", says: expect.stringContaining("too long") },
+      ok: false,
+      why: "failed",
+      says: expect.stringContaining("too long"),
     })
   })
 })

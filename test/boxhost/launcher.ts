@@ -19,7 +19,16 @@ function counted(functions: Record<string, unknown>, names: readonly string[]): 
   }
 }
 counted(fs as unknown as Record<string, unknown>, [
-  ...["writeFile", "mkdir", "chmod", "chown", "rename", "link", "symlink", "open", "rm", "unlink"],
+  "writeFile",
+  "mkdir",
+  "chmod",
+  "chown",
+  "rename",
+  "link",
+  "symlink",
+  "open",
+  "rm",
+  "unlink",
 ])
 counted(childProcess as unknown as Record<string, unknown>, ["spawn", "execFile"])
 syncBuiltinESMExports()
@@ -29,7 +38,10 @@ const { openBubblewrap } = await import("../../adapters/providers/boxhost/bubble
 const { machinePacer } = await import("../../adapters/clock/pacer.ts")
 const host = await openBubblewrap({ runDir, blocked: async () => [], pacer: machinePacer })
 const box = await host.start({
-  ...{ boxId: boxId as BoxId, companyId: "co_boxes", size: "small", leaseMs: 300_000 },
+  boxId: boxId as BoxId,
+  companyId: "co_boxes",
+  size: "small",
+  leaseMs: 300_000,
   environment: {},
 })
 await box.spawn("touch begun; sleep 600")

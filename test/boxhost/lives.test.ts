@@ -161,7 +161,10 @@ describe("a machine", () => {
   it("says what boxes come to on it", async (ctx) => {
     ctx.skip(absent !== null, needed)
     expect((await hosts.host.probe()).map(({ part }) => part)).toEqual([
-      ...["driver", "limits", "disk", "network"],
+      "driver",
+      "limits",
+      "disk",
+      "network",
     ])
     const poor = await hosts.open({
       without: ["groups", "images", "slirp4netns", "pasta", "seccomp"],
@@ -180,7 +183,9 @@ describe("a machine", () => {
     expect(await errorOf(none.start(newPlan()))).toBeInstanceOf(ProviderUnavailable)
     const [driver, ...more] = await none.probe()
     expect([driver?.isWell, driver?.says, more]).toEqual([
-      ...[false, expect.stringMatching(/^No box can be made here: .*bwrap/), []],
+      false,
+      expect.stringMatching(/^No box can be made here: .*bwrap/),
+      [],
     ])
     expect(traces()).toEqual([])
   })

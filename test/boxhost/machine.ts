@@ -28,7 +28,10 @@ export const newBoxId = (): BoxId => `box_${randomUUID().replaceAll("-", "").sli
 
 /** A plan of a small box that nobody else has. */
 export const newPlan = (more: Partial<BoxPlan> = {}): BoxPlan => ({
-  ...{ boxId: newBoxId(), companyId: "co_boxes", size: "small", leaseMs: 300_000 },
+  boxId: newBoxId(),
+  companyId: "co_boxes",
+  size: "small",
+  leaseMs: 300_000,
   environment: { BOX_NAME: "one of the tests' boxes" },
   ...more,
 })

@@ -101,8 +101,12 @@ describe("the network of a box", () => {
     ctx.skip(why !== null, needed)
     const box = await hosts.host.start(newPlan())
     const lines = [
-      ...["nft flush ruleset", "nft delete table inet box", "ip rule flush"],
-      ...["ip route add 10.0.0.0/8 dev tap0", "ip link set tap0 down", "ip rule del pref 100"],
+      "nft flush ruleset",
+      "nft delete table inet box",
+      "ip rule flush",
+      "ip route add 10.0.0.0/8 dev tap0",
+      "ip link set tap0 down",
+      "ip rule del pref 100",
     ]
     for (const line of lines) expect((await sh(box, line)).exitCode).not.toBe(0)
     expect(await said(box, NEAR)).toBe("")

@@ -13,7 +13,9 @@ interface Asked {
 }
 
 const host = await openBubblewrap({
-  ...{ runDir: process.argv[2] ?? "", blocked: async () => [], pacer: machinePacer },
+  runDir: process.argv[2] ?? "",
+  blocked: async () => [],
+  pacer: machinePacer,
 })
 
 async function answer({ boxId, line, timeoutMs, what }: Asked): Promise<unknown> {

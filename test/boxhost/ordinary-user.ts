@@ -48,7 +48,8 @@ export async function ordinaryProgram(script: string): Promise<Ordinary> {
   const node = join("node_modules", process.execPath.split("/node_modules/").at(-1) ?? "")
   const words = [PROJECT, project, tun, String(UID), node, runDir, script]
   const program: ChildProcess = spawn("unshare", ["-m", "sh", "-c", BECOME, "sh", ...words], {
-    ...{ stdio: ["ignore", "inherit", "inherit", "ipc"], env: { PATH: process.env["PATH"] } },
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    env: { PATH: process.env["PATH"] },
   })
   const answers = new Map<number, (message: Answer) => void>()
   const uid = await new Promise((resolve, reject) => {
@@ -59,7 +60,8 @@ export async function ordinaryProgram(script: string): Promise<Ordinary> {
   if (uid !== UID) throw new Error(`the ordinary user is ${String(uid)}`)
   let asked = 0
   return {
-    ...{ folder, runDir },
+    folder,
+    runDir,
     ask: <T>(what: string, more: object = {}) => {
       const { promise, reject, resolve } = Promise.withResolvers<T>()
       asked += 1

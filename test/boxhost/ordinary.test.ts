@@ -35,12 +35,10 @@ describe("boxes of an ordinary user", () => {
     ctx.skip(why !== null, needed)
     const found = await ask<{ part: string; isWell: boolean }[]>("probe")
     expect(found.map(({ isWell, part }) => [part, isWell])).toEqual([
-      ...[
-        ["driver", true],
-        ["limits", false],
-        ["disk", false],
-        ["network", true],
-      ],
+      ["driver", true],
+      ["limits", false],
+      ["disk", false],
+      ["network", true],
     ])
   })
 
@@ -53,7 +51,9 @@ describe("boxes of an ordinary user", () => {
     const run = (boxId: BoxId, line: string, timeoutMs = 20_000) =>
       ask<Said>("run", { boxId, line, timeoutMs })
     expect(await run(first, "whoami; pwd; echo bad > /dev/stderr; exit 3")).toEqual({
-      ...{ exitCode: 3, stdout: "worker\n/workspace/repo\n", stderr: "bad\n" },
+      exitCode: 3,
+      stdout: "worker\n/workspace/repo\n",
+      stderr: "bad\n",
     })
     // A bomb has its box's processes and no other's, though both boxes are one user's.
     const bomb = run(first, "b() { b | b & }; b; sleep 60", 2_000)

@@ -239,7 +239,9 @@ describe("a key of another company", () => {
     const mine = await makeCompany(world)
     const other = await makeCompany(world)
     await world.operate("person add", {
-      ...{ company: mine.companyId, name: "Secretive", email: "secretive@example.com" },
+      company: mine.companyId,
+      name: "Secretive",
+      email: "secretive@example.com",
       role: "user",
     })
     for (const row of BUILT) await ask(row, mine)

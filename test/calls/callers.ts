@@ -62,7 +62,9 @@ export function callersOf(world: World, company: Company): Callers {
   }
   const keyOf = async (personId: PersonId, operations = ALL_OPERATIONS) =>
     (await world.operate("key create", {
-      ...{ company: company.companyId, person: personId, operations },
+      company: company.companyId,
+      person: personId,
+      operations,
     })) as { readonly key: string; readonly keyId: KeyId }
   const changed = (change: string) =>
     once(change, async () => {

@@ -142,8 +142,11 @@ describe("a refusal that recorded facts", () => {
     async (outcome, status, error) => {
       const card = { company: company.companyId, verified: true }
       const { key } = await world.operate("key create", {
-        ...{ company: company.companyId, person: company.ownerId, allOperations: true },
-        ...{ addFundsPerPurchase: "50", addFundsPerMonth: "500" },
+        company: company.companyId,
+        person: company.ownerId,
+        allOperations: true,
+        addFundsPerPurchase: "50",
+        addFundsPerMonth: "500",
       })
       const once = { name: "cards", outcome, times: 1 }
       if (outcome === "unavailable") await world.operate("stand-in set", once)
@@ -165,7 +168,8 @@ describe("a refusal that recorded facts", () => {
 
   it("and one that recorded none names no place", async () => {
     const { headers: found, status } = await world.call(company.key, "POST", "/api/v1/credits", {
-      ...{ body: { amount: 1 }, headers: headers() },
+      body: { amount: 1 },
+      headers: headers(),
     })
     expect([status, found["ledger-position"]]).toEqual([400, undefined])
   })

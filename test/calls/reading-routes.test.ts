@@ -20,7 +20,9 @@ beforeAll(async () => {
   await makeCallsFree(world)
   company = await makeCompany(world)
   await world.operate("key change", {
-    ...{ keyId: company.keyId, addFundsPerPurchase: "60", addFundsPerMonth: "5000" },
+    keyId: company.keyId,
+    addFundsPerPurchase: "60",
+    addFundsPerMonth: "5000",
   })
 })
 afterAll(async () => {
@@ -114,7 +116,8 @@ describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
     for (const position of [beyond, "no place"]) {
       const { status, body } = await readAt(world, company.key, url, position)
       expect([status, body.error, Object.keys(body.fields)]).toEqual([
-        ...[400, "validation"],
+        400,
+        "validation",
         ["Ledger-Position"],
       ])
     }

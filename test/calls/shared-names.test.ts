@@ -18,7 +18,10 @@ beforeAll(async () => {
   company = await makeCompany(world)
   shared = await makeSharedKey(world, company.companyId)
   const added = await world.operate("person add", {
-    ...{ company: company.companyId, name: "Other", email: "other@example.com", role: "admin" },
+    company: company.companyId,
+    name: "Other",
+    email: "other@example.com",
+    role: "admin",
   })
   other = added.personId
 })
@@ -34,7 +37,8 @@ async function send(personId: PersonId | null, name: string, sent = body) {
     body: answer,
   } = personId === null
     ? await world.call(shared.key, "POST", TEXTS, {
-        ...{ body: sent, headers: { ...named, "content-type": "application/json" } },
+        body: sent,
+        headers: { ...named, "content-type": "application/json" },
       })
     : await callAs(world, shared, { method: "POST", url: TEXTS, body: sent, personId }, named)
   return { status, isReplay: headers["idempotency-replayed"] === "true", id: answer.id as string }
@@ -46,11 +50,9 @@ it("tells persons apart, and who is not signed in from all of them", async () =>
   const firsts = []
   for (const one of everybody) firsts.push(await send(one, name))
   expect(firsts.map(({ status, isReplay }) => [status, isReplay])).toEqual([
-    ...[
-      [200, false],
-      [200, false],
-      [200, false],
-    ],
+    [200, false],
+    [200, false],
+    [200, false],
   ])
   expect(new Set(firsts.map(({ id }) => id)).size).toBe(3)
   for (const [i, one] of everybody.entries()) {

@@ -158,7 +158,9 @@ describe("low funds", () => {
     const day = at("2026-03-03")
     const one = (keyId: `key_${string}`, quantity: number): LedgerEvent =>
       nightly({
-        ...{ keyId, quantity, amountMicros: 100 * quantity },
+        keyId,
+        quantity,
+        amountMicros: 100 * quantity,
         chargeId: `${keyId}:per_1:2026-03-02`,
       })
     given(ledger, ...ready, charged({ amountMicros: 1_000 }), counts)

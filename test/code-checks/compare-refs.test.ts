@@ -139,7 +139,8 @@ describe("the branch of a release that the company's code has not taken in", () 
   }
   const take = async (tree: string, id: number, old: number | null) => {
     const commit = {
-      ...{ id: objectId(id), root: [{ name: "src", mode: "40000", id: "5" }] },
+      id: objectId(id),
+      root: [{ name: "src", mode: "40000", id: "5" }],
       src: [{ name: "sealed", mode: "40000", id: tree }],
     }
     const from = old === null ? null : objectId(old)

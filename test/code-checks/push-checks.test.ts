@@ -47,8 +47,13 @@ describe("a push with nothing wrong in it", () => {
     const { pushes } = await world.operate("code pushes", { company: company.companyId })
     expect(pushes).toMatchObject([
       {
-        ...{ status: "accepted", code: null, personId: company.ownerId, keyId: company.keyId },
-        ...{ objects: 2, bytes: 39, lines: [`refs/heads/topic none..${"0".repeat(12)}`] },
+        status: "accepted",
+        code: null,
+        personId: company.ownerId,
+        keyId: company.keyId,
+        objects: 2,
+        bytes: 39,
+        lines: [`refs/heads/topic none..${"0".repeat(12)}`],
       },
     ])
   })
@@ -265,7 +270,9 @@ describe("refusals", () => {
     const { pushes, next } = await world.operate("code pushes", asked)
     expect(pushes).toHaveLength(4)
     expect(pushes[0]).toMatchObject({
-      ...{ status: "refused", code: "refs", keyId: company.keyId },
+      status: "refused",
+      code: "refs",
+      keyId: company.keyId,
       lines: expect.arrayContaining([expect.stringContaining("refs/notes/x: Only branches")]),
     })
     const earlier = await world.operate("code pushes", { ...asked, before: next, limit: 10 })

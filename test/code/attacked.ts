@@ -30,7 +30,10 @@ export async function openAttacked(): Promise<Attacked> {
   const world = await openWorld({ settings: { CODE_DIR: codeDir } })
   const server = await listenTo(world)
   return {
-    ...{ world, server, desk, codeDir },
+    world,
+    server,
+    desk,
+    codeDir,
     addressOf: ({ name, key }) => codeAddress(server, { user: name, key }),
     close: async () => {
       await world.close()
@@ -112,5 +115,6 @@ export const blobOf = (desk: Desk, repository: string, input: string | Uint8Arra
 /** A pack of exactly these objects. */
 export const packOf = (desk: Desk, repository: string, ids: readonly string[]) =>
   desk.bytes(["pack-objects", "--stdout", "--quiet"], {
-    ...{ in: repository, input: `${ids.join("\n")}\n` },
+    in: repository,
+    input: `${ids.join("\n")}\n`,
   })

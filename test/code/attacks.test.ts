@@ -218,20 +218,23 @@ describe("a ref", () => {
   })
 
   it.each([
-    ...[
-      "a..b",
-      "../../config",
-      "x.lock",
-      "x.lock/y",
-      ".x",
-      "a/.x",
-      "a b",
-      "a\\b",
-      "@{1}",
-      "a//b",
-      "x.",
-    ],
-    ...["a~1", "a^", "a:b", "*", "[x", "a?"],
+    "a..b",
+    "../../config",
+    "x.lock",
+    "x.lock/y",
+    ".x",
+    "a/.x",
+    "a b",
+    "a\\b",
+    "@{1}",
+    "a//b",
+    "x.",
+    "a~1",
+    "a^",
+    "a:b",
+    "*",
+    "[x",
+    "a?",
   ])("refs/heads/%s is refused before it is a fact that it is taken", async (name) => {
     const answer = await pushByHand(head, await packAt(head), `refs/heads/${name}`)
     expect(answer).toContain(`refs/heads/${name}: Git takes this for no name`)

@@ -171,9 +171,14 @@ describe("what a push begins with", () => {
     const commit = await commitAt()
     const secret = "what nobody looks through"
     const lines = [
-      ...["certificate version 0.1\n", "pusher a <a@b> 1 +0000\n", "nonce x\n", "\n"],
+      "certificate version 0.1\n",
+      "pusher a <a@b> 1 +0000\n",
+      "nonce x\n",
+      "\n",
       `${NO_OBJECT} ${commit} refs/heads/main\n`,
-      ...["-----BEGIN PGP SIGNATURE-----\n", `${secret}\n`, "-----END PGP SIGNATURE-----\n"],
+      "-----BEGIN PGP SIGNATURE-----\n",
+      `${secret}\n`,
+      "-----END PGP SIGNATURE-----\n",
       "push-cert-end\n",
     ]
     const head = [pktLine(`push-cert${REPORT}\n`), ...lines.map((line) => pktLine(line)), FLUSH]

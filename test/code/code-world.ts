@@ -23,7 +23,9 @@ export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWor
   const settings = { ...options.settings, CODE_DIR: join(folder, "code") }
   const world = await openWorld({ ...options, settings })
   return {
-    ...{ world, folder, repositories: world.ports.repositories },
+    world,
+    folder,
+    repositories: world.ports.repositories,
     close: async () => {
       await world.close()
       rmSync(folder, { recursive: true, force: true })
@@ -44,10 +46,14 @@ export function gitAt(when: string, folder: string, ...args: readonly string[]):
 function gitWith(more: NodeJS.ProcessEnv, folder: string, args: readonly string[]): string {
   const env = {
     ...more,
-    ...{ PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1" },
-    ...{ GIT_TEST_FSYNC: "false" },
-    ...{ GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" },
-    ...{ GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" },
+    PATH: process.env["PATH"],
+    HOME: folder,
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_TEST_FSYNC: "false",
+    GIT_AUTHOR_NAME: "Ada",
+    GIT_AUTHOR_EMAIL: "ada@example.com",
+    GIT_COMMITTER_NAME: "Ada",
+    GIT_COMMITTER_EMAIL: "ada@example.com",
   }
   return execFileSync("git", args, { cwd: folder, env, encoding: "utf8", stdio: "pipe" }).trim()
 }
@@ -86,7 +92,9 @@ export async function exportedFrom(
   const pieces: Uint8Array[] = []
   const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
   const context = {
-    ...{ ports: code.world.ports, cause, progress: () => undefined },
+    ports: code.world.ports,
+    cause,
+    progress: () => undefined,
     send: async (piece: string | Uint8Array) => void pieces.push(Buffer.from(piece as string)),
     signal: new AbortController().signal,
   }

@@ -51,8 +51,13 @@ const WHO = {
 export async function openDesk(): Promise<Desk> {
   const path = await mkdtemp(join(tmpdir(), "company-ledger-desk-"))
   const env = {
-    ...{ PATH: process.env["PATH"] ?? "", HOME: path, LANG: "C.UTF-8", ...WHO },
-    ...{ GIT_CONFIG_NOSYSTEM: "1", GIT_TERMINAL_PROMPT: "0", GIT_ASKPASS: "/bin/false" },
+    PATH: process.env["PATH"] ?? "",
+    HOME: path,
+    LANG: "C.UTF-8",
+    ...WHO,
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "/bin/false",
     GIT_TEST_FSYNC: "false",
   }
   const run = async (args: readonly string[], more: GitOptions = {}) => {
@@ -79,7 +84,9 @@ export async function openDesk(): Promise<Desk> {
   await right(["config", "--global", "init.defaultBranch", "main"])
   await right(["config", "--global", "advice.detachedHead", "false"])
   return {
-    ...{ path, git, right },
+    path,
+    git,
+    right,
     bytes: async (args, more) => {
       const { code, bytes, stderr } = await run(args, more)
       if (code !== 0) throw new Error(`git ${args.join(" ")} exited with ${code}: ${stderr}`)
@@ -134,7 +141,9 @@ export async function makeCodeCompany(
   { name = `Code Nr ${(made += 1)}.io`, verified = true, repository = true } = {},
 ): Promise<CodeCompany> {
   const { companyId, ownerId } = await world.operate("company create", {
-    ...{ name, funds: "50", ownerEmail: "owner@example.com" },
+    name,
+    funds: "50",
+    ownerEmail: "owner@example.com",
   })
   await world.operate("card set", { company: companyId, verified })
   const person = { company: companyId, person: ownerId }

@@ -66,7 +66,10 @@ describe("a backup", () => {
     let text = ""
     let takeOut: (() => Promise<void>) | null = null
     await writeBackup({
-      ...{ tables, store, signal, progress: say },
+      tables,
+      store,
+      signal,
+      progress: say,
       putIn: async () => void (takeOut = await outsideInBackups.putIn(say, signal)),
       send: async (piece) => void (text += piece),
     })

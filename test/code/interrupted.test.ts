@@ -164,8 +164,11 @@ describe("a server that is killed", () => {
   /** A server of its own on the world's database and repositories. */
   async function startServer(failpoints: Record<string, string> = {}): Promise<ServerProcess> {
     const place = await makePlace({
-      ...{ DATABASE_URL: here.world.databaseUrl, CODE_DIR: here.codeDir },
-      ...{ LEDGER_CLOCK: "test", NODE_ENV: "test", ...failpoints },
+      DATABASE_URL: here.world.databaseUrl,
+      CODE_DIR: here.codeDir,
+      LEDGER_CLOCK: "test",
+      NODE_ENV: "test",
+      ...failpoints,
     })
     places.push(place)
     return place.start()

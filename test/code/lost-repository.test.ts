@@ -67,7 +67,9 @@ describe("a lost repository", () => {
     await operate("create")
     expect(await operate("import", { file: bundle })).toMatchObject({ refs: 1 })
     expect((await codeFacts(code.world, company)).slice(-3)).toEqual([
-      ...["RefsFound", "PushAccepted", "PushLanded"],
+      "RefsFound",
+      "PushAccepted",
+      "PushLanded",
     ])
   })
 
@@ -95,7 +97,8 @@ describe("a lost repository", () => {
     expect(await look(null)).toMatchObject([{ state: "ok" }])
     const asking: Stored = { ask: () => Promise.reject(new Error("gone away")) }
     expect((await look(asking)).at(-1)).toMatchObject({
-      ...{ state: "missing", says: expect.stringContaining("gone away") },
+      state: "missing",
+      says: expect.stringContaining("gone away"),
     })
   })
 
@@ -109,7 +112,9 @@ describe("a lost repository", () => {
     try {
       const stored: Stored = { ask: (name, input) => world.operate(name, input) }
       const found = await examineCode({
-        ...{ settings: settingsIn({ CODE_DIR: all }), dataDir: folder, stored },
+        settings: settingsIn({ CODE_DIR: all }),
+        dataDir: folder,
+        stored,
         pacer: world.ports.pacer,
       })
       expect(found.filter(({ says }) => says.includes("the facts know"))).toHaveLength(10)

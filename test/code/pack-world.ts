@@ -65,7 +65,11 @@ export async function openPackWorld(): Promise<PackWorld> {
     return key?.status === "active" && isDeepStrictEqual(await world.tips(), { main: first })
   }
   const world: PackWorld = {
-    ...{ here, code, first, second, company: latest },
+    here,
+    code,
+    first,
+    second,
+    company: latest,
     renew: async () => {
       if (await isAsMade()) return
       latest = await made()
@@ -74,7 +78,8 @@ export async function openPackWorld(): Promise<PackWorld> {
     git: (...args) => here.desk.right(args, { in: AT }),
     packFrom: (base, tip) =>
       here.desk.bytes(["pack-objects", "--revs", "--stdout", "--thin", "--quiet"], {
-        ...{ in: AT, input: `${tip}\n^${base}\n` },
+        in: AT,
+        input: `${tip}\n^${base}\n`,
       }),
     take: async (pack, { tip = second, branch = "main", signal } = {}) => {
       const pieces = pack instanceof Uint8Array ? inPieces(pack) : pack

@@ -83,7 +83,9 @@ describe("who asks", () => {
   it("needs an own key, its operations, and the person's permission", async () => {
     const { companyId, ownerId } = acme
     const shared = await world.operate("key create", {
-      ...{ company: companyId, app: true, allOperations: true },
+      company: companyId,
+      app: true,
+      allOperations: true,
     })
     const own = "remote: not_allowed: This takes a person's own key, not the app's shared one."
     expect((await refsOf(addressOf({ ...acme, key: shared.key }))).stderr).toContain(own)
@@ -96,7 +98,10 @@ describe("who asks", () => {
     const noPush = "remote: operation_not_granted: This key may not use code.push"
     expect((await desk.git(reading, { in: "own" })).stderr).toContain(noPush)
     const { personId } = await world.operate("person add", {
-      ...{ company: companyId, role: "user", name: "User", email: "user@example.com" },
+      company: companyId,
+      role: "user",
+      name: "User",
+      email: "user@example.com",
     })
     const named = { company: companyId, person: personId, allOperations: true }
     const theirs = await world.operate("key create", named)
@@ -220,7 +225,8 @@ describe("beside git", () => {
 describe("a host name of its own", () => {
   it("leads to the code and to nothing else", async () => {
     const own = await openWorld({
-      ...{ url: world.databaseUrl, settings: { CODE_URL: "https://Code.example.com" } },
+      url: world.databaseUrl,
+      settings: { CODE_URL: "https://Code.example.com" },
     })
     const authorization = `Basic ${Buffer.from(`${acme.name}:${acme.key}`).toString("base64")}`
     const ask = async (host: string, url: string) => {

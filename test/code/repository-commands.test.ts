@@ -58,7 +58,8 @@ describe("repository create", () => {
     const fault = new GitUnavailable("git cannot be run")
     const broken = vi.spyOn(code.repositories, "create").mockRejectedValueOnce(fault)
     await expect(operate("create")).rejects.toMatchObject({
-      ...{ code: "unavailable", message: "git cannot be run" },
+      code: "unavailable",
+      message: "git cannot be run",
     })
     broken.mockRestore()
     await expect(facts()).rejects.toThrow("There is no")
@@ -156,11 +157,10 @@ describe("repository upload", () => {
       { name: "größe/ü.txt", text: "x".repeat(3_000_000) },
     ])
     expect(first).toEqual({
-      ...{ companyId: company.companyId, files: 5 },
-      ...{
-        pushId: expect.stringMatching(/^push_/),
-        commit: expect.stringMatching(/^[0-9a-f]{40}$/),
-      },
+      companyId: company.companyId,
+      files: 5,
+      pushId: expect.stringMatching(/^push_/),
+      commit: expect.stringMatching(/^[0-9a-f]{40}$/),
     })
     const second = await upload([{ name: "README.md", text: "hello again\n" }], {
       message: "Second\n\nwith more to say",
@@ -240,17 +240,16 @@ describe("repository upload", () => {
     ["no files", [{ name: "a/" }], "no files"],
   ])("refuses %s", async ([, entries, why]) => {
     await expect(upload(entries)).rejects.toMatchObject({
-      ...{ code: "bad_file", message: expect.stringContaining(why) },
+      code: "bad_file",
+      message: expect.stringContaining(why),
     })
     expect(await code.repositories.has(company.companyId)).toBe(false)
   })
 
   it("refuses what is no zip, and a file that cannot be read", async () => {
     await expect(upload(Buffer.from("no zip"))).rejects.toMatchObject({
-      ...{
-        code: "bad_file",
-        message: expect.stringMatching(/it is no zip file, or was cut short\.$/),
-      },
+      code: "bad_file",
+      message: expect.stringMatching(/it is no zip file, or was cut short\.$/),
     })
     const file = join(code.folder, "folder.zip")
     mkdirSync(file)

@@ -30,7 +30,9 @@ it("brings every repository back, empty ones too, and leaves no blob of them", a
   const talk = { progress: () => undefined, signal }
   let text = ""
   const written = await writeBackup({
-    ...{ tables, store, ...talk },
+    tables,
+    store,
+    ...talk,
     putIn: async () => void closing.push(await outsideInBackups.putIn(talk.progress, signal)),
     send: async (piece) => void (text += piece),
   })

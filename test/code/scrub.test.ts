@@ -72,7 +72,12 @@ describe("repository scrub", () => {
       { ref: "refs/heads/main", id: tip },
     ])
     expect((await codeFacts(world, company)).slice(-6)).toEqual([
-      ...["PushAccepted", "PushLanded", "ScrubBegun", "ScrubEnded", "ScrubBegun", "ScrubEnded"],
+      "PushAccepted",
+      "PushLanded",
+      "ScrubBegun",
+      "ScrubEnded",
+      "ScrubBegun",
+      "ScrubEnded",
     ])
     await desk.commit("one", "c", "c\n")
     await desk.right(["push", "--quiet", "origin", "side:main"], { in: "one" })

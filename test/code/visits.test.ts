@@ -47,7 +47,8 @@ let clones = 0
 const limitTo = (calls: number, { class: of, key }: { class?: string; key?: string }) =>
   here.world.operate("limit set", {
     company: company.companyId,
-    ...{ period: key === undefined ? "month" : "day", dollars: String(calls / 10_000) },
+    period: key === undefined ? "month" : "day",
+    dollars: String(calls / 10_000),
     ...(of === undefined ? {} : { class: of }),
     ...(key === undefined ? {} : { key }),
   })

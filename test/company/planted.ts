@@ -45,8 +45,10 @@ export async function plant(world: World, mark: string, numbers: string): Promis
   const company = { company: companyId }
   await world.operate("card set", { ...company, verified: true })
   const { personId } = await world.operate("person add", {
-    ...{ ...company, role: "developer" },
-    ...{ name: secrets["person's name"], email: secrets["person's email"] },
+    ...company,
+    role: "developer",
+    name: secrets["person's name"],
+    email: secrets["person's email"],
   })
   await world.operate("person seen", { personId, in: "app" })
   // Two of them, so that the planner takes notes of a table that is empty afterwards.
@@ -54,7 +56,10 @@ export async function plant(world: World, mark: string, numbers: string): Promis
     await world.operate("person invite", { ...company, email, role: "user" })
   }
   const { key } = await world.operate("key create", {
-    ...{ ...company, person: ownerId, allOperations: true, label: secrets["key's label"] },
+    ...company,
+    person: ownerId,
+    allOperations: true,
+    label: secrets["key's label"],
   })
   const limit = { ...company, class: "general", period: "week", dollars: "40" }
   await world.operate("limit set", { ...limit, reminders: ["0.001"] })

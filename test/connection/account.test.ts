@@ -46,8 +46,11 @@ describe("GET /account 200", () => {
     await world.operate("wait")
     const { body } = await world.call(company.key, "GET", ACCOUNT)
     expect(body).toMatchObject({
-      ...{ plan: "79", billing: "card", balanceMicros: 51_000_001 },
-      ...{ latest: "2.1.0-rc.1", channel },
+      plan: "79",
+      billing: "card",
+      balanceMicros: 51_000_001,
+      latest: "2.1.0-rc.1",
+      channel,
     })
     const shown = await world.operate("company show", { company: company.companyId })
     expect(shown).toMatchObject({ channel, affiliate: false })
@@ -83,7 +86,11 @@ describe("GET /affiliate 200", () => {
     expect((await join()).link).toBe(link)
     const { body } = await world.call(company.key, "GET", AFFILIATE)
     expect(body).toEqual({
-      ...{ joined: true, link, status: "active", clicks: 0, referrals: [] },
+      joined: true,
+      link,
+      status: "active",
+      clicks: 0,
+      referrals: [],
       earnings: { onHold: 0, readyToSend: 0, sentToProvider: 0 },
       payouts: { setUp: false, connectType: null, enabled: false, next: null, minimum: 50 },
     })

@@ -37,8 +37,13 @@ const updates = (version: string) =>
 const apps = () => world.operate("app list", { company: company.companyId })
 
 const report = (changed: object = {}) => ({
-  ...{ installId: INSTALL, eventId: randomUUID(), attemptId: randomUUID(), sequence: 1 },
-  ...{ kind: "app", version: "2.2.0", status: "started" },
+  installId: INSTALL,
+  eventId: randomUUID(),
+  attemptId: randomUUID(),
+  sequence: 1,
+  kind: "app",
+  version: "2.2.0",
+  status: "started",
   ...changed,
 })
 const send = (body: object | string) => world.call(company.key, "POST", DEVICES, { body })
@@ -49,8 +54,11 @@ describe("POST /checkin 200", () => {
     expect(first).toMatchObject({
       status: 200,
       body: {
-        ...{ installId: expect.stringMatching(/^[0-9a-f]{56}$/), companyId: company.companyId },
-        ...{ latest: "2.10.0", channel: "stable", seal: "unknown" },
+        installId: expect.stringMatching(/^[0-9a-f]{56}$/),
+        companyId: company.companyId,
+        latest: "2.10.0",
+        channel: "stable",
+        seal: "unknown",
       },
     })
     const { installId } = first.body
@@ -140,7 +148,8 @@ describe("GET /updates", () => {
         { version: "2.2.0", from: "2.0.0", required: false },
         { version: "2.10.0", from: "2.2.0", required: true },
       ].map((one) => ({
-        ...{ ...one, notes: `${one.version}!` },
+        ...one,
+        notes: `${one.version}!`,
         publishedAt: expect.stringMatching(/Z$/) as string,
       })),
       codeBranch: null,
@@ -156,8 +165,18 @@ describe("GET /updates", () => {
   })
 
   it.for([
-    ...["1", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "two", "", "1.0.0 ", `1.0.${"0".repeat(60)}1`],
-    ...["1.0.0", "0.0.0-rc.1", "1.0.0+build.5"],
+    "1",
+    "1.0",
+    "v1.0.0",
+    "01.0.0",
+    "1.0.0-",
+    "two",
+    "",
+    "1.0.0 ",
+    `1.0.${"0".repeat(60)}1`,
+    "1.0.0",
+    "0.0.0-rc.1",
+    "1.0.0+build.5",
   ])("takes %j as a version where a check-in and a device report do", async (version) => {
     const taken = [
       await updates(version),

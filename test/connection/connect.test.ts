@@ -29,7 +29,11 @@ async function start(body: unknown, from = `10.1.${address}.1`, app = world.app)
   const payload = JSON.stringify(body)
   const headers = { "content-type": "application/json" }
   const answer = await app.inject({
-    ...{ method: "POST", url: START, headers, payload, remoteAddress: from },
+    method: "POST",
+    url: START,
+    headers,
+    payload,
+    remoteAddress: from,
   })
   return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
 }
@@ -103,8 +107,12 @@ describe("200", () => {
     expect([status, body]).toEqual([
       200,
       {
-        ...{ companyId, company: name, personId: ownerId, installId: INSTALL },
-        ...{ keyId: approved.keyId, key: expect.stringMatching(/^cpk_/) },
+        companyId,
+        company: name,
+        personId: ownerId,
+        installId: INSTALL,
+        keyId: approved.keyId,
+        key: expect.stringMatching(/^cpk_/),
       },
     ])
     const account = await world.call(body.key, "GET", "/api/v1/account")
@@ -118,7 +126,9 @@ describe("200", () => {
     )
     const { keys } = await world.operate("key list", { company: companyId })
     expect(keys.find((one: { keyId: KeyId }) => one.keyId === body.keyId)).toMatchObject({
-      ...{ personId: ownerId, label: "App 2.0.0", status: "active" },
+      personId: ownerId,
+      label: "App 2.0.0",
+      status: "active",
     })
   })
 

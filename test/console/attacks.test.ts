@@ -85,7 +85,10 @@ describe("a session", () => {
 
   it("may no more than its role from the moment that is lowered", async () => {
     const { personId } = await world.operate("person add", {
-      ...{ company: company.companyId, name: "Eve", email: "eve@example.com", role: "admin" },
+      company: company.companyId,
+      name: "Eve",
+      email: "eve@example.com",
+      role: "admin",
     })
     const eve = await browserOf(world, personId)
     const list = () => eve.send("POST", at("/operations/key-list"), { input: {} })
@@ -123,7 +126,10 @@ describe("whoever may change the team", () => {
   it("gives nobody more than they have, themselves least of all", async () => {
     const { personId, act } = await asManager()
     const { personId: user } = await world.operate("person add", {
-      ...{ company: company.companyId, name: "Ivy", email: "ivy@example.com", role: "user" },
+      company: company.companyId,
+      name: "Ivy",
+      email: "ivy@example.com",
+      role: "user",
     })
     const no = [403, "not_allowed"]
     expect(await act("person-change", { personId, role: "admin" })).toEqual(no)

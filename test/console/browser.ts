@@ -40,7 +40,8 @@ export class Browser {
   async send(method: string, url: string, body?: object, sent: Sent = {}): Promise<Answered> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
     const own: Readonly<Record<string, string | undefined>> = {
-      ...{ host: this.host, cookie: cookie === "" ? undefined : cookie },
+      host: this.host,
+      cookie: cookie === "" ? undefined : cookie,
       ...(method === "GET" ? {} : { origin: `http://${this.host}`, "x-console": "1" }),
       ...sent.headers,
     }
@@ -49,7 +50,9 @@ export class Browser {
     )
     const payload = sent.bytes === undefined ? body : Buffer.from(sent.bytes)
     const answer = await this.world.app.inject({
-      ...{ method: method as "GET", url, headers },
+      method: method as "GET",
+      url,
+      headers,
       ...(payload === undefined ? {} : { payload }),
     })
     for (const { name, value } of answer.cookies) {

@@ -53,8 +53,11 @@ async function personAs(
 ): Promise<string> {
   people += 1
   const { personId } = await world.operate("person add", {
-    ...{ company: companyId, name: "Ada", email: `p${people}@example.com` },
-    ...{ role, permissions },
+    company: companyId,
+    name: "Ada",
+    email: `p${people}@example.com`,
+    role,
+    permissions,
   })
   return personId
 }
@@ -63,16 +66,27 @@ async function personAs(
 export async function idsOf(world: World, of: Company): Promise<Ids> {
   const { formId } = await world.operate("form add", { company: of.companyId, name: "Contact" })
   const { leadId } = await world.operate("lead add", {
-    ...{ company: of.companyId, form: formId, email: "lead@example.com" },
+    company: of.companyId,
+    form: formId,
+    email: "lead@example.com",
   })
   const spent = { company: of.companyId, class: "ai", dollars: "0.01", item: "chat" }
   const { chargeId } = await world.operate("charge", { ...spent, person: of.ownerId })
   const { personId: person } = await world.operate("person add", {
-    ...{ company: of.companyId, name: "Bob", email: "bob@example.com", role: "user" },
+    company: of.companyId,
+    name: "Bob",
+    email: "bob@example.com",
+    role: "user",
   })
   return {
-    ...{ company: of.companyId, me: of.ownerId, person, key: of.keyId, charge: chargeId },
-    ...{ form: formId, lead: leadId, publish: "pub_0000000000000000000000" },
+    company: of.companyId,
+    me: of.ownerId,
+    person,
+    key: of.keyId,
+    charge: chargeId,
+    form: formId,
+    lead: leadId,
+    publish: "pub_0000000000000000000000",
   }
 }
 
@@ -90,7 +104,8 @@ export async function comersOf(world: World, company: Company): Promise<readonly
     { ...stranger, name: "a cookie that nobody gave", browser: planted },
     { ...stranger, name: "a session that has ended", browser: former },
     {
-      ...{ ...stranger, name: "another company's owner" },
+      ...stranger,
+      name: "another company's owner",
       browser: await browserOf(world, elsewhere.ownerId),
     },
   ]

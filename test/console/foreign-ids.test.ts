@@ -63,7 +63,9 @@ const namesSomething = (field: Field): field is Field & { readonly kind: Kind } 
 function ofRoute(route: Route): readonly Naming[] {
   const fields = fieldsOfRoute(route).filter(namesSomething)
   return fields.map((field) => ({
-    ...{ call: route.name, field: field.path.join("."), kind: field.kind },
+    call: route.name,
+    field: field.path.join("."),
+    kind: field.kind,
     order: ORDER.indexOf(route.method) - route.url.length / 1000,
     send: (by, browser, name) =>
       sendTo(route, browser, by, withName(ownRequest(route, by), field.path, name)),
@@ -97,7 +99,9 @@ function ofOperation(operation: AdminOperation): readonly Naming[] {
   const call = pathOf(operation.name)
   const fields = fieldsOf(call, operation.input).filter(namesSomething)
   return fields.map((field) => ({
-    ...{ call, field: field.path.join("."), kind: field.kind },
+    call,
+    field: field.path.join("."),
+    kind: field.kind,
     order: ENDS.includes(call) ? 2 : Number(operation.changes === true),
     send: (by, browser, name) => {
       const left = fields.filter((one) => !one.isRequired).map(({ path }) => path[0])
@@ -136,7 +140,10 @@ const NAMINGS: readonly Naming[] = [
  * session can ask at all, or only about oneself; and the company, as which everything here is asked.
  */
 const UNTRIED: ReadonlySet<string> = new Set([
-  ...["installed app", "pick", "company", "connect-approve"],
+  "installed app",
+  "pick",
+  "company",
+  "connect-approve",
   ...NEEDS_KEY,
 ])
 

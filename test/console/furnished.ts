@@ -113,11 +113,19 @@ export async function furnished(world: World): Promise<Furnished> {
   const names: Names = {
     ...cursorsOf(company, world.ports.clock.now()),
     ...(await things(world, company)),
-    ...{ company: [companyId, name], person: [ids.person], key: [spender] },
-    ...{ invitation: [inviteId], charge: [ids.charge], form: [ids.form], lead: [ids.lead] },
-    ...{ publish: [ids.publish], commit: [published.body.commit], ...app },
+    company: [companyId, name],
+    person: [ids.person],
+    key: [spender],
+    invitation: [inviteId],
+    charge: [ids.charge],
+    form: [ids.form],
+    lead: [ids.lead],
+    publish: [ids.publish],
+    commit: [published.body.commit],
+    ...app,
     ...(await paidFor(world, company)),
-    ...{ stream: [ledgerOf(companyId).stream], head: [await headOf(world, company)] },
+    stream: [ledgerOf(companyId).stream],
+    head: [await headOf(world, company)],
   }
   return { ...company, names, ids: { ...ids, key: spender }, now: world.ports.clock.now() }
 }

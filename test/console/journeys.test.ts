@@ -46,7 +46,8 @@ describe("an owner", () => {
     expect((await owner.send("POST", at("/api/v1/phone/messages"), text)).status).toBe(200)
     const refused = await owner.send("POST", at("/api/v1/phone/messages"), text)
     expect(refused).toMatchObject({
-      ...{ status: 429, body: { error: "spend_limit_reached", limit: { holder: "person" } } },
+      status: 429,
+      body: { error: "spend_limit_reached", limit: { holder: "person" } },
     })
     const { body } = await act("refusals-list", {})
     expect(body.refusals[0]).toMatchObject({ item: "text_segment", limit: { holder: "person" } })
@@ -83,7 +84,8 @@ describe("an owner", () => {
     expect(asked.status).toBe(202)
     const approval = { code: asked.body.code, person: company.ownerId }
     expect(await act("connect-approve", approval)).toMatchObject({
-      ...{ status: 200, body: { personId: company.ownerId, version: "1.0.0" } },
+      status: 200,
+      body: { personId: company.ownerId, version: "1.0.0" },
     })
   })
 

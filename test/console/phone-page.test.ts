@@ -8,13 +8,17 @@ import { faultsOf, visit } from "./visiting.ts"
 import { callerOf, phoneSomething } from "./work-data.ts"
 
 const FILL_IN: Readonly<Record<string, string>> = {
-  ...{
-    "Legal name": "Acme Bakery LLC",
-    "Known as": "Acme Bakery",
-    "Tax number (EIN)": "123456789",
-  },
-  ...{ "Street and number": "1 Main St", Town: "Austin", State: "TX", "ZIP code": "78701" },
-  ...{ "First name": "Ada", "Last name": "Lane", Email: "ada@acme.example", Phone: "+15125550123" },
+  "Legal name": "Acme Bakery LLC",
+  "Known as": "Acme Bakery",
+  "Tax number (EIN)": "123456789",
+  "Street and number": "1 Main St",
+  Town: "Austin",
+  State: "TX",
+  "ZIP code": "78701",
+  "First name": "Ada",
+  "Last name": "Lane",
+  Email: "ada@acme.example",
+  Phone: "+15125550123",
 }
 
 let opened: Opened

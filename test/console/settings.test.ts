@@ -62,7 +62,8 @@ describe("the settings", () => {
     const release = { version: "2.1.0", notes: "Faster lists", channel: "stable" }
     await opened.world.operate("release publish", release)
     const { code = "" } = await asApp("/api/v1/connect/start", {
-      ...{ version: "2.0.0", installId: INSTALL },
+      version: "2.0.0",
+      installId: INSTALL,
     })
     await openTab(owner, "Approve an app", "approve")
     const form = await dialogOf(owner, "Enter the code")

@@ -35,7 +35,11 @@ describe("a code", () => {
     expect(status).toBe(200)
     expect(body.companies).toEqual([
       {
-        ...{ companyId: company.companyId, personId, name: "Ada", email, role: "developer" },
+        companyId: company.companyId,
+        personId,
+        name: "Ada",
+        email,
+        role: "developer",
         company: expect.stringMatching(/^company /),
         permissions: expect.arrayContaining(["Push and upload code"]),
         operations: expect.arrayContaining(["code.push", "sandbox.start"]),

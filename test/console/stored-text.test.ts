@@ -19,7 +19,10 @@ beforeAll(async () => {
   const of = { company: company.companyId }
   for (const [i, text] of [HTML, ADDRESS, FORMULA].entries()) {
     const { personId } = await world.operate("person add", {
-      ...{ ...of, name: text, email: `p${i}@example.com`, role: "user" },
+      ...of,
+      name: text,
+      email: `p${i}@example.com`,
+      role: "user",
     })
     await world.operate("key create", { ...of, person: personId, allOperations: true, label: text })
     await world.operate("charge", { ...of, class: "ai", dollars: "0.01", item: text })

@@ -24,7 +24,8 @@ const unanswered = new WeakMap<Page, Set<Request>>()
 /** A page in a browser of its own, which nothing moves on: what changes is there at once. */
 export async function newPage(browser: Browser): Promise<Page> {
   const context = await browser.newContext({
-    ...{ viewport: { width: LOOKS[0].width, height: HEIGHT }, reducedMotion: "reduce" },
+    viewport: { width: LOOKS[0].width, height: HEIGHT },
+    reducedMotion: "reduce",
   })
   context.setDefaultTimeout(WAITS_MS)
   const page = await context.newPage()

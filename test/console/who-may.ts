@@ -41,11 +41,13 @@ const STREAM_OF = ({ company }: Ids) => ({ stream: `ledger-${company}` })
 /** By the names of the operations in paths. */
 export const ROWS: Readonly<Record<string, Row>> = {
   "key-create": {
-    ...{ may: OWNER_ADMIN, own: true },
+    may: OWNER_ADMIN,
+    own: true,
     input: ({ company, person }) => ({ company, person, allOperations: true }),
   },
   "key-change": {
-    ...{ may: OWNER_ADMIN, own: true },
+    may: OWNER_ADMIN,
+    own: true,
     input: ({ key }) => ({ keyId: key, operations: ["phone.messages.read"] }),
   },
   "key-pause": { may: OWNER_ADMIN, own: true, input: ofKey },
@@ -57,7 +59,8 @@ export const ROWS: Readonly<Record<string, Row>> = {
     input: ({ company, person }) => ({ company, person }),
   },
   "person-change": {
-    ...{ may: "Team", own: true },
+    may: "Team",
+    own: true,
     input: ({ person }) => ({ personId: person, name: "Grace" }),
   },
   "person-app": { may: "Team", input: ofPerson },
@@ -84,25 +87,30 @@ export const ROWS: Readonly<Record<string, Row>> = {
     input: ({ company, person }) => ({ company, person, class: "ai" }),
   },
   "limit-list": {
-    ...{ may: "See billing", own: true },
+    may: "See billing",
+    own: true,
     input: ({ company, person }) => ({ company, person }),
   },
   "funds-notice": { may: OWNER_ADMIN, input: ({ company }) => ({ company, off: true }) },
   "charge-give-back": {
-    ...{ may: OWNER_ADMIN, reason: true },
+    may: OWNER_ADMIN,
+    reason: true,
     input: ({ company, charge }) => ({ company, chargeId: charge }),
   },
   "charges-open": billing,
   "charge-list": {
-    ...{ may: "See billing", own: true },
+    may: "See billing",
+    own: true,
     input: ({ company, person }) => ({ company, person }),
   },
   "charge-days": {
-    ...{ may: "See billing", own: true },
+    may: "See billing",
+    own: true,
     input: ({ company, person }) => ({ company, person }),
   },
   "charge-show": {
-    ...{ may: "See billing", own: true },
+    may: "See billing",
+    own: true,
     input: ({ company, charge }) => ({ company, chargeId: charge }),
   },
   "calls-list": billing,
@@ -151,11 +159,13 @@ export const ROWS: Readonly<Record<string, Row>> = {
   "repository-upload": { may: "Push and upload code", input: ofCompany, file: true },
   "repository-export": { may: "Download and pull the code", input: ofCompany },
   "repository-scrub": {
-    ...{ may: OWNER, reason: true },
+    may: OWNER,
+    reason: true,
     input: ({ company }) => ({ company, blob: "0".repeat(40) }),
   },
   "repository-allow-secret": {
-    ...{ may: OWNER_ADMIN, reason: true },
+    may: OWNER_ADMIN,
+    reason: true,
     input: ({ company }) => ({ company, fingerprint: "0".repeat(32) }),
   },
   "repository-default-branch": {
@@ -177,11 +187,13 @@ export const ROWS: Readonly<Record<string, Row>> = {
     input: ({ company }) => ({ company, month: "2026-01", format: "csv" }),
   },
   "refusals-list": {
-    ...{ may: "See billing", own: true },
+    may: "See billing",
+    own: true,
     input: ({ company, key }) => ({ company, key }),
   },
   ask: {
-    ...{ may: "See billing", own: true },
+    may: "See billing",
+    own: true,
     input: ({ company, key }) => ({ company, key, item: "text", quantity: 1 }),
   },
   "audit-show": { may: "See billing", input: STREAM_OF },

@@ -76,7 +76,11 @@ export async function askSomething({ world }: Opened): Promise<void> {
   const company = COMPANY
   const { formId: form } = await world.operate("form add", { company, name: "Contact us" })
   await world.operate("lead add", {
-    ...{ company, form, firstName: "Ada", lastName: "Lane", email: "ada.lane@example.com" },
+    company,
+    form,
+    firstName: "Ada",
+    lastName: "Lane",
+    email: "ada.lane@example.com",
     message: "A cake for <script>alert(1)</script> twelve, please.\nOn Friday.",
     fields: ["budget=200", "pageUrl=javascript:alert(1)", "utm_source=newsletter"],
   })

@@ -35,7 +35,9 @@ export function carrierContract(name: string, open: () => Promise<CarrierUnderTe
       under = await open()
     })
     const order = () => ({
-      ...{ orderId: `num_${(made += 1)}`, companyId: "co_1" as const, number: under.forSale },
+      orderId: `num_${(made += 1)}`,
+      companyId: "co_1" as const,
+      number: under.forSale,
     })
 
     it("takes a text and knows it from then on", async () => {
@@ -55,7 +57,8 @@ export function carrierContract(name: string, open: () => Promise<CarrierUnderTe
     it("refuses a text with a word for why", async () => {
       await under.next("reject")
       expect(await under.carrier.send(newText())).toMatchObject({
-        ...{ answer: "rejected", errorCode: expect.stringMatching(/./) },
+        answer: "rejected",
+        errorCode: expect.stringMatching(/./),
       })
     })
 

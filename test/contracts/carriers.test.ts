@@ -37,8 +37,11 @@ async function telnyx(): Promise<
   servers.push(server)
   const warnings: string[] = []
   const carrier = openTelnyxCarrier({
-    ...{ key: server.key, publicKey: signingAccount().publicKey, url: server.url },
-    ...{ connectionId: "77", baseUrl: () => "https://ledger.test" },
+    key: server.key,
+    publicKey: signingAccount().publicKey,
+    url: server.url,
+    connectionId: "77",
+    baseUrl: () => "https://ledger.test",
     tag: (text) => Buffer.from(text.padEnd(16, "_")).toString("hex").slice(-32),
     warn: (message) => warnings.push(message),
   })
@@ -57,8 +60,12 @@ carrierContract("Telnyx, with the built-in carrier for test numbers", async () =
 })
 
 const TEXT = {
-  ...{ textId: "msg_1", companyId: "co_1" as const, from: "+12015550100", to: "+14155550199" },
-  ...{ body: "Hello", isTest: false },
+  textId: "msg_1",
+  companyId: "co_1" as const,
+  from: "+12015550100",
+  to: "+14155550199",
+  body: "Hello",
+  isTest: false,
 } as const
 const bodies = ({ heard }: TelnyxServer, call: string) =>
   heard.filter((one) => one.call === call).map(({ body }) => body)
@@ -70,7 +77,10 @@ describe("Telnyx", () => {
     await carrier.send({ ...TEXT, textId: "msg_2", body: "Привет" })
     const [first, second] = bodies(server, "POST /messages")
     expect(first).toMatchObject({
-      ...{ from: TEXT.from, to: TEXT.to, text: "Hello", encoding: "gsm7" },
+      from: TEXT.from,
+      to: TEXT.to,
+      text: "Hello",
+      encoding: "gsm7",
       use_profile_webhooks: false,
       webhook_url: expect.stringMatching(
         /^https:\/\/ledger\.test\/carriers\/telnyx\/texts\/msg_1\/[0-9a-f]{32}$/,
@@ -79,7 +89,9 @@ describe("Telnyx", () => {
     expect(second).toMatchObject({ encoding: "ucs2" })
     expect(bodies(server, "POST /messaging_profiles")).toMatchObject([
       {
-        ...{ name: "co_1", smart_encoding: false, webhook_api_version: "2" },
+        name: "co_1",
+        smart_encoding: false,
+        webhook_api_version: "2",
         webhook_url: "https://ledger.test/carriers/telnyx/texts",
       },
     ])
@@ -189,7 +201,9 @@ describe("Telnyx", () => {
       expect(await carrier.askOrder(order)).toMatchObject({ answer: "settling" })
       server.texting = { features: { sms: {}, mms: {} } }
       expect(await carrier.askOrder(order)).toMatchObject({
-        ...{ answer: "bought", sms: true, mms: true },
+        answer: "bought",
+        sms: true,
+        mms: true,
       })
     },
   )

@@ -119,8 +119,12 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     const warnings: string[] = []
     const pacer = virtualPacer()
     const runner = openRunner({
-      ...{ store, checkpoints: openMemoryCheckpoints(), locks: openMemoryLocks(pacer), pacer },
-      ...{ clock: { now: () => Date.now() }, warn: (message) => void warnings.push(message) },
+      store,
+      checkpoints: openMemoryCheckpoints(),
+      locks: openMemoryLocks(pacer),
+      pacer,
+      clock: { now: () => Date.now() },
+      warn: (message) => void warnings.push(message),
     })
     await expect(execute(runner, addFunds(7))).rejects.toThrow(DamagedStream)
     pacer.pass(10_000)

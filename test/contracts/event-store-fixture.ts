@@ -48,6 +48,8 @@ export function followed(
   const interruptions: Error[] = []
   const waiting = new Set<() => void>()
   const look = (): void => {
+    // A copy: what is called may change the list.
+    // eslint-disable-next-line unicorn/no-useless-spread
     for (const check of [...waiting]) check()
   }
   const subscription = store.subscribeAll(range, {

@@ -17,8 +17,11 @@ export interface MailerUnderTest {
 
 /** An envelope for somebody. */
 export const envelopeTo = (to: string): Envelope => ({
-  ...{ companyId: "co_aaaaaa", mailId: "mail_1", tag: "aa" as AddressTag },
-  ...{ from: "b.1.0.ab@cp-bounce.mail.example.com", to },
+  companyId: "co_aaaaaa",
+  mailId: "mail_1",
+  tag: "aa" as AddressTag,
+  from: "b.1.0.ab@cp-bounce.mail.example.com",
+  to,
 })
 
 /** A mail as bytes. */

@@ -89,8 +89,12 @@ mailerContract("the recipients' own servers", async () => {
 mailerContract("the built-in mailer", async () => {
   let outcome = "ok"
   const does: Readonly<Record<Other, string>> = {
-    ...{ takes: "ok", rejects: "bounce", refuses: "refuse", defers: "defer" },
-    ...{ "is silent": "silent", "is away": "unavailable" },
+    takes: "ok",
+    rejects: "bounce",
+    refuses: "refuse",
+    defers: "defer",
+    "is silent": "silent",
+    "is away": "unavailable",
   }
   const { hand } = openBuiltInMailer({
     memory: {
@@ -101,7 +105,9 @@ mailerContract("the built-in mailer", async () => {
     sealing: openMemorySealing(),
   })
   return {
-    ...{ hand, isDelivered: true, arrived: null },
+    hand,
+    isDelivered: true,
+    arrived: null,
     other: async (next) => {
       outcome = does[next]
     },
@@ -135,7 +141,8 @@ describe("straight to the recipients' servers", () => {
     const handOver = (of: Zone) => handTo(of, "ada@example.com", server.port)
     expect(await handOver(zone)).toMatchObject({ answer: "accepted" })
     expect(await handOver({ "example.com": [mx("broken", 10)] })).toEqual({
-      ...{ answer: "deferred", code: "4.4.3" },
+      answer: "deferred",
+      code: "4.4.3",
     })
   })
 
@@ -163,8 +170,19 @@ describe("straight to the recipients' servers", () => {
   })
 
   it.each([
-    ...["127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.0.1", "100.64.0.1", "0.0.0.0"],
-    ...["::1", "fe80::1", "fc00::1", "::ffff:127.0.0.1", "224.0.0.1", "mx.example.com", "127.1"],
+    "127.0.0.1",
+    "10.0.0.1",
+    "169.254.169.254",
+    "192.168.0.1",
+    "100.64.0.1",
+    "0.0.0.0",
+    "::1",
+    "fe80::1",
+    "fc00::1",
+    "::ffff:127.0.0.1",
+    "224.0.0.1",
+    "mx.example.com",
+    "127.1",
   ])("talks to no address of a network of its own: %s", async (address) => {
     expect(isPublic(address)).toBe(false)
     const server = await stand()

@@ -42,7 +42,8 @@ export function describeNameServer(name: string, world: () => ServedWorld): void
       )
       await world().nameServer.publish(zone)
       expect(await ask("first.example", "A")).toEqual({
-        ...{ code: "NOERROR", shown: ["192.0.2.1", "192.0.2.2"] },
+        code: "NOERROR",
+        shown: ["192.0.2.1", "192.0.2.2"],
       })
       expect((await ask("first.example", "MX")).shown).toEqual(["10 mail.first.example"])
       expect((await ask("cp1._domainkey.first.example", "TXT")).shown).toEqual([LONG])

@@ -12,7 +12,8 @@ describe("the built-in name server", () => {
   })
   afterAll(() => server.close())
   describeNameServer("the built-in name server", () => ({
-    ...{ nameServer: server.served, address: server.address },
+    nameServer: server.served,
+    address: server.address,
   }))
 })
 
@@ -28,7 +29,8 @@ describe("PowerDNS", () => {
   beforeEach((ctx) => ctx.skip(absent !== null, absent ?? ""))
   afterAll(() => powerDns?.close())
   describeNameServer("PowerDNS", () => ({
-    ...{ nameServer: openPowerDns(here()), address: here().address },
+    nameServer: openPowerDns(here()),
+    address: here().address,
   }))
 
   it("says which setting is wrong where it refuses us, and that it is not there", async () => {

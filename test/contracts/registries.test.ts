@@ -33,7 +33,9 @@ async function builtIn(): Promise<RegistryUnderTest> {
     simulators.set({ name: "registration", outcome, times: 1 })
   return {
     registry: openBuiltInRegistry({ memory, simulators, pacer }),
-    ...{ next: set, approve: () => set("approve"), codeFor: () => "123456" },
+    next: set,
+    approve: () => set("approve"),
+    codeFor: () => "123456",
   }
 }
 
@@ -141,7 +143,8 @@ describe("Telnyx, where it does not answer as it should", () => {
 describe("test mode, where Telnyx is the registry", () => {
   it("is the built-in registry's, and so is whatever that has a name for", async () => {
     const [{ registry: tests }, { registry: real, server }] = await Promise.all([
-      ...([builtIn(), telnyx()] as const),
+      builtIn(),
+      telnyx(),
     ])
     const joined = byMode(tests, real)
     const business = newBusiness({ isTest: true })

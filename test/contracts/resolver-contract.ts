@@ -35,7 +35,8 @@ export function describeResolver(title: string, world: () => ResolverWorld): voi
     it("says that a name is not there", async () => {
       const { resolver, ours } = world()
       expect(await resolver.ask(`nothing.${ours.domain}`, "TXT")).toMatchObject({
-        ...{ code: "NXDOMAIN", answers: [] },
+        code: "NXDOMAIN",
+        answers: [],
       })
     })
 

@@ -50,7 +50,9 @@ describe("the built-in world", () => {
   let outcome = "ok"
   const open = () =>
     openBuiltInResolver({
-      ...{ simulators: told(() => outcome), pacer: machinePacer, zones: server.served },
+      simulators: told(() => outcome),
+      pacer: machinePacer,
+      zones: server.served,
     })
   beforeAll(async () => {
     server = await serving([OURS])
@@ -58,20 +60,26 @@ describe("the built-in world", () => {
   afterAll(() => server.close())
   const ours = { domain: "ours.example", nameServers: OURS.nameServers }
   describeResolver("the built-in world", () => ({
-    ...{ resolver: open(), former: "former.example", ours },
+    resolver: open(),
+    former: "former.example",
+    ours,
   }))
 
   it("points a domain as it is set, and is away as it is set", async () => {
     const [first = "", second = ""] = OURS.nameServers
     const former = ["ns1.former-host.example", "ns2.former-host.example"]
     const expected = {
-      ...{ live: [first, second], elsewhere: former, "not-live": former },
-      ...{ half: [first, former[0]], signed: [first, second] },
+      live: [first, second],
+      elsewhere: former,
+      "not-live": former,
+      half: [first, former[0]],
+      signed: [first, second],
     }
     for (const [set, nameServers] of Object.entries(expected)) {
       outcome = set
       expect(await open().delegation("ours.example")).toEqual({
-        ...{ nameServers, dnssecOn: set === "signed" },
+        nameServers,
+        dnssecOn: set === "signed",
       })
     }
     outcome = "unavailable"
@@ -102,7 +110,9 @@ describe("an internet of the test", () => {
   })
   const ours = { domain: "ours.example", nameServers: OURS.nameServers }
   describeResolver("the real resolver", () => ({
-    ...{ resolver: resolver(), former: "former.example", ours },
+    resolver: resolver(),
+    former: "former.example",
+    ours,
   }))
 
   it("is scanned for usual names where the zone is not given, and what was asked is told", async () => {
@@ -120,11 +130,13 @@ describe("an internet of the test", () => {
     expect(await resolver().delegation("nobody.example")).toBeNull()
     internet.point("moving.example", ["ns1-61.ns.localhost", OLD])
     expect((await resolver().delegation("moving.example"))?.nameServers).toEqual([
-      ...["ns1-61.ns.localhost", OLD],
+      "ns1-61.ns.localhost",
+      OLD,
     ])
     internet.point("moving.example", OURS.nameServers, true)
     expect(await resolver().delegation("moving.example")).toEqual({
-      ...{ nameServers: OURS.nameServers, dnssecOn: true },
+      nameServers: OURS.nameServers,
+      dnssecOn: true,
     })
     internet.point("moving.example", [])
     expect(await resolver().delegation("moving.example")).toBeNull()

@@ -35,7 +35,10 @@ async function telnyx() {
   )
   opened.push(standIn)
   const voice = openTelnyxVoice({
-    ...{ key: "KEY1", publicKey: account.publicKey, url: standIn.url, connectionId: "168" },
+    key: "KEY1",
+    publicKey: account.publicKey,
+    url: standIn.url,
+    connectionId: "168",
     warn: (_message, detail) => warnings.push(detail),
   })
   const under: VoiceUnderTest = {
@@ -85,8 +88,13 @@ describe("Telnyx", () => {
       {
         path: "/v2/calls",
         body: {
-          ...{ ...numbers, connection_id: "168", link_to: caller.ref, command_id: id },
-          ...{ client_state: state(1, ""), timeout_secs: 5, time_limit_secs: 14_400 },
+          ...numbers,
+          connection_id: "168",
+          link_to: caller.ref,
+          command_id: id,
+          client_state: state(1, ""),
+          timeout_secs: 5,
+          time_limit_secs: 14_400,
           retry_on_timeout: false,
         },
       },
@@ -94,8 +102,14 @@ describe("Telnyx", () => {
       {
         path: at(open.ref, "gather_using_speak"),
         body: {
-          ...{ ...spoken, command_id: "3", client_state: state(1, ""), valid_digits: "1" },
-          ...{ minimum_digits: 1, maximum_digits: 1, maximum_tries: 1, timeout_millis: 20_000 },
+          ...spoken,
+          command_id: "3",
+          client_state: state(1, ""),
+          valid_digits: "1",
+          minimum_digits: 1,
+          maximum_digits: 1,
+          maximum_tries: 1,
+          timeout_millis: 20_000,
         },
       },
       {
@@ -106,8 +120,12 @@ describe("Telnyx", () => {
       {
         path: at(caller.ref, "record_start"),
         body: {
-          ...{ format: "mp3", channels: "single", play_beep: true, max_length: 180 },
-          ...{ command_id: "6", client_state: state(0, "voicemail") },
+          format: "mp3",
+          channels: "single",
+          play_beep: true,
+          max_length: 180,
+          command_id: "6",
+          client_state: state(0, "voicemail"),
         },
       },
       { path: at(open.ref, "hangup"), body: { command_id: "7" } },

@@ -45,6 +45,8 @@ it("the built-in carrier can have a leg gone, or be slow, and knows no leg that 
   await next("slow" as never)
   expect(await voice.do({ word: "answer", leg }, "call_1:2:0")).toMatchObject({ is: "done" })
   expect(await voice.askCall("nothing")).toEqual({
-    ...{ isAlive: false, answeredAt: null, endedAt: null },
+    isAlive: false,
+    answeredAt: null,
+    endedAt: null,
   })
 })

@@ -30,7 +30,10 @@ let people = 0
 const personAs = async (role: string): Promise<Browser> => {
   people += 1
   const { personId } = await world.operate("person add", {
-    ...{ company: company.companyId, name: "Ada", email: `p${people}@example.com`, role },
+    company: company.companyId,
+    name: "Ada",
+    email: `p${people}@example.com`,
+    role,
   })
   return browserOf(world, personId)
 }

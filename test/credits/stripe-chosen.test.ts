@@ -173,8 +173,12 @@ describe("a server with CARDS_STRIPE_KEY", () => {
     const folder = await mkdtemp(join(tmpdir(), "ledger-stripe-"))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const env = {
-      ...{ LEDGER_DATA_DIR: folder, DATABASE_URL: databaseUrl, PORT: "0" },
-      ...{ CARDS_STRIPE_KEY: KEY, LEDGER_SIMULATED: "all", LOG_LEVEL: "silent" },
+      LEDGER_DATA_DIR: folder,
+      DATABASE_URL: databaseUrl,
+      PORT: "0",
+      CARDS_STRIPE_KEY: KEY,
+      LEDGER_SIMULATED: "all",
+      LOG_LEVEL: "silent",
     }
     const started = async () => {
       const said: string[] = []

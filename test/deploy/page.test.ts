@@ -86,7 +86,10 @@ describe("the master key", () => {
     const pages = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"))
     const files = [
       ...pages.map((name) => `docs/${name}`),
-      ...["README.md", "SECURITY.md", ".env.example", "compose.yaml"],
+      "README.md",
+      "SECURITY.md",
+      ".env.example",
+      "compose.yaml",
       ...readdirSync(join(ROOT, "deploy/kubernetes")).map((name) => `deploy/kubernetes/${name}`),
     ]
     const inline = files.filter((file) => /LEDGER_MASTER_KEY=\S*\$\((?!cat )/.test(textOf(file)))

@@ -25,14 +25,23 @@ const ask = (packet: Buffer, isWithinLimit = true) =>
 const FORMERR = 1
 const query = (name: string, type: "A" | "TXT" = "A", udpPayloadSize = 0): Buffer =>
   encode({
-    ...{ type: "query", id: 4_711, flags: 0x100, questions: [{ name, type }] },
+    type: "query",
+    id: 4_711,
+    flags: 0x100,
+    questions: [{ name, type }],
     additionals:
       udpPayloadSize === 0
         ? []
         : [
             {
-              ...{ type: "OPT", name: ".", udpPayloadSize, extendedRcode: 0, ednsVersion: 0 },
-              ...{ flags: 0, flag_do: false, options: [] },
+              type: "OPT",
+              name: ".",
+              udpPayloadSize,
+              extendedRcode: 0,
+              ednsVersion: 0,
+              flags: 0,
+              flag_do: false,
+              options: [],
             },
           ],
   })
@@ -218,7 +227,8 @@ describe("served zones", () => {
         await promise
         return apexes.map(() => null)
       },
-      ...{ fixed: [], onFault: () => undefined },
+      fixed: [],
+      onFault: () => undefined,
     })
     const answers = Array.from({ length: 5_000 }, (_, i) => zones.of(`n${i}.com`))
     expect(answers.filter((one) => one === "busy").length).toBe(3_000)
@@ -288,8 +298,11 @@ describe("a name server at its sockets", () => {
     const { port } = await open()
     const again = import("../../adapters/providers/dns/own.ts").then(({ openNameServer }) =>
       openNameServer({
-        ...{ host: "127.0.0.1", port, pacer: new Time().pacer },
-        ...{ zones: { of: () => null }, onFault: () => undefined },
+        host: "127.0.0.1",
+        port,
+        pacer: new Time().pacer,
+        zones: { of: () => null },
+        onFault: () => undefined,
       }),
     )
     await expect(again).rejects.toMatchObject({ code: "EADDRINUSE" })

@@ -27,12 +27,18 @@ export async function serving(zones: readonly Zone[], pacer: Pacer = machinePace
   const faults: unknown[] = []
   const onFault = (error: unknown) => faults.push(error)
   const served = openServedZones({
-    ...{ pacer, onFault, fixed: [] },
+    pacer,
+    onFault,
+    fixed: [],
     load: (apexes) =>
       Promise.resolve(apexes.map((apex) => zones.find((one) => one.apex === apex) ?? null)),
   })
   const server = await openNameServer({
-    ...{ host: "127.0.0.1", port: 0, zones: served, pacer, onFault },
+    host: "127.0.0.1",
+    port: 0,
+    zones: served,
+    pacer,
+    onFault,
   })
   return { ...server, served, faults, address: `127.0.0.1:${server.port}` }
 }

@@ -99,8 +99,11 @@ async function behindCaddy(): Promise<{
   const world = await openDomainWorld()
   onTestFinished(() => world.close())
   const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-    ...{ rateLimits: "off", ownHost: "ledger.test", doors: PROGRAM.doors(world.ports) },
-    ...{ aliases: PROGRAM.aliases(world.ports), pages: PROGRAM.pages },
+    rateLimits: "off",
+    ownHost: "ledger.test",
+    doors: PROGRAM.doors(world.ports),
+    aliases: PROGRAM.aliases(world.ports),
+    pages: PROGRAM.pages,
     trustProxy: ["127.0.0.0/8"],
   })
   onTestFinished(() => app.close())

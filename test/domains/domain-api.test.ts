@@ -17,8 +17,13 @@ describe("connecting a domain", () => {
   it("copies its records, names what was asked, and answers the same again", async () => {
     const { company, domain, domainId, detail } = await makeConnected(world)
     expect(detail).toMatchObject({
-      ...{ domain, status: "waiting", registrar: "Example Registrar", dnssecOn: false },
-      ...{ email: null, appAddresses: [], warnings: [] },
+      domain,
+      status: "waiting",
+      registrar: "Example Registrar",
+      dnssecOn: false,
+      email: null,
+      appAddresses: [],
+      warnings: [],
       copied: { asked: ["@", "www", "mail"], leftOut: [] },
       domains: [{ id: domainId, domain, status: "waiting" }],
     })
@@ -42,9 +47,21 @@ describe("connecting a domain", () => {
   })
 
   it.each([
-    ...["co.uk", "github.io", "a/b", "0x7f.1", "127.0.0.1", "a..b", "-a.com", "xn--a.com"],
-    ...["www.acme.com", "acme", "ex%61mple.com", `${"a".repeat(64)}.com`, "acme.com\nevil.com"],
-    ...["so\u00ADft.com", "acme.com."],
+    "co.uk",
+    "github.io",
+    "a/b",
+    "0x7f.1",
+    "127.0.0.1",
+    "a..b",
+    "-a.com",
+    "xn--a.com",
+    "www.acme.com",
+    "acme",
+    "ex%61mple.com",
+    `${"a".repeat(64)}.com`,
+    "acme.com\nevil.com",
+    "so\u00ADft.com",
+    "acme.com.",
   ])("is refused for %j", async (domain) => {
     const company = await makeCompany(world)
     const answer = await post(world, company, { domain })
@@ -96,11 +113,9 @@ describe("checking a domain", () => {
       seen.push([body.status, body.pointed])
     }
     expect(seen).toEqual([
-      ...[
-        ["waiting", false],
-        ["waiting", false],
-        ["live", true],
-      ],
+      ["waiting", false],
+      ["waiting", false],
+      ["live", true],
       ["moved", false],
     ])
     const { body } = await world.call(company.key, "GET", DOMAIN)
@@ -110,7 +125,8 @@ describe("checking a domain", () => {
   it("sets up its email once it is live, where the key may add a sending domain", async () => {
     const { company, domain } = await makeConnected(world)
     const { key } = await world.operate("key create", {
-      ...{ company: company.companyId, person: company.ownerId },
+      company: company.companyId,
+      person: company.ownerId,
       operations: ["dns.check", "dns.read"],
     })
     const poor = await world.call(key, "POST", DOMAIN, { body: { check: true } })
@@ -122,7 +138,9 @@ describe("checking a domain", () => {
     const own = body.records.filter(({ source }: { source: string }) => source === "email")
     expect(own.map(({ type, name }: { type: string; name: string }) => `${type} ${name}`)).toEqual([
       `TXT cp1._domainkey.${domain}`,
-      ...[`MX cp-bounce.${domain}`, `TXT cp-bounce.${domain}`, `TXT _dmarc.${domain}`],
+      `MX cp-bounce.${domain}`,
+      `TXT cp-bounce.${domain}`,
+      `TXT _dmarc.${domain}`,
     ])
   })
 })
@@ -139,7 +157,8 @@ describe("records", () => {
     const { id } = added.body.records.at(-1)
     expect(await add(company, record)).toMatchObject({ status: 409 })
     const changed = await post(world, company, {
-      ...{ action: "update_record", id },
+      action: "update_record",
+      id,
       record: { ...record, name: "v" },
     })
     expect(changed.body.records).toContainEqual(
@@ -192,17 +211,13 @@ describe("records", () => {
 
 describe("the shapes of one path", () => {
   it.each([
-    ...[
-      {},
-      { check: false },
-      { domain: 7 },
-      { action: "forget" },
-      { domain: "a.com", check: true },
-    ],
-    ...[
-      { check: true, action: "x" },
-      { domain: "a.com", action: "add_record", record: {} },
-    ],
+    {},
+    { check: false },
+    { domain: 7 },
+    { action: "forget" },
+    { domain: "a.com", check: true },
+    { check: true, action: "x" },
+    { domain: "a.com", action: "add_record", record: {} },
   ])("are 400 where it has none or two, and counted: %j", async (body) => {
     const company = await makeCompany(world)
     expect(await post(world, company, body)).toMatchObject({ status: 400 })
@@ -212,7 +227,8 @@ describe("the shapes of one path", () => {
   it("ask the operation before what the body says, and the account of the one that needs it", async () => {
     const { company, domainId } = await makeConnected(world)
     const { key } = await world.operate("key create", {
-      ...{ company: company.companyId, person: company.ownerId },
+      company: company.companyId,
+      person: company.ownerId,
       operations: ["hosting.appAddress.write"],
     })
     const save = { action: "save_app_address", domainId, hostname: "not under it" }
@@ -233,7 +249,9 @@ describe("app addresses", () => {
     expect({ status, body }).toMatchObject({ status: 200, body: { status: "waiting_dns" } })
     await post(world, company, { check: true })
     expect((await post(world, company, save)).body).toMatchObject({
-      ...{ id: body.id, status: "waiting_certificate", error: null },
+      id: body.id,
+      status: "waiting_certificate",
+      error: null,
     })
     const evil = await post(world, company, { ...save, hostname: `evil${domain}` })
     expect(evil).toMatchObject({ status: 400, body: { fields: { hostname: expect.any(String) } } })

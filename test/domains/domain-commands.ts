@@ -26,9 +26,16 @@ export function row(
 /** Connects acme.com. */
 export function connect(records: readonly ZoneRow[] = []): DomainCommand {
   return {
-    ...{ type: "ConnectDomain", domainId: "dom_1", name: "acme.com", nameServers: OURS },
-    ...{ replaces: ["ns1.old.test"], registrar: "Old Names", dnssecOn: false },
-    ...{ asked: ["@", "www"], leftOut: [], records },
+    type: "ConnectDomain",
+    domainId: "dom_1",
+    name: "acme.com",
+    nameServers: OURS,
+    replaces: ["ns1.old.test"],
+    registrar: "Old Names",
+    dnssecOn: false,
+    asked: ["@", "www"],
+    leftOut: [],
+    records,
   }
 }
 
@@ -57,7 +64,9 @@ export function addSender(name: string, n = 1): DomainCommand {
 export function saveAddress(label: string, n = 1): DomainCommand {
   const hostname = label === "@" ? "acme.com" : `${label}.acme.com`
   return {
-    ...{ type: "SaveAppAddress", appAddressId: `adr_${n}`, hostname },
+    type: "SaveAppAddress",
+    appAddressId: `adr_${n}`,
+    hostname,
     alias: row(`rec_${n}alias`, "CNAME", label, "apps.ns.test", "app"),
     addresses: [row(`rec_${n}edge`, "A", label, "192.0.2.7", "app")],
   }
@@ -75,7 +84,9 @@ export function oneDomain() {
     return answer
   }
   return {
-    ...{ ask, facts, state: () => state },
+    ask,
+    facts,
+    state: () => state,
     view: () => domainView(state),
     zone: () => wholeZone(state),
   }
@@ -97,19 +108,19 @@ const anyRecord = fc
 /** Any command about acme.com. */
 export const domainCommand: fc.Arbitrary<DomainCommand> = fc.oneof(
   fc.array(anyRecord, { maxLength: 8 }).map((records) => connect(copiedOf(records))),
-  ...[
-    anyRecord.map((record): DomainCommand => ({ type: "AddRecord", record })),
-    anyRecord.map((record): DomainCommand => ({ type: "AddRecord", record })),
-    anyRecord.map((record): DomainCommand => ({ type: "UpdateRecord", record })),
-    anyRecord.map(({ id }): DomainCommand => ({ type: "RemoveRecord", recordId: id })),
-    fc.constantFrom("acme.com", "mail.acme.com").map((name) => addSender(name, name.length)),
-    anyLabel.map((label) => saveAddress(label, label.length)),
-    fc.constantFrom(see(OURS), see(["ns.other.test"]), see([...OURS, "ns3.test"])),
-  ],
+  anyRecord.map((record): DomainCommand => ({ type: "AddRecord", record })),
+  anyRecord.map((record): DomainCommand => ({ type: "AddRecord", record })),
+  anyRecord.map((record): DomainCommand => ({ type: "UpdateRecord", record })),
+  anyRecord.map(({ id }): DomainCommand => ({ type: "RemoveRecord", recordId: id })),
+  fc.constantFrom("acme.com", "mail.acme.com").map((name) => addSender(name, name.length)),
+  anyLabel.map((label) => saveAddress(label, label.length)),
+  fc.constantFrom(see(OURS), see(["ns.other.test"]), see([...OURS, "ns3.test"])),
   fc.constantFrom<DomainCommand>(
     { type: "ReachAppAddress", hostname: "www.acme.com" },
     {
-      ...{ type: "CheckSendingDomain", sendingDomainId: "sdom_8", faults: ["dkim"] },
+      type: "CheckSendingDomain",
+      sendingDomainId: "sdom_8",
+      faults: ["dkim"],
       hasDmarc: false,
     },
     { type: "CheckSendingDomain", sendingDomainId: "sdom_8", faults: [], hasDmarc: true },

@@ -165,7 +165,9 @@ describe("an app address", () => {
     one.ask(saveAddress("@", 3), NOW)
     const app = one.view()?.records.filter(({ source }) => source === "app")
     expect(app?.map(({ type, name }) => `${type} ${name}`)).toEqual([
-      ...["CNAME app.acme.com", "A shop.acme.com", "A acme.com"],
+      "CNAME app.acme.com",
+      "A shop.acme.com",
+      "A acme.com",
     ])
     expect(one.view()?.records.map(({ id }) => id)).not.toContain("rec_1")
     expect(one.ask(saveAddress("app", 4), NOW)).toEqual([])
@@ -183,7 +185,8 @@ describe("an app address", () => {
     const certificate = "waiting_certificate"
     expect(statuses).toEqual(["waiting_dns", certificate, "live", "failed", certificate])
     expect(types(one.ask({ type: "RemoveRecord", recordId: "rec_1alias" }, NOW))).toEqual([
-      ...["RecordRemoved", "AppAddressRemoved"],
+      "RecordRemoved",
+      "AppAddressRemoved",
     ])
     expect(status()).toBeUndefined()
   })

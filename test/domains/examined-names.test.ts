@@ -27,7 +27,10 @@ afterAll(async () => {
 
 const examined = (given: Record<string, string>) =>
   examineNames({
-    ...{ settings: settingsIn(given), dataDir: "", stored: null, pacer: machinePacer },
+    settings: settingsIn(given),
+    dataDir: "",
+    stored: null,
+    pacer: machinePacer,
   })
 
 it("is nothing where neither is set", async () => {
@@ -38,7 +41,9 @@ it("is whether the resolver looks names up, and which setting to check where it 
   // An authoritative server refuses what it has no zone for.
   const [found] = await examined({ DNS_RESOLVER: nameServer.address })
   expect(found).toEqual({
-    ...{ check: "names", state: "wrong", fix: "check DNS_RESOLVER" },
+    check: "names",
+    state: "wrong",
+    fix: "check DNS_RESOLVER",
     says: `the resolver at ${nameServer.address} does not answer: ${nameServer.address} answered REFUSED for com`,
   })
 })

@@ -28,8 +28,13 @@ describe("sending domains", () => {
     expect(listed.body.senders).toEqual([])
     expect(listed.body.domains).toContainEqual(
       expect.objectContaining({
-        ...{ id: body.id, domainId, domain: `mail.${domain}`, status: "verified", error: null },
-        ...{ parentDomain: domain, parentStatus: "live" },
+        id: body.id,
+        domainId,
+        domain: `mail.${domain}`,
+        status: "verified",
+        error: null,
+        parentDomain: domain,
+        parentStatus: "live",
       }),
     )
   })
@@ -47,7 +52,8 @@ describe("sending domains", () => {
       return `${labels.slice(0, length - domain.length - 1)}.${domain}`.replace("..", ".b")
     }
     expect(await add(under(201))).toMatchObject({
-      ...{ status: 400, body: { fields: { domain: expect.stringContaining("200") } } },
+      status: 400,
+      body: { fields: { domain: expect.stringContaining("200") } },
     })
     const longest = await add(under(200))
     expect(longest).toMatchObject({ status: 200, body: { domain: under(200) } })

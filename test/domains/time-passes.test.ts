@@ -79,7 +79,8 @@ describe("the end of a domain", () => {
     await world.operate("wait")
     expect(await find()).toBeNull()
     expect((await world.call(company.key, "GET", DOMAIN)).body).toEqual({
-      ...{ domain: null, domains: [] },
+      domain: null,
+      domains: [],
     })
     expect(await sendersOf(company)).toEqual([])
     expect(await world.operate("domain list", { company: company.companyId })).toEqual({

@@ -32,7 +32,10 @@ type Bounded = Pick<ReactionSpec<object>, "isLong" | "atOnce">
 /** Work that goes on until the test is over, or it is let go. */
 const working = (own: string, kind: string, bounded: Bounded = {}) =>
   reaction<object>({
-    ...{ kind, payload: z.object({}), giveUp: "nothing is lost", ...bounded },
+    kind,
+    payload: z.object({}),
+    giveUp: "nothing is lost",
+    ...bounded,
     perform: async (_ports, { signal, name }) => {
       begun.push(`${own}: ${kind} ${name}`)
       const letGo = new Promise((resolve) => signal.addEventListener("abort", resolve))
@@ -196,13 +199,19 @@ describe("places", () => {
     start("a", [few("a")])
     await pass(10_000)
     expect(held("a").map(({ work }) => work.companyId)).toEqual([
-      ...["co_aaaaaa", "co_aaaaaa", "co_bbbbbb", "co_bbbbbb"],
+      "co_aaaaaa",
+      "co_aaaaaa",
+      "co_bbbbbb",
+      "co_bbbbbb",
     ])
     start("b", [few("b")])
     await pass(10_000)
     expect(held("a")).toHaveLength(4)
     expect(held("b").map(({ work }) => work.companyId)).toEqual([
-      ...["co_cccccc", "co_cccccc", "co_dddddd", "co_dddddd"],
+      "co_cccccc",
+      "co_cccccc",
+      "co_dddddd",
+      "co_dddddd",
     ])
   })
 })

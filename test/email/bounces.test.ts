@@ -137,11 +137,10 @@ describe("a report that a mail failed for good", () => {
   })
 
   it.each([
-    ...[
-      { action: "delayed", status: "4.4.1" },
-      { action: "failed", status: "4.4.7" },
-    ],
-    ...[{ action: "delivered", status: "2.0.0" }, { type: "mixed" }],
+    { action: "delayed", status: "4.4.1" },
+    { action: "failed", status: "4.4.7" },
+    { action: "delivered", status: "2.0.0" },
+    { type: "mixed" },
   ])("is none: %j", async (said) => {
     expect(await bring(await sent(), report(said))).toBe(250)
     expect(await suppressed()).toEqual([])
@@ -223,7 +222,9 @@ describe("an address of ours", () => {
     const forged = [
       to.replace(/[0-9a-f]{10}@/, "0000000000@"),
       to.replace(/^b\.([^.]+)\.0\./, "b.$1.1."),
-      ...[`postmaster@cp-bounce.${company.domain}`, "ada@example.com", to.replace("b.", "c.")],
+      `postmaster@cp-bounce.${company.domain}`,
+      "ada@example.com",
+      to.replace("b.", "c."),
     ]
     for (const one of forged) expect([one, await bring(one, report())]).toEqual([one, 550])
     const token = unsubscribeTokenOf(world.ports.sealing, { mailId: "mail_1", n: 0 })

@@ -9,8 +9,15 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 const ACCEPT: MailCommand = {
-  ...{ type: "AcceptMail", mailId: MAIL_ID, chargeId: "chg_1", keyId: null, personId: null },
-  ...{ sendingDomainId: "sdom_1", from: "s1.company.a", bodyHash: "ab", hasUnsubscribe: false },
+  type: "AcceptMail",
+  mailId: MAIL_ID,
+  chargeId: "chg_1",
+  keyId: null,
+  personId: null,
+  sendingDomainId: "sdom_1",
+  from: "s1.company.a",
+  bodyHash: "ab",
+  hasUnsubscribe: false,
   recipients: [0, 1].map((n) => ({ n, to: "s1.ab.a", tag: `a${n}` as AddressTag })),
 }
 

@@ -22,7 +22,11 @@ function after(...commands: readonly SuppressionCommand[]) {
 }
 
 const suppress = (sendingDomainId: string | null): SuppressionCommand => ({
-  ...{ type: "SuppressRecipient", tag: TAG, to: "s1.aa.a", why: "bounced", sendingDomainId },
+  type: "SuppressRecipient",
+  tag: TAG,
+  to: "s1.aa.a",
+  why: "bounced",
+  sendingDomainId,
 })
 const LIFT: SuppressionCommand = { type: "LiftSuppression", tag: TAG }
 
@@ -37,7 +41,11 @@ describe("who must not be written to", () => {
 
   it("is told once, and lifted as a whole", () => {
     const { state, counts } = after(
-      ...[suppress("sdom_1"), suppress("sdom_1"), suppress(null), LIFT, LIFT],
+      suppress("sdom_1"),
+      suppress("sdom_1"),
+      suppress(null),
+      LIFT,
+      LIFT,
     )
     expect(counts).toEqual([1, 0, 1, 1, 0])
     expect(isSuppressed(TAG, "sdom_1")(state)).toBe(false)

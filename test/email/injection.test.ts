@@ -32,18 +32,25 @@ const arrived = () => stand.arrived.filter(({ from }) => from.endsWith(company.d
 
 /** Each reaches, or is read by, somebody else in one mail program or another. */
 const addresses = (ours: string) => [
-  ...["all: a@example.com, b@example.com;", "x@example.com, z@example.com", "a@b@example.com"],
+  "all: a@example.com, b@example.com;",
+  "x@example.com, z@example.com",
+  "a@b@example.com",
   "x@example.com> SIZE=1\r\nRCPT TO:<evil@example.org>",
   "x@example.com\r\nBcc: evil@example.org",
   "x@example.com\nDATA",
-  ...["a@[127.0.0.1]", "a@localhost", "a..b@example.com", `${"a".repeat(65)}@example.com`],
-  ...["a\u202e@example.com", "a\0@example.com", "ä@example.com", "<@route.example:a@example.com>"],
-  ...[
-    `a@${ours}, b@evil.example`,
-    `"a@${ours}" b@evil.example`,
-    `x\r\nTo: e@x.example <a@${ours}>`,
-  ],
-  ...[`a@${ours}\r\nReply-To: evil@example.org`, `=?utf-8?q?a?= <a@${ours}> <b@evil.example>`],
+  "a@[127.0.0.1]",
+  "a@localhost",
+  "a..b@example.com",
+  `${"a".repeat(65)}@example.com`,
+  "a\u202e@example.com",
+  "a\0@example.com",
+  "ä@example.com",
+  "<@route.example:a@example.com>",
+  `a@${ours}, b@evil.example`,
+  `"a@${ours}" b@evil.example`,
+  `x\r\nTo: e@x.example <a@${ours}>`,
+  `a@${ours}\r\nReply-To: evil@example.org`,
+  `=?utf-8?q?a?= <a@${ours}> <b@evil.example>`,
 ]
 
 describe("an address that is more than one", () => {
@@ -78,8 +85,13 @@ describe("a subject of more than a line", () => {
 describe("what a mail says", () => {
   const talk = "\r\n.\r\nMAIL FROM:<evil@example.org>\r\nRCPT TO:<eve@example.org>\r\nDATA\r\n"
   it.each([
-    ...[talk, talk.replaceAll("\r\n", "\n"), talk.replaceAll("\r\n", "\r"), "\n.\r\n", "\r\n.\n"],
-    ...["Bcc: evil@example.org\r\n\r\nHi", "--=_mail\r\nContent-Type: text/html\r\n\r\n<b>"],
+    talk,
+    talk.replaceAll("\r\n", "\n"),
+    talk.replaceAll("\r\n", "\r"),
+    "\n.\r\n",
+    "\r\n.\n",
+    "Bcc: evil@example.org\r\n\r\nHi",
+    "--=_mail\r\nContent-Type: text/html\r\n\r\n<b>",
   ])("ends no mail and begins none: %j", async (said) => {
     const html = `<p>${said}</p>`
     const sent = await sendMail(world, company, { text: `a${said}b`, html })

@@ -15,8 +15,12 @@ afterAll(async () => {
 })
 
 const ALL = [
-  ...["provider.before=1", "provider.after=1", "provider.after=3"],
-  ...["append.before=2", "append.after=2", "append.after=3"],
+  "provider.before=1",
+  "provider.after=1",
+  "provider.after=3",
+  "append.before=2",
+  "append.after=2",
+  "append.after=3",
 ] as const satisfies readonly `${Failpoint}=${number}`[]
 /** Every third one where there is little time: `LEDGER_DEEP=1` dies at all. */
 const AT = isDeep ? ALL : ALL.filter((_, i) => i % 3 === 1)
@@ -29,7 +33,9 @@ it.each(AT)(
     const company = await makeMailing(setting)
     await setting.close()
     const place = await makePlace({
-      ...{ DATABASE_URL: database.url, LEDGER_CLOCK: "test", NODE_ENV: "test" },
+      DATABASE_URL: database.url,
+      LEDGER_CLOCK: "test",
+      NODE_ENV: "test",
       LEDGER_FAILPOINTS: failpoint,
     })
     places.push(place)
@@ -40,7 +46,8 @@ it.each(AT)(
     const lost = fetch(`${server.url}${SEND}`, {
       method: "POST",
       headers: {
-        ...{ authorization: `Bearer ${company.key}`, "content-type": "application/json" },
+        authorization: `Bearer ${company.key}`,
+        "content-type": "application/json",
         ...idempotent,
       },
       body: JSON.stringify(body),

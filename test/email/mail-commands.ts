@@ -13,8 +13,15 @@ const n = fc.nat(3)
 const code = fc.constantFrom("5.1.1", "4.2.2", "suppressed")
 
 const ACCEPT: MailCommand = {
-  ...{ type: "AcceptMail", mailId, chargeId: "chg_1", keyId: null, personId: null },
-  ...{ sendingDomainId: "sdom_1", from: "s1.company.YQ", bodyHash: "ab", hasUnsubscribe: true },
+  type: "AcceptMail",
+  mailId,
+  chargeId: "chg_1",
+  keyId: null,
+  personId: null,
+  sendingDomainId: "sdom_1",
+  from: "s1.company.YQ",
+  bodyHash: "ab",
+  hasUnsubscribe: true,
   recipients: [0, 1, 2].map((at) => ({ n: at, to: sealedFor(at), tag: tagOf(at) })),
 }
 
@@ -34,7 +41,9 @@ export const mailCommand: fc.Arbitrary<MailCommand> = fc.oneof(
   },
   fc.record({
     type: fc.constant("RefuseMail" as const),
-    ...{ mailId: fc.constant(mailId), ns: fc.array(n, { maxLength: 3 }), code },
+    mailId: fc.constant(mailId),
+    ns: fc.array(n, { maxLength: 3 }),
+    code,
   }),
   fc.record({ type: fc.constant("ReturnMail" as const), mailId: fc.constant(mailId), n, code }),
   fc.constant<MailCommand>({ type: "AbandonMail", mailId }),
@@ -50,6 +59,8 @@ export const suppressionCommand: fc.Arbitrary<SuppressionCommand> = fc.oneof(
   }),
   n.map((one): SuppressionCommand => ({ type: "LiftSuppression", tag: tagOf(one) })),
   fc.record({
-    ...{ type: fc.constant("TurnUnsubscribe" as const), sendingDomainId, isOn: fc.boolean() },
+    type: fc.constant("TurnUnsubscribe" as const),
+    sendingDomainId,
+    isOn: fc.boolean(),
   }),
 )

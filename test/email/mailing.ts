@@ -51,8 +51,16 @@ export async function addVerified(
   await runner.execute(
     stream,
     {
-      ...{ type: "ConnectDomain", domainId, name, nameServers: ["ns1.ledger.test"], replaces: [] },
-      ...{ registrar: null, dnssecOn: false, asked: null, leftOut: [], records: [] },
+      type: "ConnectDomain",
+      domainId,
+      name,
+      nameServers: ["ns1.ledger.test"],
+      replaces: [],
+      registrar: null,
+      dnssecOn: false,
+      asked: null,
+      leftOut: [],
+      records: [],
     },
     cause,
   )

@@ -17,8 +17,13 @@ const SIGNER = { domain: "mail.example.com", selector: "cp1", privateKey: pair.p
 const RECORD = `v=DKIM1; k=rsa; p=${pair.publicKey.toString("base64")}`
 
 const LETTER: Letter = {
-  ...{ mailId: "mail_1", from: { name: "Acme", address: "a@mail.example.com" }, replyTo: null },
-  ...{ subject: "Hello", text: "Hi", html: null, at: Date.UTC(2026, 10, 24) },
+  mailId: "mail_1",
+  from: { name: "Acme", address: "a@mail.example.com" },
+  replyTo: null,
+  subject: "Hello",
+  text: "Hi",
+  html: null,
+  at: Date.UTC(2026, 10, 24),
 }
 const COPY: Copy = {
   to: { name: "", address: "ada@example.com" },

@@ -23,7 +23,10 @@ afterAll(async () => {
 async function serverWith(options: SMTPServerOptions): Promise<{ port: number; heard: string[] }> {
   const heard: string[] = []
   const server = new SMTPServer({
-    ...{ disableReverseLookup: true, closeTimeout: 200, authOptional: true, logger: false },
+    disableReverseLookup: true,
+    closeTimeout: 200,
+    authOptional: true,
+    logger: false,
     onRcptTo: ({ address }, _session, done) => {
       heard.push(address)
       done()

@@ -160,7 +160,10 @@ describe("a relay", () => {
 
   it("carries the program's own mails, each person's once", async () => {
     const { personId } = await world.operate("person add", {
-      ...{ company: company.companyId, name: "Ada", email: "ada@people.example", role: "owner" },
+      company: company.companyId,
+      name: "Ada",
+      email: "ada@people.example",
+      role: "owner",
     })
     stand.rules = { recipient: (address) => (address === "ada@people.example" ? 451 : null) }
     const mail = { mailId: "mail_own", companyId: company.companyId, subject: "Hi", text: "Hi" }

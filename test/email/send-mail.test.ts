@@ -64,20 +64,31 @@ describe("a mail", () => {
 describe("400", () => {
   const list = Array.from({ length: 51 }, (_, n) => `a${n}@example.com`)
   const strange = [
-    ...["all: a@example.com, b@example.com;", "a@example.com, b@example.com"],
-    ...[
-      "a@example.com> SIZE=1\r\nRCPT TO:<evil@example.com>",
-      "a@example.com\r\nBcc: e@evil.example",
-    ],
-    ...["a@localhost", "a@[127.0.0.1]", "a..b@example.com", "a\u202e@example.com"],
+    "all: a@example.com, b@example.com;",
+    "a@example.com, b@example.com",
+    "a@example.com> SIZE=1\r\nRCPT TO:<evil@example.com>",
+    "a@example.com\r\nBcc: e@evil.example",
+    "a@localhost",
+    "a@[127.0.0.1]",
+    "a..b@example.com",
+    "a\u202e@example.com",
   ]
   it.each([
     ...strange.flatMap((text) => [{ to: text }, { to: [ADA, text] }, { replyTo: text }]),
     ...strange.map((text) => ({ from: text })),
-    ...[{ to: [] }, { to: list }, { subject: "" }, { subject: "a\r\nBcc: evil@example.com" }],
-    ...[{ subject: " \u200b" }, { text: " \n\t" }, { text: "\ufeff", html: "\u00a0\n" }],
-    ...[{ subject: "x".repeat(999) }, { text: "x".repeat(200_001) }, { text: "", html: "" }],
-    ...[{ html: "x".repeat(500_001) }, { text: { path: "/etc/passwd" } }, { to: { address: ADA } }],
+    { to: [] },
+    { to: list },
+    { subject: "" },
+    { subject: "a\r\nBcc: evil@example.com" },
+    { subject: " \u200b" },
+    { text: " \n\t" },
+    { text: "\ufeff", html: "\u00a0\n" },
+    { subject: "x".repeat(999) },
+    { text: "x".repeat(200_001) },
+    { text: "", html: "" },
+    { html: "x".repeat(500_001) },
+    { text: { path: "/etc/passwd" } },
+    { to: { address: ADA } },
   ])("validation, with nothing charged and nobody written to: %#", async (mail) => {
     const before = (await chargesOf(world, company)).length
     const sent = await sendMail(world, company, mail)

@@ -37,7 +37,9 @@ export async function openSmtpStand(rules: SmtpRules = {}): Promise<SmtpStand> {
   const arrived: Arrived[] = []
   const asked = { connections: 0, recipients: [] as string[] }
   const server = new SMTPServer({
-    ...{ disabledCommands: ["AUTH", "STARTTLS"], disableReverseLookup: true, closeTimeout: 200 },
+    disabledCommands: ["AUTH", "STARTTLS"],
+    disableReverseLookup: true,
+    closeTimeout: 200,
     onConnect: (_session, done) => {
       asked.connections += 1
       done()
@@ -70,7 +72,11 @@ export async function openSmtpStand(rules: SmtpRules = {}): Promise<SmtpStand> {
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
   const { port } = server.server.address() as { port: number }
   const stand: SmtpStand = {
-    ...{ port, url: `smtp://127.0.0.1:${port}`, arrived, asked, rules },
+    port,
+    url: `smtp://127.0.0.1:${port}`,
+    arrived,
+    asked,
+    rules,
     close: () => new Promise((resolve) => server.close(resolve)),
   }
   return stand

@@ -27,8 +27,13 @@ export interface TalkStand {
 }
 
 const SAYS = {
-  ...{ banner: "220 stand ESMTP", EHLO: "250 stand", MAIL: "250 sender", RCPT: "250 recipient" },
-  ...{ DATA: "354 go on", within: null, dot: "250 2.0.0 taken" },
+  banner: "220 stand ESMTP",
+  EHLO: "250 stand",
+  MAIL: "250 sender",
+  RCPT: "250 recipient",
+  DATA: "354 go on",
+  within: null,
+  dot: "250 2.0.0 taken",
 } satisfies Record<Step, string | null>
 
 const END = "\r\n.\r\n"
@@ -49,7 +54,10 @@ export async function openTalkStand(): Promise<TalkStand> {
     await Promise.all(ended)
   }
   const stand: TalkStand = {
-    ...{ url: `smtp://127.0.0.1:${port}`, copies: [], breaking: null, hangUp },
+    url: `smtp://127.0.0.1:${port}`,
+    copies: [],
+    breaking: null,
+    hangUp,
     close: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))

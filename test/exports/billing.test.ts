@@ -247,8 +247,12 @@ describe("a month's bill", () => {
     await world.operate("clock set", { to: new Date(monthEnd(now)).toISOString() })
     // Nothing happened in it yet, and it is no month to come any more.
     expect((await exported(world, company, next)).result).toMatchObject({
-      ...{ companyId, state: "open", lines: 0, fundsChangeMicros: 0 },
-      ...{ openingMicros: 50_000_000, closingMicros: 50_000_000 },
+      companyId,
+      state: "open",
+      lines: 0,
+      fundsChangeMicros: 0,
+      openingMicros: 50_000_000,
+      closingMicros: 50_000_000,
     })
     const range = `there are bills from ${opened}, in which the ledger was opened, to ${next}.`
     await expect(exported(world, company, "2020-01")).rejects.toThrow(range)

@@ -26,8 +26,14 @@ describe("bill list", () => {
     await world.operate("charge give-back", { chargeId }, "a test")
     expect(await months()).toEqual([
       {
-        ...{ ...nothing, month: "2031-03", state: "open", openingMicros: 0, charges: 2 },
-        ...{ addedMicros: 50_000_000, chargedMicros: 3_500_000, givenBackMicros: 2_500_000 },
+        ...nothing,
+        month: "2031-03",
+        state: "open",
+        openingMicros: 0,
+        charges: 2,
+        addedMicros: 50_000_000,
+        chargedMicros: 3_500_000,
+        givenBackMicros: 2_500_000,
         closingMicros: 49_000_000,
       },
     ])

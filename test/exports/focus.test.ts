@@ -104,10 +104,25 @@ const isPriced = (row: Row) =>
   ["Usage", "Purchase"].includes(row["ChargeCategory"] ?? "") && row["ChargeClass"] === ""
 const CATEGORIES = ["Usage", "Purchase", "Tax", "Credit", "Adjustment"]
 const SERVICE_CATEGORIES = [
-  ...["AI and Machine Learning", "Analytics", "Business Applications", "Compute", "Databases"],
-  ...["Developer Tools", "Multicloud", "Identity", "Integration", "Internet of Things"],
-  ...["Management and Governance", "Media", "Migration", "Mobile", "Networking", "Security"],
-  ...["Storage", "Web", "Other"],
+  "AI and Machine Learning",
+  "Analytics",
+  "Business Applications",
+  "Compute",
+  "Databases",
+  "Developer Tools",
+  "Multicloud",
+  "Identity",
+  "Integration",
+  "Internet of Things",
+  "Management and Governance",
+  "Media",
+  "Migration",
+  "Mobile",
+  "Networking",
+  "Security",
+  "Storage",
+  "Web",
+  "Other",
 ]
 
 /** The mandatory columns of FOCUS 1.2 with their rules. */

@@ -83,18 +83,25 @@ describe("a journal", () => {
   it("stays whole whatever text somebody chose", (ctx) => {
     ctx.skip(absent !== null, needed)
     const nasty = [
-      ...["a\nb", "\r\n2031-03-11 x\n  assets:funds  USD 5", "; comment", "a | b", "[2031-99-99]"],
-      ...[
-        "date:2031-99-99",
-        "x, date:nope",
-        "=assert",
-        "* !",
-        "(code)",
-        "a  USD 5",
-        "\u2028",
-        "\u0085",
-      ],
-      ...["\t", "include /etc/passwd", "end comment", "account x", "constructor", "\u{1F600} ü"],
+      "a\nb",
+      "\r\n2031-03-11 x\n  assets:funds  USD 5",
+      "; comment",
+      "a | b",
+      "[2031-99-99]",
+      "date:2031-99-99",
+      "x, date:nope",
+      "=assert",
+      "* !",
+      "(code)",
+      "a  USD 5",
+      "\u2028",
+      "\u0085",
+      "\t",
+      "include /etc/passwd",
+      "end comment",
+      "account x",
+      "constructor",
+      "\u{1F600} ü",
     ]
     const lines = nasty.flatMap((text) => [
       { ...TEXT, item: text, resource: text, chargeId: text },
@@ -155,8 +162,11 @@ describe("a journal", () => {
   it("holds together with other months, given as files or as one text", async (ctx) => {
     ctx.skip(absent !== null, needed)
     const april = {
-      ...{ ...MARCH, month: "2031-04", openingMicros: 2_000_001 },
-      ...{ from: MARCH.until, until: Date.parse("2031-05-01T00:00:00Z") },
+      ...MARCH,
+      month: "2031-04",
+      openingMicros: 2_000_001,
+      from: MARCH.until,
+      until: Date.parse("2031-05-01T00:00:00Z"),
     }
     const added = { ...TEXT, ...NONE, kind: "funds_added" as const, amountMicros: 1_000_000 }
     const texts = [

@@ -149,7 +149,9 @@ describe("403", () => {
     const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
     const { status, body } = await list("", key)
     expect([status, body.error, body.operation]).toEqual([
-      ...[403, "operation_not_granted", "billing.read"],
+      403,
+      "operation_not_granted",
+      "billing.read",
     ])
   })
 })

@@ -83,7 +83,10 @@ it.each(CASES)(
     const { ownerId, keyId } = sender
     await operate("limit set", {
       ...of,
-      ...{ person: ownerId, class: "general", ...month, dollars: person },
+      person: ownerId,
+      class: "general",
+      ...month,
+      dollars: person,
     })
     await operate("limit set", { ...of, key: keyId, ...month, dollars: key })
 

@@ -21,7 +21,10 @@ function postgresOn(ports: readonly number[]) {
       stops: () => stops,
     })
     return {
-      ...{ url: `postgres://127.0.0.1:${port}/ledger`, port, pid: 1, version: "18.4" },
+      url: `postgres://127.0.0.1:${port}/ledger`,
+      port,
+      pid: 1,
+      version: "18.4",
       adopted: false,
       exited: exit.promise,
       stop: async () => {

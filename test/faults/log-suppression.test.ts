@@ -96,7 +96,10 @@ it("says what comes of anything else, silence or not", async () => {
   expect(said()).toEqual([
     "busy",
     expect.stringMatching(BEGINS),
-    ...["a fault", "nothing", "the database", "the database within"],
+    "a fault",
+    "nothing",
+    "the database",
+    "the database within",
   ])
 })
 

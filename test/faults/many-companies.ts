@@ -149,7 +149,9 @@ async function attempt(url: string, key: string, name: string, to: string): Prom
   }
   try {
     const answer = await fetch(`${url}/api/v1/phone/messages`, {
-      ...{ method: "POST", headers, body: JSON.stringify(textTo(to)) },
+      method: "POST",
+      headers,
+      body: JSON.stringify(textTo(to)),
       signal: AbortSignal.timeout(SILENT_AFTER_MS),
     })
     const text = await answer.text()

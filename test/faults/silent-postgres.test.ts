@@ -19,8 +19,11 @@ import { within } from "../support/within.ts"
 
 /** What this machine needs at most for an answer now decides how long nobody doubts of one. */
 const WAITS: DatabaseWaits = {
-  ...{ answerMs: within(1_500), behindMs: within(2_000), askMs: within(1_000) },
-  ...{ silentMs: within(800), doubtMs: within(400) },
+  answerMs: within(1_500),
+  behindMs: within(2_000),
+  askMs: within(1_000),
+  silentMs: within(800),
+  doubtMs: within(400),
 }
 const TEXTS = 80
 const DEADLINE_MS = within(3_000)

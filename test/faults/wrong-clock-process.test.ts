@@ -38,8 +38,11 @@ afterAll(async () => {
 
 async function startWrong(fault: string): Promise<ServerProcess> {
   const place = await makePlace({
-    ...{ DATABASE_URL: database.url, RATE_LIMITS: "off" },
-    ...{ NODE_ENV: "test", LEDGER_CLOCK_FAULT: fault, DATABASE_CONNECTIONS: "16" },
+    DATABASE_URL: database.url,
+    RATE_LIMITS: "off",
+    NODE_ENV: "test",
+    LEDGER_CLOCK_FAULT: fault,
+    DATABASE_CONNECTIONS: "16",
   })
   wrong.push(place)
   return place.start()

@@ -37,7 +37,11 @@ beforeEach(async () => {
 function begin(key: string, bytes: number): ClientRequest {
   const { port } = app.server.address() as AddressInfo
   return request({
-    ...{ host: "127.0.0.1", port, method: "POST", path: "/api/v1/pretended/echo", agent: false },
+    host: "127.0.0.1",
+    port,
+    method: "POST",
+    path: "/api/v1/pretended/echo",
+    agent: false,
     headers: {
       authorization: `Bearer ${key}`,
       "content-type": "application/octet-stream",

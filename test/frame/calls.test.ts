@@ -28,7 +28,13 @@ let app: FastifyInstance
 let company: Company
 let watched: Watched = { begun: () => undefined, ended: () => undefined }
 const ROUTES: readonly (Route | OneOf)[] = [
-  ...[withParams, making, takingBytes, takingPieces, sendingBytes, hasty, saying],
+  withParams,
+  making,
+  takingBytes,
+  takingPieces,
+  sendingBytes,
+  hasty,
+  saying,
   patient(() => watched),
 ]
 
@@ -71,7 +77,10 @@ describe("a parameter of a path", () => {
     }
     expect(paths["/api/v1/pretended/{thing}/ports/{port}"]?.["get"]?.parameters).toEqual([
       {
-        ...{ name: "thing", in: "path", required: true, example: "a thing" },
+        name: "thing",
+        in: "path",
+        required: true,
+        example: "a thing",
         schema: { type: "string" },
       },
       {
@@ -95,7 +104,9 @@ describe("a body", () => {
   it("of any type is taken whole, up to its bound", async () => {
     const put = (payload: Buffer) =>
       app.inject({
-        ...{ method: "PUT", url: "/api/v1/pretended/bytes", payload },
+        method: "PUT",
+        url: "/api/v1/pretended/bytes",
+        payload,
         headers: { ...bearer(), "content-type": "application/x-git" },
       })
     expect((await put(Buffer.alloc(100, 1))).json()).toEqual({ bytes: 100 })
@@ -105,7 +116,9 @@ describe("a body", () => {
 
   it("is taken piece by piece, however long it is", async () => {
     const answer = await app.inject({
-      ...{ method: "POST", url: "/api/v1/pretended/pieces", payload: Buffer.alloc(3_000_000) },
+      method: "POST",
+      url: "/api/v1/pretended/pieces",
+      payload: Buffer.alloc(3_000_000),
       headers: { ...bearer(), "content-type": "application/octet-stream" },
     })
     expect(answer.json()).toEqual({ bytes: 3_000_000 })
@@ -128,7 +141,8 @@ describe("a body", () => {
 describe("stored bytes", () => {
   const get = (range?: string) =>
     app.inject({
-      ...{ method: "GET", url: "/api/v1/pretended/recording" },
+      method: "GET",
+      url: "/api/v1/pretended/recording",
       headers: { ...bearer(), ...(range === undefined ? {} : { range }) },
     })
 

@@ -99,7 +99,8 @@ describe("what is charged and done at once", () => {
     const limit = { company: company.companyId, class: "general", period: "month" }
     await world.operate("limit set", { ...limit, dollars: "0.002" })
     expect(await ask("trees")).toMatchObject({
-      ...{ status: 429, body: { error: "spend_limit_reached" } },
+      status: 429,
+      body: { error: "spend_limit_reached" },
     })
     await world.operate("wait")
     expect([await lines(), asked]).toEqual([[], []])
@@ -164,10 +165,7 @@ describe("what is charged and done at once", () => {
     acts = async () => "warmer"
     expect(await ask("trees", "freed")).toMatchObject({ status: 200 })
     await world.operate("wait")
-    expect(await lines()).toEqual([
-      ...[`charge -${PRICE}`, `give_back ${PRICE}`],
-      `charge -${PRICE}`,
-    ])
+    expect(await lines()).toEqual([`charge -${PRICE}`, `give_back ${PRICE}`, `charge -${PRICE}`])
   })
 
   it.each(["before", "after"] as const)(
@@ -177,7 +175,8 @@ describe("what is charged and done at once", () => {
       const request = { key: company.key, url: HINTS, body: { about: "trees" }, idempotencyKey }
       await dieAt(world, { step: "Charge", when }, request, program)
       expect(await ask("trees", idempotencyKey)).toMatchObject({
-        ...{ status: 200, body: { hint: "warmer" } },
+        status: 200,
+        body: { hint: "warmer" },
       })
       await world.operate("wait")
       expect([await lines(), asked]).toEqual([[`charge -${PRICE}`], ["north trees"]])

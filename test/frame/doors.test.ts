@@ -24,7 +24,9 @@ let app: FastifyInstance
 beforeAll(async () => {
   world = await openWorld()
   app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-    ...{ rateLimits: "on", ownHost: "api.test", doors: [door] },
+    rateLimits: "on",
+    ownHost: "api.test",
+    doors: [door],
   })
   await app.listen({ host: "127.0.0.1", port: 0 })
 })

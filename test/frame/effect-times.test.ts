@@ -29,12 +29,17 @@ const [performing] = effect<{ begunAt: number }, Answer>({
 const mute = effect<{ begunAt: number }, Answer>({ ...spec, ask: null })[0] as Reaction
 /** Of times of its own. */
 const times: EffectTimes = {
-  ...{ unavailableForMs: 2 * MINUTE, askAfterMs: [2 * MINUTE, 7 * MINUTE] },
-  ...{ askEveryMs: 20 * MINUTE, unknownAfterMs: 3 * MINUTE, parkAfterMs: 90 * MINUTE },
+  unavailableForMs: 2 * MINUTE,
+  askAfterMs: [2 * MINUTE, 7 * MINUTE],
+  askEveryMs: 20 * MINUTE,
+  unknownAfterMs: 3 * MINUTE,
+  parkAfterMs: 90 * MINUTE,
 }
 const [hurrying, askingSoon] = effect<{ begunAt: number }, Answer>({
   ...spec,
-  ...{ askKind: "ask-thing", askSubject: () => "apart", unavailable: "refused" },
+  askKind: "ask-thing",
+  askSubject: () => "apart",
+  unavailable: "refused",
   times,
 }) as readonly [Reaction, Reaction]
 

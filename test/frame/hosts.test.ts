@@ -30,7 +30,9 @@ let app: FastifyInstance
 beforeAll(async () => {
   world = await openWorld()
   app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-    ...{ rateLimits: "on", ownHost: "api.test", doors: [boxes] },
+    rateLimits: "on",
+    ownHost: "api.test",
+    doors: [boxes],
   })
   await app.ready()
 })
@@ -72,7 +74,8 @@ describe("a host name", () => {
 describe("a connection that is to speak another protocol", () => {
   it("is its door's, and nobody's at the API", async () => {
     const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-      ...{ rateLimits: "on", doors: [boxes] },
+      rateLimits: "on",
+      doors: [boxes],
     })
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -120,7 +123,8 @@ describe("a connection that is to speak another protocol", () => {
       },
     }
     const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-      ...{ rateLimits: "on", doors: [door] },
+      rateLimits: "on",
+      doors: [door],
     })
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -141,7 +145,10 @@ describe("what a door serves", () => {
   it("has none of the headers of the API's own answers", async () => {
     const { headers } = await get("a.box.test")
     expect(Object.keys(headers).toSorted()).toEqual([
-      ...["connection", "content-type", "date", "transfer-encoding"],
+      "connection",
+      "content-type",
+      "date",
+      "transfer-encoding",
     ])
   })
 
@@ -152,7 +159,8 @@ describe("what a door serves", () => {
       upgrade: (_request, socket) => void socket.write("HTTP/1.1 101 Yes\r\n\r\n"),
     }
     const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-      ...{ rateLimits: "on", doors: [endless] },
+      rateLimits: "on",
+      doors: [endless],
     })
     await listening.listen({ host: "127.0.0.1", port: 0 })
     const { port } = listening.server.address() as AddressInfo
@@ -172,11 +180,14 @@ describe("behind a proxy", () => {
   /** Asks so often to be connected as one address may, and once more as another. */
   async function askAs(trustProxy: readonly string[]): Promise<readonly number[]> {
     const behind = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-      ...{ rateLimits: "on", trustProxy },
+      rateLimits: "on",
+      trustProxy,
     })
     const ask = async (address: string) => {
       const answer = await behind.inject({
-        ...{ method: "POST", url: "/api/v1/connect/start", payload: { version: "1.0.0" } },
+        method: "POST",
+        url: "/api/v1/connect/start",
+        payload: { version: "1.0.0" },
         headers: { "x-forwarded-for": address },
       })
       return answer.statusCode

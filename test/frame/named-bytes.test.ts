@@ -11,7 +11,8 @@ const URL = "/api/v1/pretended/uploads"
 const base = {
   method: "POST",
   url: URL,
-  ...{ group: "pretended", summary: "Take bytes" },
+  group: "pretended",
+  summary: "Take bytes",
   name: "upload",
   operation: "code.push",
   counted: true,
@@ -29,7 +30,8 @@ beforeAll(async () => {
     ...base,
     body: BYTES,
     handle: async (_ports, _caller, { body }) => ({
-      ...{ ok: true, body: { text: Buffer.from(body).toString() } },
+      ok: true,
+      body: { text: Buffer.from(body).toString() },
     }),
   })
   app = await buildApp(world.ports, [upload], [])
@@ -42,7 +44,8 @@ afterAll(async () => {
 
 const upload = async (payload: string, type = "application/octet-stream") => {
   const headers = {
-    ...{ authorization: `Bearer ${company.key}`, "idempotency-key": "one" },
+    authorization: `Bearer ${company.key}`,
+    "idempotency-key": "one",
     "content-type": type,
   }
   const answer = await app.inject({ method: "POST", url: URL, headers, payload })

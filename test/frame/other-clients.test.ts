@@ -23,27 +23,39 @@ const client: OtherClient = {
   goesOn: async () => isGoingOn,
   shown: ({ error, status, message }) => ({
     ...(status === 403 ? { status: 200 } : {}),
-    ...{ mediaType: "text/plain", body: `${error}: ${message}` },
+    mediaType: "text/plain",
+    body: `${error}: ${message}`,
   }),
 }
 
 const base = {
   method: "GET",
-  ...{ url: URL, group: "pretended", summary: "Pretended", client },
-  ...{ counted: true, bodyWithinMs: 600_000, reply: z.object({ is: z.string() }) },
+  url: URL,
+  group: "pretended",
+  summary: "Pretended",
+  client,
+  counted: true,
+  bodyWithinMs: 600_000,
+  reply: z.object({ is: z.string() }),
 } as const
 
 const byQuery: ByQuery = {
-  ...{ method: "GET", url: URL, parameter: "kind" },
+  method: "GET",
+  url: URL,
+  parameter: "kind",
   routes: {
     one: route({
       ...base,
-      ...{ name: "askOne", operation: null, query: z.object({ kind: z.string() }) },
+      name: "askOne",
+      operation: null,
+      query: z.object({ kind: z.string() }),
       handle: async () => ({ ok: true, body: { is: "one" } }),
     }),
     two: route({
       ...base,
-      ...{ name: "askTwo", operation: "code.push", query: z.object({ kind: z.string() }) },
+      name: "askTwo",
+      operation: "code.push",
+      query: z.object({ kind: z.string() }),
       handle: async () => ({ ok: true, body: { is: "two" } }),
     }),
   },

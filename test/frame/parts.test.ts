@@ -112,7 +112,9 @@ describe("a webhook", () => {
 describe("a provider", () => {
   const echo = (words: string) =>
     world.app.inject({
-      ...{ method: "POST", url: "/api/v1/pretended/echoes", payload: { text: words } },
+      method: "POST",
+      url: "/api/v1/pretended/echoes",
+      payload: { text: words },
       headers: { authorization: `Bearer ${company.key}` },
     })
 

@@ -27,9 +27,15 @@ interface Scene {
 }
 
 const first = (): Scene => ({
-  ...{ now: BEGUN, standing: "open", done: [], isRepeatable: false },
-  ...{ acting: async () => "made", asking: async () => "unknown" },
-  ...{ isOwn: true, handOverMs: 0, elapsedMs: 0 },
+  now: BEGUN,
+  standing: "open",
+  done: [],
+  isRepeatable: false,
+  acting: async () => "made",
+  asking: async () => "unknown",
+  isOwn: true,
+  handOverMs: 0,
+  elapsedMs: 0,
 })
 export const scene: Scene = first()
 /** Has all begin anew. */
@@ -78,13 +84,23 @@ export const perform = (
   by: Ports = ports,
 ): Promise<WorkResult> =>
   reaction.perform(by, {
-    ...{ workId: 1, kind: reaction.kind, name: "a", subject: "a", companyId: "co_a", tries: 1 },
-    ...{ payload: { begunAt: BEGUN }, isHandedOver: false, signal: new AbortController().signal },
+    workId: 1,
+    kind: reaction.kind,
+    name: "a",
+    subject: "a",
+    companyId: "co_a",
+    tries: 1,
+    payload: { begunAt: BEGUN },
+    isHandedOver: false,
+    signal: new AbortController().signal,
     ...given,
   })
 
 export const unavailable = () => Promise.reject(new ProviderUnavailable("away"))
 export const silent = () => Promise.reject(new ProviderSilent("no answer"))
 export const later = (dueAt: number) => ({
-  ...{ result: "later", dueAt, kind: "ask-thing", subject: "apart" },
+  result: "later",
+  dueAt,
+  kind: "ask-thing",
+  subject: "apart",
 })

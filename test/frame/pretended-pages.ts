@@ -16,7 +16,8 @@ export const guestPage = openRoute({
   query: z.object({ name: z.string() }),
   reply: z.object({}),
   handle: async (_ports, { query }) => ({
-    ...{ ok: true, body: {} },
+    ok: true,
+    body: {},
     page: htmlPage(query.name, `<p title="${escaped(query.name)}">Welcome</p>`),
   }),
 })

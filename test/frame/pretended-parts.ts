@@ -29,13 +29,11 @@ const Noted = z.object({ notes: z.array(z.object({ name: z.string(), text: z.str
 
 const routes = [
   route({
-    ...{
-      ...base,
-      name: "listNotes",
-      method: "GET",
-      url: "/api/v1/pretended/notes",
-      summary: "Notes",
-    },
+    ...base,
+    name: "listNotes",
+    method: "GET",
+    url: "/api/v1/pretended/notes",
+    summary: "Notes",
     reads: ["notes"],
     reply: Noted,
     handle: async ({ readAs }, { companyId }) => {
@@ -46,7 +44,11 @@ const routes = [
     },
   }),
   route({
-    ...{ ...base, name: "echo", method: "POST", url: "/api/v1/pretended/echoes", summary: "Echo" },
+    ...base,
+    name: "echo",
+    method: "POST",
+    url: "/api/v1/pretended/echoes",
+    summary: "Echo",
     body: z.object({ text: z.string() }),
     reply: z.object({ heard: z.string() }),
     refuses: [NO_ECHO],
@@ -59,13 +61,11 @@ const routes = [
     },
   }),
   route({
-    ...{
-      ...base,
-      name: "recordTape",
-      method: "PUT",
-      url: "/api/v1/pretended/tapes/:tape",
-      summary: "Record",
-    },
+    ...base,
+    name: "recordTape",
+    method: "PUT",
+    url: "/api/v1/pretended/tapes/:tape",
+    summary: "Record",
     params: z.object({ tape: z.string() }),
     body: PIECES,
     success: [201],
@@ -77,13 +77,11 @@ const routes = [
     },
   }),
   route({
-    ...{
-      ...base,
-      name: "playTape",
-      method: "GET",
-      url: "/api/v1/pretended/tapes/:tape",
-      summary: "Play",
-    },
+    ...base,
+    name: "playTape",
+    method: "GET",
+    url: "/api/v1/pretended/tapes/:tape",
+    summary: "Play",
     params: z.object({ tape: z.string() }),
     files: ["audio/mpeg"],
     success: [200, 206],
@@ -97,7 +95,8 @@ const routes = [
         ok: true,
         body: "",
         sends: {
-          ...{ mediaType: "audio/mpeg", size },
+          mediaType: "audio/mpeg",
+          size,
           read: (from: number, until: number) => read({ from, until }),
         },
       }
@@ -126,7 +125,8 @@ const told = webhook<{ readonly name: string }>({
     return {
       signedAt: at,
       events: events.map(({ id, account, name }) => ({
-        ...{ id, companyId: parseCompanyId(account) },
+        id,
+        companyId: parseCompanyId(account),
         event: { name },
       })),
     }
@@ -211,7 +211,9 @@ export function pretendedParts(parts: Parts): Slice {
     ],
     probes: [
       {
-        ...{ name: "echo", isNeeded: true, fix: "speak up" },
+        name: "echo",
+        isNeeded: true,
+        fix: "speak up",
         look: async () => {
           if (!parts.isWell) throw new Error("no echo")
         },
@@ -222,7 +224,9 @@ export function pretendedParts(parts: Parts): Slice {
     ],
     measures: [
       {
-        ...{ name: "ledger_echoes", help: "Echoes by loudness.", labels: ["loudness"] },
+        name: "ledger_echoes",
+        help: "Echoes by loudness.",
+        labels: ["loudness"],
         read: async () => [{ labels: { loudness: "low" }, value: 3 }],
       },
     ],

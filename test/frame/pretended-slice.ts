@@ -37,8 +37,13 @@ export interface PretendedProvider {
 /** A provider that does what it should. */
 export function pretendedProvider(): PretendedProvider {
   return {
-    ...{ acts: "makes it", made: new Set(), mailed: new Map(), handed: [] },
-    ...{ onHanded: () => undefined, holds: Promise.resolve(), withinMs: 15_000 },
+    acts: "makes it",
+    made: new Set(),
+    mailed: new Map(),
+    handed: [],
+    onHanded: () => undefined,
+    holds: Promise.resolve(),
+    withinMs: 15_000,
   }
 }
 
@@ -128,14 +133,13 @@ function awaited(provider: PretendedProvider): Route {
     }
   }
   return route({
-    ...{
-      name: "mailThing",
-      method: "POST",
-      url: `${URL}/mailed`,
-      group: "pretended",
-      summary: "Mail a thing",
-    },
-    ...{ operation: "code.publish.preview", counted: true },
+    name: "mailThing",
+    method: "POST",
+    url: `${URL}/mailed`,
+    group: "pretended",
+    summary: "Mail a thing",
+    operation: "code.publish.preview",
+    counted: true,
     body: z.object({ name: z.string() }),
     success: [201],
     reply: Thing,
@@ -178,8 +182,11 @@ function awaited(provider: PretendedProvider): Route {
 /** Hands a mail over: the same bytes once more where nothing was said, and no third time. */
 function mailing(provider: PretendedProvider): readonly Reaction[] {
   return effect<z.infer<typeof Payload>, "taken" | "refused" | "away">({
-    ...{ kind: "mail-thing", payload: Payload },
-    ...{ provider: "the relay", about: "this mail", unknownTo: "nobody meant this mail" },
+    kind: "mail-thing",
+    payload: Payload,
+    provider: "the relay",
+    about: "this mail",
+    unknownTo: "nobody meant this mail",
     from: {
       Charged: ({ resource, open, chargeId, at }) => {
         const id = parseMailId(resource ?? "")
@@ -215,8 +222,12 @@ function mailing(provider: PretendedProvider): readonly Reaction[] {
 
 function doing(provider: PretendedProvider): readonly Reaction[] {
   return effect<z.infer<typeof Payload>, "made" | "refused">({
-    ...{ kind: "make-thing", askKind: "ask-thing", payload: Payload },
-    ...{ provider: "the maker", about: "this thing", unknownTo: "nobody meant this thing" },
+    kind: "make-thing",
+    askKind: "ask-thing",
+    payload: Payload,
+    provider: "the maker",
+    about: "this thing",
+    unknownTo: "nobody meant this thing",
     from: {
       Charged: ({ resource, open, chargeId, at }) => {
         const id = parseThingId(resource ?? "")

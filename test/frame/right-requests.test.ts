@@ -32,7 +32,8 @@ describe("an example", () => {
     })
     expect(rightRequest(asked)).toEqual({
       path: "/api/v1/pretended/a%20b/ports/8080",
-      ...{ query: "?since=1%262", headers: {} },
+      query: "?since=1%262",
+      headers: {},
     })
   })
 

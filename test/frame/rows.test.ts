@@ -25,10 +25,16 @@ const [suggest, details, attach] = shaped.shapes as [
 ]
 const line = { group: "pretended", method: "POST", path: shaped.url, counted: true } as const
 const SUGGEST: SpecRoute = {
-  ...{ ...line, operation: "lookup.address.suggest", body: "action: suggest", limit: "paid" },
+  ...line,
+  operation: "lookup.address.suggest",
+  body: "action: suggest",
+  limit: "paid",
 }
 const DETAILS: SpecRoute = {
-  ...{ ...line, operation: "lookup.address.details", body: "action: details", account: "managed" },
+  ...line,
+  operation: "lookup.address.details",
+  body: "action: details",
+  account: "managed",
 }
 const ATTACH: SpecRoute = { ...line, operation: "dns.domains.attach", body: "{domain}" }
 const MAKING: SpecRoute = { ...line, path: making.url, operation: "sandbox.read" }

@@ -69,7 +69,8 @@ describe("several shapes on one path", () => {
 
   it("ask the operation, and what its account must have, of the one that is meant", async () => {
     const { key } = await world.operate("key create", {
-      ...{ company: company.companyId, person: company.ownerId },
+      company: company.companyId,
+      person: company.ownerId,
       operations: ["lookup.address.suggest", "lookup.address.details"],
     })
     await world.operate("card remove", { company: company.companyId })

@@ -31,7 +31,10 @@ async function person(email?: string): Promise<{ personId: PersonId; email: stri
   people += 1
   const address = email ?? `person${people}@example.com`
   const { personId } = await world.operate("person add", {
-    ...{ company: company.companyId, name: "Ada", email: address, role: "user" },
+    company: company.companyId,
+    name: "Ada",
+    email: address,
+    role: "user",
   })
   return { personId, email: address }
 }

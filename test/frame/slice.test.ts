@@ -89,7 +89,10 @@ describe("what is charged", () => {
 
   it("is refused where it does not fit a limit", async () => {
     await world.operate("limit set", {
-      ...{ company: company.companyId, class: "general", period: "month", dollars: "0.10" },
+      company: company.companyId,
+      class: "general",
+      period: "month",
+      dollars: "0.10",
     })
     expect(await make("a")).toMatchObject({ status: 429, body: { error: "spend_limit_reached" } })
     expect(await funds()).toBe(50_000_000)
@@ -110,7 +113,8 @@ describe("a call that waits", () => {
   const MAIL_PRICE = 1_000
   const mail = (idempotencyKey: string) =>
     world.call(company.key, "POST", `${URL}/mailed`, {
-      ...{ body: { name: "a" }, headers: { "idempotency-key": idempotencyKey } },
+      body: { name: "a" },
+      headers: { "idempotency-key": idempotencyKey },
     })
 
   it("is answered with what came of it, done once by this very process", async () => {
@@ -204,7 +208,8 @@ describe("a call that waits while its process stops", () => {
     provider.holds = new Promise(() => undefined)
     const mail = () =>
       world.call(company.key, "POST", `${URL}/mailed`, {
-        ...{ body: { name: "a" }, headers: { "idempotency-key": "stopped" } },
+        body: { name: "a" },
+        headers: { "idempotency-key": "stopped" },
       })
     const waiting = mail()
     await handed.promise
@@ -267,7 +272,8 @@ describe("the list of slices", () => {
     const [thing] = routesIn(pretendedSlice(provider).routes ?? [])
     const named = (name: string, group = "here") => ({ ...(thing as Route), name, group })
     const made = (...names: string[]) => ({
-      ...{ name: "c", groups: { here: "Here." } },
+      name: "c",
+      groups: { here: "Here." },
       routes: names.map((name, i) => ({ ...named(name), url: `/${i}` })),
     })
     const others = pretendedSlice(provider)

@@ -27,10 +27,16 @@ describe("a call that no web server brought", () => {
   const call = (entry: Route | OneOf, who: Who | null, body: unknown = null): Promise<unknown> => {
     const { signal } = new AbortController()
     const given: Call = {
-      ...{ route: entry, requestId: "req_1", params: {}, query: {}, target: entry.url },
+      route: entry,
+      requestId: "req_1",
+      params: {},
+      query: {},
+      target: entry.url,
       headers: { "content-type": ["application/json"] },
       body: bodyAtHand(body === null ? null : Buffer.from(JSON.stringify(body))),
-      ...{ address: "127.0.0.1", gone: signal, stopping: signal },
+      address: "127.0.0.1",
+      gone: signal,
+      stopping: signal,
       who: who === null ? null : async () => who,
     }
     const { ports } = world
@@ -45,7 +51,10 @@ describe("a call that no web server brought", () => {
       body: JSON.stringify({ personId: company.ownerId, byKey: false }),
     })
     const { personId } = await world.operate("person add", {
-      ...{ company: company.companyId, name: "Ada", email: "ada@example.com", role: "developer" },
+      company: company.companyId,
+      name: "Ada",
+      email: "ada@example.com",
+      role: "developer",
     })
     const refused = await call(saying, { companyId: company.companyId, personId })
     expect(refused).toMatchObject({ status: 403, error: "not_allowed" })
@@ -56,10 +65,14 @@ describe("a call that no web server brought", () => {
     expect(await call(making, owner(), { name: "a" })).toMatchObject({ status: 201 })
     expect(await counted()).toBe(before)
     await world.operate("limit set", {
-      ...{ company: company.companyId, class: "general", period: "month", dollars: "0" },
+      company: company.companyId,
+      class: "general",
+      period: "month",
+      dollars: "0",
     })
     expect(await call(making, owner(), { name: "a" })).toMatchObject({
-      ...{ status: 429, error: "spend_limit_reached" },
+      status: 429,
+      error: "spend_limit_reached",
     })
   })
 

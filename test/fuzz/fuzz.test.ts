@@ -53,7 +53,9 @@ beforeAll(async () => {
   const allowance = { addFundsPerPurchase: "5000", addFundsPerMonth: "10000000" }
   await world.operate("key change", { keyId: company.keyId, purchases: "on", ...allowance })
   const { key } = await world.operate("key create", {
-    ...{ company: company.companyId, person: company.ownerId, operations: ["phone.messages.read"] },
+    company: company.companyId,
+    person: company.ownerId,
+    operations: ["phone.messages.read"],
   })
   poor = key
   const { body: publish } = await publishOne(world, company)
@@ -114,7 +116,9 @@ async function send(name: string, { params, query, headers, payload }: FuzzReque
   const [method = "", url = ""] = name.split(" ")
   const path = url.replaceAll(/:(\w+)/g, (_all, param: string) => params[param] ?? "-")
   const answer = await app.inject({
-    ...{ method: method as "GET", url: `${path}${query}`, headers },
+    method: method as "GET",
+    url: `${path}${query}`,
+    headers,
     ...(payload === null ? {} : { payload }),
   })
   const type = String(answer.headers["content-type"]).split(";", 1)[0] ?? ""

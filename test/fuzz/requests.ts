@@ -30,13 +30,18 @@ export interface FuzzRequest {
 }
 
 const CONTENT_TYPES = [
-  ...["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "text/plain"],
-  ...[
-    "application/json; charset=latin1",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data",
-  ],
-  ...["application/merge-patch+json", "image/png", "*/*", "nonsense", "application/json,text/html"],
+  "application/json",
+  "application/json; charset=utf-8",
+  "APPLICATION/JSON",
+  "text/plain",
+  "application/json; charset=latin1",
+  "application/x-www-form-urlencoded",
+  "multipart/form-data",
+  "application/merge-patch+json",
+  "image/png",
+  "*/*",
+  "nonsense",
+  "application/json,text/html",
 ]
 
 /** Values that HTTP carries; what it does not never reaches a server. */

@@ -23,8 +23,13 @@ afterAll(async () => {
 })
 
 const WELL = [
-  ...["ok serving", "ok database", "ok event store", "ok clock", "ok read models"],
-  ...["ok streams", "ok work"],
+  "ok serving",
+  "ok database",
+  "ok event store",
+  "ok clock",
+  "ok read models",
+  "ok streams",
+  "ok work",
 ]
 
 /** The health of an installation in which some of the ports are others. */
@@ -221,7 +226,10 @@ describe("/metrics", () => {
   it("counts charges, and refused ones by the limit that refused them", async () => {
     const poor = await makeCompany(world)
     await world.operate("limit set", {
-      ...{ company: poor.companyId, class: "general", period: "week", dollars: "0.01" },
+      company: poor.companyId,
+      class: "general",
+      period: "week",
+      dollars: "0.01",
     })
     const statuses = [await sendText(world, poor.key), await sendText(world, poor.key)]
     expect(statuses.map(({ status }) => status)).toEqual([200, 429])

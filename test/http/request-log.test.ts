@@ -33,7 +33,8 @@ async function appOf(logRequests: number): Promise<FastifyInstance> {
   const info = (message: string, details?: object) => void lines.push({ message, ...details })
   const ports = { ...world.ports, log: { ...world.ports.log, info } }
   const made = await buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
-    ...{ rateLimits: "off", logRequests },
+    rateLimits: "off",
+    logRequests,
   })
   await made.ready()
   return made
@@ -50,8 +51,11 @@ describe("a request", () => {
       {
         message: `POST ${TEXTS} 200`,
         requestId: answer.headers["x-request-id"],
-        ...{ method: "POST", route: TEXTS, status: 200 },
-        ...{ company: company.companyId, key: company.keyId },
+        method: "POST",
+        route: TEXTS,
+        status: 200,
+        company: company.companyId,
+        key: company.keyId,
         chargeId: events[0].data.chargeId,
         ms: expect.any(Number) as number,
       },
@@ -112,7 +116,8 @@ it("a refused sign-in has a line of its own, which names the key and nobody", as
   expect(lines).toMatchObject([
     {
       message: "a sign-in was refused",
-      ...{ company: company.companyId, key: keyId },
+      company: company.companyId,
+      key: keyId,
       why: expect.stringContaining("X-Person-Time") as string,
     },
     { message: "GET /api/v1/credits 401" },

@@ -70,8 +70,14 @@ it("takes a call that rings both phones: who presses 1 has it, recorded behind t
   await done("call hang-up", { callId: first.callId })
   await world.operate("wait")
   expect(await lastCall()).toMatchObject({
-    ...{ id: first.callId, from: CALLER, to: number, forwardedTo: PHONES[1] },
-    ...{ status: "completed", outcome: "answered", recorded: true, chargedMicros: 2 * MINUTE },
+    id: first.callId,
+    from: CALLER,
+    to: number,
+    forwardedTo: PHONES[1],
+    status: "completed",
+    outcome: "answered",
+    recorded: true,
+    chargedMicros: 2 * MINUTE,
   })
 
   // Listened to, in part and as a whole, and deleted for good.
@@ -95,7 +101,10 @@ it("takes a message where nobody takes the call", async () => {
   await done("call hang-up", { callId: second.callId })
   await world.operate("wait")
   expect(await lastCall()).toMatchObject({
-    ...{ id: second.callId, outcome: "voicemail", chargedMicros: MINUTE, recorded: false },
+    id: second.callId,
+    outcome: "voicemail",
+    chargedMicros: MINUTE,
+    recorded: false,
   })
   const message = `/api/v1/phone/recordings/${second.callId}?kind=voicemail`
   expect((await world.call(company.key, "GET", message)).status).toBe(200)
@@ -108,7 +117,9 @@ it("owes rent three times: paid, paid into a debt, and refused", async () => {
   expect(funds).toBeLessThan(0)
   await at("2040-04-30T08:00:00Z")
   expect((await rentsOf(world, company)).map(({ name }) => name)).toEqual([
-    ...["first", "2040-02", "2040-03"],
+    "first",
+    "2040-02",
+    "2040-03",
   ])
   expect(await fundsOf(world, company)).toBe(funds)
   const held = (await numbersOf(world, company)).find((one) => one["id"] === id)

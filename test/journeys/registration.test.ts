@@ -107,7 +107,8 @@ describe("in earnest, by Telnyx", () => {
     await told(brand["webhookURL"], "10dlc.brand.update")
     const [business] = (await statusOf(world, company)).parts
     expect(business).toMatchObject({
-      ...{ status: "action_needed", reasons: ["The tax number is another one's."] },
+      status: "action_needed",
+      reasons: ["The tax number is another one's."],
     })
     expect((await sendBusiness(world, company)).status).toBe(200)
     expect(brands).toHaveLength(1)
@@ -131,7 +132,8 @@ describe("in earnest, by Telnyx", () => {
     const { textId, kept } = await company.send()
     expect([textId, kept.from]).toEqual([expect.stringMatching(/^msg_/), company.number])
     expect(await feesOf(world, company)).toEqual([
-      ...["brand_fee_low_volume 4500000 final", "campaign_fee 15000000 final"],
+      "brand_fee_low_volume 4500000 final",
+      "campaign_fee 15000000 final",
     ])
 
     // Suspended months later, which nobody tells: it is asked for each day.
@@ -140,7 +142,9 @@ describe("in earnest, by Telnyx", () => {
     await world.operate("wait")
     expect((await statusOf(world, company)).overall).toBe("action_needed")
     const again = await asked(world, company, "POST messages", {
-      ...{ to: "+14155550188", body: "Hello", from: company.number },
+      to: "+14155550188",
+      body: "Hello",
+      from: company.number,
     })
     expect([again.status, again.body.error]).toEqual([409, "no_number"])
   })

@@ -193,7 +193,8 @@ export const priceHistories = historiesOf(
       carrierPrices: some(
         record({
           country: fc.constantFrom("GB", "JM"),
-          ...{ textMicros: fc.nat(200_000), callMicros: fc.nat(200_000) },
+          textMicros: fc.nat(200_000),
+          callMicros: fc.nat(200_000),
         }),
       ),
     }),

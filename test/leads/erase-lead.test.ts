@@ -49,8 +49,17 @@ const onDisk = async () =>
     SECRETS,
   )
 const BLANK = {
-  ...{ firstName: null, lastName: null, email: null, phone: null, company: null, message: null },
-  ...{ pageUrl: null, smsConsent: false, emailConsent: false, utm: {}, fields: {} },
+  firstName: null,
+  lastName: null,
+  email: null,
+  phone: null,
+  company: null,
+  message: null,
+  pageUrl: null,
+  smsConsent: false,
+  emailConsent: false,
+  utm: {},
+  fields: {},
 }
 
 describe("one lead", () => {

@@ -28,22 +28,29 @@ describe("a form that is sent", () => {
   it("by a browser leads to its thanks, wherever _next would lead, and is a lead", async () => {
     const values = { ...ADA, _next: "https://evil.example", colour: " blue ", utm_source: "news" }
     const { status, headers } = await post(world, form, {
-      ...{ ...values, empty: "", phone: "  ", lastName: "\u200b\u3164" },
+      ...values,
+      empty: "",
+      phone: "  ",
+      lastName: "\u200b\u3164",
     })
     expect([status, headers["location"]]).toEqual([303, `/forms/${form}/thanks`])
     const thanks = await world.app.inject({ method: "GET", url: String(headers["location"]) })
     expect([thanks.statusCode, thanks.body]).toEqual([200, expect.stringContaining("Thank you")])
     expect(await last()).toEqual({
-      ...{
-        id: expect.stringMatching(/^lead_[0-9a-f]{32}$/),
-        formId: form,
-        formName: "Contact us",
-        ...ADA,
-      },
-      ...{ lastName: null, phone: null, company: null, pageUrl: null },
-      ...{ smsConsent: false, emailConsent: false },
-      ...{ utm: { source: "news" }, fields: { colour: "blue" } },
-      ...{ createdAt: expect.any(String), collectedAt: null },
+      id: expect.stringMatching(/^lead_[0-9a-f]{32}$/),
+      formId: form,
+      formName: "Contact us",
+      ...ADA,
+      lastName: null,
+      phone: null,
+      company: null,
+      pageUrl: null,
+      smsConsent: false,
+      emailConsent: false,
+      utm: { source: "news" },
+      fields: { colour: "blue" },
+      createdAt: expect.any(String),
+      collectedAt: null,
     })
   })
 
@@ -249,7 +256,10 @@ describe("the same form again", () => {
       await postJson(world, await openForm(world, company)),
     ]
     const elsewhere = await world.app.inject({
-      ...{ method: "POST", url: `/forms/${form}`, payload: ADA, remoteAddress: "192.0.2.7" },
+      method: "POST",
+      url: `/forms/${form}`,
+      payload: ADA,
+      remoteAddress: "192.0.2.7",
     })
     const ids = [first.body.id, second.body.id, elsewhere.json().id]
     expect(new Set(ids).size).toBe(3)

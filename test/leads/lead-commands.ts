@@ -14,9 +14,15 @@ export function receive(
   form: FormId = "form_1",
 ): ReceiveLead {
   return {
-    ...{ type: "ReceiveLead", leadId: id, formerId, formId: form, consentTextHash: null },
+    type: "ReceiveLead",
+    leadId: id,
+    formerId,
+    formId: form,
+    consentTextHash: null,
     isLimited: true,
-    ...{ content: `s1.${id}.YQ` as Sealed, smsConsent: true, emailConsent: false },
+    content: `s1.${id}.YQ` as Sealed,
+    smsConsent: true,
+    emailConsent: false,
   }
 }
 

@@ -41,7 +41,8 @@ export async function ask(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<McpAnswer> {
   const answer = await app.inject({
-    ...{ method: "POST", url: MCP },
+    method: "POST",
+    url: MCP,
     headers: {
       "content-type": "application/json",
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
@@ -61,7 +62,9 @@ export async function ask(
 
 /** A message. */
 export const message = (method: string, params?: unknown, id: unknown = 1): object => ({
-  ...{ jsonrpc: "2.0", id, method },
+  jsonrpc: "2.0",
+  id,
+  method,
   ...(params === undefined ? {} : { params }),
 })
 

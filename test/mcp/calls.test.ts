@@ -72,7 +72,9 @@ describe("a tool's answer", () => {
     expect(said.requestId).toMatch(/^req_[0-9A-Za-z]{22}$/)
     expect(said.requestId).not.toBe(headers["x-request-id"])
     expect(Object.keys(said.headers).toSorted()).toEqual([
-      ...["authorization", "content-type", "idempotency-key"],
+      "authorization",
+      "content-type",
+      "idempotency-key",
     ])
   })
 })
@@ -89,9 +91,14 @@ describe("what is refused of a tool", () => {
     expect(body).toHaveLength(2)
     expect(lines).toEqual([
       {
-        ...{ line: "GET /api/v1/pretended/tools/:id 404", method: "GET", status: 404 },
-        ...{ route: "/api/v1/pretended/tools/:id", error: "not_found" },
-        ...{ company: company.companyId, key: company.keyId, chargeId: undefined },
+        line: "GET /api/v1/pretended/tools/:id 404",
+        method: "GET",
+        status: 404,
+        route: "/api/v1/pretended/tools/:id",
+        error: "not_found",
+        company: company.companyId,
+        key: company.keyId,
+        chargeId: undefined,
         requestId: expect.stringMatching(/^req_/) as string,
         within: headers["x-request-id"],
       },
@@ -180,18 +187,24 @@ describe("the checks of a tool's route", () => {
 
   it("ask for the operation of the route", async () => {
     const { key } = await world.operate("key create", {
-      ...{ company: company.companyId, person: company.ownerId, operations: ["sandbox.read"] },
+      company: company.companyId,
+      person: company.ownerId,
+      operations: ["sandbox.read"],
     })
     const asked = calling("change_thing", { thing: "a", nothing: 1 })
     const { isError, said } = saidBy((await ask(app, key, asked)).body)
     expect([isError, said.error, said.operation]).toEqual([
-      ...[true, "operation_not_granted", "sandbox.exec"],
+      true,
+      "operation_not_granted",
+      "sandbox.exec",
     ])
   })
 
   it("refuse a key that was paused since the batch began", async () => {
     const { key, keyId } = await world.operate("key create", {
-      ...{ company: company.companyId, person: company.ownerId, allOperations: true },
+      company: company.companyId,
+      person: company.ownerId,
+      allOperations: true,
     })
     waits.before = async () => void (await world.operate("key pause", { keyId }))
     const { body } = await ask(app, key, [
@@ -247,7 +260,9 @@ describe("a batch of calls", () => {
     await closed
     waits.before = async () => undefined
     expect(answers.map((one) => saidBy(one).said.error)).toEqual([
-      ...[undefined, "unavailable", "unavailable"],
+      undefined,
+      "unavailable",
+      "unavailable",
     ])
     expect(changed).toEqual(["first"])
   })

@@ -12,7 +12,9 @@ const base = {
   group: "pretended",
   summary: "Pretended",
   operation: "sandbox.read",
-  ...{ counted: true, limit: RATE_LIMITS.paid, personKey: true },
+  counted: true,
+  limit: RATE_LIMITS.paid,
+  personKey: true,
 } as const
 const params = z.object({ id: z.string().describe("The thing's id") })
 const reads = { readOnlyHint: true, destructiveHint: false }
@@ -32,8 +34,11 @@ export const listThings = route({
   }),
   reply: z.looseObject({}),
   tool: {
-    ...{ name: "list_things", title: "List things", description: "Lists things." },
-    ...{ arguments: { query: ["all", "path"] }, annotations: reads },
+    name: "list_things",
+    title: "List things",
+    description: "Lists things.",
+    arguments: { query: ["all", "path"] },
+    annotations: reads,
   },
   handle: async (_ports, _caller, { query, sent }) => ({
     ok: true,
@@ -51,8 +56,11 @@ export const getThing = route({
   reply: z.looseObject({}),
   refuses: ["not_found"],
   tool: {
-    ...{ name: "get_thing", title: "Get a thing", description: "Tells of a thing." },
-    ...{ arguments: { path: { thing: "id" } }, annotations: reads },
+    name: "get_thing",
+    title: "Get a thing",
+    description: "Tells of a thing.",
+    arguments: { path: { thing: "id" } },
+    annotations: reads,
   },
   handle: async (
     _ports,
@@ -96,7 +104,9 @@ export const changeThing = route({
   bodyLimitBytes: 32 * 1024 * 1024,
   reply: z.looseObject({}),
   tool: {
-    ...{ name: "change_thing", title: "Change a thing", description: "Changes a thing." },
+    name: "change_thing",
+    title: "Change a thing",
+    description: "Changes a thing.",
     arguments: { path: { thing: "id" }, body: ["text", "times", "note", "size", "budget"] },
     annotations: changes,
   },
@@ -119,7 +129,9 @@ const deleteThing = route({
   query: z.object({ path: z.string().describe("What to delete") }),
   reply: z.looseObject({}),
   tool: {
-    ...{ name: "delete_thing", title: "Delete a thing", description: "Deletes a thing." },
+    name: "delete_thing",
+    title: "Delete a thing",
+    description: "Deletes a thing.",
     arguments: { path: { thing: "id" }, query: ["path"] },
     annotations: { readOnlyHint: false, destructiveHint: true },
   },
@@ -139,8 +151,11 @@ const buyThing = route({
   reply: z.object({ hint: z.string() }),
   refuses: ["conflict", "spend_limit_reached", "payment_required"],
   tool: {
-    ...{ name: "buy_thing", title: "Buy a thing", description: "Buys a thing." },
-    ...{ arguments: { body: ["about"] }, annotations: changes },
+    name: "buy_thing",
+    title: "Buy a thing",
+    description: "Buys a thing.",
+    arguments: { body: ["about"] },
+    annotations: changes,
   },
   ...chargedAtOnce<{ about: string }, undefined, undefined, { hint: string }>({
     price: (ports) => priceOfOne(ports, "address_suggestion"),

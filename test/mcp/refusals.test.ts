@@ -46,7 +46,9 @@ describe("a key that is not let in", () => {
   it("is the only one: no operation and no funds are needed to look", async () => {
     const { companyId, ownerId } = await makeCompany(world, "0")
     const { key } = await world.operate("key create", {
-      ...{ company: companyId, person: ownerId, operations: ["team.people.read"] },
+      company: companyId,
+      person: ownerId,
+      operations: ["team.people.read"],
     })
     const limit = { company: companyId, class: "general", period: "month", dollars: "0" }
     await world.operate("limit set", limit)

@@ -124,8 +124,19 @@ describe("a route that is no tool as it says", () => {
 
 /** Keywords that Gemini, OpenAI and Anthropic all take. */
 const SHARED = new Set([
-  ...["type", "description", "default", "enum", "items", "properties", "required"],
-  ...["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"],
+  "type",
+  "description",
+  "default",
+  "enum",
+  "items",
+  "properties",
+  "required",
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
 ])
 const TYPES = new Set(["string", "number", "integer", "boolean", "array", "object"])
 
@@ -166,12 +177,10 @@ describe("the tools of the program", () => {
     }
     const mixed = { anyOf: [], default: null, enum: [1, "1"] }
     expect(unshared({ type: "object", properties: { a: mixed } }, "x")).toEqual([
-      ...[
-        "x.a has anyOf",
-        "x.a has no type",
-        "x.a is null by default",
-        "x.a lists what is no text",
-      ],
+      "x.a has anyOf",
+      "x.a has no type",
+      "x.a is null by default",
+      "x.a lists what is no text",
     ])
   })
 

@@ -40,7 +40,9 @@ it("holds whole blobs, and they are read where it was restored", async () => {
   await half.given
   let text = ""
   const written = await writeBackup({
-    ...{ tables: backupSet, store, progress: () => undefined },
+    tables: backupSet,
+    store,
+    progress: () => undefined,
     send: async (piece) => void (text += piece),
     signal: new AbortController().signal,
   })

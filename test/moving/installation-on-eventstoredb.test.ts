@@ -211,8 +211,11 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
   const limit = { ...company, class: "general", period: "month", dollars: "1" }
   await first.operate("limit set", limit)
   const charge = (id: string, dollars: string) => ({
-    ...{ ...company, class: "general", dollars },
-    ...{ item: "chat", id },
+    ...company,
+    class: "general",
+    dollars,
+    item: "chat",
+    id,
   })
   for (const id of ["a", "b", "c"]) await first.operate("charge", charge(id, "0.25"))
   await first.close()

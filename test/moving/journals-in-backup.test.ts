@@ -35,7 +35,9 @@ it("holds journals, and they go on where it was restored", async () => {
   const { backupSet: tables, store } = world.ports
   let text = ""
   await writeBackup({
-    ...{ tables, store, progress: () => undefined },
+    tables,
+    store,
+    progress: () => undefined,
     send: async (piece) => void (text += piece),
     signal: new AbortController().signal,
   })

@@ -15,7 +15,11 @@ export async function lived(place: { readonly url: string; readonly eventStoreUr
   await addVerified(world.ports, companyId, "acme.example")
   await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
   await world.operate("limit set", {
-    ...{ company: companyId, class: "ai", period: "week", dollars: "5", reminders: ["0.10"] },
+    company: companyId,
+    class: "ai",
+    period: "week",
+    dollars: "5",
+    reminders: ["0.10"],
   })
   const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
   await world.operate("charge", charge)

@@ -7,8 +7,13 @@ import type { Moved } from "../../src/frame/operator/cli/host.ts"
 import { fakeHost, fakeOperation, run, testFolder, wordsOf } from "../operator/fake-host.ts"
 
 const AUDIT = {
-  ...{ ok: true, events: 7, streams: 2, checks: [{ name: "all", ok: true, detail: "7" }] },
-  ...{ firstBroken: null, others: { streams: 0, events: 0, byName: {} }, skipped: [] },
+  ok: true,
+  events: 7,
+  streams: 2,
+  checks: [{ name: "all", ok: true, detail: "7" }],
+  firstBroken: null,
+  others: { streams: 0, events: 0, byName: {} },
+  skipped: [],
 }
 const COPIED = {
   ok: true,

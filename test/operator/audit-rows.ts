@@ -23,7 +23,11 @@ export const AUDIT_ROWS: readonly (readonly [string, object])[] = [
   [
     "audit streams --company acme --type Charged --request req_1 --after access-co_1 --limit 2",
     {
-      ...{ company: "acme", type: "Charged", request: "req_1", after: "access-co_1", limit: 2 },
+      company: "acme",
+      type: "Charged",
+      request: "req_1",
+      after: "access-co_1",
+      limit: 2,
     },
   ],
   ["audit head --company acme", { company: "acme" }],

@@ -39,7 +39,10 @@ describe("the words of bench", () => {
     const line = "bench decide charges --json -out.json --data sets --most 1e6 --store postgres"
     expect(await orderOf(line)).toMatchObject({
       chosen: [{ name: "decide" }, { name: "charges" }],
-      ...{ json: "-out.json", dataDir: "sets", most: 1_000_000, store: "postgres" },
+      json: "-out.json",
+      dataDir: "sets",
+      most: 1_000_000,
+      store: "postgres",
     })
     expect(await orderOf("bench")).toMatchObject({ json: null, subject: "ratios" })
     expect(await orderOf("bench --out there")).toMatchObject({ folder: "there" })

@@ -43,7 +43,9 @@ async function loadedBy(dataDir: string, ...words: readonly string[]) {
   const packages = [...stderr.matchAll(/^loaded .*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)]
   const [code] = await ended
   return {
-    ...{ code, stdout, files: files.map(([, file = ""]) => file) },
+    code,
+    stdout,
+    files: files.map(([, file = ""]) => file),
     packages: [...new Set(packages.map(([, name = ""]) => name))],
   }
 }

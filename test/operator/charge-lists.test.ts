@@ -69,8 +69,14 @@ describe("charge list", () => {
     expect(charges).toHaveLength(8)
     expect(charges.slice(0, 2)).toMatchObject([{ chargeId: "early" }, { chargeId: "late" }])
     expect(charges.at(-1)).toMatchObject({
-      ...{ item: "text_segment", quantity: 1, unitPriceMicros: 9_000, amountMicros: 9_000 },
-      ...{ keyId: company.keyId, personId: company.ownerId, class: "general", state: "final" },
+      item: "text_segment",
+      quantity: 1,
+      unitPriceMicros: 9_000,
+      amountMicros: 9_000,
+      keyId: company.keyId,
+      personId: company.ownerId,
+      class: "general",
+      state: "final",
       resource: expect.stringMatching(/^msg_\w+$/),
     })
   })
@@ -158,10 +164,21 @@ describe("charge show", () => {
     await world.operate("charge give-back", back, "half of it failed")
     const shown = await world.operate("charge show", { chargeId: "run-1" })
     expect(shown).toMatchObject({
-      ...{ companyId: company.companyId, chargeId: "run-1", kind: "charge" },
-      ...{ item: "chat completion", quantity: 1, unitPriceMicros: 500_000, priceVersion: 0 },
-      ...{ amountMicros: 500_000, class: "ai", via: "company", keyId: null, personId: null },
-      ...{ resource: null, state: "final", givenBackMicros: 200_000 },
+      companyId: company.companyId,
+      chargeId: "run-1",
+      kind: "charge",
+      item: "chat completion",
+      quantity: 1,
+      unitPriceMicros: 500_000,
+      priceVersion: 0,
+      amountMicros: 500_000,
+      class: "ai",
+      via: "company",
+      keyId: null,
+      personId: null,
+      resource: null,
+      state: "final",
+      givenBackMicros: 200_000,
       at: "2031-01-15T12:00:00.000Z",
       giveBacks: [{ at: FEBRUARY, amountMicros: 200_000, reason: "half of it failed" }],
     })

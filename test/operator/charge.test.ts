@@ -165,7 +165,10 @@ describe("charge", () => {
       expect(refused.details).toEqual({
         chargeId: "run-9",
         recorded: {
-          ...{ amountMicros: 500_000, item: "chat completion", class: "ai", personId: null },
+          amountMicros: 500_000,
+          item: "chat completion",
+          class: "ai",
+          personId: null,
         },
       })
       expect(await spend({ id: "run-9", ...own })).toMatchObject({ charged: false })
@@ -182,8 +185,12 @@ describe("charge", () => {
       end.status === "fulfilled" ? "fine" : (end.reason as OperatorRefused).code,
     )
     expect(codes.toSorted()).toEqual([
-      ...["fine", "fine", "fine"],
-      ...["idempotency_conflict", "idempotency_conflict", "idempotency_conflict"],
+      "fine",
+      "fine",
+      "fine",
+      "idempotency_conflict",
+      "idempotency_conflict",
+      "idempotency_conflict",
     ])
     expect(await facts("Charged")).toHaveLength(1)
   })

@@ -4,8 +4,14 @@ export const DAILY_ROWS: readonly (readonly [string, object])[] = [
     "charge list --company acme --month 2026-11 --key key_1 --person per_1 --item text_segment " +
       "--resource msg_1 --before 9 --limit 3",
     {
-      ...{ company: "acme", month: "2026-11", key: "key_1", person: "per_1" },
-      ...{ item: "text_segment", resource: "msg_1", before: 9, limit: 3 },
+      company: "acme",
+      month: "2026-11",
+      key: "key_1",
+      person: "per_1",
+      item: "text_segment",
+      resource: "msg_1",
+      before: 9,
+      limit: 3,
     },
   ],
   [
@@ -16,8 +22,10 @@ export const DAILY_ROWS: readonly (readonly [string, object])[] = [
   [
     "message list --company acme --since 2026-11-01T00:00 --before 2026-12-01 --limit 3",
     {
-      ...{ company: "acme", since: "2026-11-01T00:00:00.000Z" },
-      ...{ before: "2026-12-01T00:00:00.000Z", limit: 3 },
+      company: "acme",
+      since: "2026-11-01T00:00:00.000Z",
+      before: "2026-12-01T00:00:00.000Z",
+      limit: 3,
     },
   ],
   ["operation list", {}],

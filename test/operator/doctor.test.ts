@@ -47,8 +47,19 @@ it("finds what the program stands on in order", async () => {
   onTestFinished(drop)
   const found = await look({ DATABASE_URL: url })
   expect(Object.keys(found)).toEqual([
-    ...["node", "git", "bwrap", "user namespaces", "port", "disk"],
-    ...["code", "boxes", "database", "event store", "streams", "read models", "simulated"],
+    "node",
+    "git",
+    "bwrap",
+    "user namespaces",
+    "port",
+    "disk",
+    "code",
+    "boxes",
+    "database",
+    "event store",
+    "streams",
+    "read models",
+    "simulated",
   ])
   expect(found["database"]).toMatchObject({
     state: "ok",
@@ -183,7 +194,8 @@ it("names settings that nobody reads, and work that waits for an operator", asyn
     "Nobody reads the setting LEDGER_DATADIR: was LEDGER_DATA_DIR meant?",
   )
   expect(found["work"]).toMatchObject({
-    ...{ state: "wrong", says: "parked: 2" },
+    state: "wrong",
+    says: "parked: 2",
     fix: expect.stringContaining("work list") as string,
   })
 })

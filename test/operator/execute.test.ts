@@ -85,7 +85,9 @@ describe("a command that is done", () => {
       const answers = [true, false].map((ok) => ({
         ok,
         checks: [{ name: "chain", ok, detail: "here" }],
-        ...{ firstBroken: null, others: { streams: 0, events: 0, byName: {} }, skipped: [] },
+        firstBroken: null,
+        others: { streams: 0, events: 0, byName: {} },
+        skipped: [],
         projections: [{ name: "charges", same: ok, tables: [] }],
         streams: 2,
         events: 9,

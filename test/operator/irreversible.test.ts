@@ -35,12 +35,16 @@ function deleting(name: string) {
 
 const lines = [
   [
-    ...["company delete", "company delete acme", "acme"],
+    "company delete",
+    "company delete acme",
+    "acme",
     "its keys stop at once, and its data is erased after 14 days; " +
       'until then "company restore" undoes it',
   ],
   [
-    ...["key delete", "key delete key_1", "key_1"],
+    "key delete",
+    "key delete key_1",
+    "key_1",
     'the key is refused from now on, for ever; "key pause" stops it for a time',
   ],
 ] as const
@@ -61,7 +65,8 @@ describe.each(lines)("%s", (name, line, named, says) => {
     const json = await run(wordsOf(`${line} --json`), host)
     expect(json.code).toBe(2)
     expect(JSON.parse(json.stdout)).toMatchObject({
-      ...{ error: "usage", message: expect.stringContaining("--yes") },
+      error: "usage",
+      message: expect.stringContaining("--yes"),
     })
     expect([deeds, host.deeds]).toEqual([[], []])
   })
@@ -147,7 +152,9 @@ it("asks before nothing else", async () => {
   expect(parseLine("company lock acme --yes").kind).toBe("usage")
   const answer = await runOperation(
     [fakeOperation("company list", async () => ({ done: true }))],
-    ...[NO_PORTS, request("company list"), talkOf().talk],
+    NO_PORTS,
+    request("company list"),
+    talkOf().talk,
   )
   expect(answer).toEqual({ result: { done: true } })
 })

@@ -18,8 +18,17 @@ const whole = exporting(async ({ send }) => {
 })
 
 const words = (out: string, ...more: readonly string[]) => [
-  ...["export", "billing", "--company", "acme", "--month", "2026-11", "--format", "csv"],
-  ...["--out", out, ...more],
+  "export",
+  "billing",
+  "--company",
+  "acme",
+  "--month",
+  "2026-11",
+  "--format",
+  "csv",
+  "--out",
+  out,
+  ...more,
 ]
 
 describe("export billing --out", () => {

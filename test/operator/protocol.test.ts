@@ -19,11 +19,26 @@ describe("a line of an answer", () => {
   })
 
   it.each([
-    ...["", "nothing", "null", "7", "[]", "{}", '"progress"'],
-    ...['{"progress":7}', '{"chunk":null}', '{"bytes":"YQ"}', '{"bytes":"Y Q="}', '{"bytes":7}'],
-    ...['{"text":"alone"}', '{"result":1,"text":7}', '{"result":1,"more":2}'],
-    ...['{"error":"conflict"}', '{"error":{"error":"conflict"}}', '{"error":{"message":"why"}}'],
-    ...['{"progress":"a","chunk":"b"}', '{"error":{"error":"a","message":"b"},"result":1}'],
+    "",
+    "nothing",
+    "null",
+    "7",
+    "[]",
+    "{}",
+    '"progress"',
+    '{"progress":7}',
+    '{"chunk":null}',
+    '{"bytes":"YQ"}',
+    '{"bytes":"Y Q="}',
+    '{"bytes":7}',
+    '{"text":"alone"}',
+    '{"result":1,"text":7}',
+    '{"result":1,"more":2}',
+    '{"error":"conflict"}',
+    '{"error":{"error":"conflict"}}',
+    '{"error":{"message":"why"}}',
+    '{"progress":"a","chunk":"b"}',
+    '{"error":{"error":"a","message":"b"},"result":1}',
   ])("is refused: %s", (text) => {
     expect(() => readLine(text)).toThrow(AdminProtocolFault)
   })
@@ -38,8 +53,16 @@ describe("who a server says it is", () => {
   })
 
   it.each([
-    ...["", "null", "[]", "{}", '{"folderId":"f"}', '{"pid":7}', '{"folderId":7,"pid":7}'],
-    ...['{"folderId":"f","pid":0}', '{"folderId":"f","pid":1.5}', '{"folderId":"f","pid":"7"}'],
+    "",
+    "null",
+    "[]",
+    "{}",
+    '{"folderId":"f"}',
+    '{"pid":7}',
+    '{"folderId":7,"pid":7}',
+    '{"folderId":"f","pid":0}',
+    '{"folderId":"f","pid":1.5}',
+    '{"folderId":"f","pid":"7"}',
     JSON.stringify({ folderId: "f", pid: 7, settings: setting }),
     JSON.stringify({ folderId: "f", pid: 7, settings: [{ ...setting, value: 3_000 }] }),
     JSON.stringify({ folderId: "f", pid: 7, settings: [{ ...setting, source: "file" }] }),

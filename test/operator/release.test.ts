@@ -10,6 +10,7 @@ it.each(["--version", "-V"])("%s prints the release of the package", async (word
 it("leaves a command's own --version alone", () => {
   const words = 'release publish --version 2.1.0 --notes "Faster lists" --channel stable'
   expect(parse(words)).toMatchObject({
-    ...{ kind: "command", invocation: { input: { version: "2.1.0" } } },
+    kind: "command",
+    invocation: { input: { version: "2.1.0" } },
   })
 })

@@ -23,10 +23,16 @@ afterAll(async () => {
 it("are the server's own beside the command's, and secrets nobody's", async () => {
   const { settings } = await beside.ledger("config")
   expect(settings).toContainEqual({
-    ...{ name: "RATE_LIMITS", value: "on", source: "default", server: "off" },
+    name: "RATE_LIMITS",
+    value: "on",
+    source: "default",
+    server: "off",
   })
   expect(settings).toContainEqual({
-    ...{ name: "LEDGER_MASTER_KEY", value: "(unset)", source: "default", server: "***" },
+    name: "LEDGER_MASTER_KEY",
+    value: "(unset)",
+    source: "default",
+    server: "***",
   })
   expect(JSON.stringify(settings)).not.toContain(MASTER_KEY)
 })
@@ -40,7 +46,9 @@ it("are the command's alone where the server does not answer, and that is said",
       expect.stringMatching(/holds this data folder and does not/),
     ])
     expect(JSON.parse(stdout).settings).toContainEqual({
-      ...{ name: "RATE_LIMITS", value: "on", source: "default" },
+      name: "RATE_LIMITS",
+      value: "on",
+      source: "default",
     })
   } finally {
     process.kill(server.pid, "SIGCONT")
@@ -51,6 +59,8 @@ it("are the command's alone where the server does not answer, and that is said",
 it("are the command's alone where no server runs", async () => {
   const { settings } = await beside.ledger("config")
   expect(settings).toContainEqual({
-    ...{ name: "RATE_LIMITS", value: "on", source: "default" },
+    name: "RATE_LIMITS",
+    value: "on",
+    source: "default",
   })
 })

@@ -55,7 +55,9 @@ describe("what is simulated", () => {
     const from = import.meta.url
     const providers: readonly Provider[] = [
       {
-        ...{ from, name: "texts", open },
+        from,
+        name: "texts",
+        open,
         chosenBy: (given) => (given["TEXTS_KEY"] ? "TEXTS_KEY" : null),
       },
       { from, name: "mails", open },

@@ -37,7 +37,10 @@ describe("limit set", () => {
   it("says what it replaced, whole", async () => {
     const set = await limit({ period: "week", dollars: "9", reminders: ["5", "8.5"] })
     expect(set.replaced).toEqual({
-      ...{ period: "month", amountMicros: 40_000_000, leaveKeysOut: false, remindersMicros: [] },
+      period: "month",
+      amountMicros: 40_000_000,
+      leaveKeysOut: false,
+      remindersMicros: [],
     })
     expect(textOf("limit set", set)).toMatch(
       /^The company's general limit is \$9\.00 a week, with reminders at \$5\.00, \$8\.50\. It replaced \$40\.00 a month\.\n/,

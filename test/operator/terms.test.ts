@@ -125,11 +125,13 @@ describe("key change", () => {
     expect(removed).toContain("team.people.read")
     expect(added).toEqual([])
     expect((await world.call(key, "GET", "/api/v1/people")).body).toMatchObject({
-      ...{ error: "operation_not_granted", operation: "team.people.read" },
+      error: "operation_not_granted",
+      operation: "team.people.read",
     })
     const reading = { keyId, operations: ["team.people.read"] }
     expect(await world.operate("key change", reading)).toMatchObject({
-      ...{ added: ["team.people.read"], removed: ["phone.messages.send"] },
+      added: ["team.people.read"],
+      removed: ["phone.messages.send"],
     })
     expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
     const { keys } = await world.operate("key list", { company: company.companyId })

@@ -94,7 +94,8 @@ export function namedIn(folder: string): readonly Named[] {
       const text = readFileSync(path, "utf8").replaceAll(/^\s*(\*|\/\/|\/\*).*$/gm, "")
       const file = relative(folder, path).replaceAll(sep, "/")
       return [...text.matchAll(IMPORTS), ...text.matchAll(ADDRESSES)].map(([, named = ""]) => ({
-        ...{ file, path: named },
+        file,
+        path: named,
       }))
     })
 }

@@ -31,8 +31,13 @@ describe("a search", () => {
     expect(status).toBe(200)
     expect(body.numbers).toHaveLength(20)
     expect(body.numbers[0]).toEqual({
-      ...{ number: expect.stringMatching(/^\+1\d{3}5550\d{3}$/) as string, kind: "local" },
-      ...{ locality: "Birmingham", region: "AL", sms: true, mms: true, voice: true },
+      number: expect.stringMatching(/^\+1\d{3}5550\d{3}$/) as string,
+      kind: "local",
+      locality: "Birmingham",
+      region: "AL",
+      sms: true,
+      mms: true,
+      voice: true,
     })
     const of = async (query: string) =>
       (await search(world, company, query)).body.numbers.map(
@@ -85,9 +90,18 @@ describe("a number that is bought", () => {
     expect(status).toBe(201)
     const { boughtAt, paidThrough } = body.number
     expect(body.number).toEqual({
-      ...{ id: expect.stringMatching(/^num_/) as string, number: "+14155550142", kind: "local" },
-      ...{ locality: "San Francisco", region: "CA", sms: true, mms: true, voice: true },
-      ...{ monthlyMicros: LOCAL, paidThrough, boughtAt, releasedUnlessPaidBy: null },
+      id: expect.stringMatching(/^num_/) as string,
+      number: "+14155550142",
+      kind: "local",
+      locality: "San Francisco",
+      region: "CA",
+      sms: true,
+      mms: true,
+      voice: true,
+      monthlyMicros: LOCAL,
+      paidThrough,
+      boughtAt,
+      releasedUnlessPaidBy: null,
     })
     expect(Date.parse(paidThrough) - Date.parse(boughtAt)).toBeGreaterThan(27 * 86_400_000)
     expect(await chargesOf(world, company)).toEqual([{ micros: LOCAL, state: "final" }])
@@ -252,7 +266,10 @@ describe("a release", () => {
     const { body } = await world.call(company.key, "GET", "/api/v1/phone/messages")
     expect(body.messages.at(-2)).toMatchObject({ from: number, status: "sent" })
     expect(body.messages.at(-1)).toMatchObject({
-      ...{ id: waiting.id, from: number, status: "failed", errorCode: "number_released" },
+      id: waiting.id,
+      from: number,
+      status: "failed",
+      errorCode: "number_released",
     })
   })
 })

@@ -70,20 +70,27 @@ export async function openByTelnyx(): Promise<ByTelnyx> {
   const server = await startTelnyx(() => now())
   const account = signingAccount()
   const settings = {
-    ...{ TELNYX_KEY: server.key, TELNYX_PUBLIC_KEY: account.publicKey, TELNYX_URL: server.url },
+    TELNYX_KEY: server.key,
+    TELNYX_PUBLIC_KEY: account.publicKey,
+    TELNYX_URL: server.url,
     BASE_URL: "http://ledger.test",
   }
   const world = await openWorld({ settings, rateLimits: "off" })
   now = () => world.ports.clock.now()
   const post: ByTelnyx["post"] = async (url, payload, headers) => {
     const answer = await world.app.inject({
-      ...{ method: "POST" as const, url, payload },
+      method: "POST" as const,
+      url,
+      payload,
       headers: { host: "ledger.test", "content-type": "application/json", ...headers },
     })
     return { status: answer.statusCode, body: answer.json() }
   }
   return {
-    ...{ world, server, account, post },
+    world,
+    server,
+    account,
+    post,
     tell: (path, event) => {
       const raw = JSON.stringify(event)
       return post(path, raw, account.headersOf(raw, now()))

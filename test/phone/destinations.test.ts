@@ -38,13 +38,20 @@ describe("the countries", () => {
     ])
     expect(selfServe).toHaveLength(29)
     expect(of(selfServe, "GB")).toEqual({
-      ...{ code: "GB", name: "United Kingdom", prefixes: ["+44"], on: false },
+      code: "GB",
+      name: "United Kingdom",
+      prefixes: ["+44"],
+      on: false,
       price: { textMicros: 100_000, callMicros: 60_000 },
     })
     expect(of(selfServe, "PR")).toMatchObject({ prefixes: ["+1787", "+1939"] })
     expect(of(support, "JM")).toEqual({
-      ...{ code: "JM", name: "Jamaica", prefixes: ["+1658", "+1876"], on: false },
-      ...{ textMicros: 250_000, callMicros: 400_000 },
+      code: "JM",
+      name: "Jamaica",
+      prefixes: ["+1658", "+1876"],
+      on: false,
+      textMicros: 250_000,
+      callMicros: 400_000,
     })
     for (const code of ["CU", "IR", "KP", "SY", "US", "GB"]) {
       expect(of(support, code), code).toBeUndefined()
@@ -127,7 +134,9 @@ describe("price destinations", () => {
     const company = await makeCompany(world)
     const file = await list(`${HEADER}\r\nFR,50001,12000\r\nJM,200000,300000\r\n`)
     const loaded = await world.operate("price destinations", {
-      ...{ file, markup: "1.3", from: "2026-11-01" },
+      file,
+      markup: "1.3",
+      from: "2026-11-01",
     })
     expect(loaded).toMatchObject({ countries: 2, markupPermille: 1_300 })
     const { selfServe, support, pricing } = await read(company)

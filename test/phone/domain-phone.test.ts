@@ -65,8 +65,12 @@ describe("the numbers that a company holds", () => {
 })
 
 const bought: BoughtNumber = {
-  ...{ carrierRef: "ref_1", locality: "Charlotte", region: null },
-  ...{ sms: true, mms: false, voice: true },
+  carrierRef: "ref_1",
+  locality: "Charlotte",
+  region: null,
+  sms: true,
+  mms: false,
+  voice: true,
 }
 const complete = { type: "CompleteOrder", at: NOW + 5, numberId: "num_1" } as const
 const failed = (reason: "taken" | "never_ordered", at = NOW) =>

@@ -18,7 +18,10 @@ function walk(bought: string, months: number): readonly string[] {
 describe("rent is due", () => {
   it("on the day of buying, or the last of a month that has no such day", () => {
     expect(walk("2026-01-31T08:00:00", 4)).toEqual([
-      ...["2026-02-28", "2026-03-31", "2026-04-30", "2026-05-31"],
+      "2026-02-28",
+      "2026-03-31",
+      "2026-04-30",
+      "2026-05-31",
     ])
     expect(walk("2028-01-30T08:00:00", 3)).toEqual(["2028-02-29", "2028-03-30", "2028-04-30"])
     expect(walk("2028-02-29T08:00:00", 13).at(-1)).toBe("2029-03-29")

@@ -9,8 +9,13 @@ import { fold, given } from "../support/spec.ts"
 import { NOBODY, NOW, added, changed } from "./phone-facts.ts"
 
 const change = (changes: Partial<ChangeSettings>): ChangeSettings & Stamp => ({
-  ...{ type: "ChangeSettings", at: NOW, texting: {}, numbers: [], ...NOBODY },
-  ...{ acknowledgesRecording: false, ...changes },
+  type: "ChangeSettings",
+  at: NOW,
+  texting: {},
+  numbers: [],
+  ...NOBODY,
+  acknowledgesRecording: false,
+  ...changes,
 })
 const of = (settings: ChangeSettings["numbers"][number]["settings"], numberId = "num_1") =>
   ({ numberId, settings }) as ChangeSettings["numbers"][number]

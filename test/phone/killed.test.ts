@@ -22,7 +22,9 @@ type At = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
 
 async function placeAt(url: string, failpoint: At): Promise<Place> {
   const place = await makePlace({
-    ...{ DATABASE_URL: url, LEDGER_CLOCK: "test", NODE_ENV: "test" },
+    DATABASE_URL: url,
+    LEDGER_CLOCK: "test",
+    NODE_ENV: "test",
     LEDGER_FAILPOINTS: failpoint,
   })
   places.push(place)
@@ -32,10 +34,16 @@ async function placeAt(url: string, failpoint: At): Promise<Place> {
 const NUMBER = "+14155550142"
 
 const BUYING = [
-  ...["append.before:Charged=1", "append.after:Charged=1", "append.before:NumberOrdered=1"],
-  ...["append.after:NumberOrdered=1", "provider.before=1", "provider.after=1"],
-  ...["append.before:NumberAdded=1", "append.after:NumberAdded=1"],
-  ...["append.before:ChargesClosed=1", "append.after:ChargesClosed=1"],
+  "append.before:Charged=1",
+  "append.after:Charged=1",
+  "append.before:NumberOrdered=1",
+  "append.after:NumberOrdered=1",
+  "provider.before=1",
+  "provider.after=1",
+  "append.before:NumberAdded=1",
+  "append.after:NumberAdded=1",
+  "append.before:ChargesClosed=1",
+  "append.after:ChargesClosed=1",
 ] as const satisfies readonly At[]
 
 describe("a purchase whose process ended", () => {
@@ -51,7 +59,8 @@ describe("a purchase whose process ended", () => {
       const sent = fetch(`${server.url}/api/v1/phone/buy`, {
         method: "POST",
         headers: {
-          ...{ authorization: `Bearer ${company.key}`, "content-type": "application/json" },
+          authorization: `Bearer ${company.key}`,
+          "content-type": "application/json",
           ...idempotent,
         },
         body: JSON.stringify({ number: NUMBER }),
@@ -87,8 +96,12 @@ async function owing(world: World): Promise<Company> {
 }
 
 const RENT = [
-  ...["append.before:Charged=1", "append.after:Charged=1", "append.before:RentPaid=1"],
-  ...["append.after:RentPaid=1", "append.after:Charged=2", "append.after:RentPaid=2"],
+  "append.before:Charged=1",
+  "append.after:Charged=1",
+  "append.before:RentPaid=1",
+  "append.after:RentPaid=1",
+  "append.after:Charged=2",
+  "append.after:RentPaid=2",
 ] as const satisfies readonly At[]
 
 describe("rent whose process ended", () => {

@@ -54,7 +54,9 @@ export async function rentsOf(world: World, { companyId }: Pick<Company, "compan
     .orderBy("revision")
     .execute()
   return rows.map((row) => ({
-    ...{ micros: -Number(row.amount_micros), state: row.state, at: row.at.toISOString() },
+    micros: -Number(row.amount_micros),
+    state: row.state,
+    at: row.at.toISOString(),
     name: row.charge_id?.slice(row.charge_id.indexOf(":") + 1),
   }))
 }

@@ -31,12 +31,20 @@ describe("GET /api/v1/phone/optins", () => {
     const said = { firstName: "Ada", service: true, method: "web" }
     expect(await list(company)).toEqual([
       {
-        ...{ ...said, id: "opt_0002", phone: second, offers: false, sourceUrl: null },
+        ...said,
+        id: "opt_0002",
+        phone: second,
+        offers: false,
+        sourceUrl: null,
         createdAt: "2026-04-01T00:00:00.000Z",
       },
       {
-        ...{ ...said, id: "opt_0001", phone: first, offers: true },
-        ...{ sourceUrl: "https://acme.example/texts", createdAt: "2026-03-30T09:15:00.250Z" },
+        ...said,
+        id: "opt_0001",
+        phone: first,
+        offers: true,
+        sourceUrl: "https://acme.example/texts",
+        createdAt: "2026-03-30T09:15:00.250Z",
       },
     ])
     expect(await list(other)).toHaveLength(1)

@@ -24,8 +24,14 @@ const able = { sms: true, mms: true, voice: true } as const
 
 /** The command that orders a number. */
 export const order = (changes: Partial<OrderNumber> = {}): OrderNumber & Stamp => ({
-  ...{ type: "OrderNumber", at: NOW, ...named, monthlyMicros: 1_500_000 },
-  ...{ chargeId: "chg_1", keyId: "key_1", personId: "per_1", ...changes },
+  type: "OrderNumber",
+  at: NOW,
+  ...named,
+  monthlyMicros: 1_500_000,
+  chargeId: "chg_1",
+  keyId: "key_1",
+  personId: "per_1",
+  ...changes,
 })
 
 /** A number was ordered. */
@@ -37,9 +43,17 @@ export const ordered = (
 export const added = (
   changed: Partial<PhoneFact<"NumberAdded">> = {},
 ): PhoneFact<"NumberAdded"> => ({
-  ...{ type: "NumberAdded", at: NOW, ...named, ...able, monthlyMicros: 1_500_000 },
-  ...{ paidThrough: MONTH_LATER, test: false, boughtAt: NOW, carrierRef: "ref_1" },
-  ...{ locality: null, ...changed },
+  type: "NumberAdded",
+  at: NOW,
+  ...named,
+  ...able,
+  monthlyMicros: 1_500_000,
+  paidThrough: MONTH_LATER,
+  test: false,
+  boughtAt: NOW,
+  carrierRef: "ref_1",
+  locality: null,
+  ...changed,
 })
 
 /** A number that came with the company: nobody charges for it. */
@@ -48,7 +62,11 @@ export const given = (changed: Partial<PhoneFact<"NumberAdded">> = {}): PhoneFac
 
 /** Rent was refused. */
 export const rentRefused = (at: number, dueAt = MONTH_LATER): PhoneFact<"RentRefused"> => ({
-  ...{ type: "RentRefused", at, numberId: "num_1", dueAt, code: "payment_required" },
+  type: "RentRefused",
+  at,
+  numberId: "num_1",
+  dueAt,
+  code: "payment_required",
 })
 
 /** Settings were changed. */
@@ -56,6 +74,9 @@ export const changed = (
   settings: Partial<NumberSettings>,
   texting: PhoneFact<"PhoneSettingsChanged">["texting"] = null,
 ): PhoneFact<"PhoneSettingsChanged"> => ({
-  ...{ type: "PhoneSettingsChanged", at: NOW, texting, ...NOBODY },
+  type: "PhoneSettingsChanged",
+  at: NOW,
+  texting,
+  ...NOBODY,
   numbers: [{ numberId: "num_1", settings: { ...DEFAULT_NUMBER_SETTINGS, ...settings } }],
 })

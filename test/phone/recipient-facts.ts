@@ -228,8 +228,15 @@ export const REMOVE = { type: "RemoveOptOut", at: NOW, phone: TO } as const
 
 /** The recipient agrees on a form, to all that it offers. */
 export const agree = (changed: Partial<OptInByForm & Stamp> = {}): OptInByForm & Stamp => ({
-  ...{ type: "OptInByForm", at: NOW, optInId: "opt_1", phone: TO, firstName: BODY },
-  ...{ service: true, offers: true, method: "web", sourceUrl: "https://acme.example/texts" },
+  type: "OptInByForm",
+  at: NOW,
+  optInId: "opt_1",
+  phone: TO,
+  firstName: BODY,
+  service: true,
+  offers: true,
+  method: "web",
+  sourceUrl: "https://acme.example/texts",
   ...changed,
 })
 
@@ -238,6 +245,8 @@ export const agreed = (
   changed: Partial<RecipientFact<"OptedInByForm">> = {},
 ): RecipientFact<"OptedInByForm"> => ({
   ...agree(),
-  ...{ type: "OptedInByForm", at: NOW, standing: FRESH },
+  type: "OptedInByForm",
+  at: NOW,
+  standing: FRESH,
   ...changed,
 })

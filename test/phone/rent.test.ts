@@ -43,7 +43,9 @@ describe("rent", () => {
     await at(`${year}-03-31T08:00:00.000Z`)
     expect((await rentsOf(world, company)).slice(1)).toEqual(
       ["02-28", "03-31"].map((day) => ({
-        ...{ micros: LOCAL, state: "final", name: `${year}-${day.slice(0, 2)}` },
+        micros: LOCAL,
+        state: "final",
+        name: `${year}-${day.slice(0, 2)}`,
         at: `${year}-${day}T08:00:00.000Z`,
       })),
     )
@@ -143,7 +145,8 @@ describe("a number whose rent is refused", () => {
     await at(`${year}-03-05T08:00:00.000Z`)
     expect((await rentsOf(world, company)).at(-1)).toMatchObject({ name: `${year}-02` })
     expect(await last(company)).toMatchObject({
-      ...{ releasedUnlessPaidBy: null, paidThrough: `${year}-03-31T08:00:00.000Z` },
+      releasedUnlessPaidBy: null,
+      paidThrough: `${year}-03-31T08:00:00.000Z`,
     })
     expect(await fundsOf(world, company)).toBe(10_000 - LOCAL)
   })

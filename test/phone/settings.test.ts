@@ -16,9 +16,18 @@ const patch = ({ key }: Company, body: object) => world.call(key, "PATCH", URL, 
 const firstOf = async (company: Company) => String((await numbersOf(world, company))[0]?.["id"])
 
 const USUAL = {
-  ...{ voice: true, sms: true, label: null, ringMode: "all", ringTo: [], ringSeconds: 25 },
-  ...{ screenCalls: true, recordCalls: false, recordingNotice: "This call is recorded." },
-  ...{ voicemail: true, voicemailGreeting: null, optOutReply: null },
+  voice: true,
+  sms: true,
+  label: null,
+  ringMode: "all",
+  ringTo: [],
+  ringSeconds: 25,
+  screenCalls: true,
+  recordCalls: false,
+  recordingNotice: "This call is recorded.",
+  voicemail: true,
+  voicemailGreeting: null,
+  optOutReply: null,
 }
 
 describe("the settings", () => {
@@ -40,12 +49,17 @@ describe("the settings", () => {
     const ringTo = [{ phone: "+1 415 555 7001", name: "Ada" }, { phone: "+14155557002" }]
     const sent = { id, label: "Front desk", ringMode: "order", ringSeconds: 10, ringTo }
     const { status, body } = await patch(company, {
-      ...{ texting: { helpReply: "Write to us." }, numbers: [sent] },
+      texting: { helpReply: "Write to us." },
+      numbers: [sent],
     })
     expect(status).toBe(200)
     expect(body.numbers[0]).toEqual({
-      ...{ ...USUAL, id, number: body.numbers[0].number, label: "Front desk" },
-      ...{ ringMode: "order", ringSeconds: 10 },
+      ...USUAL,
+      id,
+      number: body.numbers[0].number,
+      label: "Front desk",
+      ringMode: "order",
+      ringSeconds: 10,
       ringTo: [
         { phone: "+14155557001", name: "Ada" },
         { phone: "+14155557002", name: null },
@@ -103,11 +117,16 @@ describe("the settings", () => {
   it("are a person's to change who manages the phone", async () => {
     const { companyId } = await makeCompany(world)
     const { personId } = await world.operate("person add", {
-      ...{ company: companyId, name: "Bob", email: "bob@example.com", role: "user" },
+      company: companyId,
+      name: "Bob",
+      email: "bob@example.com",
+      role: "user",
       permissions: ["Use phone"],
     })
     const { key } = await world.operate("key create", {
-      ...{ company: companyId, person: personId, allOperations: true },
+      company: companyId,
+      person: personId,
+      allOperations: true,
     })
     expect((await world.call(key, "GET", URL)).status).toBe(200)
     const body = { texting: { optOutLine: true } }
@@ -161,7 +180,8 @@ describe("400 validation", () => {
     const ringTo = [{ phone: own }, { phone: "+14155557001" }, { phone: foreign }]
     const { body } = await patch(company, { numbers: [{ id, ringTo }] })
     expect(Object.keys(body.fields)).toEqual([
-      ...["numbers.0.ringTo.0.phone", "numbers.0.ringTo.2.phone"],
+      "numbers.0.ringTo.0.phone",
+      "numbers.0.ringTo.2.phone",
     ])
   })
 

@@ -17,9 +17,16 @@ describe("the phone at a glance", () => {
     const state = await read(company)
     expect(state.numbers.map((one: { id: string }) => one.id)).toContain(id)
     expect(state).toMatchObject({
-      ...{ testMode: true, mock: true, balanceMicros: 48_500_000, availableMicros: 48_500_000 },
-      ...{ paysByCard: false, cardFailing: false, nextNumberMicros: 1_500_000 },
-      ...{ nextTollFreeMicros: 2_500_000, pagesPassedAt: null, business: null },
+      testMode: true,
+      mock: true,
+      balanceMicros: 48_500_000,
+      availableMicros: 48_500_000,
+      paysByCard: false,
+      cardFailing: false,
+      nextNumberMicros: 1_500_000,
+      nextTollFreeMicros: 2_500_000,
+      pagesPassedAt: null,
+      business: null,
       texting: "not_sent",
     })
   })

@@ -12,7 +12,10 @@ import { FRESH, NOW, accepted, queued, queuedNext, rejected, standing } from "./
 import { chargesOf, newNumber, sendText } from "./texting.ts"
 
 const stop: StopAtCarrier & Stamp = {
-  ...{ type: "StopAtCarrier", at: NOW, messageId: "msg_1", phone: "s1.rcp.bnVtYmVy" },
+  type: "StopAtCarrier",
+  at: NOW,
+  messageId: "msg_1",
+  phone: "s1.rcp.bnVtYmVy",
 }
 const stopped = (now = standing({ stoppedAt: NOW })) =>
   ({ type: "StoppedAtCarrier", at: NOW, standing: now, phone: stop.phone }) as const

@@ -108,12 +108,17 @@ describe("a text that came in", () => {
 
   it("is of nobody where nobody has its number, and is counted", async () => {
     const kept = by.server.textIn({
-      ...{ from: "+14155550001", to: "+19995550001", text: "Hi", at: now() },
+      from: "+14155550001",
+      to: "+19995550001",
+      text: "Hi",
+      at: now(),
     })
     const told = await by.tell(TEXTS_PATH, cameOf(kept))
     expect(told).toEqual({ status: 200, body: { taken: 0, known: 1 } })
     const { payload } = await by.world.app.inject({
-      ...{ method: "GET", url: "/metrics", headers: { host: "ledger.test" } },
+      method: "GET",
+      url: "/metrics",
+      headers: { host: "ledger.test" },
     })
     expect(payload).toContain('ledger_webhook_events_total{provider="telnyx",result="nobody"} 1')
   })

@@ -143,7 +143,11 @@ describe("a STOP that the carrier has answered", () => {
     await by.tell(TEXTS_PATH, cameOf(textIn(texting, "START"), { autoresponse_type: "START" }))
     await by.world.operate("wait")
     expect(await texting.facts()).toEqual([
-      ...["OptOutAdded", "TextReceived", "OptedOutByText", "TextReceived", "OptedInByText"],
+      "OptOutAdded",
+      "TextReceived",
+      "OptedOutByText",
+      "TextReceived",
+      "OptedInByText",
     ])
     expect(handedOver(texting)).toEqual([])
     expect((await text(texting)).status).toBe(200)
@@ -173,7 +177,10 @@ describe("a STOP that the carrier has answered", () => {
     await by.world.operate("clock advance", { duration: "2m" })
     await tryAgain(by.world, texting.companyId, "send-text", "ask-text")
     expect(await texting.facts()).toEqual([
-      ...["TextQueued", "TextReceived", "OptedOutByText", "TextAccepted"],
+      "TextQueued",
+      "TextReceived",
+      "OptedOutByText",
+      "TextAccepted",
     ])
     expect(handedOver(texting)).toHaveLength(1)
   })

@@ -171,7 +171,8 @@ describe("a look-up that comes to nothing", () => {
   it("is a doubt where the program itself fails; its lease over, the next call does it for one charge", async () => {
     places.found = () => Promise.reject(new Error("a fault of ours"))
     expect(await ask()).toMatchObject({
-      ...{ status: 503, body: { chargeId: expect.stringMatching(/^chg_/) as string } },
+      status: 503,
+      body: { chargeId: expect.stringMatching(/^chg_/) as string },
     })
     places.found = async () => ADDRESS
     expect((await ask()).body.error).toBe("lookup_limit")

@@ -17,7 +17,9 @@ it.each(["provider.before", "provider.after"] as const satisfies readonly Failpo
   async (name) => {
     const database = await testDatabase()
     const place = await makePlace({
-      ...{ DATABASE_URL: database.url, LEDGER_CLOCK: "test", NODE_ENV: "test" },
+      DATABASE_URL: database.url,
+      LEDGER_CLOCK: "test",
+      NODE_ENV: "test",
       LEDGER_FAILPOINTS: `${name}=1`,
     })
     places.push(place)
@@ -28,7 +30,9 @@ it.each(["provider.before", "provider.after"] as const satisfies readonly Failpo
     const body = { action: "details", placeId: "demo_7300_12", sessionToken: "session-1" }
     const headers = { authorization: `Bearer ${company.key}`, "content-type": "application/json" }
     const lost = fetch(`${server.url}/api/v1/places`, {
-      ...{ method: "POST", headers, body: JSON.stringify(body) },
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
     })
     await expect(lost).rejects.toThrow("fetch failed")
     expect(await server.ended).toBeNull()

@@ -60,8 +60,14 @@ export async function open(world: World, { companyId }: Company): Promise<readon
 
 /** An address that is nowhere. */
 export const ADDRESS: Address = {
-  ...{ line1: "12 Maple Street", city: "Riverton", state: "KY", zip: "00018", country: "US" },
-  ...{ lat: -48.8, lng: -123.3, formatted: "12 Maple Street, Riverton, KY 00018, US" },
+  line1: "12 Maple Street",
+  city: "Riverton",
+  state: "KY",
+  zip: "00018",
+  country: "US",
+  lat: -48.8,
+  lng: -123.3,
+  formatted: "12 Maple Street, Riverton, KY 00018, US",
 }
 
 /** Addresses that answer as a test says, and count what they are asked. */

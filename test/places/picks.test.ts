@@ -131,7 +131,7 @@ describe("a process that dies in the middle", () => {
   it("ends what it left by what came of it, however short addresses are kept", async () => {
     const settings: Ports["settings"] = (of) => ({
       ...world.ports.settings(of),
-      ...{ PLACES_KEEP: 60_000 },
+      PLACES_KEEP: 60_000,
     })
     for (const [step, charged] of [
       ["keep", GIVEN_BACK],

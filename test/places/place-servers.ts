@@ -36,7 +36,9 @@ async function start(answer: (heard: Heard) => Answer): Promise<PlaceServer> {
     for await (const piece of request) pieces.push(piece as Buffer)
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://places.test")
     const heard = {
-      ...{ call: `${request.method} ${pathname}`, query: searchParams, headers: request.headers },
+      call: `${request.method} ${pathname}`,
+      query: searchParams,
+      headers: request.headers,
       body: Buffer.concat(pieces).toString(),
     }
     state.heard.push(heard)
@@ -68,7 +70,10 @@ async function start(answer: (heard: Heard) => Answer): Promise<PlaceServer> {
 }
 
 const component = (types: readonly string[], longText: string, shortText = longText) => ({
-  ...{ longText, shortText, types, languageCode: "en" },
+  longText,
+  shortText,
+  types,
+  languageCode: "en",
 })
 const PLACE = {
   id: "ChIJ-maple_12",
@@ -119,7 +124,8 @@ export const startPhoton = (): Promise<PlaceServer> =>
   start(({ call }) => {
     if (call !== "GET /api") return { status: 404, body: "Not found" }
     const feature = (properties: object, coordinates: readonly number[]) => ({
-      ...{ type: "Feature", geometry: { type: "Point", coordinates } },
+      type: "Feature",
+      geometry: { type: "Point", coordinates },
       properties: {
         osm_id: 1,
         osm_type: "N",
@@ -129,8 +135,12 @@ export const startPhoton = (): Promise<PlaceServer> =>
       },
     })
     const house = {
-      ...{ housenumber: "12", street: "Maple Street", postcode: "40218", city: "Riverton" },
-      ...{ state: "Kentucky", type: "house" },
+      housenumber: "12",
+      street: "Maple Street",
+      postcode: "40218",
+      city: "Riverton",
+      state: "Kentucky",
+      type: "house",
     }
     const street = { name: "Maple Street", city: "Riverton", state: "Kentucky", type: "street" }
     const features = [feature(house, [-85.67, 38.19]), feature(street, [-85.6, 38.1])]

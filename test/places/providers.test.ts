@@ -117,8 +117,10 @@ describe("Google", () => {
     const address = await ofGoogle().details("ChIJ-maple_12", LOOK_UP)
     const [suggested, picked] = google.heard
     expect(JSON.parse(suggested?.body ?? "")).toEqual({
-      ...{ input: "12 map", sessionToken: LOOK_UP.session },
-      ...{ includedRegionCodes: ["us"], languageCode: "en" },
+      input: "12 map",
+      sessionToken: LOOK_UP.session,
+      includedRegionCodes: ["us"],
+      languageCode: "en",
     })
     expect(picked?.query.get("sessionToken")).toBe(LOOK_UP.session)
     expect(picked?.headers["x-goog-fieldmask"]).toBe(
@@ -126,8 +128,13 @@ describe("Google", () => {
     )
     expect(JSON.stringify(google.heard)).not.toContain("co_a")
     expect(address).toEqual({
-      ...{ line1: "12 Maple Street", city: "Riverton", state: "KY", zip: "40218-1234" },
-      ...{ country: "US", lat: 38.19, lng: -85.67 },
+      line1: "12 Maple Street",
+      city: "Riverton",
+      state: "KY",
+      zip: "40218-1234",
+      country: "US",
+      lat: 38.19,
+      lng: -85.67,
       formatted: "12 Maple St, Riverton, KY 40218-1234, USA",
     })
   })
@@ -140,8 +147,14 @@ describe("Google", () => {
     const place = { id: "a", location: { latitude: 38.19, longitude: -85.67 } }
     google.next = { status: 200, body: place }
     expect(await ofGoogle().details("a", LOOK_UP)).toEqual({
-      ...{ line1: "", city: "", state: "", zip: "", country: "", formatted: "" },
-      ...{ lat: 38.19, lng: -85.67 },
+      line1: "",
+      city: "",
+      state: "",
+      zip: "",
+      country: "",
+      formatted: "",
+      lat: 38.19,
+      lng: -85.67,
     })
     google.next = { status: 200, body: { ...place, location: { latitude: -118.2, longitude: 34 } } }
     await expect(ofGoogle().details("a", LOOK_UP)).rejects.toBeInstanceOf(ProviderUnavailable)
@@ -161,8 +174,13 @@ describe("Photon", () => {
     ])
     const placeId = house?.placeId ?? ""
     expect(await ofPhoton().details(placeId, LOOK_UP)).toEqual({
-      ...{ line1: "12 Maple Street", city: "Riverton", state: "Kentucky", zip: "40218" },
-      ...{ country: "US", lat: 38.19, lng: -85.67 },
+      line1: "12 Maple Street",
+      city: "Riverton",
+      state: "Kentucky",
+      zip: "40218",
+      country: "US",
+      lat: 38.19,
+      lng: -85.67,
       formatted: "12 Maple Street, Riverton, Kentucky 40218, US",
     })
     expect(street).toMatchObject({ main: "Maple Street", secondary: "Riverton, Kentucky" })
@@ -175,7 +193,8 @@ describe("Photon", () => {
   it("leaves out what is no place with an address, and takes what is said otherwise", async () => {
     const properties = { housenumber: 12, street: "Elm Street", postcode: 40218, city: null }
     const at = (coordinates: unknown, of: object = properties) => ({
-      ...{ geometry: { coordinates }, properties: of },
+      geometry: { coordinates },
+      properties: of,
     })
     const line = [[1, 2], [3, 4]] // prettier-ignore
     const features = [at(line), at([38.19, -118.2]), at([1, 2], {}), at([-85.6, 38.1, 30]), null]
@@ -183,7 +202,10 @@ describe("Photon", () => {
     const found = await ofPhoton().suggest("12 elm", LOOK_UP)
     expect(found).toMatchObject([{ main: "12 Elm Street", secondary: "40218" }])
     expect(await ofPhoton().details(found[0]?.placeId ?? "", LOOK_UP)).toMatchObject({
-      ...{ zip: "40218", city: "", lat: 38.1, lng: -85.6 },
+      zip: "40218",
+      city: "",
+      lat: 38.1,
+      lng: -85.6,
     })
   })
 })

@@ -41,7 +41,8 @@ describe("suggestions", () => {
     const { status, body } = await suggest(world, company)
     expect([status, body.error]).toEqual([503, "unavailable"])
     expect(await lines(world, company)).toEqual([
-      ...[`charge -${SUGGESTION}`, `charge -${SUGGESTION}`],
+      `charge -${SUGGESTION}`,
+      `charge -${SUGGESTION}`,
       `give_back ${SUGGESTION}`,
     ])
   })

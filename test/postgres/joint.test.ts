@@ -25,7 +25,10 @@ beforeEach(async () => {
 })
 
 const partOf = (name: string, more: Partial<Part> = {}): Part => ({
-  ...{ name, version: 1, from: START, last },
+  name,
+  version: 1,
+  from: START,
+  last,
   apply: async (client) => {
     await client.query("insert into joined values ($1, pg_current_xact_id())", [name])
   },

@@ -6,10 +6,21 @@ import { makeCompany, openWorld } from "../support/world.ts"
 
 /** Tables that have a row for each call, recipient or company. */
 const GROWING = [
-  ...["ledger.checkpoints", "ledger.claims", "ledger.company_keys", "ledger.simulated"],
-  ...["ledger.subject_keys", "ledger.work", "read.accounts", "read.charges", "read.limits"],
-  ...["read.charge_days", "read.key_uses"],
-  ...["read.messages", "read.refusals", "read.spending", "eventstore.events"],
+  "ledger.checkpoints",
+  "ledger.claims",
+  "ledger.company_keys",
+  "ledger.simulated",
+  "ledger.subject_keys",
+  "ledger.work",
+  "read.accounts",
+  "read.charges",
+  "read.limits",
+  "read.charge_days",
+  "read.key_uses",
+  "read.messages",
+  "read.refusals",
+  "read.spending",
+  "eventstore.events",
 ]
 const CALLS = 40
 /** A start looks at what is left to do in tables that are nearly empty. */

@@ -17,8 +17,11 @@ import { within } from "../support/within.ts"
 const database = new DatabaseUnderTest()
 
 const SHORT: DatabaseWaits = {
-  ...{ answerMs: 300, behindMs: 20_000, askMs: 500 },
-  ...{ silentMs: 300, doubtMs: 300 },
+  answerMs: 300,
+  behindMs: 20_000,
+  askMs: 500,
+  silentMs: 300,
+  doubtMs: 300,
 }
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -48,7 +51,10 @@ async function openWatched(waits: DatabaseWaits = SHORT) {
   const nobody = () => undefined
   const isSilent = () => watch.silentSince() !== null
   return {
-    ...{ way, told, sinces, watch },
+    way,
+    told,
+    sinces,
+    watch,
     owner: opened(openPool(way.url, 2, nobody, watch)),
     behind: opened(openBehindPool(way.url, 2, nobody, watch)),
     untilSilent: async () => {

@@ -73,7 +73,9 @@ describe("work in hand", () => {
     await runOut("leased_until")
     expect(await others.take(NOW, 1)).toMatchObject([{ workId: 1, isHandedOver: false }])
     expect(await Promise.all([1, 2, 99].map((id) => queue.handOver(id)))).toEqual([
-      ...[false, true, false],
+      false,
+      true,
+      false,
     ])
     const held = await pool.query(
       "select handed_over_at, work_id from ledger.work order by work_id",

@@ -56,7 +56,9 @@ describe("an app", () => {
       id: 1000,
       cwd: `/data/versions/${plan.publishId}`,
       env: {
-        ...{ PORT: String(portOf(plan.publishId)), STORAGE_DIR: "/data/storage", WORD: "it's" },
+        PORT: String(portOf(plan.publishId)),
+        STORAGE_DIR: "/data/storage",
+        WORD: "it's",
         DATABASE_URL: expect.stringMatching(
           /^postgres:\/\/app:[0-9a-f]{36}@127\.0\.0\.1:5432\/app$/,
         ),
@@ -73,7 +75,7 @@ describe("an app", () => {
       "did not listen on PORT",
     ],
     [
-      ...["answers with a fault"],
+      "answers with a fault",
       serving('console.log("here"); answer.statusCode = 503'),
       "answered GET / with 503",
     ],

@@ -16,7 +16,8 @@ export async function page(
   if (socket === null) return null
   return new Promise((resolve, reject) => {
     const call = request({
-      ...{ path, headers: { host: "one.preview.localhost", connection: "close" } },
+      path,
+      headers: { host: "one.preview.localhost", connection: "close" },
       createConnection: () => socket as Socket,
     })
     call.once("response", (response) => resolve(text(response)))

@@ -33,7 +33,8 @@ describe("a build", () => {
       buildOf(
         { "app/a": "one" },
         {
-          ...{ root: "app", env: { WORD: "a 'word' $HOME" } },
+          root: "app",
+          env: { WORD: "a 'word' $HOME" },
           install: 'echo "$WORD"; echo bad >&2; echo two > b',
           build: "pwd; mkdir dist && cat a b > dist/c",
         },
@@ -155,7 +156,11 @@ describe("a build", () => {
     const plan = buildOf(FILES, { build: "[ ! -e /workspace/repo/begun ]" })
     const boxId = `build_${plan.publishId.slice(4)}` as const
     const left = await previews.boxes.host.start({
-      ...{ boxId, companyId: plan.companyId, size: "build", leaseMs: 60_000, environment: {} },
+      boxId,
+      companyId: plan.companyId,
+      size: "build",
+      leaseMs: 60_000,
+      environment: {},
     })
     await left.spawn("touch begun; sleep 600")
     expect(await previews.host.build(plan, read)).toMatchObject({ ok: true })

@@ -8,7 +8,8 @@ previewHostContract("the built-in previews", {
     let now = Date.UTC(2026, 0, 1)
     const ports = { clock: { now: () => now }, previews: noPreviews(), hostId: "simulator:one" }
     return {
-      ...{ host: openBuiltInPreviews(ports), another: openBuiltInPreviews(ports) },
+      host: openBuiltInPreviews(ports),
+      another: openBuiltInPreviews(ports),
       pass: async (ms) => void (now += ms),
       close: async () => undefined,
     }

@@ -48,7 +48,9 @@ describe("a host of previews", () => {
     expect(await host.isAble()).toBe(true)
     const failed = await host.build(buildOf(FILES), read)
     expect({ ...failed, log: failed.log.toString("utf8") }).toEqual({
-      ...{ ok: false, why: "The build was told to fail.", log: "The build was told to fail.\n" },
+      ok: false,
+      why: "The build was told to fail.",
+      log: "The build was told to fail.\n",
     })
     expect(await host.build(buildOf(FILES), read)).toMatchObject({ ok: true })
   })

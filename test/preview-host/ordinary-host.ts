@@ -17,7 +17,10 @@ interface Asked {
 const runDir = process.argv[2] ?? ""
 const boxHost = await openBubblewrap({ runDir, blocked: async () => [], pacer: machinePacer })
 const host = openSandboxedPreviews({
-  ...{ boxHost, pacer: machinePacer, readOut: piecesOf, dir: join(runDir, "previews") },
+  boxHost,
+  pacer: machinePacer,
+  readOut: piecesOf,
+  dir: join(runDir, "previews"),
 })
 const app = appOf(`
 import { createServer } from "node:http"

@@ -18,13 +18,16 @@ describe("previews of an ordinary user", () => {
   it("are built within limits", async (ctx) => {
     ctx.skip(why !== null, needed)
     expect(await ordinary.ask("build", { script: "id -un; echo two > dist/b" })).toEqual({
-      ...{ ok: true, log: "worker\n", kept: { a: "one", b: "two\n" } },
+      ok: true,
+      log: "worker\n",
+      kept: { a: "one", b: "two\n" },
     })
     const bomb = await ordinary.ask("build", { script: "b() { b | b & }; b; exit 3" })
     expect(bomb).toMatchObject({ ok: false })
     const full = "fallocate -l 3G one && fallocate -l 3G two && sleep 600"
     expect(await ordinary.ask("build", { script: full })).toMatchObject({
-      ...{ ok: false, why: expect.stringMatching(/^The build ended with 137/) },
+      ok: false,
+      why: expect.stringMatching(/^The build ended with 137/),
     })
     expect(await ordinary.ask("sandboxes")).toEqual([])
   })

@@ -22,7 +22,10 @@ export async function* tarOf(files: Readonly<Record<string, string>>): AsyncGene
 
 /** A static site that needs no building, where a test says no more. */
 const SITE: Recipe = {
-  ...{ root: ".", install: null, build: null, env: {} },
+  root: ".",
+  install: null,
+  build: null,
+  env: {},
   serves: { kind: "static", folder: "dist", fallback: null },
 }
 
@@ -33,8 +36,12 @@ export function buildOf(
   more: Partial<BuildPlan> = {},
 ): BuildPlan {
   return {
-    ...{ companyId: "co_builds", publishId: newPublishId(), recipe: { ...SITE, ...recipe } },
-    ...{ files: tarOf(files), signal: new AbortController().signal, ...more },
+    companyId: "co_builds",
+    publishId: newPublishId(),
+    recipe: { ...SITE, ...recipe },
+    files: tarOf(files),
+    signal: new AbortController().signal,
+    ...more,
   }
 }
 
@@ -49,7 +56,9 @@ export function appOf(
   const { app = {}, env = {}, ...rest } = more
   const serves = { kind: "app", start: "exec node app.mjs", release: null, health: "/", ...app }
   return {
-    ...{ companyId: newCompanyId(), publishId: newPublishId(), isNew: true },
+    companyId: newCompanyId(),
+    publishId: newPublishId(),
+    isNew: true,
     url: "http://one.preview.localhost",
     recipe: { ...SITE, env, serves: serves as Recipe["serves"] },
     files: () => tarOf({ "app.mjs": code }),

@@ -37,7 +37,11 @@ function openStage(count: number): Stage {
     for (const one of process.listeners("exit")) if (!exits.includes(one)) process.off("exit", one)
   })
   const stage: Stage = {
-    ...{ crew, forked, pass, warnings, stop },
+    crew,
+    forked,
+    pass,
+    warnings,
+    stop,
     last: () => forked.at(-1) as PlayedProcess,
     forks: () => new PlayedProcess(forked.length + 1),
   }

@@ -165,7 +165,9 @@ describe("several processes", () => {
     const lines = Object.entries(fieldsOf(sender)).map(([name, value]) => `${name}: ${value}`)
     const head = [
       `POST ${TEXTS} HTTP/1.1`,
-      ...["host: any", `content-length: ${body.length}`, "connection: close"],
+      "host: any",
+      `content-length: ${body.length}`,
+      "connection: close",
       ...lines,
     ]
     const whole = Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`)

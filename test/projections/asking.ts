@@ -53,10 +53,24 @@ export async function askEverything(
 /** Asks for what no funds pay for, and keeps the no. */
 async function askInVain(world: World, { companyId }: Pick<Company, "companyId">): Promise<void> {
   const command: LedgerCommand = {
-    ...{ type: "Charge", chargeId: "chg_vain", via: "own_key", keyId: "key_1", personId: "per_1" },
-    ...{ class: "ai", item: "a model", quantity: 1, unitPriceMicros: 1e15, priceVersion: 1 },
-    ...{ amountMicros: 1e15, resource: null, requestedAt: world.ports.clock.now(), dueAt: null },
-    ...{ servedFrom: null, open: false, exempt: null, searchedTo: null },
+    type: "Charge",
+    chargeId: "chg_vain",
+    via: "own_key",
+    keyId: "key_1",
+    personId: "per_1",
+    class: "ai",
+    item: "a model",
+    quantity: 1,
+    unitPriceMicros: 1e15,
+    priceVersion: 1,
+    amountMicros: 1e15,
+    resource: null,
+    requestedAt: world.ports.clock.now(),
+    dueAt: null,
+    servedFrom: null,
+    open: false,
+    exempt: null,
+    searchedTo: null,
   }
   const stream = ledgerOf(companyId)
   const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))

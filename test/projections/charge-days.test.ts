@@ -27,7 +27,12 @@ describe("charge days", () => {
     const day = nameOf(world.ports.clock.now())
     const month = day.slice(0, 7)
     expect(await days()).toEqual({
-      ...{ month, days: [], chargedMicros: 0, givenBackMicros: 0, netMicros: 0, charges: 0 },
+      month,
+      days: [],
+      chargedMicros: 0,
+      givenBackMicros: 0,
+      netMicros: 0,
+      charges: 0,
     })
     const { companyId } = company
     const spent = { company: companyId, class: "ai", item: "chat" }
@@ -44,14 +49,22 @@ describe("charge days", () => {
     const wanted = [
       { ...ofDay, givenBackMicros: 300_000, netMicros: 300_000 },
       {
-        ...{ day, item: "text_segment", chargedMicros: 9_000, givenBackMicros: 0 },
-        ...{ netMicros: 9_000, charges: 1 },
+        day,
+        item: "text_segment",
+        chargedMicros: 9_000,
+        givenBackMicros: 0,
+        netMicros: 9_000,
+        charges: 1,
       },
       { ...chat, day: next, chargedMicros: 200_000, netMicros: 200_000, charges: 1 },
     ]
     expect(await days({ month })).toEqual({
-      ...{ month, days: wanted, chargedMicros: 809_000, givenBackMicros: 300_000 },
-      ...{ netMicros: 509_000, charges: 4 },
+      month,
+      days: wanted,
+      chargedMicros: 809_000,
+      givenBackMicros: 300_000,
+      netMicros: 509_000,
+      charges: 4,
     })
     expect((await days({ month, item: "text" })).days).toEqual([wanted[1]])
     expect((await days({ month, class: "general" })).days).toEqual([wanted[1]])

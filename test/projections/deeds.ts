@@ -101,7 +101,7 @@ export async function perform(world: World, one: Deed, acting: Company): Promise
       return
     case "limit":
       await unlessClosed(
-        world.operate("limit set", { company, key: keyId, ...{ ...one, does: undefined } }),
+        world.operate("limit set", { company, key: keyId, ...one, does: undefined }),
       )
       return
     case "advance":

@@ -64,13 +64,23 @@ async function say(
   const version = `2.${which}.0`
   const counts = Object.fromEntries(COUNTED.map((name) => [name, which])) as unknown as Counts
   const checkIn: CheckIn = {
-    ...{ type: "CheckIn", installId: INSTALL, version, platform: null, seal: null },
+    type: "CheckIn",
+    installId: INSTALL,
+    version,
+    platform: null,
+    seal: null,
     counts,
   }
   const report: ReportDevice = {
-    ...{ type: "ReportDevice", installId: INSTALL, eventId: `event-${which}` },
-    ...{ attemptId: "attempt", sequence: 4 - which, kind: "app", version },
-    ...{ status: "started", reason: null },
+    type: "ReportDevice",
+    installId: INSTALL,
+    eventId: `event-${which}`,
+    attemptId: "attempt",
+    sequence: 4 - which,
+    kind: "app",
+    version,
+    status: "started",
+    reason: null,
   }
   const command = deed === "report" ? report : checkIn
   await world.ports.runner.execute(appOf(companyId, INSTALL), command, causedBy("test"))

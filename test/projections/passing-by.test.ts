@@ -27,8 +27,12 @@ async function statementsOf(projection: Projection, fact: AnyFact): Promise<read
   }
   const none = async () => undefined
   const driver: Driver = {
-    ...{ init: none, destroy: none, releaseConnection: none },
-    ...{ beginTransaction: none, commitTransaction: none, rollbackTransaction: none },
+    init: none,
+    destroy: none,
+    releaseConnection: none,
+    beginTransaction: none,
+    commitTransaction: none,
+    rollbackTransaction: none,
     acquireConnection: async () => connection,
   }
   const db = new Kysely<unknown>({
@@ -46,7 +50,11 @@ async function statementsOf(projection: Projection, fact: AnyFact): Promise<read
       position: { commit: 1n, prepare: 1n },
       companyId: "co_1",
     } as const),
-    ...{ revision: 1, fact, keyId: null, personId: null, actor: null },
+    revision: 1,
+    fact,
+    keyId: null,
+    personId: null,
+    actor: null,
   }
   await projection.apply(db as Transaction<unknown>, [recorded], { open: async () => "text" })
   return asked
@@ -83,7 +91,12 @@ describe("what passes a read model by", () => {
 
   it("is named by its type alone: what nobody knows is handed over", () => {
     const event = (stream: string, type: string) => ({
-      ...{ stream, type, revision: 0, id: "", data: "{}", metadata: "{}" },
+      stream,
+      type,
+      revision: 0,
+      id: "",
+      data: "{}",
+      metadata: "{}",
       position: { commit: 1n, prepare: 1n },
     })
     const projection = { categories: ["ledger"], ignores: ["Charged"] }

@@ -24,7 +24,10 @@ beforeAll(async () => {
   by = await openRegistryOfTelnyx()
   const { server, account } = by
   carrier = openTelnyxCarrier({
-    ...{ key: server.key, publicKey: account.publicKey, url: server.url, connectionId: null },
+    key: server.key,
+    publicKey: account.publicKey,
+    url: server.url,
+    connectionId: null,
     baseUrl: () => "https://ledger.test",
     tag: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
     warn: () => undefined,

@@ -84,8 +84,11 @@ describe("an event of a call", () => {
       "call.recording.saved",
       { ...recorded, client_state: marked(0, "voicemail") },
       {
-        ...{ is: "audio_ready", leg: { ...leg(0), ref: null }, kind: "voicemail" },
-        ...{ seconds: 70, audioRef: "leg-1" },
+        is: "audio_ready",
+        leg: { ...leg(0), ref: null },
+        kind: "voicemail",
+        seconds: 70,
+        audioRef: "leg-1",
       },
     ],
   ])("%s %j", (type, payload, event) => {

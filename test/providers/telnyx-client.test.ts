@@ -36,7 +36,10 @@ describe("asking Telnyx", () => {
     }
     const query = { "filter[record_type]": "messaging" }
     const asked = openTelnyx({ key: "KEY1", url: `${url}/` }).ask({
-      ...{ method: "POST", path: "/messages", query, body: { to: "+1" } },
+      method: "POST",
+      path: "/messages",
+      query,
+      body: { to: "+1" },
     })
     expect(await asked).toEqual({ is: "done", value: { data: { id: "1" } } })
     const target = "/v2/messages?filter%5Brecord_type%5D=messaging"

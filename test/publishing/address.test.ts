@@ -78,7 +78,8 @@ describe("an address", () => {
   it("is found by any case of the name, and by nobody else's", async () => {
     const [acme, inc] = [await made("AcMe"), await made("Acme Inc.")]
     expect(await addressOf(world.ports, acme)).toEqual({
-      ...{ host: "acme.preview.localhost", url: "http://acme.preview.localhost/" },
+      host: "acme.preview.localhost",
+      url: "http://acme.preview.localhost/",
     })
     expect(await companyAt(world.ports, "acme")).toBe(acme)
     const { host } = await addressOf(world.ports, inc)

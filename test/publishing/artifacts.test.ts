@@ -37,7 +37,9 @@ const SITE: Recipe = { ...base, serves: { kind: "static", folder: "d", fallback:
 const APP: Recipe = { ...base, serves: { kind: "app", start: "x", release: null, health: "/" } }
 
 const newArtifact = (recipe: Recipe) => ({
-  ...{ companyId: company.companyId, publishId: newId("pub"), recipe },
+  companyId: company.companyId,
+  publishId: newId("pub"),
+  recipe,
 })
 
 const sha256 = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex")

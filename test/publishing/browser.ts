@@ -15,8 +15,12 @@ export const noBrowser: string | null = PROGRAM === undefined ? "chromium is not
 
 /** What it would else do by itself: nothing of a test leaves the machine. */
 const QUIET = [
-  ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
-  ...["--disable-quic", "--disable-gpu", "--no-first-run"],
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-quic",
+  "--disable-gpu",
+  "--no-first-run",
   // No page is looked at for so long that what its script is compiled to by then pays.
   "--js-flags=--no-opt --no-maglev",
 ]
@@ -26,12 +30,25 @@ const QUIET = [
  * most of those that are looked at. The last list that is given counts: that of the one who starts it is said again.
  */
 const WITHOUT = [
-  ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIReloadButton"],
-  ...["InitialWebUI", "PreloadTopChromeWebUI"],
-  ...["AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"],
-  ...["DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades"],
-  ...["LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"],
-  ...["PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"],
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "WebUIOmniboxFullPopup",
+  "WebUIReloadButton",
+  "InitialWebUI",
+  "PreloadTopChromeWebUI",
+  "AimEnabled",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsFirstBalancedModeAutoEnable",
+  "HttpsUpgrades",
+  "LensOverlay",
+  "MediaRouter",
+  "NetworkTimeServiceQuerying",
+  "OptimizationHints",
+  "PaintHolding",
+  "PreconnectToSearch",
+  "ThirdPartyStoragePartitioning",
 ]
 
 /** Opens one with a profile of its own. @param args what it is told besides */

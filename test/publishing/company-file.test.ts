@@ -17,7 +17,10 @@ describe("a company file", () => {
     expect(read({ ...says, env: { A: "1" } })).toEqual({
       company: "acme",
       recipe: {
-        ...{ root: "web", install: "npm ci", build: "make", env: { A: "1" } },
+        root: "web",
+        install: "npm ci",
+        build: "make",
+        env: { A: "1" },
         serves: { kind: "static", folder: "dist", fallback: "i.html" },
       },
     })
@@ -27,7 +30,10 @@ describe("a company file", () => {
     expect(read({ start: "node ." })).toEqual({
       company: "acme",
       recipe: {
-        ...{ root: ".", install: null, build: null, env: {} },
+        root: ".",
+        install: null,
+        build: null,
+        env: {},
         serves: { kind: "app", start: "node .", release: null, health: "/" },
       },
     })

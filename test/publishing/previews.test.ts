@@ -125,7 +125,8 @@ describe("a company's preview", () => {
     const shown = () => world.operate("preview show", { company: companyId })
     expect((await shown()).bytes).toBeGreaterThan(0)
     expect(await world.operate("preview reset", { company: companyId })).toEqual({
-      ...{ companyId, bytes: null },
+      companyId,
+      bytes: null,
     })
     const host = await hostOf(company)
     const headers = { cookie: await signIn(company, host) }

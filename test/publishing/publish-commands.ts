@@ -44,7 +44,10 @@ export function oneCompany() {
     return answer
   }
   return {
-    ...{ ask, facts, state: () => state, live: () => liveOf(state) },
+    ask,
+    facts,
+    state: () => state,
+    live: () => liveOf(state),
     view: (publishId: PublishId) => publishOf(publishId)(state),
   }
 }
@@ -56,12 +59,14 @@ export const publishCommand: fc.Arbitrary<PublishCommand> = fc
   .tuple(anyId, fc.noBias(fc.nat(12)), fc.boolean())
   .map(([publishId, which, isApp]): PublishCommand => {
     const all: readonly PublishCommand[] = [
-      ...[queue(publishId), queue(publishId), queue(publishId), ...upTo(publishId)],
-      ...[store(publishId, isApp ? "app" : "static"), fail(publishId)],
-      ...[
-        { type: "GoLive" as const, publishId },
-        { type: "GoLive" as const, publishId },
-      ],
+      queue(publishId),
+      queue(publishId),
+      queue(publishId),
+      ...upTo(publishId),
+      store(publishId, isApp ? "app" : "static"),
+      fail(publishId),
+      { type: "GoLive" as const, publishId },
+      { type: "GoLive" as const, publishId },
       { type: "RetryPublish", publishId },
       isApp ? { type: "AbandonPublish", publishId } : { type: "ResetPreview" },
       { type: "RemoveArtifact", publishId },

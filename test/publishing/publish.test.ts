@@ -60,7 +60,8 @@ describe("a publish", () => {
     const second = await published(world, company, await push(world, company, { a: "b" }))
     const { body } = await world.call(company.key, "GET", PUBLISHES)
     const listed = body.publishes.map(({ id, status }: { id: string; status: string }) => [
-      ...[id, status],
+      id,
+      status,
     ])
     expect(listed).toEqual([
       [second, "live"],

@@ -29,7 +29,8 @@ describe("the recordings of an erased company", () => {
     expect(rows).toEqual([{ blob_id: `${others}-call` }])
     const stream = recordingsOf(company.companyId).stream
     const facts = (await collect(world.ports.store.read(stream))).map(({ type, data }) => [
-      ...[type, (JSON.parse(data) as { readonly reason?: string }).reason],
+      type,
+      (JSON.parse(data) as { readonly reason?: string }).reason,
     ])
     expect(facts.filter(([type]) => type === "AudioDeleted")).toEqual([
       ["AudioDeleted", "erased"],

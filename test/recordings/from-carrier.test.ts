@@ -32,8 +32,11 @@ describe("a recording that the carrier has", () => {
     const [shown, ...others] = await listed(world, company)
     expect(others).toEqual([])
     expect(shown).toMatchObject({
-      ...{ id: callId, direction: "in", to: company.to },
-      ...{ recording: { seconds: 70 }, voicemail: null },
+      id: callId,
+      direction: "in",
+      to: company.to,
+      recording: { seconds: 70 },
+      voicemail: null,
     })
     const calls = await world.call(company.key, "GET", "/api/v1/phone/calls")
     const [call] = calls.body.calls

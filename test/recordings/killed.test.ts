@@ -24,10 +24,15 @@ const DAY_MS = 86_400_000
 
 /** Every third where there is little time: `LEDGER_DEEP=1` dies at all. */
 const ALL = [
-  ...["append.before:AudioDeleted=1", "append.after:AudioDeleted=1"],
-  ...["append.before:KeptMinutesCounted=1", "append.after:KeptMinutesCounted=1"],
-  ...["append.after:KeptMinutesCounted=2", "append.before:Charged=1", "append.after:Charged=1"],
-  ...["append.after:Charged=2", "projection.inside=1"],
+  "append.before:AudioDeleted=1",
+  "append.after:AudioDeleted=1",
+  "append.before:KeptMinutesCounted=1",
+  "append.after:KeptMinutesCounted=1",
+  "append.after:KeptMinutesCounted=2",
+  "append.before:Charged=1",
+  "append.after:Charged=1",
+  "append.after:Charged=2",
+  "projection.inside=1",
 ] as const satisfies readonly At[]
 const AT = isDeep ? ALL : ALL.filter((_, i) => i % 3 === 1)
 
@@ -47,7 +52,8 @@ async function owing(world: World) {
 
 const charged = async (world: World, { companyId }: Company) =>
   (await ledgerFacts(world, companyId, "Charged")).map(({ chargeId, quantity }) => [
-    ...[chargeId.slice(companyId.length), quantity],
+    chargeId.slice(companyId.length),
+    quantity,
   ])
 
 it.each(AT)(
@@ -58,7 +64,9 @@ it.each(AT)(
     const { company, old, young } = await owing(setting)
     await setting.close()
     const place = await makePlace({
-      ...{ DATABASE_URL: database.url, LEDGER_CLOCK: "test", NODE_ENV: "test" },
+      DATABASE_URL: database.url,
+      LEDGER_CLOCK: "test",
+      NODE_ENV: "test",
       LEDGER_FAILPOINTS: failpoint,
     })
     places.push(place)
@@ -72,8 +80,12 @@ it.each(AT)(
     const stream = recordingsOf(company.companyId).stream
     const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
     expect(types).toEqual([
-      ...["AudioKept", "AudioKept", "KeepDaysSet"],
-      ...["AudioDeleted", "KeptMinutesCounted", "KeptMinutesCounted"],
+      "AudioKept",
+      "AudioKept",
+      "KeepDaysSet",
+      "AudioDeleted",
+      "KeptMinutesCounted",
+      "KeptMinutesCounted",
     ])
     expect((await listen(world, company, old)).status).toBe(404)
     expect((await listen(world, company, young)).status).toBe(200)

@@ -35,7 +35,8 @@ async function charged() {
     .filter(({ item }) => item === "recording_minute_day")
     .map(({ chargeId, quantity, amountMicros }) => [
       chargeId.replace(`${company.companyId}:recordings:`, ""),
-      ...[quantity, amountMicros],
+      quantity,
+      amountMicros,
     ])
 }
 
@@ -52,9 +53,16 @@ describe("the night", () => {
     expect(await charged()).toEqual([[dayOf("01"), 3, 3 * PRICE]])
     const [charge] = (await ledgerFacts(world, company.companyId, "Charged")).slice(-1)
     expect(charge).toMatchObject({
-      ...{ via: "company", keyId: null, personId: null, class: "general", open: false },
-      ...{ exempt: "funds_while_above_zero", resource: null, once: true },
-      ...{ dueAt: Date.parse(at("02", "00:00:00")), servedFrom: Date.parse(at("01", "00:00:00")) },
+      via: "company",
+      keyId: null,
+      personId: null,
+      class: "general",
+      open: false,
+      exempt: "funds_while_above_zero",
+      resource: null,
+      once: true,
+      dueAt: Date.parse(at("02", "00:00:00")),
+      servedFrom: Date.parse(at("01", "00:00:00")),
     })
     await world.operate("clock set", { to: at("04", "12:00:00") })
     expect(await charged()).toEqual(["01", "02", "03"].map((day) => [dayOf(day), 3, 3 * PRICE]))

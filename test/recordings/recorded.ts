@@ -47,8 +47,14 @@ export async function savedAudio(
   const { callId = newCall() } = changed
   await offer(ports, companyId, callId)
   return {
-    ...{ companyId, callId, kind: "call", seconds: 60, audioRef: "rec_1" },
-    ...{ calledAt: ports.clock.now(), subject: COMPANY_SUBJECT, ...changed },
+    companyId,
+    callId,
+    kind: "call",
+    seconds: 60,
+    audioRef: "rec_1",
+    calledAt: ports.clock.now(),
+    subject: COMPANY_SUBJECT,
+    ...changed,
   }
 }
 
@@ -95,7 +101,8 @@ export async function listen(
 ) {
   const url = `${RECORDINGS}/${callId}${kind === undefined ? "" : `?kind=${kind}`}`
   const answer = await app.inject({
-    ...{ method, url },
+    method,
+    url,
     headers: { authorization: `Bearer ${key}`, ...headers },
   })
   return { status: answer.statusCode, headers: answer.headers, bytes: answer.rawPayload }

@@ -35,8 +35,13 @@ describe("a form that is filled in", () => {
     expect([thanks.status, thanks.body.includes("was recorded")]).toEqual([200, true])
     expect(await optInsOf(world, company)).toEqual([
       {
-        ...{ id: expect.stringMatching(/^opt_/), phone: values.phone, firstName: "Ada" },
-        ...{ service: true, offers: false, method: "web", sourceUrl: `https://${host}/texts` },
+        id: expect.stringMatching(/^opt_/),
+        phone: values.phone,
+        firstName: "Ada",
+        service: true,
+        offers: false,
+        method: "web",
+        sourceUrl: `https://${host}/texts`,
         createdAt: new Date(world.ports.clock.now()).toISOString(),
       },
     ])
@@ -92,7 +97,8 @@ describe("a form that is filled in", () => {
     expect((await visit(world, host, "/thanks")).body).toMatch(/<strong>START<\/strong> to .*\+1 /)
     expect(await optInsOf(world, company)).toHaveLength(1)
     expect(await sendText(world, company.key, { to: phone })).toMatchObject({
-      ...{ status: 409, body: { error: "opted_out" } },
+      status: 409,
+      body: { error: "opted_out" },
     })
   })
 

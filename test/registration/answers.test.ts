@@ -50,7 +50,8 @@ describe("what carriers say", () => {
     const long = `${String(draft.samples[0])} ${"x".repeat(255)}`
     const campaign = { ...draft, brandType: "low_volume" }
     const saved = await asked(by.world, made, "PUT campaign", {
-      ...{ ...campaign, samples: [draft.samples[0], long] },
+      ...campaign,
+      samples: [draft.samples[0], long],
     })
     expect(saved.body.problems).toContainEqual(
       expect.objectContaining({ where: "samples.1", code: "too_long" }),
@@ -115,7 +116,8 @@ describe("what carriers say", () => {
     const { parts, overall } = await statusOf(by.world, made)
     expect(overall).toBe("approved")
     expect(parts.map(({ part }: { part: string }) => part).slice(2)).toEqual([
-      ...[`number:${id}`, `number:${later.id}`],
+      `number:${id}`,
+      `number:${later.id}`,
     ])
     expect((await sendText(by.world, made.key, { from: later.id })).status).toBe(200)
   })

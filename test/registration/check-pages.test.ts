@@ -108,7 +108,9 @@ describe("pages of an own site", () => {
     })
     const time = new Time()
     const { read } = openPublicSites({
-      ...{ pacer: time.pacer, isOwn: () => false, resolve: async () => [PUBLIC] },
+      pacer: time.pacer,
+      isOwn: () => false,
+      resolve: async () => [PUBLIC],
       connect: stand.connect,
     })
     const { problems } = await checkedBy(read, time)
@@ -213,7 +215,8 @@ describe("hosted pages", () => {
     expect([status, Object.keys(body.fields)]).toEqual([400, ["hostname"]])
     await savePages(world, company)
     expect((await check(company)).body).toMatchObject({
-      ...{ passed: false, domainStatus: "not_connected" },
+      passed: false,
+      domainStatus: "not_connected",
       domainError: expect.stringContaining("no host name") as string,
     })
   })

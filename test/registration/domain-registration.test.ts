@@ -44,7 +44,9 @@ function company(...commands: readonly RegistrationCommand[]) {
 }
 
 const reach = (submissionId: "reg_1" | "reg_2" | "reg_3" | "reg_4"): RegistrationCommand => ({
-  ...{ type: "ReachPart", submissionId, carrierRef: `ref ${submissionId}` },
+  type: "ReachPart",
+  submissionId,
+  carrierRef: `ref ${submissionId}`,
 })
 const answer = (
   submissionId: "reg_1" | "reg_2" | "reg_3",
@@ -167,7 +169,10 @@ describe("test mode", () => {
     const { ask, state, overall } = company(...TESTED)
     expect(feeOf(state(), submit())).toBe("none")
     expect(ask(confirm)).toEqual([
-      ...["PartAnswered", "PartAnswered", "NumberAnswered", "NumberAnswered"],
+      "PartAnswered",
+      "PartAnswered",
+      "NumberAnswered",
+      "NumberAnswered",
     ])
     expect(overall("num_1", "num_2")).toBe("approved")
     expect(ask(confirm)).toBe("nothing_waits")
@@ -242,8 +247,14 @@ describe("a business whose approval is taken back", () => {
   it("can text no more, and a new one has its campaign reviewed anew", () => {
     const number = { type: "AnswerNumber", numberId: "num_1", verdict: "approved" } as const
     const { ask, state, overall } = company(
-      ...[...READY, LIVE, reach("reg_1"), answer("reg_1"), submitCampaign(FEE), reach("reg_2")],
-      ...[answer("reg_2"), { ...number, reasons: [] }],
+      ...READY,
+      LIVE,
+      reach("reg_1"),
+      answer("reg_1"),
+      submitCampaign(FEE),
+      reach("reg_2"),
+      answer("reg_2"),
+      { ...number, reasons: [] },
     )
     const textable = () => isTextable(state(), { numberId: "num_1", test: false })
     expect([textable(), overall("num_1")]).toEqual([true, "approved"])

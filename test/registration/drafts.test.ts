@@ -6,15 +6,29 @@ import { Campaign, draftOf, problemsOf } from "../../src/phone/registration/camp
 import { Pages } from "../../src/phone/registration/pages.ts"
 
 const BUSINESS = {
-  ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
-  ...{ ein: "123456789", industry: "RETAIL", street: "1 Main St", city: "Austin" },
-  ...{ region: "TX", postalCode: "78701", repFirstName: "Ada", repLastName: "Lane" },
-  ...{ repEmail: "ada@acme.example", repPhone: "(512) 555-0123" },
+  legalName: "Acme Bakery LLC",
+  brandName: "Acme Bakery",
+  entityType: "llc",
+  ein: "123456789",
+  industry: "RETAIL",
+  street: "1 Main St",
+  city: "Austin",
+  region: "TX",
+  postalCode: "78701",
+  repFirstName: "Ada",
+  repLastName: "Lane",
+  repEmail: "ada@acme.example",
+  repPhone: "(512) 555-0123",
 }
 const RIGHT = { ...BUSINESS, repPhone: "+15125550123" }
 const PAGES = {
-  ...{ mode: "hosted", services: "orders and pick-ups", offers: false, offersPerMonth: 4 },
-  ...{ optinPhone: true, optinPaper: true, supportPhone: "+15125550124" },
+  mode: "hosted",
+  services: "orders and pick-ups",
+  offers: false,
+  offersPerMonth: 4,
+  optinPhone: true,
+  optinPaper: true,
+  supportPhone: "+15125550124",
   supportEmail: "help@acme.example",
 }
 
@@ -70,11 +84,17 @@ describe("business details", () => {
 
   it("are taken up to the limits of carriers, with a stock exchange in any case", () => {
     const longest = {
-      ...{ legalName: "x".repeat(100), brandName: "y".repeat(100), city: "z".repeat(100) },
-      ...{ street: "x".repeat(60), street2: "y".repeat(38), country: "CA" },
-      ...{ region: "x".repeat(20), postalCode: "x".repeat(10) },
-      ...{ website: `https://acme.example/${"x".repeat(79)}` },
-      ...{ stockExchange: "nasdaq", stockTicker: "x".repeat(10) },
+      legalName: "x".repeat(100),
+      brandName: "y".repeat(100),
+      city: "z".repeat(100),
+      street: "x".repeat(60),
+      street2: "y".repeat(38),
+      country: "CA",
+      region: "x".repeat(20),
+      postalCode: "x".repeat(10),
+      website: `https://acme.example/${"x".repeat(79)}`,
+      stockExchange: "nasdaq",
+      stockTicker: "x".repeat(10),
     }
     expect(Business.parse({ ...RIGHT, ...longest })).toMatchObject({ stockExchange: "NASDAQ" })
   })
@@ -109,9 +129,16 @@ describe("pages", () => {
   })
 
   it.each([
-    ...["https://ada@acme.example/t", "https://:pw@acme.example/t", "https://acme.example:8443/t"],
-    ...["https://93.184.215.14/t", "https://0x7f.1/t", "https://[2606:2800::1]/t"],
-    ...["https://localhost/t", "https://localhost./t", "https://intranet/t", "https://a.localhost"],
+    "https://ada@acme.example/t",
+    "https://:pw@acme.example/t",
+    "https://acme.example:8443/t",
+    "https://93.184.215.14/t",
+    "https://0x7f.1/t",
+    "https://[2606:2800::1]/t",
+    "https://localhost/t",
+    "https://localhost./t",
+    "https://intranet/t",
+    "https://a.localhost",
   ])("of an own site are at no place that a check never reads: %s", (url) => {
     const at = (ownTextUrl: string) => ({
       mode: "own_site",

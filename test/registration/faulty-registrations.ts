@@ -35,8 +35,17 @@ const sent = (
   const live = command.live || !state.testMode
   const attempt = state.parts[part].attempt + 1
   return {
-    ...{ type: "PartSubmitted", at, part, submissionId, attempt, live, brandType, rush },
-    ...{ chargeId, keyId, personId },
+    type: "PartSubmitted",
+    at,
+    part,
+    submissionId,
+    attempt,
+    live,
+    brandType,
+    rush,
+    chargeId,
+    keyId,
+    personId,
   }
 }
 

@@ -19,10 +19,16 @@ type At = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
 const some = (lines: readonly At[]) => (isDeep ? lines : lines.filter((_, i) => i % 3 === 2))
 
 const SENDING = [
-  ...["append.before:Charged=1", "append.after:Charged=1", "append.before:PartSubmitted=1"],
-  ...["append.after:PartSubmitted=1", "provider.before=1", "provider.after=1"],
-  ...["append.before:PartReached=1", "append.after:PartReached=1"],
-  ...["append.before:ChargesClosed=1", "append.after:ChargesClosed=1"],
+  "append.before:Charged=1",
+  "append.after:Charged=1",
+  "append.before:PartSubmitted=1",
+  "append.after:PartSubmitted=1",
+  "provider.before=1",
+  "provider.after=1",
+  "append.before:PartReached=1",
+  "append.after:PartReached=1",
+  "append.before:ChargesClosed=1",
+  "append.after:ChargesClosed=1",
 ] as const satisfies readonly At[]
 
 describe("a submission whose process ended", () => {
@@ -35,7 +41,9 @@ describe("a submission whose process ended", () => {
       await written(setting, company)
       await setting.close()
       const place = await makePlace({
-        ...{ DATABASE_URL: database.url, LEDGER_CLOCK: "test", NODE_ENV: "test" },
+        DATABASE_URL: database.url,
+        LEDGER_CLOCK: "test",
+        NODE_ENV: "test",
         LEDGER_FAILPOINTS: failpoint,
       })
       places.push(place)
@@ -44,7 +52,8 @@ describe("a submission whose process ended", () => {
       const sent = fetch(`${server.url}/api/v1/phone/registration/business`, {
         method: "POST",
         headers: {
-          ...{ authorization: `Bearer ${company.key}`, "content-type": "application/json" },
+          authorization: `Bearer ${company.key}`,
+          "content-type": "application/json",
           ...idempotent,
         },
         body: JSON.stringify({ brandType: "low_volume", live: true }),

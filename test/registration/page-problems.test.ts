@@ -10,14 +10,28 @@ import { within } from "../support/within.ts"
 import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
 
 const business = Business.parse({
-  ...{ legalName: "Acme Bakery LLC", brandName: "Acme & Sons <Bakery>", entityType: "llc" },
-  ...{ ein: "12-3456789", industry: "RETAIL", street: "1 Main St", city: "Austin" },
-  ...{ region: "TX", postalCode: "78701", repFirstName: "Ada", repLastName: "Lane" },
-  ...{ repEmail: "ada@acme.example", repPhone: "+15125550123" },
+  legalName: "Acme Bakery LLC",
+  brandName: "Acme & Sons <Bakery>",
+  entityType: "llc",
+  ein: "12-3456789",
+  industry: "RETAIL",
+  street: "1 Main St",
+  city: "Austin",
+  region: "TX",
+  postalCode: "78701",
+  repFirstName: "Ada",
+  repLastName: "Lane",
+  repEmail: "ada@acme.example",
+  repPhone: "+15125550123",
 })
 const pages = Pages.parse({
-  ...{ mode: "hosted", services: "orders and pick-ups.", offers: true, offersPerMonth: 4 },
-  ...{ optinPhone: false, optinPaper: true, supportPhone: "+15125550124" },
+  mode: "hosted",
+  services: "orders and pick-ups.",
+  offers: true,
+  offersPerMonth: 4,
+  optinPhone: false,
+  optinPaper: true,
+  supportPhone: "+15125550124",
   supportEmail: "help@acme.example",
 })
 const content: PageContent = { business, pages, isPreview: false, savedAt: 0 }
@@ -163,8 +177,12 @@ describe("a page that a reviewer refuses", () => {
     ["no_rates", "texts", "Message and data", '<b style="visibility:hidden">Message and data</b>'],
     ["no_stop", "texts", /STOP/g, "<span style='font-size:0'>STOP</span>"],
     ...[
-      ...["position:absolute;left:-9999px", "text-indent: -9999px", "color:transparent"],
-      ...["height:0;overflow:hidden", "clip:rect(0 0 0 0)", "clip-path:inset(100%)"],
+      "position:absolute;left:-9999px",
+      "text-indent: -9999px",
+      "color:transparent",
+      "height:0;overflow:hidden",
+      "clip:rect(0 0 0 0)",
+      "clip-path:inset(100%)",
     ].map((style): [PageProblem, PageName, RegExp, string] => [
       ...(["no_stop", "terms", /STOP/g, `<span style="${style}">STOP</span>`] as const),
     ]),
@@ -259,16 +277,26 @@ const MIB = 1_048_576
 
 describe("a page of a megabyte", () => {
   it.each([
-    ...["we may share ", "a", "1 ", "(", "reply ", "[your ", "4 messages ", "Acme & Sons "],
-    ...[
-      "we do not share third party ",
-      "</p>",
-      "<a href=x>terms</a>",
-      "<label><b>",
-      "<p>no mobile",
-    ],
-    ...["we give it to ", "not a condition of ", "is a condition of ", "we sell your mobile "],
-    ...["<label><input type=checkbox>I agree", "<b hidden>", "<i style='/*'>"],
+    "we may share ",
+    "a",
+    "1 ",
+    "(",
+    "reply ",
+    "[your ",
+    "4 messages ",
+    "Acme & Sons ",
+    "we do not share third party ",
+    "</p>",
+    "<a href=x>terms</a>",
+    "<label><b>",
+    "<p>no mobile",
+    "we give it to ",
+    "not a condition of ",
+    "is a condition of ",
+    "we sell your mobile ",
+    "<label><input type=checkbox>I agree",
+    "<b hidden>",
+    "<i style='/*'>",
   ])("of %j is looked through at once", (piece) => {
     const html = piece.repeat(Math.floor(MIB / piece.length))
     for (const name of ["texts", "privacy"] as const) {

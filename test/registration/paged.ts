@@ -8,8 +8,13 @@ export const PAGES = "/api/v1/phone/pages"
 
 /** Right settings of hosted pages without a host name. */
 export const SETTINGS = {
-  ...{ mode: "hosted", services: "orders and pick-ups", offers: true, offersPerMonth: 4 },
-  ...{ optinPhone: false, optinPaper: true, supportPhone: "+15125550124" },
+  mode: "hosted",
+  services: "orders and pick-ups",
+  offers: true,
+  offersPerMonth: 4,
+  optinPhone: false,
+  optinPaper: true,
+  supportPhone: "+15125550124",
   supportEmail: "help@acme.example",
 } as const
 

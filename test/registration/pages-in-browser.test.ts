@@ -90,7 +90,8 @@ it.for(WIDTHS)(
     ctx.skip(noBrowser !== null, String(noBrowser))
     // What looks for barriers is a script, which the pages themselves do not let run.
     const context = await browser.newContext({
-      ...{ viewport: { width, height: 844 }, bypassCSP: true },
+      viewport: { width, height: 844 },
+      bypassCSP: true,
     })
     const page = await context.newPage()
     const places = ["texts", "terms", "privacy", "thanks"].map((name) => `${live}/${name}`)

@@ -28,7 +28,8 @@ describe("the settings of pages", () => {
   it("need the business first", async () => {
     const company = await makeCompany(world)
     expect(await savePages(world, company)).toMatchObject({
-      ...{ status: 409, body: { error: "conflict", missing: ["business"] } },
+      status: 409,
+      body: { error: "conflict", missing: ["business"] },
     })
     await saveBusiness(world, company)
     expect((await savePages(world, company)).status).toBe(200)
@@ -75,11 +76,13 @@ describe("the settings of pages", () => {
     await postDomain(world, company, { action: "save_app_address", domainId, hostname })
     const domainNow = async () => (await read(company)).domain
     expect(await domainNow()).toMatchObject({
-      ...{ status: "waiting_dns", error: expect.stringContaining("/api/v1/domain") as string },
+      status: "waiting_dns",
+      error: expect.stringContaining("/api/v1/domain") as string,
     })
     await postDomain(world, company, { check: true })
     expect(await domainNow()).toMatchObject({
-      ...{ status: "waiting_certificate", error: expect.stringContaining("https") as string },
+      status: "waiting_certificate",
+      error: expect.stringContaining("https") as string,
     })
     await told(world, "elsewhere", 1)
     await postDomain(world, company, { check: true })

@@ -6,18 +6,34 @@ import type { Company, World } from "../support/world.ts"
 
 /** The business of an example. */
 export const BUSINESS = {
-  ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
-  ...{ ein: "123456789", industry: "RETAIL", street: "1 Main St", city: "Austin", region: "TX" },
-  ...{ postalCode: "78701", repFirstName: "Ada", repLastName: "Lane" },
-  ...{ repEmail: "ada@acme.example", repPhone: "+15125550123" },
+  legalName: "Acme Bakery LLC",
+  brandName: "Acme Bakery",
+  entityType: "llc",
+  ein: "123456789",
+  industry: "RETAIL",
+  street: "1 Main St",
+  city: "Austin",
+  region: "TX",
+  postalCode: "78701",
+  repFirstName: "Ada",
+  repLastName: "Lane",
+  repEmail: "ada@acme.example",
+  repPhone: "+15125550123",
 }
 
 /** Pages of its own site, of an example. */
 export const PAGES = {
-  ...{ mode: "own_site", services: "orders and pick-ups", offers: false, offersPerMonth: 4 },
-  ...{ optinPhone: false, optinPaper: false, supportPhone: "+15125550124" },
-  ...{ supportEmail: "help@acme.example", ownTextUrl: "https://acme.example/texts" },
-  ...{ ownTermsUrl: "https://acme.example/terms", ownPrivacyUrl: "https://acme.example/privacy" },
+  mode: "own_site",
+  services: "orders and pick-ups",
+  offers: false,
+  offersPerMonth: 4,
+  optinPhone: false,
+  optinPaper: false,
+  supportPhone: "+15125550124",
+  supportEmail: "help@acme.example",
+  ownTextUrl: "https://acme.example/texts",
+  ownTermsUrl: "https://acme.example/terms",
+  ownPrivacyUrl: "https://acme.example/privacy",
 }
 
 type Caller = Pick<Company, "key">

@@ -12,32 +12,50 @@ const NOBODY = { keyId: null, personId: null } as const
 
 /** Saves the details of a company, or of one person. */
 export const saveBusiness = (isSoleProprietor = false): RegistrationCommand => ({
-  ...{ type: "SaveBusiness", business: "s1.co_1.YQ", isSoleProprietor, ...NOBODY },
+  type: "SaveBusiness",
+  business: "s1.co_1.YQ",
+  isSoleProprietor,
+  ...NOBODY,
 })
 
 /** Saves the pages. */
 export const savePages: RegistrationCommand = {
-  ...{ type: "SavePages", pages: "s1.co_1.Yg", mode: "hosted", ...NOBODY },
-  ...{ hostname: "texts.acme.example", slug: "ab12" },
+  type: "SavePages",
+  pages: "s1.co_1.Yg",
+  mode: "hosted",
+  ...NOBODY,
+  hostname: "texts.acme.example",
+  slug: "ab12",
 }
 
 /** Records a look at the pages, with so many problems. */
 export const recordCheck = (problems = 0): RegistrationCommand => ({
-  ...{ type: "RecordCheck", pages: "s1.co_1.Yg" },
+  type: "RecordCheck",
+  pages: "s1.co_1.Yg",
   problems: Array.from({ length: problems }, () => ({ page: "texts", code: "no_stop" })),
   read: [{ page: "texts", sha256: "ab12" }],
 })
 
 /** Saves the campaign. */
 export const saveCampaign: RegistrationCommand = {
-  ...{ type: "SaveCampaign", campaign: "s1.co_1.Yw", brandType: "low_volume", ...NOBODY },
+  type: "SaveCampaign",
+  campaign: "s1.co_1.Yw",
+  brandType: "low_volume",
+  ...NOBODY,
 }
 
 /** Sends a part. */
 export const submit = (changed: Partial<SubmitPart> = {}): SubmitPart => ({
-  ...{ type: "SubmitPart", part: "business", submissionId: "reg_1", brandType: "low_volume" },
-  ...{ live: false, rush: false, chargeId: null, fee: changed.chargeId ? "fee" : "none" },
-  ...{ ...NOBODY, ...changed },
+  type: "SubmitPart",
+  part: "business",
+  submissionId: "reg_1",
+  brandType: "low_volume",
+  live: false,
+  rush: false,
+  chargeId: null,
+  fee: changed.chargeId ? "fee" : "none",
+  ...NOBODY,
+  ...changed,
 })
 
 /** Sends the campaign. */
@@ -89,13 +107,19 @@ const command: fc.Arbitrary<RegistrationCommand> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      ...{ type: fc.constant("AnswerPart" as const), submissionId, verdict, reasons },
+      type: fc.constant("AnswerPart" as const),
+      submissionId,
+      verdict,
+      reasons,
     }),
   },
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ type: fc.constant("AnswerNumber" as const), numberId, verdict, reasons },
+      type: fc.constant("AnswerNumber" as const),
+      numberId,
+      verdict,
+      reasons,
     }),
   },
   {

@@ -25,7 +25,10 @@ describe("test mode", () => {
     const made = await company()
     const before = await fundsOf(by.world, made)
     expect(await statusOf(by.world, made)).toEqual({
-      ...{ testMode: true, mock: true, overall: "not_sent", calling: "approved" },
+      testMode: true,
+      mock: true,
+      overall: "not_sent",
+      calling: "approved",
       parts: [
         { part: "business", status: "not_sent", reasons: [] },
         { part: "campaign", status: "not_sent", reasons: [] },
@@ -104,7 +107,8 @@ describe("a review that is meant", () => {
     for (const role of ["developer", "manager", "user"] as const) {
       const { key } = await makeKey(by.world, made, { role })
       const answers = await Promise.all([
-        ...[sendBusiness(by.world, { key }, LIVE), sendCampaign(by.world, { key })],
+        sendBusiness(by.world, { key }, LIVE),
+        sendCampaign(by.world, { key }),
         asked(by.world, { key }, "POST registration/confirm"),
       ])
       expect(answers.map(({ status, body }) => [status, body.error])).toEqual(
@@ -137,10 +141,16 @@ describe("a review that is meant", () => {
     const made = await company()
     const { companyId } = made
     const person = await by.world.operate("person add", {
-      ...{ company: companyId, name: "Grace", email: "grace@example.com", role: "admin" },
+      company: companyId,
+      name: "Grace",
+      email: "grace@example.com",
+      role: "admin",
     })
     const { key } = await by.world.operate("key create", {
-      ...{ company: companyId, person: person.personId, name: "two", allOperations: true },
+      company: companyId,
+      person: person.personId,
+      name: "two",
+      allOperations: true,
     })
     const answers = await Promise.all(
       [made, { key }].map((one) => sendBusiness(by.world, one, LIVE)),
@@ -220,7 +230,8 @@ describe("a campaign that a reviewer would refuse", () => {
     const { status } = await sendCampaign(by.world, made, { rush: true })
     expect(status).toBe(200)
     expect((await feesOf(by.world, made)).slice(1)).toEqual([
-      ...[`${CAMPAIGN} final`, "campaign_rush 29000000 final"],
+      `${CAMPAIGN} final`,
+      "campaign_rush 29000000 final",
     ])
   })
 })

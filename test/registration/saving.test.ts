@@ -35,7 +35,8 @@ describe("business details", () => {
     const { status, body } = await asked(world, company, "PUT business", wrong)
     expect([status, body.error]).toEqual([400, "validation"])
     expect(body.fields).toEqual({
-      ...{ ein: "Must be nine digits.", region: "Must be the two letters of a state." },
+      ein: "Must be nine digits.",
+      region: "Must be the two letters of a state.",
       repEmail: "Must be an email address.",
     })
   })
@@ -78,10 +79,18 @@ describe("a campaign", () => {
     expect(await read()).toEqual({ ready: false, missing: ["pages"] })
     await savePages(world, company)
     expect(await read()).toMatchObject({
-      ...{ ready: true, saved: false, brandType: null, description: null, samples: [] },
-      ...{ setupPaid: false, mock: true, problems: expect.any(Array) as object },
+      ready: true,
+      saved: false,
+      brandType: null,
+      description: null,
+      samples: [],
+      setupPaid: false,
+      mock: true,
+      problems: expect.any(Array) as object,
       fees: {
-        ...{ brandMicros: 4_500_000, campaignMicros: 15_000_000, rushMicros: 29_000_000 },
+        brandMicros: 4_500_000,
+        campaignMicros: 15_000_000,
+        rushMicros: 29_000_000,
         dueMicros: 0,
       },
     })
@@ -94,13 +103,13 @@ describe("a campaign", () => {
     expect(draft.messageFlow).toContain("https://acme.example/texts")
     const read = await done(world, company, "GET campaign")
     expect(read).toMatchObject({
-      ...{
-        ready: true,
-        saved: true,
-        brandType: "low_volume",
-        samples: draft.samples,
-      },
-      ...{ description: draft.description, hasLinks: draft.hasLinks, directLending: false },
+      ready: true,
+      saved: true,
+      brandType: "low_volume",
+      samples: draft.samples,
+      description: draft.description,
+      hasLinks: draft.hasLinks,
+      directLending: false,
     })
   })
 
@@ -109,7 +118,9 @@ describe("a campaign", () => {
     await written(world, company)
     const { problems } = await done(world, company, "GET campaign")
     expect(problems.map(({ where }: { where: string }) => where).toSorted()).toEqual([
-      ...["replies.helpReply", "replies.optInReply", "replies.optOutReply"],
+      "replies.helpReply",
+      "replies.optInReply",
+      "replies.optOutReply",
     ])
     const { suggested } = (await done(world, company, "GET settings")).texting
     expect(suggested.helpReply).toContain("help@acme.example")
@@ -128,7 +139,10 @@ describe("a campaign", () => {
       return `${where} ${code}`
     })
     expect(wheres.slice(0, 4)).toEqual([
-      ...["samples.0 no_brand", "samples.0 short_link", "samples.1 no_brand", "samples no_stop"],
+      "samples.0 no_brand",
+      "samples.0 short_link",
+      "samples.1 no_brand",
+      "samples no_stop",
     ])
   })
 
@@ -149,7 +163,11 @@ describe("a campaign", () => {
     const company = await makeCompany(world)
     const missing = async () => (await asked(world, company, "POST registration", {})).body.missing
     expect(await missing()).toEqual([
-      ...["business", "pages", "pages_check", "campaign", "business_review"],
+      "business",
+      "pages",
+      "pages_check",
+      "campaign",
+      "business_review",
     ])
     await done(world, company, "PUT business", BUSINESS)
     await savePages(world, company)

@@ -20,7 +20,9 @@ describe("the preview", () => {
     for (const name of THREE) {
       const { status, headers, body } = await visit(world, OWN, `${preview}/${name}`)
       expect([name, status, headers["content-type"]]).toEqual([
-        ...[name, 200, "text/html; charset=utf-8"],
+        name,
+        200,
+        "text/html; charset=utf-8",
       ])
       expect(body).toContain("Acme Bakery")
       expect(body).toContain("This is a preview.")
@@ -52,7 +54,8 @@ describe("the preview", () => {
     }
     const pages = { services: `${html} and more` }
     const preview = await makePages(world, company, {
-      ...{ business: { ...business, country: "DE" }, pages },
+      business: { ...business, country: "DE" },
+      pages,
     })
     for (const name of THREE) {
       const { status, body } = await visit(world, OWN, `${preview}/${name}`)
@@ -88,7 +91,8 @@ describe("a company's host name", () => {
       expect([name, status, body.includes("is a preview")]).toEqual([name, 200, false])
     }
     expect(await visit(world, hostname, "/")).toMatchObject({
-      ...{ status: 303, headers: { location: "texts" } },
+      status: 303,
+      headers: { location: "texts" },
     })
     for (const url of ["/docs", "/api/v1/account", `${preview}/texts`, "/healthz", "/texts/"]) {
       const { status, body } = await visit(world, hostname, url)

@@ -71,16 +71,21 @@ describe("a campaign", () => {
     await by.registry.submit(campaign)
     const [sent] = by.sent("POST /10dlc/campaignBuilder")
     expect(sent).toMatchObject({
-      ...{ usecase, brandId: ref, referenceId: campaign.submissionId },
-      ...{ sample1: CAMPAIGN.samples[0], sample2: CAMPAIGN.samples[1] },
-      ...{
-        embeddedLink: true,
-        embeddedLinkSample: "https://acme.example/x",
-        embeddedPhone: false,
-      },
-      ...{ subscriberOptin: true, subscriberOptout: true, subscriberHelp: true },
-      ...{ optoutKeywords: expect.stringMatching(/^STOP,/), termsAndConditions: true },
-      ...{ privacyPolicyLink: CAMPAIGN.privacyUrl, termsAndConditionsLink: CAMPAIGN.termsUrl },
+      usecase,
+      brandId: ref,
+      referenceId: campaign.submissionId,
+      sample1: CAMPAIGN.samples[0],
+      sample2: CAMPAIGN.samples[1],
+      embeddedLink: true,
+      embeddedLinkSample: "https://acme.example/x",
+      embeddedPhone: false,
+      subscriberOptin: true,
+      subscriberOptout: true,
+      subscriberHelp: true,
+      optoutKeywords: expect.stringMatching(/^STOP,/),
+      termsAndConditions: true,
+      privacyPolicyLink: CAMPAIGN.privacyUrl,
+      termsAndConditionsLink: CAMPAIGN.termsUrl,
     })
     expect(sent?.["subUsecases"]).toEqual(subUsecases)
     expect(sent).not.toHaveProperty("sample3")
@@ -157,16 +162,22 @@ describe("a toll-free number", () => {
     })
     const hasReasons = answer === "rejected" || answer === "action_needed"
     expect(await by.registry.register(registration)).toEqual({
-      ...{ answer, ...(hasReasons ? { reasons: ["The page says nothing."] } : {}) },
+      answer,
+      ...(hasReasons ? { reasons: ["The page says nothing."] } : {}),
       ...(answer === "approved" ? { reasons: [] } : {}),
     })
     const sent = by.sent("POST /messaging_tollfree/verification/requests")
     expect(sent).toMatchObject([
       {
-        ...{ businessName: "Acme Bakery LLC", doingBusinessAs: "Acme Bakery" },
-        ...{ businessState: "Texas", businessRegistrationNumber: "123456789" },
-        ...{ businessRegistrationType: "EIN", businessRegistrationCountry: "US" },
-        ...{ messageVolume: "10,000", useCase: "Business Updates", entityType: "PRIVATE_PROFIT" },
+        businessName: "Acme Bakery LLC",
+        doingBusinessAs: "Acme Bakery",
+        businessState: "Texas",
+        businessRegistrationNumber: "123456789",
+        businessRegistrationType: "EIN",
+        businessRegistrationCountry: "US",
+        messageVolume: "10,000",
+        useCase: "Business Updates",
+        entityType: "PRIVATE_PROFIT",
         phoneNumbers: [{ phoneNumber: registration.number }],
         optInWorkflowImageURLs: [{ url: CAMPAIGN.optInUrl }],
         webhookUrl: expect.stringMatching(/\/registered-numbers\/co_1\/[0-9a-f]{32}$/),

@@ -39,7 +39,10 @@ const now = () => by.world.ports.clock.now()
 function eventFor(path: string, type = "10dlc.brand.update", id: string = randomUUID()): string {
   return JSON.stringify({
     data: {
-      ...{ record_type: "event", event_type: type, id, occurred_at: "2026-11-25T17:00:00Z" },
+      record_type: "event",
+      event_type: type,
+      id,
+      occurred_at: "2026-11-25T17:00:00Z",
       payload: { brandId: "b1", type: "TCR_BRAND_UPDATE", status: "success" },
     },
     meta: { attempt: 1, delivered_to: `http://ledger.test${path}` },

@@ -55,7 +55,9 @@ export class CarrierOffice {
 /** The carrier as a process reaches it. */
 export function carrierOf(office: CarrierOffice, wire: Wire, owner: Owner): Carrier {
   return {
-    ...{ isBuiltIn: true, isRepeatable: true, answersKeywords: false },
+    isBuiltIn: true,
+    isRepeatable: true,
+    answersKeywords: false,
     unknownIsNoAfterMs: 600_000,
     ...NOTHING_COMES,
     send: (text) => ask(wire, owner, () => office.send(text)),

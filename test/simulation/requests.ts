@@ -71,8 +71,10 @@ export async function charge(
 
 /** What a request has beside its body. */
 const NOTHING_ELSE = {
-  ...{ query: {}, params: {} },
-  ...{ gone: new AbortController().signal, stopping: new AbortController().signal },
+  query: {},
+  params: {},
+  gone: new AbortController().signal,
+  stopping: new AbortController().signal,
   sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
   onward: () => Promise.reject(new Error("nothing is sent on")),
 }

@@ -24,8 +24,11 @@ async function reading(answering: Answering, more: Partial<PublicSitesOptions> =
   closing.push(stand.close)
   const time = new Time()
   const sites = openPublicSites({
-    ...{ pacer: time.pacer, isOwn: () => false, resolve: async () => [PUBLIC] },
-    ...{ connect: stand.connect, ...more },
+    pacer: time.pacer,
+    isOwn: () => false,
+    resolve: async () => [PUBLIC],
+    connect: stand.connect,
+    ...more,
   })
   return { stand, time, read: (url = URL_OF_IT) => sites.read(url) }
 }
@@ -49,8 +52,11 @@ describe("a page of a site", () => {
     const [, again] = stand.requests
     expect(again?.url).toBe("/texts?a=b")
     expect(again?.headers).toEqual({
-      ...{ host: "acme.example", accept: "text/html", "accept-encoding": "gzip, br, deflate" },
-      ...{ connection: "close", "user-agent": expect.stringContaining("company-ledger") },
+      host: "acme.example",
+      accept: "text/html",
+      "accept-encoding": "gzip, br, deflate",
+      connection: "close",
+      "user-agent": expect.stringContaining("company-ledger"),
     })
     await expect.poll(() => stand.open()).toBe(0)
     expect(time.waiting).toBe(0)

@@ -76,7 +76,11 @@ export async function openStand(
   const meant: Destination[] = []
   const { port, sockets, close } = await listening(server)
   return {
-    ...{ port, meant, requests, close, open: () => sockets.size },
+    port,
+    meant,
+    requests,
+    close,
+    open: () => sockets.size,
     connect: (to) => {
       meant.push(to)
       const { servername } = to
@@ -90,7 +94,11 @@ export async function openSilence(): Promise<Stand> {
   const meant: Destination[] = []
   const { port, sockets, close } = await listening(createTcpServer((socket) => socket.resume()))
   return {
-    ...{ port, meant, requests: [], close, open: () => sockets.size },
+    port,
+    meant,
+    requests: [],
+    close,
+    open: () => sockets.size,
     connect: (to) => {
       meant.push(to)
       return connectTls({ host: "127.0.0.1", port, servername: to.servername })

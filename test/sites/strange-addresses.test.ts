@@ -25,7 +25,9 @@ async function withCanary(names: Readonly<Record<string, readonly string[]>>, an
   const asked: string[] = []
   const own = new Set(["ledger.acme.example", "198.41.0.4", "2a00::4"])
   const { read } = openPublicSites({
-    ...{ pacer: new Time().pacer, connect: canary.connect, isOwn: (host) => own.has(host) },
+    pacer: new Time().pacer,
+    connect: canary.connect,
+    isOwn: (host) => own.has(host),
     resolve: async (host) => {
       asked.push(host)
       return names[host] ?? []
@@ -36,22 +38,61 @@ async function withCanary(names: Readonly<Record<string, readonly string[]>>, an
 
 /** Addresses of nobody on the Internet (reliability.md, 13; IANA's registries of special addresses). */
 const NOT_PUBLIC = [
-  ...["127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1"],
-  ...["172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "192.0.0.1", "192.0.2.1"],
-  ...["192.88.99.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1"],
-  ...["240.0.0.1", "255.255.255.255"],
-  ...["::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:93.184.215.14"],
-  ...[
-    "::ffff:0:127.0.0.1",
-    "64:ff9b::7f00:1",
-    "64:ff9b:1::a00:1",
-    "2002:7f00:1::1",
-    "2002:a00:1::",
-  ],
-  ...["2001:0:7f00:1::1", "2001:db8::1", "2001:2::1", "2001:10::1", "3fff::1", "100::1"],
-  ...["fe80::1", "fec0::1", "fc00::1", "fd12:3456::1", "ff02::1", "4000::1", "5f00::1"],
-  ...["2600::5efe:7f00:1", "2600::200:5efe:a00:1", "fe80::1%eth0", "2600::1%1"],
-  ...["127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "", "example.com"],
+  "127.0.0.1",
+  "127.255.255.254",
+  "0.0.0.0",
+  "0.1.2.3",
+  "10.0.0.1",
+  "172.16.0.1",
+  "172.31.255.255",
+  "192.168.1.1",
+  "169.254.169.254",
+  "100.64.0.1",
+  "192.0.0.1",
+  "192.0.2.1",
+  "192.88.99.1",
+  "198.18.0.1",
+  "198.51.100.1",
+  "203.0.113.1",
+  "224.0.0.1",
+  "239.1.1.1",
+  "240.0.0.1",
+  "255.255.255.255",
+  "::",
+  "::1",
+  "::7f00:1",
+  "::ffff:127.0.0.1",
+  "::ffff:10.0.0.1",
+  "::ffff:93.184.215.14",
+  "::ffff:0:127.0.0.1",
+  "64:ff9b::7f00:1",
+  "64:ff9b:1::a00:1",
+  "2002:7f00:1::1",
+  "2002:a00:1::",
+  "2001:0:7f00:1::1",
+  "2001:db8::1",
+  "2001:2::1",
+  "2001:10::1",
+  "3fff::1",
+  "100::1",
+  "fe80::1",
+  "fec0::1",
+  "fc00::1",
+  "fd12:3456::1",
+  "ff02::1",
+  "4000::1",
+  "5f00::1",
+  "2600::5efe:7f00:1",
+  "2600::200:5efe:a00:1",
+  "fe80::1%eth0",
+  "2600::1%1",
+  "127.1",
+  "2130706433",
+  "0x7f.1",
+  "0177.0.0.1",
+  "127.0.0.1.",
+  "",
+  "example.com",
 ]
 
 describe("an address", () => {
@@ -98,11 +139,37 @@ describe("an address", () => {
 
 describe("what stands in a web address", () => {
   it.each([
-    ...["127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0x7f.1", "0x7f000001", "017700000001"],
-    ...["0177.0.0.1", "0", "0x0", "169.254.169.254", "2852039166", "10.1", "192.168.257"],
-    ...["[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::7f00:1]", "[::127.0.0.1]"],
-    ...["[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[fe80::1]", "[fd00::1]"],
-    ...["localhost", "localhost.", "ledger", "LOCALHOST", "１２７.0.0.1", "127。0。0。1", "①②⑦.1"],
+    "127.0.0.1",
+    "127.0.0.1.",
+    "127.1",
+    "2130706433",
+    "0x7f.1",
+    "0x7f000001",
+    "017700000001",
+    "0177.0.0.1",
+    "0",
+    "0x0",
+    "169.254.169.254",
+    "2852039166",
+    "10.1",
+    "192.168.257",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::7f00:1]",
+    "[::127.0.0.1]",
+    "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]",
+    "[fe80::1]",
+    "[fd00::1]",
+    "localhost",
+    "localhost.",
+    "ledger",
+    "LOCALHOST",
+    "１２７.0.0.1",
+    "127。0。0。1",
+    "①②⑦.1",
   ])("is looked at though nobody looks it up: %s", async (host) => {
     const { canary, asked, read } = await withCanary({ localhost: [PUBLIC], ledger: [PUBLIC] })
     expect(await read(`https://${host}/`)).toEqual(BLOCKED)
@@ -165,7 +232,9 @@ describe("a name", () => {
     const answers = [[PUBLIC], ["127.0.0.1"]]
     const { canary } = await withCanary({})
     const { read } = openPublicSites({
-      ...{ pacer: new Time().pacer, connect: canary.connect, isOwn: () => false },
+      pacer: new Time().pacer,
+      connect: canary.connect,
+      isOwn: () => false,
       resolve: async () => answers.shift() ?? [],
     })
     expect(await read("https://rebinds.example/")).toMatchObject(PAGE)
@@ -177,7 +246,9 @@ describe("a name", () => {
 
 describe("a redirect", () => {
   const NAMES = {
-    ...{ "acme.example": [PUBLIC], "www.example": [PUBLIC], "inner.example": ["10.0.0.1"] },
+    "acme.example": [PUBLIC],
+    "www.example": [PUBLIC],
+    "inner.example": ["10.0.0.1"],
     "ledger.acme.example": [PUBLIC],
   }
   const leading = (to: string): Answering => {

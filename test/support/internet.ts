@@ -102,7 +102,9 @@ async function answered(world: World, packet: Buffer): Promise<Buffer | null> {
   if (domain === null || known === undefined) return said(packet, NXDOMAIN, [], [])
   if (asked.type === "DS" && name === domain) {
     const ds: Answer = {
-      ...{ type: "DS", name: asked.name, ttl: 300 },
+      type: "DS",
+      name: asked.name,
+      ttl: 300,
       data: { keyTag: 1, algorithm: 13, digestType: 2, digest: Buffer.alloc(32, 1) },
     }
     return said(packet, 0, known.isSigned ? [ds] : [], [])
@@ -130,7 +132,9 @@ async function found(world: World, packet: Buffer, host: Host | null): Promise<B
   const isLoose = last?.type === "CNAME" && asked !== undefined && asked.type !== "CNAME"
   if (!isLoose || (answer.answers?.length ?? 0) > MOST_OF_A_CHAIN) return reply
   const next = encode({
-    ...{ type: "query", id: answer.id ?? 0, flags: WANTS_RECURSION },
+    type: "query",
+    id: answer.id ?? 0,
+    flags: WANTS_RECURSION,
     questions: [{ name: last.data, type: asked.type }],
   })
   const more = await answered(world, next)

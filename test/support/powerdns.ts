@@ -62,12 +62,26 @@ export async function startPowerDns(root: string): Promise<PowerDns> {
   const [port, apiPort] = [await freePort(), await freePort()]
   writeFileSync(join(folder, "pdns.conf"), "")
   const settings = {
-    ...{ "config-dir": folder, "socket-dir": folder, "module-dir": join(libraries, "pdns") },
-    ...{ launch: "gsqlite3", "gsqlite3-database": database, "local-address": "127.0.0.1" },
-    ...{ "local-port": port, webserver: "yes", "webserver-address": "127.0.0.1", api: "yes" },
-    ...{ "webserver-port": apiPort, "api-key": KEY, "cache-ttl": 0, "query-cache-ttl": 0 },
-    ...{ "negquery-cache-ttl": 0, "zone-cache-refresh-interval": 0 },
-    ...{ daemon: "no", guardian: "no", "allow-axfr-ips": "127.0.0.0/8", "disable-syslog": "yes" },
+    "config-dir": folder,
+    "socket-dir": folder,
+    "module-dir": join(libraries, "pdns"),
+    launch: "gsqlite3",
+    "gsqlite3-database": database,
+    "local-address": "127.0.0.1",
+    "local-port": port,
+    webserver: "yes",
+    "webserver-address": "127.0.0.1",
+    api: "yes",
+    "webserver-port": apiPort,
+    "api-key": KEY,
+    "cache-ttl": 0,
+    "query-cache-ttl": 0,
+    "negquery-cache-ttl": 0,
+    "zone-cache-refresh-interval": 0,
+    daemon: "no",
+    guardian: "no",
+    "allow-axfr-ips": "127.0.0.0/8",
+    "disable-syslog": "yes",
   }
   const words = Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
   const env = { ...process.env, LD_LIBRARY_PATH: libraries }
@@ -76,7 +90,10 @@ export async function startPowerDns(root: string): Promise<PowerDns> {
   const said = await saidReady(child.stderr)
   if (!said.includes("ready to distribute")) throw new Error(`PowerDNS did not start: ${said}`)
   return {
-    ...{ url: `http://127.0.0.1:${apiPort}`, key: KEY, address: `127.0.0.1:${port}`, port },
+    url: `http://127.0.0.1:${apiPort}`,
+    key: KEY,
+    address: `127.0.0.1:${port}`,
+    port,
     close: async () => {
       child.kill("SIGKILL")
       await ended

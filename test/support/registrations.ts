@@ -16,17 +16,26 @@ import { signingAccount } from "./telnyx-signing.ts"
 
 /** A business. */
 export const BUSINESS: ReviewedBusiness = {
-  ...{
-    legalName: "Acme Bakery LLC",
-    brandName: "Acme Bakery",
-    entityType: "llc",
-    ein: "123456789",
-  },
-  ...{ industry: "RETAIL", website: "https://acme.example", street: "1 Main St", street2: null },
-  ...{ city: "Austin", region: "tx", postalCode: "78701-1234", country: "US" },
-  ...{ repFirstName: "Ada", repLastName: "Lane", repEmail: "ada@acme.example" },
-  ...{ repPhone: "+15125550123", repTitle: null, repPosition: null },
-  ...{ stockExchange: null, stockTicker: null },
+  legalName: "Acme Bakery LLC",
+  brandName: "Acme Bakery",
+  entityType: "llc",
+  ein: "123456789",
+  industry: "RETAIL",
+  website: "https://acme.example",
+  street: "1 Main St",
+  street2: null,
+  city: "Austin",
+  region: "tx",
+  postalCode: "78701-1234",
+  country: "US",
+  repFirstName: "Ada",
+  repLastName: "Lane",
+  repEmail: "ada@acme.example",
+  repPhone: "+15125550123",
+  repTitle: null,
+  repPosition: null,
+  stockExchange: null,
+  stockTicker: null,
 }
 
 /** One person's. */
@@ -40,7 +49,11 @@ export const CAMPAIGN: ReviewedCampaign = {
     "Acme Bakery: It is ready. Reply STOP to opt out.",
     "Acme Bakery: See https://acme.example/x.",
   ],
-  ...{ hasLinks: true, hasPhone: false, directLending: false, offers: false, mostMonthly: 4 },
+  hasLinks: true,
+  hasPhone: false,
+  directLending: false,
+  offers: false,
+  mostMonthly: 4,
   optInMessage: "You are subscribed.",
   optOutMessage: "You are opted out.",
   helpMessage: "Write to help@acme.example.",
@@ -55,14 +68,15 @@ let made = 0
 export function newBusiness(changed: Partial<BusinessSubmission> = {}): BusinessSubmission {
   made += 1
   return {
-    ...{
-      submissionId: `reg_${made}`,
-      companyId: "co_1",
-      part: "business",
-      isTest: false,
-      ref: null,
-    },
-    ...{ brandName: "Acme Bakery", corrects: null, brandType: "low_volume", business: BUSINESS },
+    submissionId: `reg_${made}`,
+    companyId: "co_1",
+    part: "business",
+    isTest: false,
+    ref: null,
+    brandName: "Acme Bakery",
+    corrects: null,
+    brandType: "low_volume",
+    business: BUSINESS,
     ...changed,
   }
 }
@@ -74,8 +88,17 @@ export function newCampaign(
 ): CampaignSubmission {
   const { submissionId, companyId, isTest, brandName, brandType } = newBusiness()
   return {
-    ...{ submissionId, companyId, isTest, brandName, brandType, part: "campaign", ref: null },
-    ...{ corrects: null, businessRef, business: BUSINESS, campaign: CAMPAIGN },
+    submissionId,
+    companyId,
+    isTest,
+    brandName,
+    brandType,
+    part: "campaign",
+    ref: null,
+    corrects: null,
+    businessRef,
+    business: BUSINESS,
+    campaign: CAMPAIGN,
     ...changed,
   }
 }
@@ -87,8 +110,14 @@ export function newRegistration(
 ): NumberRegistration {
   made += 1
   return {
-    ...{ numberId: `num_${made}`, companyId: "co_1", number: `+1415555${2000 + made}` },
-    ...{ kind: "local", isTest: false, campaignRef, business: BUSINESS, campaign: CAMPAIGN },
+    numberId: `num_${made}`,
+    companyId: "co_1",
+    number: `+1415555${2000 + made}`,
+    kind: "local",
+    isTest: false,
+    campaignRef,
+    business: BUSINESS,
+    campaign: CAMPAIGN,
     ...changed,
   }
 }
@@ -123,7 +152,9 @@ export async function openRegistryOfTelnyx(): Promise<RegistryOfTelnyx> {
   const server = await startTelnyx()
   const account = signingAccount()
   const registry = openTelnyxRegistry({
-    ...{ key: server.key, publicKey: account.publicKey, url: server.url },
+    key: server.key,
+    publicKey: account.publicKey,
+    url: server.url,
     baseUrl: () => "https://ledger.test",
     tag: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
   })

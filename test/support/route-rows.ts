@@ -110,8 +110,15 @@ export interface Said {
 export function saidByRoute(route: Route): Said {
   const { group, operation, counted, account, also, permissions, roles, roleRefusal } = route
   return {
-    ...{ group, operation, counted, limit: route.limit?.name, account },
-    ...{ also, permissions, roles, roleRefusal: roleRefusal as string | undefined },
+    group,
+    operation,
+    counted,
+    limit: route.limit?.name,
+    account,
+    also,
+    permissions,
+    roles,
+    roleRefusal: roleRefusal as string | undefined,
     personKey: route.personKey ?? false,
     charges: route.charged ?? false,
     isOpen: route.auth === false,
@@ -128,9 +135,17 @@ export function saidByLine(
 ): Said {
   const { group, operation, counted, limit, account, also, permissions, roles, roleRefusal } = spec
   return {
-    ...{ group, operation, counted, limit, account },
-    ...{ also, permissions, roles, roleRefusal: roleRefusal as string | undefined },
-    ...{ personKey, isBeyond },
+    group,
+    operation,
+    counted,
+    limit,
+    account,
+    also,
+    permissions,
+    roles,
+    roleRefusal: roleRefusal as string | undefined,
+    personKey,
+    isBeyond,
     charges: spec.charge !== undefined,
     isOpen: spec.auth === false,
     chosenVerb: spec.chosenVerb ?? false,

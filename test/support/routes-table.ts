@@ -75,14 +75,19 @@ export function standInOf(spec: SpecRoute, url: string): Route {
   const { also, permissions, roles, roleRefusal } = spec
   return route({
     name: `standIn${url.replaceAll(/\W/g, "")}`,
-    ...{ method: method as Route["method"], url, group, operation, counted },
+    method: method as Route["method"],
+    url,
+    group,
+    operation,
+    counted,
     ...(limit === undefined ? {} : { limit: rateNamed(limit) }),
     ...(account === undefined ? {} : { account }),
     ...(also === undefined ? {} : { also }),
     ...(permissions === undefined ? {} : { permissions }),
     ...(roles === undefined ? {} : { roles }),
     ...(roleRefusal === undefined ? {} : { roleRefusal }),
-    ...{ personKey: takesOwnKey(spec), summary: `Stands in for ${nameOf(spec)}` },
+    personKey: takesOwnKey(spec),
+    summary: `Stands in for ${nameOf(spec)}`,
     reply: z.object({ ok: z.literal(true) }),
     handle: async () => ({ ok: true, body: { ok: true as const } }),
   })

@@ -31,8 +31,15 @@ export async function openShellBox(): Promise<ShellBox> {
   const box: Box = {
     boxId: "box_shell",
     run: (argv, options) => run({ home, folder }, argv, options),
-    ...{ shell: never, hello: never, extend: never, spawn: never, processes: never },
-    ...{ logs: never, stopProcess: never, dial: never, stop: never },
+    shell: never,
+    hello: never,
+    extend: never,
+    spawn: never,
+    processes: never,
+    logs: never,
+    stopProcess: never,
+    dial: never,
+    stop: never,
   }
   return { box, folder, clear: () => rm(home, { recursive: true, force: true }) }
 }
@@ -48,11 +55,15 @@ async function run(
     cwd: cwd === "/" ? home : folder,
     // As in a box: nothing of this machine's settings.
     env: {
-      ...{ PATH: process.env["PATH"], HOME: home, LANG: "C.UTF-8", TMPDIR: home },
+      PATH: process.env["PATH"],
+      HOME: home,
+      LANG: "C.UTF-8",
+      TMPDIR: home,
       GIT_CONFIG_NOSYSTEM: "1",
       ...environment,
     },
-    ...{ timeout: timeoutMs, killSignal: "SIGKILL" },
+    timeout: timeoutMs,
+    killSignal: "SIGKILL",
   })
   const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
   child.stdout.on("data", (piece: Buffer) => stdout.push(piece))
@@ -64,8 +75,10 @@ async function run(
   const [code] = await closed
   const [out, err] = [Buffer.concat(stdout), Buffer.concat(stderr)]
   return {
-    ...{ exitCode: code ?? 137, isTimedOut: false },
-    ...{ stdout: out.subarray(0, mostBytes), stderr: err.subarray(0, mostBytes) },
+    exitCode: code ?? 137,
+    isTimedOut: false,
+    stdout: out.subarray(0, mostBytes),
+    stderr: err.subarray(0, mostBytes),
     isCut: { stdout: out.length > mostBytes, stderr: err.length > mostBytes },
   }
 }

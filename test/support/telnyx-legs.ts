@@ -44,9 +44,19 @@ export function newTelnyxLeg(
   linkedTo: TelnyxLeg | null = null,
 ): TelnyxLeg {
   return {
-    ...{ ref: `v3:${randomUUID()}`, legId: randomUUID(), direction, from, to, state: "ringing" },
-    ...{ clientState: null, endedAt: null, isGathering: false, saying: 0, bridgedTo: null },
-    ...{ recordingSince: null, linkedTo },
+    ref: `v3:${randomUUID()}`,
+    legId: randomUUID(),
+    direction,
+    from,
+    to,
+    state: "ringing",
+    clientState: null,
+    endedAt: null,
+    isGathering: false,
+    saying: 0,
+    bridgedTo: null,
+    recordingSince: null,
+    linkedTo,
   }
 }
 
@@ -62,15 +72,14 @@ export function telnyxEvent(
     type === "call.speak.ended" || type.startsWith("call.recording") ? {} : { from, to }
   const name = type.startsWith("call.recording") ? {} : { call_control_id: ref }
   const payload = {
-    ...{
-      ...name,
-      call_leg_id: legId,
-      call_session_id: legId,
-      connection_id: "1684641123236054244",
-    },
+    ...name,
+    call_leg_id: legId,
+    call_session_id: legId,
+    connection_id: "1684641123236054244",
     ...(type === "call.initiated" ? { direction } : {}),
     ...(clientState === null ? {} : { client_state: clientState }),
-    ...{ ...numbers, ...others },
+    ...numbers,
+    ...others,
   }
   const data = { record_type: "event", event_type: type, id: randomUUID() }
   const occurred = { occurred_at: new Date(at).toISOString(), payload }
@@ -101,7 +110,8 @@ export function endTelnyxLeg(
     keep({ id: randomUUID(), legId: leg.legId, seconds })
     told.push(
       telnyxEvent("call.recording.saved", leg, now, {
-        ...{ channels: "single", recording_urls: { mp3: "https://example.com/old.mp3" } },
+        channels: "single",
+        recording_urls: { mp3: "https://example.com/old.mp3" },
         recording_started_at: new Date(leg.recordingSince).toISOString(),
         recording_ended_at: new Date(now).toISOString(),
       }),

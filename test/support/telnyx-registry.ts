@@ -27,8 +27,12 @@ export interface TelnyxRegistryBooks {
 /** Books in which there is nothing. */
 export function emptyRegistryBooks(): TelnyxRegistryBooks {
   return {
-    ...{ brands: [], campaigns: [], assignments: [], verifications: [] },
-    ...{ codes: new Map(), feedback: new Map() },
+    brands: [],
+    campaigns: [],
+    assignments: [],
+    verifications: [],
+    codes: new Map(),
+    feedback: new Map(),
   }
 }
 
@@ -137,8 +141,10 @@ function newCampaign({ brands, campaigns }: TelnyxRegistryBooks, body: Json): Re
     return no(400, "10015", "The referenceId is not unique.")
   }
   const made = {
-    ...{ ...body, campaignId: randomUUID() },
-    ...{ campaignStatus: "TCR_PENDING", status: "ACTIVE" },
+    ...body,
+    campaignId: randomUUID(),
+    campaignStatus: "TCR_PENDING",
+    status: "ACTIVE",
   }
   campaigns.push(made)
   return ok({ ...made })

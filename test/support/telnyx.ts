@@ -97,17 +97,20 @@ export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxS
   const messages: KeptMessage[] = []
   const state: State = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`,
-    ...{ key: "KEY0123456789abcdef", heard: [], against: [], messages },
-    ...{ profiles: [], replies: [], orders: [] },
-    ...{
-      owned: new Map<string, string>(),
-      texting: { features: { sms: { domestic_two_way: true }, mms: null } },
-      next: null,
-      nextOf: new Map(),
-      failing: null,
-      now,
-      registry: emptyRegistryBooks(),
-    },
+    key: "KEY0123456789abcdef",
+    heard: [],
+    against: [],
+    messages,
+    profiles: [],
+    replies: [],
+    orders: [],
+    owned: new Map<string, string>(),
+    texting: { features: { sms: { domestic_two_way: true }, mms: null } },
+    next: null,
+    nextOf: new Map(),
+    failing: null,
+    now,
+    registry: emptyRegistryBooks(),
     stock: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
     textIn: (came) => {
       const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
@@ -218,9 +221,16 @@ function answerTo(
 
 function takeMessage(state: State, body: Json): Json {
   const kept: KeptMessage = {
-    ...{ id: randomUUID(), direction: "outbound", status: "queued", isGone: false },
-    ...{ from: String(body["from"]), to: String(body["to"]), text: String(body["text"]) },
-    ...{ webhookUrl: String(body["webhook_url"]), at: state.now(), more: NO_MORE },
+    id: randomUUID(),
+    direction: "outbound",
+    status: "queued",
+    isGone: false,
+    from: String(body["from"]),
+    to: String(body["to"]),
+    text: String(body["text"]),
+    webhookUrl: String(body["webhook_url"]),
+    at: state.now(),
+    more: NO_MORE,
   }
   state.messages.push(kept)
   return messageOf(kept)
@@ -232,8 +242,15 @@ export function messageOf(kept: KeptMessage): Json {
   const parties = (numbers: readonly string[]) =>
     numbers.map((phone_number) => ({ phone_number, status }))
   return {
-    ...{ id, direction, record_type: "message", type: "SMS", text: kept.text, media: [], parts: 1 },
-    ...{ from: { phone_number: from }, errors: [] },
+    id,
+    direction,
+    record_type: "message",
+    type: "SMS",
+    text: kept.text,
+    media: [],
+    parts: 1,
+    from: { phone_number: from },
+    errors: [],
     to: parties([...more.to, to]),
     cc: parties(more.cc),
     webhook_url: webhookUrl,
@@ -251,8 +268,14 @@ function recordsOf({ messages }: State, query: URLSearchParams): readonly Json[]
     })
     .slice(first, first + size)
     .map(({ id, direction, from, to, status, webhookUrl }) => ({
-      ...{ record_type: "message_detail_record", uuid: id, direction, cli: from, cld: to },
-      ...{ status, errors: [], delivery_status_webhook_url: webhookUrl },
+      record_type: "message_detail_record",
+      uuid: id,
+      direction,
+      cli: from,
+      cld: to,
+      status,
+      errors: [],
+      delivery_status_webhook_url: webhookUrl,
     }))
 }
 
@@ -281,7 +304,9 @@ function offeredBy({ stock }: State, query: URLSearchParams): readonly Json[] {
     .filter((number) => number.includes(contains))
     .slice(0, limit)
     .map((phone_number) => ({
-      ...{ phone_number, record_type: "available_phone_number", best_effort: false },
+      phone_number,
+      record_type: "available_phone_number",
+      best_effort: false,
       features: [{ name: "sms" }, { name: "voice" }],
       region_information: [
         { region_type: "country_code", region_name: "US" },

@@ -45,9 +45,9 @@ export function openVendorCheck(vendor: string): (sent: SentRequest) => readonly
     const found = known.find(({ form }) => form.test(call))
     if (found === undefined) return [`${call} is no operation of ${vendor}`]
     const { name, operation } = found
-    const faults = [
-      ...(operation.required ?? []).filter((field) => (body[field] ?? null) === null),
-    ].map((field) => `${field} is missing`)
+    const faults = (operation.required ?? [])
+      .filter((field) => (body[field] ?? null) === null)
+      .map((field) => `${field} is missing`)
     faults.push(...faultsOf(operation.body ?? {}, Object.entries(body)))
     faults.push(...faultsOf(operation.query ?? {}, [...query]))
     return faults.map((fault) => `${name}: ${fault}`)

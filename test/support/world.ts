@@ -135,11 +135,16 @@ async function worldOf(
 ): Promise<World> {
   const { program = PROGRAM } = options
   const app = await buildApp(ports, program.entries, program.retired, {
-    ...{ rateLimits: options.rateLimits ?? "on", trustProxy: options.trustProxy ?? [] },
-    ...{ doors: program.doors(ports), aliases: program.aliases(ports) },
+    rateLimits: options.rateLimits ?? "on",
+    trustProxy: options.trustProxy ?? [],
+    doors: program.doors(ports),
+    aliases: program.aliases(ports),
     shown: { ...SHOWN, groups: program.groups },
-    ...{ webhooks: program.webhooks, pages: program.pages, waysIn: program.waysIn },
-    ...{ probes: program.probes, measures: program.measures },
+    webhooks: program.webhooks,
+    pages: program.pages,
+    waysIn: program.waysIn,
+    probes: program.probes,
+    measures: program.measures,
   })
   await app.ready()
   const end = async () => {

@@ -9,8 +9,17 @@ import { ROOT } from "./tree.ts"
 
 /** Licences that ask for no more than to be named. */
 const ALLOWED = new Set([
-  ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC"],
-  ...["MIT", "MIT-0", "Unlicense", "Bitstream-Vera"],
+  "0BSD",
+  "Apache-2.0",
+  "BlueOak-1.0.0",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "CC0-1.0",
+  "ISC",
+  "MIT",
+  "MIT-0",
+  "Unlicense",
+  "Bitstream-Vera",
 ])
 
 /** Whether an SPDX expression is of allowed licences: all of what AND joins, one of what OR does. */

@@ -28,8 +28,12 @@ it("is heeded between two pages of events, and the next start builds it whole", 
   const stop = new AbortController()
   const told: string[] = []
   const opening = openInstallation({
-    ...{ databaseUrl: database.url, eventStoreUrl: null, databaseConnections: 24 },
-    ...{ clock: "test", masterKey: null, settings: settingsIn({ BOX_HOST: "simulator" }) },
+    databaseUrl: database.url,
+    eventStoreUrl: null,
+    databaseConnections: 24,
+    clock: "test",
+    masterKey: null,
+    settings: settingsIn({ BOX_HOST: "simulator" }),
     dataDir: join(tmpdir(), `company-ledger-stopped-${randomUUID()}`),
     baseUrl: () => "http://ledger.test",
     log: {

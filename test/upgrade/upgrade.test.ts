@@ -28,7 +28,8 @@ afterAll(async () => {
 
 const send = (to: string, body: string, name: string) =>
   world.call(company.key, "POST", TEXTS, {
-    ...{ body: { to, body }, headers: { "idempotency-key": name } },
+    body: { to, body },
+    headers: { "idempotency-key": name },
   })
 
 /** The charges whose text has this id, or that have this id themselves. */
@@ -104,7 +105,8 @@ describe("an installation of before", () => {
     const credits = await world.call(buyer.key, "GET", "/api/v1/credits")
     expect(credits.body).toMatchObject({ pending: 0, boughtThisMonth: KNOWN.purchase.amount })
     const again = await world.call(buyer.key, "POST", "/api/v1/credits", {
-      ...{ body: { amount: 20 }, headers: { "idempotency-key": "buy-20" } },
+      body: { amount: 20 },
+      headers: { "idempotency-key": "buy-20" },
     })
     expect(again.body).toMatchObject({ status: "paid", purchaseId: KNOWN.purchase.purchaseId })
   })

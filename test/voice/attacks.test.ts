@@ -35,7 +35,12 @@ afterAll(async () => {
 /** The carrier has a call, and tells of it as quickly as it can. */
 async function came({ companyId, to }: Called, from: string, ref: string): Promise<void> {
   await world.ports.simulatedVoice.callIn({
-    ...{ companyId, ref, from, to, attestation: null, script: null },
+    companyId,
+    ref,
+    from,
+    to,
+    attestation: null,
+    script: null,
   })
 }
 

@@ -34,15 +34,21 @@ export function offerCall(
   others: Partial<OfferCall> = {},
 ): OfferCall {
   return {
-    ...{ type: "OfferCall", callId: CALL_ID, numberId: "num_0001", to: sealed("to") },
-    ...{ from: sealed("from"), callerTag: "ab".repeat(16) as KeyedHash, settings },
-    ...{ carrierRef: "v3:ref", startedAt: NOW, attestation: null, minuteMicros: 12_000 },
-    ...{
-      legMicros: settings.ringTo.map(() => 12_000),
-      priceVersion: 1,
-      turnedAway: null,
-      ...others,
-    },
+    type: "OfferCall",
+    callId: CALL_ID,
+    numberId: "num_0001",
+    to: sealed("to"),
+    from: sealed("from"),
+    callerTag: "ab".repeat(16) as KeyedHash,
+    settings,
+    carrierRef: "v3:ref",
+    startedAt: NOW,
+    attestation: null,
+    minuteMicros: 12_000,
+    legMicros: settings.ringTo.map(() => 12_000),
+    priceVersion: 1,
+    turnedAway: null,
+    ...others,
   }
 }
 
@@ -99,7 +105,12 @@ export function oneCall(settings: CallSettings | null = null) {
   }
   if (settings !== null) tell(offerCall(settings))
   return {
-    ...{ tell, pass, facts, live, state: () => state, minutes: () => minutesOf(live()) },
+    tell,
+    pass,
+    facts,
+    live,
+    state: () => state,
+    minutes: () => minutesOf(live()),
     types: () => facts.map(({ type }) => type),
     /** What the carrier was to do, by words and legs. */
     words: () => facts.flatMap(directionsOf).map(({ word, leg }) => `${word} ${leg}`),
@@ -124,7 +135,9 @@ const anyOf = fc.oneof(
 )
 
 const settings = fc.constantFrom(
-  ...[ringing(0), ringing(2), ringing(2, { screenCalls: false, ringMode: "order" })],
+  ringing(0),
+  ringing(2),
+  ringing(2, { screenCalls: false, ringMode: "order" }),
   ringing(1, { screenCalls: false, recordCalls: true, voicemail: false }),
 )
 

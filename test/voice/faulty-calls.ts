@@ -66,7 +66,8 @@ const FACTS: readonly FaultyCall[] = [
     fault: "joins again where the caller's leg is said to be open once more",
     breaks: "joinsOnce",
     decider: asIf(({ type }, { phase }) => type === "OpenLeg" && phase === "talking", {
-      ...{ phase: "accepted", answeredAt: null },
+      phase: "accepted",
+      answeredAt: null,
     }),
   },
   {

@@ -31,12 +31,24 @@ import {
 
 /** The lines, in their order: taken in, paid, rung, taken, talked in, paid on, and over. */
 const ALL = [
-  ...["append.after:CallSlotTaken=1", "append.after:CallOffered=1", "append.after:Charged=1"],
-  ...["append.after:CallMinutePaid=1", "provider.before=1", "provider.after=1"],
-  ...["append.after:LegAnswered=1", "append.after:CallAccepted=1", "provider.after=4"],
-  ...["append.after:CallerAnswered=1", "append.after:CallJoined=1", "append.before:CallerGone=1"],
-  ...["append.after:CallMinuteBegun=2", "append.after:Charged=2", "append.after:CallerGone=1"],
-  ...["append.before:ChargesClosed=1", "append.after:ChargesClosed=1", "append.after:Charged=3"],
+  "append.after:CallSlotTaken=1",
+  "append.after:CallOffered=1",
+  "append.after:Charged=1",
+  "append.after:CallMinutePaid=1",
+  "provider.before=1",
+  "provider.after=1",
+  "append.after:LegAnswered=1",
+  "append.after:CallAccepted=1",
+  "provider.after=4",
+  "append.after:CallerAnswered=1",
+  "append.after:CallJoined=1",
+  "append.before:CallerGone=1",
+  "append.after:CallMinuteBegun=2",
+  "append.after:Charged=2",
+  "append.after:CallerGone=1",
+  "append.before:ChargesClosed=1",
+  "append.after:ChargesClosed=1",
+  "append.after:Charged=3",
 ] as const
 /** Every third one where there is little time: `LEDGER_DEEP=1` dies at all. */
 const LINES = isDeep ? ALL : ALL.filter((_, i) => i % 3 === 0)
@@ -61,8 +73,11 @@ afterAll(async () => {
 /** Plays a call at a server that dies of it. */
 async function dieAt(line: string, { to }: Called): Promise<void> {
   const place = await makePlace({
-    ...{ DATABASE_URL: database.url, LEDGER_CLOCK: "test", NODE_ENV: "test" },
-    ...{ BOX_HOST: "simulator", LEDGER_FAILPOINTS: line },
+    DATABASE_URL: database.url,
+    LEDGER_CLOCK: "test",
+    NODE_ENV: "test",
+    BOX_HOST: "simulator",
+    LEDGER_FAILPOINTS: line,
   })
   places.push(place)
   const server = await place.start()

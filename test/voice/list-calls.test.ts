@@ -37,13 +37,24 @@ describe("GET /phone/calls", () => {
   it("gives every field of a call", async () => {
     const company = await makeCalled(world, { phones: PHONES, recordCalls: true })
     const callId = await playCall(world, company, "answered", {
-      ...{ from: "+12125550100", seconds: "75.2", recorded: true },
+      from: "+12125550100",
+      seconds: "75.2",
+      recorded: true,
     })
     expect(await listed(world, company)).toEqual([
       {
-        ...{ id: callId, direction: "in", from: "+12125550100", to: company.to },
-        ...{ forwardedTo: PHONES[0], status: "completed", outcome: "answered", seconds: 76 },
-        ...{ recorded: true, recordingSeconds: 75, voicemailSeconds: null, chargedMicros: 24_000 },
+        id: callId,
+        direction: "in",
+        from: "+12125550100",
+        to: company.to,
+        forwardedTo: PHONES[0],
+        status: "completed",
+        outcome: "answered",
+        seconds: 76,
+        recorded: true,
+        recordingSeconds: 75,
+        voicemailSeconds: null,
+        chargedMicros: 24_000,
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       },
     ])
@@ -148,7 +159,9 @@ describe("an operator", () => {
     })
     await world.operate("wait")
     expect(await world.operate("call press", { callId, digits: "9" })).toMatchObject({
-      ...{ callId, legs: [{ leg: 1, state: "gone" }], phase: "greeting" },
+      callId,
+      legs: [{ leg: 1, state: "gone" }],
+      phase: "greeting",
     })
   })
 })

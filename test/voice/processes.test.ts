@@ -9,8 +9,16 @@ import { Play, histories, wrongWith } from "./voice-steps.ts"
 
 /** What has to happen in so many histories, so that they show anything. */
 const HAPPENS = [
-  ...["CallMinuteRefused", "CallJoined", "VoicemailBegun", "NoticeBegun", "ChargeGivenBack"],
-  ...["ChargesClosed", "AudioSaved", "outcome answered", "outcome voicemail", "outcome missed"],
+  "CallMinuteRefused",
+  "CallJoined",
+  "VoicemailBegun",
+  "NoticeBegun",
+  "ChargeGivenBack",
+  "ChargesClosed",
+  "AudioSaved",
+  "outcome answered",
+  "outcome voicemail",
+  "outcome missed",
 ]
 
 /** Plays a history to its end; what is wrong with it. */

@@ -70,7 +70,9 @@ describe("a number that is released", () => {
     await advance(world, "7s")
     await does(world, "hang-up", callId)
     expect(await callOf(world, company, callId)).toMatchObject({
-      ...{ phase: "ended", outcome: "voicemail", reason: "caller_gone" },
+      phase: "ended",
+      outcome: "voicemail",
+      reason: "caller_gone",
       audio: { voicemail: { seconds: 7 } },
     })
     expect(await recordingsOf(world, company)).toMatchObject([
@@ -106,7 +108,9 @@ describe("a number that is released", () => {
       if (isTaken) await does(world, "answer", callId)
       await does(world, "hang-up", callId)
       expect(await callOf(world, company, callId)).toMatchObject({
-        ...{ phase: "ended", outcome: isTaken ? "answered" : "missed", reason: "caller_gone" },
+        phase: "ended",
+        outcome: isTaken ? "answered" : "missed",
+        reason: "caller_gone",
       })
       expect(await factsOf(other, callId)).toEqual([])
     }

@@ -67,8 +67,13 @@ describe("a call that Telnyx brings", () => {
     await then(caller, "hang_up")
     expect(await listed(world, company)).toMatchObject([
       {
-        ...{ status: "completed", outcome: "answered", seconds: 70, recorded: true },
-        ...{ forwardedTo: PHONES[1], recordingSeconds: 70, chargedMicros: 2 * MINUTE },
+        status: "completed",
+        outcome: "answered",
+        seconds: 70,
+        recorded: true,
+        forwardedTo: PHONES[1],
+        recordingSeconds: 70,
+        chargedMicros: 2 * MINUTE,
       },
     ])
     expect(await spentOf(world, company)).toBe(2 * MINUTE)
@@ -191,8 +196,14 @@ describe("a test number on an installation that Telnyx serves", () => {
     const number = "+12125550777"
     const held = {
       ...({ type: "AddNumber", numberId: "num_real", kind: "local" } as const),
-      ...{ locality: null, region: null },
-      ...{ sms: true, mms: false, voice: true, monthlyMicros: 0, paidThrough: null, test: false },
+      locality: null,
+      region: null,
+      sms: true,
+      mms: false,
+      voice: true,
+      monthlyMicros: 0,
+      paidThrough: null,
+      test: false,
       number: await sealing.seal(companyId, "company", number),
       numberTag: await sealing.tag(companyId, number),
     } as const

@@ -39,11 +39,9 @@ export async function openTelnyxWorld(): Promise<TelnyxWorld> {
   )
   const world = await openVoiceWorld({
     settings: {
-      ...{
-        TELNYX_KEY: "KEY0123456789",
-        TELNYX_PUBLIC_KEY: account.publicKey,
-        TELNYX_URL: standIn.url,
-      },
+      TELNYX_KEY: "KEY0123456789",
+      TELNYX_PUBLIC_KEY: account.publicKey,
+      TELNYX_URL: standIn.url,
       TELNYX_CONNECTION: "1684641123236054244",
     },
   })
@@ -65,7 +63,12 @@ export async function openTelnyxWorld(): Promise<TelnyxWorld> {
     }
   }
   return {
-    ...{ world, standIn, account, waiting, send, goOn },
+    world,
+    standIn,
+    account,
+    waiting,
+    send,
+    goOn,
     phones: () => standIn.legs.filter(({ direction }) => direction === "outgoing"),
     close: async () => {
       await world.close()

@@ -182,8 +182,11 @@ export class VoiceProcesses {
     }
     const { store, charges } = this.stored
     const ports = {
-      ...{ runner: own, store: { ...store, head: () => turn(() => store.head()) } },
-      ...{ clock: { now: () => this.now }, pacer: this.#pacer, sealing: plainSealing },
+      runner: own,
+      store: { ...store, head: () => turn(() => store.head()) },
+      clock: { now: () => this.now },
+      pacer: this.#pacer,
+      sealing: plainSealing,
       projector: { waitFor: () => turn(async () => true) },
       readAll: kyselyAnswering((query) => {
         const [first, second] = query.parameters
@@ -196,12 +199,14 @@ export class VoiceProcesses {
         const row = charges.get(String(second))
         return turn(async () => (row === undefined ? [] : [row]))
       }),
-      ...{ counts: { add: () => undefined }, log: { info: () => undefined } },
+      counts: { add: () => undefined },
+      log: { info: () => undefined },
       closeCharge: async (companyId: CompanyId, chargeId: ChargeId) => {
         const command = { type: "CloseCharges" as const, chargeIds: [chargeId] }
         await own.execute(ledgerOf(companyId), command, causedBy("close-charges"))
       },
-      ...{ keepRefusal: () => undefined, voice: this.#voiceOf(turn) },
+      keepRefusal: () => undefined,
+      voice: this.#voiceOf(turn),
     }
     return ports as unknown as Ports
   }

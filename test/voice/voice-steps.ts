@@ -104,15 +104,22 @@ export class Play {
         numberTag: "tag",
       } as const),
       ...({ kind: "local", locality: null, region: null, monthlyMicros: 0 } as const),
-      ...{ sms: true, mms: true, voice: true, paidThrough: null, test: true },
+      sms: true,
+      mms: true,
+      voice: true,
+      paidThrough: null,
+      test: true,
     }
     const phones = ["+14155550101", "+14155550102"].map(async (phone) => ({
-      ...{ phone: await seal(phone), name: null },
+      phone: await seal(phone),
+      name: null,
     }))
     const settings = { ringTo: await Promise.all(phones), ringMode, screenCalls, recordCalls }
     const change = {
       ...({ type: "ChangeSettings", texting: {}, acknowledgesRecording: true } as const),
-      ...{ numbers: [{ numberId: "num_1", settings }] as const, keyId: null, personId: null },
+      numbers: [{ numberId: "num_1", settings }] as const,
+      keyId: null,
+      personId: null,
     }
     await runner?.execute(PRICES, { type: "OpenPriceBook", prices: DEFAULT_BOOK }, cause)
     await runner?.execute(ledgerOf(COMPANY), opened, cause)

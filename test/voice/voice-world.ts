@@ -59,7 +59,8 @@ export async function setUp(
   const command = {
     ...({ type: "ChangeSettings", texting: {}, acknowledgesRecording: true } as const),
     numbers: [{ numberId: held.numberId, settings: change }],
-    ...{ keyId: null, personId: null },
+    keyId: null,
+    personId: null,
   }
   await ports.runner.execute(phoneOf(companyId), command, causedBy("test settings"))
   return (await ports.sealing.open(companyId, held.number)) ?? ""

@@ -47,9 +47,16 @@ describe("a call that waits for an operator", () => {
     await does(world, "hang-up", callId)
     const [call] = await listed(world, company)
     expect(call).toMatchObject({
-      ...{ direction: "in", to: company.to, forwardedTo: PHONES[1], status: "completed" },
-      ...{ outcome: "answered", seconds: 150, recorded: false, recordingSeconds: 0 },
-      ...{ voicemailSeconds: null, chargedMicros: 3 * MINUTE },
+      direction: "in",
+      to: company.to,
+      forwardedTo: PHONES[1],
+      status: "completed",
+      outcome: "answered",
+      seconds: 150,
+      recorded: false,
+      recordingSeconds: 0,
+      voicemailSeconds: null,
+      chargedMicros: 3 * MINUTE,
     })
     const states = (await minutesOfBill(world, company)).map(({ state }) => state)
     expect(states).toEqual(["final", "final", "final"])

@@ -19,11 +19,23 @@ const TO = "+14155550123"
 
 /** What spans may carry: names of few words, counts, and ids that say nothing of a person. */
 const KEYS = [
-  ...["http.request.method", "http.route", "http.response.status_code", "error.type"],
-  ...["ledger.request.id", "ledger.company.id", "ledger.charge.id", "ledger.error"],
-  ...["ledger.stream.category", "ledger.append.facts", "ledger.append.callers"],
-  ...["ledger.work.id", "ledger.work.kind", "ledger.work.tries", "ledger.work.result"],
-  ...["ledger.provider", "ledger.act"],
+  "http.request.method",
+  "http.route",
+  "http.response.status_code",
+  "error.type",
+  "ledger.request.id",
+  "ledger.company.id",
+  "ledger.charge.id",
+  "ledger.error",
+  "ledger.stream.category",
+  "ledger.append.facts",
+  "ledger.append.callers",
+  "ledger.work.id",
+  "ledger.work.kind",
+  "ledger.work.tries",
+  "ledger.work.result",
+  "ledger.provider",
+  "ledger.act",
 ]
 
 /** A server with a company, that says by its coverage which modules it loaded. */

@@ -70,6 +70,8 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
     /** Lets time pass, and everything that waits for it go on. */
     pass: async (ms: number) => {
       elapsed += ms
+      // A copy: what is called may change the list.
+      // eslint-disable-next-line unicorn/no-useless-spread
       for (const go of [...pauses]) go()
       pauses.clear()
       for (let i = 0; i < 20; i += 1) await new Promise(setImmediate)

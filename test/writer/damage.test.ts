@@ -19,7 +19,8 @@ it.each(["9223372036854775807", "18446744073709551615"])(
 
 const CALL = {
   ...({ via: "own_key" as const, keyId: "key_1", personId: "per_1" } as const),
-  ...{ unitPriceMicros: 100, priceVersion: 1 },
+  unitPriceMicros: 100,
+  priceVersion: 1,
 }
 
 it("is kept until the stream is whole again, and then recorded", async () => {

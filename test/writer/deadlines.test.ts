@@ -201,8 +201,12 @@ describe("a stop while the store does not know", () => {
     const warnings: string[] = []
     const memory = openMemoryEventStore({ faults: () => "unstored-unknown" })
     const runner = openRunner({
-      ...{ store: memory, checkpoints: openMemoryCheckpoints(), locks: openMemoryLocks(pacer) },
-      ...{ pacer, clock: { now: () => NOON }, warn: (message) => warnings.push(message) },
+      store: memory,
+      checkpoints: openMemoryCheckpoints(),
+      locks: openMemoryLocks(pacer),
+      pacer,
+      clock: { now: () => NOON },
+      warn: (message) => warnings.push(message),
     })
     await call(runner)
     await runner.close()

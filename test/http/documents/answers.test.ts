@@ -88,7 +88,9 @@ describe("the head of an answer", () => {
 
   it("says what reading and writing says", () => {
     expect(headOf("POST", TEXTS, 200)).toEqual([
-      ...["x-request-id", "Ledger-Position", "Idempotency-Replayed"],
+      "x-request-id",
+      "Ledger-Position",
+      "Idempotency-Replayed",
     ])
     expect(headOf("GET", TEXTS, 200)).toEqual(["x-request-id", "Ledger-Stale"])
     expect(headOf("GET", TEXTS, 405)).toEqual(["x-request-id", "Allow"])
@@ -113,11 +115,22 @@ describe("the codes of a route", () => {
     )
     expect(codes("POST", "/api/v1/credits").toSorted()).toEqual(
       [
-        ...[...ofAll, ...ofServer, "too_large", "unsupported_media_type"],
-        ...["bad_amount", "idempotency_key_required", "idempotency_conflict", "conflict"],
-        ...["no_card", "needs_owner", "declined", "payment_failed"],
-        ...["purchase_not_allowed", "purchase_needs_review"],
-        ...["over_purchase_limit", "over_monthly_limit"],
+        ...ofAll,
+        ...ofServer,
+        "too_large",
+        "unsupported_media_type",
+        "bad_amount",
+        "idempotency_key_required",
+        "idempotency_conflict",
+        "conflict",
+        "no_card",
+        "needs_owner",
+        "declined",
+        "payment_failed",
+        "purchase_not_allowed",
+        "purchase_needs_review",
+        "over_purchase_limit",
+        "over_monthly_limit",
       ].toSorted(),
     )
   })
@@ -142,7 +155,10 @@ describe("the examples of a route", () => {
       installId: "AB".repeat(28),
       eventId: "7b1c7a0e-3f0a-4a51-9c36-4b8d1f6f2a10",
       attemptId: "7b1c7a0e-3f0a-4a51-9c36-4b8d1f6f2a11",
-      ...{ sequence: 1, kind: "app", version: "2.0.0", status: "started" },
+      sequence: 1,
+      kind: "app",
+      version: "2.0.0",
+      status: "started",
     }
     const devices = "/api/v1/device-updates"
     await world.call(company.key, "POST", devices, { body: device })
@@ -192,8 +208,20 @@ describe("the examples of a route", () => {
 describe("what else the document says", () => {
   it("describes every field of a refusal", () => {
     expect(Object.keys(document.components.schemas["ApiError"]?.properties ?? {})).toEqual([
-      ...["error", "message", "fields", "operation", "limit", "needed", "balance", "pay", "then"],
-      ...["requestId", "missing", "reasons", "chargeId", "purchaseId"],
+      "error",
+      "message",
+      "fields",
+      "operation",
+      "limit",
+      "needed",
+      "balance",
+      "pay",
+      "then",
+      "requestId",
+      "missing",
+      "reasons",
+      "chargeId",
+      "purchaseId",
     ])
   })
 

@@ -53,15 +53,23 @@ export async function askAll(world: World): Promise<Answers> {
 /** The company of the examples. */
 async function makeAcme(world: World): Promise<Company> {
   const { companyId, ownerId } = await world.operate("company create", {
-    ...{ name: "Acme", funds: "50", ownerName: "Ada Lovelace", ownerEmail: "ada@example.com" },
+    name: "Acme",
+    funds: "50",
+    ownerName: "Ada Lovelace",
+    ownerEmail: "ada@example.com",
   })
   await world.operate("card set", { company: companyId, verified: true })
   await world.operate("person invite", {
-    ...{ company: companyId, email: "grace@example.com", role: "developer" },
+    company: companyId,
+    email: "grace@example.com",
+    role: "developer",
   })
   const { keyId, key } = await world.operate("key create", {
-    ...{ company: companyId, person: ownerId, allOperations: true },
-    ...{ addFundsPerPurchase: "25", addFundsPerMonth: "100" },
+    company: companyId,
+    person: ownerId,
+    allOperations: true,
+    addFundsPerPurchase: "25",
+    addFundsPerMonth: "100",
   })
   // What its mails are from.
   await addVerified(world.ports, companyId, "acme.example")
@@ -76,7 +84,7 @@ async function asShown(world: World, company: Company, route: Route): Promise<Ap
   const { body } = typeof route.example === "function" ? route.example(at) : (route.example ?? {})
   const key = route.auth === false ? null : company.key
   const answer = await world.call(key, route.method, `${path}${query}`, {
-    ...{ headers: { ...headers } },
+    headers: { ...headers },
     ...(body === undefined ? {} : { body }),
   })
   expect([route.name, answer.body, answer.status < 300]).toEqual([route.name, answer.body, true])

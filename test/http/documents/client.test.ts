@@ -58,18 +58,19 @@ process.stdout.write(
 `
 
 const COMPILED = [
-  ...[
-    "--strict",
-    "--target",
-    "es2022",
-    "--module",
-    "nodenext",
-    "--rootDir",
-    ".",
-    "--types",
-    "node",
-  ],
-  ...["--typeRoots", join(ROOT, "node_modules", "@types"), "--outDir", "compiled"],
+  "--strict",
+  "--target",
+  "es2022",
+  "--module",
+  "nodenext",
+  "--rootDir",
+  ".",
+  "--types",
+  "node",
+  "--typeRoots",
+  join(ROOT, "node_modules", "@types"),
+  "--outDir",
+  "compiled",
 ]
 
 let folder: string
@@ -111,9 +112,12 @@ describe("npm run client", () => {
     expect(new Set(ids).size).toBe(1)
     expect(ids).toHaveLength(3)
     expect(told).toEqual({
-      ...{ body: "Hello\nReply STOP to opt out.", funds: 49_991_000 },
-      ...{ status: 402, code: "payment_required", amount: 5 },
-      files: [...['string "lin', "string ; Bi", 'bytes {"li'], ...["bytes PAR1", "bytes %PDF"]],
+      body: "Hello\nReply STOP to opt out.",
+      funds: 49_991_000,
+      status: 402,
+      code: "payment_required",
+      amount: 5,
+      files: ['string "lin', "string ; Bi", 'bytes {"li', "bytes PAR1", "bytes %PDF"],
     })
   })
 

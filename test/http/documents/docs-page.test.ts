@@ -71,8 +71,13 @@ describe("the page of the document", () => {
 
   it("answers to HEAD what it answers to GET, and no other verb", async () => {
     for (const url of [
-      ...["/docs", "/docs/", "/docs/json", "/docs/yaml", "/openapi.json"],
-      ...["/docs/static/swagger-ui.css", "/docs/static/swagger-initializer.js"],
+      "/docs",
+      "/docs/",
+      "/docs/json",
+      "/docs/yaml",
+      "/openapi.json",
+      "/docs/static/swagger-ui.css",
+      "/docs/static/swagger-initializer.js",
     ]) {
       const [got, head] = [await get(url), await world.app.inject({ method: "HEAD", url })]
       expect([url, got.statusCode, head.statusCode, head.payload]).toEqual([url, 200, 200, ""])
@@ -89,14 +94,29 @@ describe("the page of the document", () => {
   it("shows no file but its own, and makes no fuss about it", async () => {
     await world.app.listen({ host: "127.0.0.1", port: 0 })
     for (const path of [
-      ...["../../../package.json", "../../../package.json", "%2e%2e%2fpackage.json"],
-      ...["%2e%2e/%2e%2e/package.json", "..%2f..%2fpackage.json", "%5c..%5c..%5cpackage.json"],
-      ...["..%5c..%5cpackage.json", "%00", "x%00.css", "..", ".env", "%2eenv", "nothing"],
-      ...["%", "%zz", "%c0%ae%c0%ae/package.json", "//etc/passwd", "a/../../../package.json"],
+      "../../../package.json",
+      "../../../package.json",
+      "%2e%2e%2fpackage.json",
+      "%2e%2e/%2e%2e/package.json",
+      "..%2f..%2fpackage.json",
+      "%5c..%5c..%5cpackage.json",
+      "..%5c..%5cpackage.json",
+      "%00",
+      "x%00.css",
+      "..",
+      ".env",
+      "%2eenv",
+      "nothing",
+      "%",
+      "%zz",
+      "%c0%ae%c0%ae/package.json",
+      "//etc/passwd",
+      "a/../../../package.json",
     ]) {
       const { status, body } = await getRaw(`/docs/static/${path}`)
       expect([path, status, JSON.parse(body)]).toEqual([
-        ...[path, 404],
+        path,
+        404,
         { error: "not_found", message: `There is no /docs/static/${path} here.` },
       ])
     }

@@ -107,7 +107,9 @@ export async function openDoorWorld(settings: Record<string, string> = {}): Prom
     openArtifact: async (_ports, _companyId, publishId) => artifacts.get(publishId) ?? null,
   })
   const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
-    ...{ rateLimits: "off", doors: [door], ownHost: "ledger.test" },
+    rateLimits: "off",
+    doors: [door],
+    ownHost: "ledger.test",
   })
   await app.listen({ host: "127.0.0.1", port: 0 })
   const { port: server } = app.server.address() as AddressInfo
@@ -121,7 +123,18 @@ export async function openDoorWorld(settings: Record<string, string> = {}): Prom
     return publishId
   }
   const one: Omit<DoorWorld, "cookie"> = {
-    ...{ world, ports, warnings, hurry, app, company, host, hosting, live, reads, begin, visit },
+    world,
+    ports,
+    warnings,
+    hurry,
+    app,
+    company,
+    host,
+    hosting,
+    live,
+    reads,
+    begin,
+    visit,
     publishSite: (files, fallback = null, companyId = company.companyId) =>
       publish("static", siteOf(files, fallback, reads), companyId),
     publishApp: (companyId = company.companyId) => publish("app", APP, companyId),
@@ -172,9 +185,12 @@ async function signedIn(
 export const formAt =
   (host: string) =>
   (path: string, values: Readonly<Record<string, string>>, cookie = ""): Visit => ({
-    ...{ method: "POST", path, body: new URLSearchParams(values).toString() },
+    method: "POST",
+    path,
+    body: new URLSearchParams(values).toString(),
     headers: {
-      ...{ origin: `http://${host}`, "content-type": "application/x-www-form-urlencoded" },
+      origin: `http://${host}`,
+      "content-type": "application/x-www-form-urlencoded",
       ...(cookie === "" ? {} : { cookie }),
     },
   })
@@ -192,7 +208,11 @@ export function cookieOf({ headers }: Visited): string {
 export function visitor(server: number): Pick<DoorWorld, "begin" | "visit"> {
   const begin: DoorWorld["begin"] = (host, { method = "GET", path = "/", headers } = {}) =>
     request({
-      ...{ host: "127.0.0.1", port: server, method, path, agent: false },
+      host: "127.0.0.1",
+      port: server,
+      method,
+      path,
+      agent: false,
       headers: { host, ...headers },
     })
   return {
@@ -282,7 +302,8 @@ function siteOf(
 
 function blobOf(bytes: Buffer, reads: Reads): Blob {
   return {
-    ...{ length: bytes.length, edition: randomBytes(8).toString("hex") },
+    length: bytes.length,
+    edition: randomBytes(8).toString("hex"),
     read: async function* ({ from, until } = { from: 0, until: bytes.length }) {
       if (from >= until || until > bytes.length) throw new RangeError("there are no such bytes")
       reads.count += 1

@@ -29,7 +29,9 @@ export function openFakeHost(): FakeHost {
   const standings: FakeHost["standings"] = new Map()
   const none = async () => undefined
   const hosting: FakeHost = {
-    ...{ started: [], standings, beforeStart: none },
+    started: [],
+    standings,
+    beforeStart: none,
     listen: async (publishId, handle) => {
       const inner = createServer((socket) => {
         sockets.add(socket)
@@ -45,7 +47,8 @@ export function openFakeHost(): FakeHost {
       for (const inner of servers.values()) inner.close()
     },
     port: {
-      ...{ hostId: "here", isAble: async () => true },
+      hostId: "here",
+      isAble: async () => true,
       build: async () => ({ ok: false, log: Buffer.alloc(0), why: "nothing is built here" }),
       start: async (plan) => {
         hosting.started.push(plan)
@@ -62,9 +65,13 @@ export function openFakeHost(): FakeHost {
       },
       look: async () => ({
         versions: [...standings].map(([publishId, status]) => ({ publishId, status, log: "" })),
-        ...{ activities: 0, leaseLeftMs: 60_000 },
+        activities: 0,
+        leaseLeftMs: 60_000,
       }),
-      ...{ extend: none, end: none, sleep: none, erase: none },
+      extend: none,
+      end: none,
+      sleep: none,
+      erase: none,
       measure: async () => null,
       list: async () => [],
     },

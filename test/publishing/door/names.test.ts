@@ -10,19 +10,15 @@ describe("a name", () => {
     "x.B1xk9Q_z.mjs",
   ])("%s holds a hash", (name) => expect(isNamedByHash(name)).toBe(true))
   it.for([
-    ...[
-      "index.html",
-      "my-document.html",
-      "hello-javascript.js",
-      "report-20261124.pdf",
-      "deadbeef.js",
-    ],
-    ...[
-      "photo-Final2024.jpg",
-      "a-3f2a9c1b.html",
-      "some-fadedface.css",
-      "jquery-3.7.1.min.js",
-      "3f2a9c1b.js",
-    ],
+    "index.html",
+    "my-document.html",
+    "hello-javascript.js",
+    "report-20261124.pdf",
+    "deadbeef.js",
+    "photo-Final2024.jpg",
+    "a-3f2a9c1b.html",
+    "some-fadedface.css",
+    "jquery-3.7.1.min.js",
+    "3f2a9c1b.js",
   ])("%s holds none", (name) => expect(isNamedByHash(name)).toBe(false))
 })

@@ -52,10 +52,11 @@ describe("an app that sleeps", () => {
     expect(awake).toHaveLength(MOST_WAITING)
     const [other] = answers.filter(({ status }) => status === 503)
     expect([other?.headers["refresh"], other?.body]).toEqual([
-      ...["2", expect.stringContaining("Too many look at this now")],
+      "2",
+      expect.stringContaining("Too many look at this now"),
     ])
     expect(at.hosting.started.slice(before)).toMatchObject([
-      ...[{ publishId, companyId: at.company.companyId, isNew: false, url: `http://${at.host}/` }],
+      { publishId, companyId: at.company.companyId, isNew: false, url: `http://${at.host}/` },
     ])
     const [plan] = at.hosting.started.slice(before)
     expect(plan === undefined ? "" : await textOf(plan.files())).toBe("a tar archive")
@@ -201,9 +202,12 @@ describe("somebody who stays for long", () => {
     const cookie = one.cookie.slice(COOKIE.length + 1)
     expect(cookie).toHaveLength(43)
     await one.visit(one.host, {
-      ...{ method: "POST", path: "/.preview/sign-out", body: "" },
+      method: "POST",
+      path: "/.preview/sign-out",
+      body: "",
       headers: {
-        ...{ cookie: one.cookie, origin: `http://${one.host}` },
+        cookie: one.cookie,
+        origin: `http://${one.host}`,
         "content-type": "application/x-www-form-urlencoded",
       },
     })

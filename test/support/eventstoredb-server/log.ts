@@ -259,6 +259,8 @@ export class EventLog {
   }
 
   #tell(records: readonly LogRecord[]): void {
+    // A copy: what is called may change the list.
+    // eslint-disable-next-line unicorn/no-useless-spread
     for (const listener of [...this.#listeners]) listener(records)
   }
 
