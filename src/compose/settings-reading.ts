@@ -136,10 +136,10 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /** Every setting: those of the program, behind them those of its slices. */
 const environmentOf = ({ settings, providers }: Brought): z.ZodObject =>
-  settings.reduce(
-    (all, { schema }) => all.extend(schema.shape),
-    Own.extend({ LEDGER_SIMULATED: simulatedSetting(providers).optional() }) as z.ZodObject,
-  )
+  Own.extend({
+    LEDGER_SIMULATED: simulatedSetting(providers).optional(),
+    ...(Object.assign({}, ...settings.map(({ schema }) => schema.shape)) as z.ZodRawShape),
+  })
 
 /** Names that settings had before, and go on being read by where the new one is not set. */
 const FORMER_NAMES = [["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"]] as const

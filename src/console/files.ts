@@ -6,7 +6,6 @@ import { randomBytes } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { extname } from "node:path"
 import { fileURLToPath } from "node:url"
-import { contentType } from "mime-types"
 import { z } from "zod"
 import type { AsSent } from "../frame/calls/as-sent.ts"
 import { fieldOf } from "../frame/calls/as-sent.ts"
@@ -37,6 +36,8 @@ export const asset = openRoute({
     if (found === null)
       return { ok: false, refusal: refusal("not_found", "There is no such file.") }
     const smaller = takesBrotli(sent) ? await read(`assets/${file}.br`) : null
+    // Its table of all types is large.
+    const { contentType } = await import("mime-types")
     return bytesOf(smaller ?? found, contentType(extname(file)) || "application/octet-stream", {
       "cache-control": `public, max-age=${YEAR_S}, immutable`,
       vary: "accept-encoding",

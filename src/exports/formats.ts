@@ -6,7 +6,6 @@ import { focusCsvWriter } from "./focus-csv.ts"
 import { focusParquetWriter } from "./focus-parquet.ts"
 import { hledgerWriter } from "./hledger.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
-import { statementWriter } from "./statement-pdf.ts"
 
 /** A format of bills. */
 export interface BillForm {
@@ -47,7 +46,8 @@ export const BILL_FORMS = {
   pdf: {
     mediaType: "application/pdf",
     extension: "pdf",
-    open: statementWriter,
+    // The library that draws pages is large, and most servers draw none.
+    open: async (bill, ports) => (await import("./statement-pdf.ts")).statementWriter(bill, ports),
   },
 } as const satisfies Readonly<Record<string, BillForm>>
 

@@ -2,7 +2,7 @@
  * Pages of a PDF with headings and tables of text, in an embedded font. The same calls give the same
  * bytes: nothing of the moment or of the machine is written.
  */
-import { fileURLToPath } from "node:url"
+import { createRequire } from "node:module"
 import Pdf from "pdfkit"
 import { linesIn } from "./statement-lines.ts"
 
@@ -17,10 +17,11 @@ const [MOST_LINES, USUAL_WIDTH] = [3, 220]
 const LEADING = 1.25
 const GREY = "#999999"
 const [INK, DIM] = ["#000000", "#666666"]
+const require = createRequire(import.meta.url)
 /** By their files: pdfkit opens a font anew each time it is called by another name than it had first. */
 const FONTS = {
-  plain: fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf")),
-  bold: fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf")),
+  plain: require.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf"),
+  bold: require.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf"),
 }
 
 /**

@@ -21,9 +21,10 @@ type Answered = Reply<z.infer<typeof Answers>, 200 | 202>
 /** The answer where nobody waits for one. */
 const NOTHING: Answered = { ok: true, status: 202, body: [] }
 
-/** The route, over all routes that are tools. @throws RangeError as `toolsIn` */
+/** The route, over all routes that are tools, which are made of them at its first call. */
 export function mcpRoute(routes: readonly Route[]): Route {
-  const tools = toolsIn(routes)
+  let made: ReturnType<typeof toolsIn> | null = null
+  const tools = () => (made ??= toolsIn(routes))
   return route({
     name: "callMcp",
     method: "POST",
@@ -52,7 +53,7 @@ export function mcpRoute(routes: readonly Route[]): Route {
       "The specification does not show the results of initialize and tools/list: they are as the Model Context " +
       "Protocol has them.",
     handle: async (_ports, _caller, { body, onward, gone }): Promise<Answered> => {
-      const server = { tools, onward }
+      const server = { tools: tools(), onward }
       if (!Array.isArray(body)) {
         const answer = await answerTo(server, body)
         return answer === null ? NOTHING : { ok: true, body: answer }

@@ -13,7 +13,7 @@ import { causeOf } from "../frame/calls/caller-cause.ts"
 import type { OwnCode } from "../frame/calls/refusal.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import { route } from "../frame/calls/route.ts"
-import { COUNTRIES, countryName, prefixesOf } from "../frame/kernel/countries.ts"
+import { countries, countryName, prefixesOf } from "../frame/kernel/countries.ts"
 import { micros } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 
@@ -122,12 +122,11 @@ export const switchDestination = route({
 
 /** The countries that are on. */
 function switchedOn(state: Phone): ReadonlySet<string> {
-  return new Set(COUNTRIES.filter((country) => isDestinationOn(state, country)))
+  return new Set(countries().filter((country) => isDestinationOn(state, country)))
 }
 
-const BY_SUPPORT: readonly CountryCode[] = COUNTRIES.filter(
-  (country) => destinationClass(country) === "support",
-)
+const bySupport = (): readonly CountryCode[] =>
+  countries().filter((country) => destinationClass(country) === "support")
 
 const about = (code: CountryCode) => ({ code, name: countryName(code) })
 
@@ -147,7 +146,7 @@ async function answer(
         const on = isOn.has(code)
         return { ...about(code), prefixes: prefixesOf(code), on, price: costs(code) }
       }),
-      support: BY_SUPPORT.map((code) => {
+      support: bySupport().map((code) => {
         return { ...about(code), prefixes: prefixesOf(code), ...costs(code), on: isOn.has(code) }
       }),
       pricing: {

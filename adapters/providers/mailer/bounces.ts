@@ -1,6 +1,5 @@
 /** The listener for mails that come back (`BOUNCE_LISTEN`). */
-import { SMTPServer } from "smtp-server"
-import type { SMTPServerDataStream } from "smtp-server"
+import type { SMTPServer, SMTPServerDataStream } from "smtp-server"
 import { StartupFault } from "../../startup/port.ts"
 import { failedStatus } from "./delivery-report.ts"
 import type { BounceReport, Bounces } from "./port.ts"
@@ -17,6 +16,7 @@ export function openBounces(
   return {
     listen: async (isOurs, take) => {
       if (at === null) return null
+      const { SMTPServer } = await import("smtp-server")
       const server = new SMTPServer({
         size: MOST_BYTES,
         maxClients: MOST_CONNECTIONS,

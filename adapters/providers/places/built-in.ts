@@ -9,7 +9,7 @@ import type { Places, Suggestion } from "./port.ts"
 import { MOST_SUGGESTIONS } from "./port.ts"
 import type { TextSearch } from "./search.ts"
 import { searchOver } from "./search.ts"
-import { STREETS, addressIn } from "./streets.ts"
+import { allStreets, addressIn } from "./streets.ts"
 
 /** What they can be told to do. */
 export const PLACES = { name: "places", outcomes: ["none"] } as const satisfies Simulator
@@ -38,7 +38,7 @@ export function openBuiltInPlaces({ simulators, pacer }: BuiltInPlacesPorts): Pl
     suggest: async (input) => {
       if (!(await isFound())) return []
       search ??= searchOver(
-        STREETS.map(({ name, town, state, zip }) => `${name} ${town} ${state} ${zip}`),
+        allStreets().map(({ name, town, state, zip }) => `${name} ${town} ${state} ${zip}`),
       )
       const { house, street } = houseIn(input)
       return search.find(street, MOST_SUGGESTIONS).flatMap((index): readonly Suggestion[] => {

@@ -45,19 +45,24 @@ export interface Street {
   readonly zip: string
 }
 
-/** All streets there are: 12,000, always in the same order. */
-export const STREETS: readonly Street[] = TOWNS.flatMap(([town, state], i) =>
-  NAMES.split(" ").flatMap((name) =>
-    KINDS.split(" ").map((kind) => ({
-      ...{ name: `${name} ${kind}`, town, state },
-      zip: String(i + 1).padStart(5, "0"),
-    })),
-  ),
-)
+const made: { streets?: readonly Street[] } = {}
+
+/** All streets there are: 12,000, always in the same order. They are made when somebody first asks. */
+export const allStreets = (): readonly Street[] =>
+  (made.streets ??= TOWNS.flatMap(([town, state], i) =>
+    NAMES.split(" ").flatMap((name) =>
+      KINDS.split(" ").map((kind) => ({
+        name: `${name} ${kind}`,
+        town,
+        state,
+        zip: String(i + 1).padStart(5, "0"),
+      })),
+    ),
+  ))
 
 /** The address of a house in a street, by its place among them; of the street itself without a number. */
 export function addressIn(index: number, house: string): Address | null {
-  const street = STREETS[index]
+  const street = allStreets()[index]
   if (street === undefined) return null
   const { name, town: city, state, zip } = street
   const line1 = `${house} ${name}`.trim()

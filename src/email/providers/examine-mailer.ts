@@ -1,5 +1,4 @@
 /** What `doctor` says of the relay. */
-import { openRelay } from "../../../adapters/providers/mailer/relay.ts"
 import type { Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
 import type { Examined } from "../../frame/operator/examined.ts"
@@ -11,6 +10,7 @@ const CHECK = "mail"
 export async function examineMailer({ settings }: Examined): Promise<readonly Finding[]> {
   const { MAIL_URL: url } = settings(mailSettings)
   if (url === undefined || url === DIRECT) return []
+  const { openRelay } = await import("../../../adapters/providers/mailer/relay.ts")
   const relay = openRelay({ url, warn: () => undefined })
   try {
     const fault = await relay.fault()

@@ -145,16 +145,18 @@ export async function buildApp(
   const reached = waysIn.flatMap((way) => reachedBy(entries).map((entry) => ({ way, entry })))
   for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping, way)
   const beside = reached.map(({ way, entry }) => ({ ...entry, url: `${way.at}${entry.url}` }))
-  for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
-    const verbs = own.flatMap(({ method }) => answeredVerbs(method))
-    refuseOtherVerbs(app, known, url, verbs)
-  }
   const documents = await addDocuments(app, entries, retired, ports.baseUrl, settings.shown)
-  for (const url of [...WATCHED_URLS, ...documents])
-    refuseOtherVerbs(app, known, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
   app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
-  refuseOtherVerbs(app, known, "/", answeredVerbs("GET"))
+  const taken = new Map<string, readonly string[]>()
+  for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
+    taken.set(
+      url,
+      own.flatMap(({ method }) => answeredVerbs(method)),
+    )
+  }
+  for (const url of ["/", ...WATCHED_URLS, ...documents]) taken.set(url, answeredVerbs("GET"))
+  refuseOtherVerbs(app, known, taken, retired)
   return app
 }
 

@@ -44,22 +44,49 @@ export function nothingHere(
 }
 
 /**
- * A known path with another verb: 405 with the verbs it has. Verbs that routes have are refused by one, for
- * a path of another form might take them.
+ * Known paths with another verb: 405 with the verbs they have. What no route takes is refused as it comes; a verb
+ * that a path of another form would take here is refused by a route of its own.
+ *
+ * @param taken the verbs of each path
+ * @param retired paths that take every verb
  */
 export function refuseOtherVerbs(
   app: FastifyInstance,
   known: KnownPaths,
-  url: string,
-  allowed: readonly string[],
+  taken: ReadonlyMap<string, readonly string[]>,
+  retired: readonly string[],
 ): void {
-  known.add(url, allowed)
-  const others = ROUTED_VERBS.filter((verb) => !allowed.includes(verb))
-  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
-    sendRefusal(reply, otherVerb(request.method, allowed))
-    return reply
+  const all = [...taken, ...retired.map((url) => [url, ROUTED_VERBS] as const)]
+  const forms = all.map(([url, verbs]) => ({ url, verbs, parts: partsOf(url) }))
+  const open = forms.filter(({ url }) => url.includes("*"))
+  const bySize = Map.groupBy(forms, ({ parts }) => parts.length)
+  for (const [url, allowed] of taken) {
+    known.add(url, allowed)
+    const parts = partsOf(url)
+    const near = url.includes("*") ? forms : [...(bySize.get(parts.length) ?? []), ...open]
+    const others = near.filter((one) => one.url !== url && meet(parts, one.parts))
+    const verbs = new Set(others.flatMap((one) => one.verbs))
+    const method = [...verbs].filter((verb) => !allowed.includes(verb))
+    if (method.length === 0) continue
+    const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+      sendRefusal(reply, otherVerb(request.method, allowed))
+      return reply
+    }
+    app.route({ method, url, onRequest: refuse, handler: refuse })
   }
-  app.route({ method: others, url, onRequest: refuse, handler: refuse })
+}
+
+const partsOf = (url: string): readonly string[] => url.split("/").slice(1)
+
+/** Whether a path can have two forms at once. */
+function meet(one: readonly string[], other: readonly string[]): boolean {
+  for (const [place, part] of one.entries()) {
+    const against = other[place]
+    if (part === "*" || against === "*") return true
+    if (against === undefined) return false
+    if (part !== against && !part.includes(":") && !against.includes(":")) return false
+  }
+  return one.length === other.length || other[one.length] === "*"
 }
 
 /** A path that was retired: 410, whatever the verb. */

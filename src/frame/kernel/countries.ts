@@ -2,17 +2,23 @@
 import type { CountryCode } from "libphonenumber-js/max"
 import { Metadata, getCountries, getCountryCallingCode } from "libphonenumber-js/max"
 
-const NAMES = new Intl.DisplayNames(["en"], { type: "region" })
+const found: { names?: ReadonlyMap<CountryCode, string> } = {}
+
+/** What all of them are called in English, in the order of their names: found once somebody asks. */
+function namesOfAll(): ReadonlyMap<CountryCode, string> {
+  if (found.names === undefined) {
+    const names = new Intl.DisplayNames(["en"], { type: "region" })
+    const all = getCountries().map((country) => [country, names.of(country) ?? country] as const)
+    found.names = new Map(all.toSorted(([, a], [, b]) => (a < b ? -1 : 1)))
+  }
+  return found.names
+}
 
 /** All of them, by their two letters, in the order of their names. */
-export const COUNTRIES: readonly CountryCode[] = getCountries().toSorted((a, b) =>
-  countryName(a) < countryName(b) ? -1 : 1,
-)
+export const countries = (): readonly CountryCode[] => [...namesOfAll().keys()]
 
 /** What a country is called in English. */
-export function countryName(country: CountryCode): string {
-  return NAMES.of(country) ?? country
-}
+export const countryName = (country: CountryCode): string => namesOfAll().get(country) ?? country
 
 /** What the numbers of a country begin with: its code, and under +1 its area codes. */
 export function prefixesOf(country: CountryCode): string[] {

@@ -4,7 +4,6 @@ import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { promisify } from "node:util"
 import { brotliCompress, constants, gzip } from "node:zlib"
-import { contentType } from "mime-types"
 import { noticePage } from "../../frame/http/passing/pages.ts"
 import { partOf } from "../../frame/http/ranges.ts"
 import type { ArtifactFile } from "../manifest.ts"
@@ -105,6 +104,7 @@ async function sendFile(
   const { headers, method } = request
   const file = site.files.get(name) as ArtifactFile
   const { hash, size } = file
+  const { contentType } = await import("mime-types")
   const type = contentType(name.slice(name.lastIndexOf("/") + 1)) || "application/octet-stream"
   const tag = entityTag(hash, null)
   const part = status === 200 && method === "GET" ? partOf(headers, size, tag) : null

@@ -44,7 +44,7 @@ export function parseWords(
 ): Parsed {
   let invocation: Invocation | undefined
   const printed = { out: "", err: "" }
-  const program = programOf(catalogue, columns, printed, (given) => (invocation = given))
+  const program = programOf(catalogue, columns, printed, (given) => (invocation = given), words)
   try {
     program.parse([...words], { from: "user" })
   } catch (error) {
@@ -67,12 +67,14 @@ export function parseWords(
  * The commands of a catalogue, each of which hands over what was given.
  *
  * @param printed takes what would be printed
+ * @param words what is read with it: topics that they do not name stay without their commands
  */
 export function programOf(
   { commands, topics }: Catalogue,
   columns: number,
   printed: { out: string; err: string },
   take: (given: Invocation) => void,
+  words?: readonly string[],
 ): Command {
   const program = new Command(PROGRAM)
     .description("Operates the ledger: keys, limits, funds, audits and exports.")
@@ -88,8 +90,12 @@ export function programOf(
     })
   for (const command of commands) {
     const isTopic = commands.some(({ name }) => name.startsWith(`${command.name} `))
-    const placed = { ...command, isTopic, about: topics[command.name.split(" ")[0] ?? ""] ?? null }
-    addCommand(program, placed, columns, take)
+    const [topic = "", ...others] = command.name.split(" ")
+    const about = topics[topic] ?? null
+    const isNamed = words?.includes(topic) ?? true
+    if (isNamed || others.length === 0)
+      addCommand(program, { ...command, isTopic, about }, columns, take)
+    else topicOf(program, topic, about)
   }
   return program
 }
