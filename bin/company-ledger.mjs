@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command `company-ledger`: the program, on a Node that can run it.
 
-import { runProgram } from "./node.mjs"
+import { runProgram } from "./program.mjs"
 
 await runProgram(process.argv.slice(2))

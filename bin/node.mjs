@@ -6,7 +6,7 @@
 
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
-import module, { createRequire, runMain } from "node:module"
+import { createRequire } from "node:module"
 import { constants } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -17,7 +17,7 @@ export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 /** The first Node that strips types without a flag. @type {readonly [number, number]} */
 const STRIPS_TYPES = [22, 18]
 /** The first Node that does so without printing a warning. @type {readonly [number, number]} */
-const STRIPS_TYPES_QUIETLY = [24, 12]
+export const QUIETLY = [24, 12]
 
 /**
  * Whether a version such as "22.18.0" is at least the given major and minor.
@@ -32,7 +32,7 @@ export function isAtLeast(version, [leastMajor, leastMinor]) {
 }
 
 /** Prints one plain sentence and ends with exit code 1. @param {string} sentence @returns {never} */
-function fail(sentence) {
+export function fail(sentence) {
   process.stderr.write(`${sentence}\n`)
   process.exit(1)
 }
@@ -145,34 +145,4 @@ export async function runOnNode(args, options = {}) {
     }
   }
   return fail("The Node that was installed here does not start on this system: install Node 24.")
-}
-
-/**
- * Where Node keeps what it made of the program's files, so that the next command need not make it
- * again: beside the packages, which nobody writes but whoever installed them. Where that cannot be
- * written Node goes on without.
- */
-const COMPILED = join(ROOT, "node_modules", ".cache", "company-ledger")
-
-/** The program: its source in a checkout, and what `npm pack` made of it in an installed package. */
-const PROGRAM = [join(ROOT, "src", "main.ts"), join(ROOT, "dist", "src", "main.js")]
-
-/**
- * Runs the program: inside this very process when this Node can do it (no second
- * process, and signals arrive where they are handled), else in a child on the chosen Node.
- *
- * @param {readonly string[]} args
- * @returns {Promise<void>}
- */
-export async function runProgram(args) {
-  const main = PROGRAM.find(existsSync)
-  if (main === undefined) return fail(`The program is missing in ${ROOT}: install it anew.`)
-  if (isAtLeast(process.versions.node, STRIPS_TYPES_QUIETLY)) {
-    process.argv = [process.execPath, main, ...args]
-    if (process.env["NODE_COMPILE_CACHE"] === undefined) module.enableCompileCache(COMPILED)
-    runMain(main)
-    return
-  }
-  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env }
-  process.exitCode = await runOnNode([main, ...args], { env })
 }

@@ -14,6 +14,7 @@ import { processTerminal } from "./frame/operator/cli/terminal.ts"
 import { listenForStop } from "./frame/operator/cli/stopping.ts"
 import type { Around, WorkHere } from "./compose/work-here.ts"
 import type { Log } from "./frame/ports.ts"
+import { moduleAt } from "./modules.ts"
 
 const { env } = process
 
@@ -53,20 +54,23 @@ const host: Host = {
   catalogue,
   livingServer,
   commands: async () => (await here()).commands(),
-  local: async ({ name, from = "" }) =>
-    exportedCommand(name, (await import(new URL(from, import.meta.url).href)) as object),
+  local: async ({ name, from = "" }) => exportedCommand(name, await moduleAt(from)),
   openLocal: async (options) => (await here()).openLocal(options),
   start: async (options) => (await here()).start(options),
   move: async (...args) => (await here()).move(...args),
   examine: async () => (await here()).examine(),
   bench: async (words) => (await here()).bench(words),
   settings: async () =>
-    (await import("./compose/settings-here.ts")).settingsHere(catalogue, around),
+    (await import("./compose/settings-here.ts")).settingsHere(catalogue, moduleAt, around),
 }
 
-const code = await runCommandLine(process.argv.slice(2), host, terminal, signal)
-/** Whether something is open still that would keep this process from ending. */
-const isLeft = (await loaded.work)?.isLeft() ?? false
-process.exitCode = isCrash() || (isLeft && code === 0) ? 1 : code
-// Nobody waits for what an interrupted command had in hand.
-if (isLeft || isCrash() || (signal.aborted && code !== 0)) process.exit()
+async function main(): Promise<void> {
+  const code = await runCommandLine(process.argv.slice(2), host, terminal, signal)
+  /** Whether something is open still that would keep this process from ending. */
+  const isLeft = (await loaded.work)?.isLeft() ?? false
+  process.exitCode = isCrash() || (isLeft && code === 0) ? 1 : code
+  // Nobody waits for what an interrupted command had in hand.
+  if (isLeft || isCrash() || (signal.aborted && code !== 0)) process.exit()
+}
+
+void main()

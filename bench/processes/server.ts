@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
+import { programFile } from "../../bin/program.mjs"
 import { honest } from "../benchmark.ts"
 import { folderFor } from "../ground/folder.ts"
 import { lookAfterwards } from "../load/afterwards.ts"
@@ -14,7 +14,6 @@ import { parseMix } from "../load/mix.ts"
 import type { Cost } from "./tree.ts"
 import { costOf } from "./tree.ts"
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 const CONNECTIONS = 64
 const KEYS = 5
 const LEAD_IN_MS = 3_000
@@ -36,7 +35,7 @@ export async function openLoadedServer(
 ): Promise<LoadedServer> {
   const { dataDir, remove } = await folderFor(null)
   const own = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn", RATE_LIMITS: "off" }
-  const words = [MAIN, "start", "--processes", String(processes)]
+  const words = [programFile(), "start", "--processes", String(processes)]
   const { PATH, HOME, TMPDIR } = process.env
   const child = spawn(process.execPath, words, {
     env: { PATH, HOME, TMPDIR, ...own },

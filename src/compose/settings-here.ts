@@ -7,23 +7,26 @@ import type { Settings } from "../frame/settings.ts"
 import { settingsShown } from "./settings-reading.ts"
 import type { Around } from "./work-here.ts"
 
+/** Loads a module by its path below `src/`. */
+type ModuleAt = (path: string) => Promise<object>
+
 /** The effective settings of this process, and of the server beside it. @throws StartupFault */
 export async function settingsHere(
   { settings, providers }: Pick<Catalogue, "settings" | "providers">,
+  moduleAt: ModuleAt,
   around: Around,
 ): Promise<Shown> {
   const brought = {
-    settings: (await exportsOf(settings)).filter(isSettings),
-    providers: (await exportsOf(providers)).filter(isProvider),
+    settings: (await exportsOf(settings, moduleAt)).filter(isSettings),
+    providers: (await exportsOf(providers, moduleAt)).filter(isProvider),
   }
   return { own: settingsShown(brought, around.env), server: await settingsOfServer(around) }
 }
 
 /** What these modules export, in their order. */
-async function exportsOf(modules: readonly string[]): Promise<readonly unknown[]> {
-  const sources = new URL("../", import.meta.url)
-  const loaded = modules.map(async (path) => (await import(new URL(path, sources).href)) as object)
-  return (await Promise.all(loaded)).flatMap((module) => Object.values(module) as unknown[])
+async function exportsOf(modules: readonly string[], moduleAt: ModuleAt): Promise<unknown[]> {
+  const loaded = await Promise.all(modules.map(moduleAt))
+  return loaded.flatMap((module) => Object.values(module) as unknown[])
 }
 
 const isDeclared = (value: unknown): value is { readonly from: string } =>

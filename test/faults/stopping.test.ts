@@ -1,4 +1,5 @@
 /** How the program ends: when it is asked to while its database is silent, and by a fault of its own. */
+import { readFileSync } from "node:fs"
 import { mkdir, readdir } from "node:fs/promises"
 import process from "node:process"
 import { afterEach, describe, expect, it } from "vitest"
@@ -105,6 +106,13 @@ describe("a server whose database is silent", () => {
   )
 })
 
+const FAULTS = new URL("../../src/compose/faults.ts", import.meta.url)
+/** The line of the source that makes the error. */
+const RAISED_AT =
+  readFileSync(FAULTS, "utf8")
+    .split("\n")
+    .findIndex((line) => line.includes("new Error(`a stray ")) + 1
+
 describe("an error that nobody catches", () => {
   it.each(["exception", "rejection"])(
     "stops the server in order: a stray %s",
@@ -117,7 +125,11 @@ describe("an error that nobody catches", () => {
       expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
         expect.objectContaining({
           msg: "this is a fault of the program, which stops",
-          err: expect.objectContaining({ message: `a stray ${fault}` }),
+          err: expect.objectContaining({
+            message: `a stray ${fault}`,
+            // In the bundle it is another line.
+            stack: expect.stringContaining(`/src/compose/faults.ts:${RAISED_AT}:`),
+          }),
         }),
       ])
       await expectWhole(scene)

@@ -4,8 +4,8 @@ import { once } from "node:events"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
-import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
+import { BUNDLE } from "../../bin/program.mjs"
 import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
@@ -172,8 +172,6 @@ it.each(PROGRAM.operations.filter(({ irreversible }) => irreversible !== undefin
   },
 )
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
-
 /** Runs the line at a terminal that `script` makes: what it is given counts as typed. */
 async function atTerminal(line: string, dataDir: string, typed: string) {
   const env = { ...process.env, LEDGER_DATA_DIR: dataDir }
@@ -194,7 +192,7 @@ it("asks on a true terminal, and takes what is typed there", async (context) => 
   const folder = await testFolder()
   const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
   await writeFile(join(folder, "server.json"), JSON.stringify(server))
-  const line = `'${process.execPath}' '${MAIN}' company delete acme`
+  const line = `'${process.execPath}' '${BUNDLE}' company delete acme`
   expect(await atTerminal(line, folder, "no\n")).toMatchObject({ code: 2 })
   expect(deeds).toEqual([])
   const sure = await atTerminal(line, folder, "acme\n")

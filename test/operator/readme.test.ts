@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { BUNDLE } from "../../bin/program.mjs"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 
@@ -78,10 +79,7 @@ async function type(command: string): Promise<string> {
   if (key === "") key = await printedKey()
   const own = definitions
     .replace(/^text$/m, "")
-    .replace(
-      /^alias .*$/m,
-      `company-ledger() { '${process.execPath}' '${ROOT}/src/main.ts' "$@"; }`,
-    )
+    .replace(/^alias .*$/m, `company-ledger() { '${process.execPath}' '${BUNDLE}' "$@"; }`)
     .replace("KEY=cpk_… ID=key_…", `KEY=${key} ID=${id}`)
     .replace("http://127.0.0.1:3000", server.url)
   const env = { ...process.env, LEDGER_DATA_DIR: place.dataDir }
@@ -153,7 +151,7 @@ describe("the quick start", () => {
 })
 
 it("calls the program by the name that help has", async () => {
-  const { stdout } = await run(process.execPath, [`${ROOT}/src/main.ts`, "--help"])
+  const { stdout } = await run(process.execPath, [BUNDLE, "--help"])
   expect(stdout).toMatch(/^Usage: company-ledger /)
   // The same program by another name, which in a checkout needs no alias.
   expect(README).not.toMatch(/npm run (-s )?ledger/)

@@ -1,14 +1,15 @@
 /** The packed program: it holds what it names, and starts where nothing else is installed. */
 import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
 import { readFile } from "node:fs/promises"
-import { builtinModules } from "node:module"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { SOURCE } from "../../bin/program.mjs"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { InstalledPackage } from "./packing.ts"
-import { installPacked, leadsSomewhere, manifestOf, namedIn } from "./packing.ts"
+import { bundleOf, filesNamedIn, installPacked, manifestOf, packagesNamedIn } from "./packing.ts"
 
 const run = promisify(execFile)
 
@@ -22,35 +23,31 @@ afterAll(async () => {
   await installed.remove()
 })
 
-const isRelative = (path: string): boolean => path.startsWith(".")
-
-it("holds every file that its modules name", () => {
-  const named = namedIn(installed.folder).filter(({ path }) => isRelative(path))
-  expect(named.length).toBeGreaterThan(3_000)
-  const lost = named.filter((one) => !leadsSomewhere(installed.folder, one))
+it("holds every file next to which its modules were", () => {
+  const named = filesNamedIn(bundleOf(installed.folder))
+  expect(named.length).toBeGreaterThan(5)
+  const lost = named.filter((path) => !existsSync(join(installed.folder, path)))
   // The benchmarks are for checkouts: the command says so where they are not there.
-  const missing = { file: "dist/src/compose/benchmarks.js", path: "../../../bench/main.ts" }
-  expect(lost).toEqual([missing])
+  expect(lost).toEqual(["bench/main.ts"])
 })
 
-it("takes its modules from its catalogue as it packed them", async () => {
-  const catalogue = await readFile(join(installed.folder, "dist/src/catalogue.json"), "utf8")
-  const paths = [...catalogue.matchAll(/"([\w/-]+\.(?:js|ts))"/g)].map(([, path = ""]) => path)
-  expect(paths.length).toBeGreaterThan(20)
-  const file = "dist/src/catalogue.json"
-  expect(paths.filter((path) => !leadsSomewhere(installed.folder, { file, path }))).toEqual([])
+it("shows the settings that a checkout shows, from the modules that its catalogue names", async () => {
+  const [packed, checkout] = [await makePlace({}, installed.command), await makePlace({}, SOURCE)]
+  places.push(packed, checkout)
+  const [one, other] = [await packed.ledger("config"), await checkout.ledger("config")]
+  const names = ({ settings }: { settings: { name: string }[] }) => settings.map(({ name }) => name)
+  expect(names(one).length).toBeGreaterThan(40)
+  expect(names(one)).toEqual(names(other))
 })
 
-it("imports no package but those that are installed with it", () => {
+it("loads no package but those that are installed with it", () => {
   const { dependencies, optionalDependencies } = manifestOf(installed.folder)
   const brought = new Set(Object.keys({ ...dependencies, ...optionalDependencies }))
-  const packages = namedIn(installed.folder)
-    .map(({ path }) => path)
-    .filter((path) => !isRelative(path) && !path.startsWith("node:"))
-    .map((path) => /^(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? path)
-  expect(new Set(packages).size).toBeGreaterThan(20)
-  expect([...new Set(packages)].filter((name) => !brought.has(name))).toEqual([])
-  expect(packages.filter((name) => builtinModules.includes(name))).toEqual([])
+  const packages = packagesNamedIn(bundleOf(installed.folder))
+  expect(packages).toContain("pdfkit")
+  // Fastify's packages name these in code that they print; the driver has another one where that is installed.
+  const unused = ["ajv", "ajv-formats", "pg-native"]
+  expect([...packages].filter((name) => !brought.has(name)).toSorted()).toEqual(unused)
 })
 
 it("starts with a company to try, is called, shows the console, and stops in order", async () => {

@@ -1,9 +1,10 @@
 /** The program as `npm pack` packs it, installed in a folder that has nothing else. */
 import { execFile } from "node:child_process"
-import { existsSync, readFileSync, readdirSync } from "node:fs"
+import { readFileSync, readdirSync } from "node:fs"
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises"
+import { builtinModules } from "node:module"
 import { tmpdir } from "node:os"
-import { join, relative, sep } from "node:path"
+import { join } from "node:path"
 import process from "node:process"
 import { promisify } from "node:util"
 import { ROOT } from "../tidy/tree.ts"
@@ -75,32 +76,31 @@ export function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest
 }
 
-/** A path that a module names, and the module. */
-export interface Named {
-  readonly file: string
-  /** As it is written there: relative, or the name of a package. */
-  readonly path: string
+/** The text of each file of the bundle, by its name. */
+export function bundleOf(folder: string): ReadonlyMap<string, string> {
+  const names = readdirSync(join(folder, "dist")).filter((name) => name.endsWith(".cjs"))
+  return new Map(names.map((name) => [name, textOf(join(folder, "dist", name))]))
 }
 
-const IMPORTS = /(?:^(?:import|export)\b[^"';]*?\bfrom\s*|^import\s*|\bimport\(\s*)"([^"\n]+)"/gm
-const ADDRESSES = /\bnew URL\(\s*"(\.\.?\/[^"\n]*)",\s*import\.meta\.url/g
+/** A file of the bundle: it breaks long lines within texts, too. */
+const textOf = (path: string): string => readFileSync(path, "utf8").replaceAll("\\\n", "")
 
-/** What the modules of a package import, and the files beside them whose addresses they make. */
-export function namedIn(folder: string): readonly Named[] {
-  return readdirSync(join(folder, "dist"), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".js"))
-    .flatMap((entry) => {
-      const path = join(entry.parentPath, entry.name)
-      const text = readFileSync(path, "utf8").replaceAll(/^\s*(\*|\/\/|\/\*).*$/gm, "")
-      const file = relative(folder, path).replaceAll(sep, "/")
-      return [...text.matchAll(IMPORTS), ...text.matchAll(ADDRESSES)].map(([, named = ""]) => ({
-        file,
-        path: named,
-      }))
-    })
+/** The files outside the bundle that it makes the addresses of, by their paths in the package. */
+export function filesNamedIn(bundle: ReadonlyMap<string, string>): readonly string[] {
+  const addresses = [...bundle.values()].flatMap((text) => [
+    ...text.matchAll(/\bnew URL\("([^"]+)",\s*__url(?:\s*\+\s*"([^"]+)")?\s*\)/g),
+  ])
+  return addresses.map(([, path = "", from = ""]) =>
+    new URL(path, `file:///${from}`).pathname.slice(1),
+  )
 }
 
-/** Whether a relative path from a module of a package leads to something of it. */
-export function leadsSomewhere(folder: string, { file, path }: Named): boolean {
-  return existsSync(new URL(path, `file://${folder}/${file}`))
+/** The packages that it does not hold. */
+export function packagesNamedIn(bundle: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const names = [...bundle.values()]
+    .flatMap((text) => [
+      ...text.matchAll(/\brequire\("(@[\w.-]+\/[\w.-]+|[\w-][\w.-]*)(?:\/[^"]*)?"\)/g),
+    ])
+    .map(([, name = ""]) => name)
+  return new Set(names.filter((name) => !builtinModules.includes(name)))
 }

@@ -82,7 +82,7 @@ function pids({ pid: parent }: ServerProcess = server): readonly number[] {
   return children
     .split(" ")
     .filter((pid) => pid.trim() !== "")
-    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("processes/main"))
+    .filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("/dist/process.cjs"))
     .map(Number)
 }
 

@@ -2,10 +2,8 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { watch } from "node:fs/promises"
-import { resolve } from "node:path"
+import { BUNDLE } from "../../bin/program.mjs"
 import type { Place } from "../support/server-process.ts"
-
-const MAIN = resolve(import.meta.dirname, "../../src/main.ts")
 
 /** Resolves once a name that begins so appears in a folder, or what has it is written. */
 export async function appeared(
@@ -35,7 +33,7 @@ export async function interrupted(
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
   const own = { LEDGER_DATA_DIR: dataDir, PORT: "0" }
   const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own }
-  const child = spawn(process.execPath, [MAIN, ...words], {
+  const child = spawn(process.execPath, [BUNDLE, ...words], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
   })

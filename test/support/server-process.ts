@@ -3,13 +3,13 @@ import type { ChildProcess } from "node:child_process"
 import { execFile, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
+import { BUNDLE } from "../../bin/program.mjs"
 import { runFolderIn } from "../../src/boxes/settings.ts"
 
 const run = promisify(execFile)
-const MAIN = resolve(import.meta.dirname, "../../src/main.ts")
 
 /** A running server. */
 export interface ServerProcess {
@@ -40,10 +40,10 @@ export interface Place {
   readonly clear: () => Promise<void>
 }
 
-/** Makes a place in the system's temporary folder; `main` is the program, where it is not this checkout's. */
+/** Makes a place in the system's temporary folder; `main` is the program, default the bundle of this checkout. */
 export async function makePlace(
   settings: Record<string, string> = {},
-  main = MAIN,
+  main = BUNDLE,
 ): Promise<Place> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-place-"))
   const dataDir = join(root, "data")

@@ -2,15 +2,15 @@
 import { execFile, spawnSync } from "node:child_process"
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { BUNDLE } from "../../bin/program.mjs"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { RUNBOOK } from "./alert-rules.ts"
 
 const run = promisify(execFile)
-const MAIN = resolve(import.meta.dirname, "../../src/main.ts")
 
 /** The commands of the run-book's code, in their order. */
 const COMMANDS = [...RUNBOOK.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, code = ""]) =>
@@ -45,7 +45,7 @@ async function inShell(line: string) {
 beforeAll(async () => {
   bin = await mkdtemp(join(tmpdir(), "ledger-runbook-"))
   const program = join(bin, "company-ledger")
-  await writeFile(program, `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`)
+  await writeFile(program, `#!/bin/sh\nexec "${process.execPath}" "${BUNDLE}" "$@"\n`)
   await chmod(program, 0o755)
   place = await makePlace()
   server = await place.start()

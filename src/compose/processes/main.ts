@@ -22,25 +22,30 @@ process.on("message", (message: ToProcess) => {
 // Nobody hands it anything any more, and its database ends, too.
 process.once("disconnect", stopping.begin)
 
-const [told] = (await once(process, "message")) as [unknown]
-const seat = Seat.parse(told)
-tell({ is: "begun" })
+async function main(): Promise<void> {
+  const [told] = (await once(process, "message")) as [unknown]
+  const seat = Seat.parse(told)
+  tell({ is: "begun" })
 
-try {
-  process.exitCode = await runProcess({
-    ...{ config, log, seat, signal: stopping.signal, settings: listSettings(env) },
-    say: (line) => process.stdout.write(`${line}\n`),
-    onMessage: (take) => process.on("message", take as (message: unknown, socket: unknown) => void),
-    onTaken: () => tell({ is: "taken" }),
-    onServing: () => tell({ is: "ready" }),
-  })
-} catch (error) {
-  process.exitCode = 1
-  if (!stopping.signal.aborted) {
-    const isSentence = error instanceof Error && error.name === "StartupFault"
-    if (!isSentence) log.warn("this process could not begin to serve", error)
-    tell({ is: "fault", sentence: error instanceof Error ? error.message : String(error) })
+  try {
+    process.exitCode = await runProcess({
+      ...{ config, log, seat, signal: stopping.signal, settings: listSettings(env) },
+      say: (line) => process.stdout.write(`${line}\n`),
+      onMessage: (take) =>
+        process.on("message", take as (message: unknown, socket: unknown) => void),
+      onTaken: () => tell({ is: "taken" }),
+      onServing: () => tell({ is: "ready" }),
+    })
+  } catch (error) {
+    process.exitCode = 1
+    if (!stopping.signal.aborted) {
+      const isSentence = error instanceof Error && error.name === "StartupFault"
+      if (!isSentence) log.warn("this process could not begin to serve", error)
+      tell({ is: "fault", sentence: error instanceof Error ? error.message : String(error) })
+    }
   }
+  if (stopping.isCrash()) process.exitCode = 1
+  process.exit()
 }
-if (stopping.isCrash()) process.exitCode = 1
-process.exit()
+
+void main()

@@ -1,0 +1,267 @@
+// Builds the program as JavaScript in `dist/`, with source maps.
+//
+// `ledger.cjs` is the command line, `program.cjs` everything else. A command that a running server answers loads
+// only the first. The other files are where processes and threads begin.
+
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join, relative, resolve, sep } from "node:path"
+import { withLock } from "./install.mjs"
+import { ROOT } from "./node.mjs"
+import { BUNDLE, OUT, ROOMS, STAMP, isBundleFresh, sources } from "./program.mjs"
+
+const MAIN = "src/main.ts"
+/** Modules by their path: a build puts the table of those that the catalogue names in its place. */
+const MODULES = "src/modules.ts"
+/** The command line draws tables of what a server answers. */
+const DRAWS = "src/frame/operator/cli/render.ts"
+/** Where a process or a thread begins, and the file of `dist/` that it runs. @type {Record<string, string>} */
+const ENTRIES = {
+  "src/compose/processes/main.ts": "process.cjs",
+  "adapters/secret-scan/worker.ts": "secret-scan.cjs",
+  "src/phone/registration/page-thread.ts": "page-thread.cjs",
+}
+const PROCESS = "src/compose/processes/main.ts"
+const THREADS = Object.keys(ENTRIES).filter((path) => path !== PROCESS)
+
+/** Packages that stay files of their own: they read files beside them, may be absent, or are needed seldom. */
+const EXTERNAL = ["@eventstore/db-client", "@secretlint/*", "pdfkit", "pg-native", "stripe"]
+
+/** A file's path as the bundle names it. @param {string} path */
+const nameOf = (path) => relative(ROOT, path).replaceAll(sep, "/")
+
+/**
+ * What stands for a module's own address in each file of the bundle: the place of its source, next to which
+ * are the files that it reads.
+ */
+const BANNER = `"use strict";const __root=require("node:path").dirname(__dirname),__url=require("node:url").pathToFileURL(__root+"/").href;`
+
+/** A worker or a process: its address is that of a file of the bundle. */
+const ADDRESS = /new URL\("(\.\.?\/[^"]+\.ts)", import\.meta\.url\)/g
+
+/** A source with the addresses that its parts have in the bundle. @param {string} path @param {string} text */
+function addressed(path, text) {
+  const name = JSON.stringify(path)
+  return text
+    .replaceAll(ADDRESS, (whole, to) => {
+      const target = nameOf(resolve(ROOT, dirname(path), to))
+      const file = ENTRIES[target]
+      if (file !== undefined) return `new URL(${JSON.stringify(`dist/${file}`)}, __url)`
+      // The benchmarks are for checkouts.
+      if (target.startsWith("bench/")) return whole
+      throw new Error(`${path} names ${target}, which is no file of the bundle: add it to ENTRIES`)
+    })
+    .replaceAll("import.meta.url", `(__url + ${name})`)
+    .replaceAll("import.meta.dirname", `require("node:path").join(__root, ${name}, "..")`)
+}
+
+/** The modules that the catalogue names, by their paths below `src/`. */
+function named() {
+  const { settings, providers, commands } = JSON.parse(
+    readFileSync(join(ROOT, "src", "catalogue.json"), "utf8"),
+  )
+  const froms = commands.flatMap((/** @type {{from?: string}} */ { from }) => from ?? [])
+  return [...new Set([...settings, ...providers, ...froms])]
+}
+
+/** `src/modules.ts` as the bundle has it. */
+function modulesText() {
+  const lines = named().map((path) => `${JSON.stringify(path)}: () => import("./${path}")`)
+  return `const MODULES = {${lines.join(",")}}\nexport const moduleAt = (path) => MODULES[path]()`
+}
+
+/** A module that is loaded only once it is needed. */
+const LATER = /\bimport\("(\.\.?\/[^"]+\.ts)"\)/g
+
+/**
+ * The command line, which takes what it loads later from the program.
+ *
+ * @param {string} path
+ * @param {string} text
+ * @param {Set<string>} asked takes the paths of those modules
+ */
+function loading(path, text, asked) {
+  const replaced = text.replaceAll(LATER, (whole, to) => {
+    const target = nameOf(resolve(ROOT, dirname(path), to))
+    if (target === DRAWS) return whole
+    asked.add(target)
+    return `__load(${JSON.stringify(target)})`
+  })
+  const loader = JSON.stringify(`${ROOT}/src/bundle/program.ts`)
+  return replaced === text ? text : `import { load as __load } from ${loader};${replaced}`
+}
+
+/** A package that reads files next to its own, wherever it is bundled. */
+const WITH_FILES = "@fastify/swagger-ui"
+
+/** Tells that package where it is, and leaves out what no package needs. @type {import("esbuild").Plugin} */
+const packagesPlugin = {
+  name: "packages",
+  setup: (build) => {
+    // All messages of the API are English.
+    build.onLoad({ filter: /node_modules\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: 'export { default as en } from "./en.js"',
+    }))
+    build.onLoad({ filter: new RegExp(`node_modules/${WITH_FILES}/.*\\.js$`) }, ({ path }) => {
+      const place = relative(join(ROOT, "node_modules", WITH_FILES), dirname(path))
+      const found = `require("node:path").dirname(require.resolve("${WITH_FILES}/package.json"))`
+      const folder = `require("node:path").join(${found}, ${JSON.stringify(place)})`
+      return { contents: readFileSync(path, "utf8").replaceAll("__dirname", folder), loader: "js" }
+    })
+  },
+}
+
+/**
+ * Reads the project's own modules.
+ *
+ * @param {(path: string, text: string) => string} [change] what else becomes of a source
+ * @returns {import("esbuild").Plugin}
+ */
+const sourcesPlugin = (change = (_, text) => text) => ({
+  name: "sources",
+  setup: (build) => {
+    build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const name = nameOf(path)
+      const text = name === MODULES ? modulesText() : readFileSync(path, "utf8")
+      return { contents: change(name, addressed(name, text)), loader: "ts" }
+    })
+  },
+})
+
+/**
+ * Gives the program the modules that the command line has loaded before, so that there is one of each.
+ *
+ * @param {Set<string>} shared
+ * @returns {import("esbuild").Plugin}
+ */
+const sharedPlugin = (shared) => ({
+  name: "shared",
+  setup: (build) => {
+    build.onResolve({ filter: /^\./ }, ({ path, resolveDir }) => {
+      const name = nameOf(resolve(resolveDir, path))
+      return shared.has(name) ? { path: name, namespace: "shared" } : undefined
+    })
+    build.onLoad({ filter: /./, namespace: "shared" }, ({ path }) => ({
+      contents: `module.exports = require("./ledger.cjs").modules[${JSON.stringify(path)}]`,
+    }))
+  },
+})
+
+/** A table of modules. @param {Iterable<string>} paths @param {(path: string, place: number) => string} valueOf */
+const table = (paths, valueOf) =>
+  `export const modules = {${[...paths].map((path, place) => `${JSON.stringify(path)}: ${valueOf(path, place)}`).join(",")}}`
+
+const MAPPED = 'import { showSourcesInStacks } from "./src/bundle/stacks.ts"; showSourcesInStacks()'
+
+/** @type {import("esbuild").BuildOptions} */
+const COMMON = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  platform: "node",
+  format: "cjs",
+  target: "node22",
+  external: [...EXTERNAL, "./ledger.cjs"],
+  banner: { js: BANNER },
+  // A text of ASCII alone is half as large in memory: comments have other letters.
+  minifyWhitespace: true,
+  lineLimit: 120,
+  legalComments: "none",
+  sourcemap: "linked",
+  sourcesContent: false,
+  write: false,
+  logLevel: "error",
+}
+
+/**
+ * Makes all files of the bundle.
+ *
+ * @returns {Promise<import("esbuild").OutputFile[]>}
+ */
+async function bundled() {
+  const esbuild = await import("esbuild")
+  /** @param {string} file @param {string} contents @param {import("esbuild").Plugin[]} plugins */
+  const make = async (file, contents, ...plugins) => {
+    const stdin = { contents, resolveDir: ROOT, sourcefile: file }
+    const made = await esbuild.build({ ...COMMON, stdin, plugins, outfile: join(OUT, file) })
+    return made.outputFiles ?? []
+  }
+  /** @type {Set<string>} */
+  const later = new Set([PROCESS])
+  const front = sourcesPlugin((path, text) => loading(path, text, later))
+  const { metafile } = await esbuild.build({
+    ...COMMON,
+    entryPoints: [MAIN],
+    outfile: BUNDLE,
+    plugins: [front],
+    metafile: true,
+  })
+  const shared = Object.keys(metafile.inputs).filter(
+    (path) => path !== MAIN && ROOMS.some((room) => path.startsWith(`${room}/`)),
+  )
+  const made = await Promise.all([
+    make(
+      "ledger.cjs",
+      [
+        ...shared.map((path, place) => `import * as m${place} from "./${path}"`),
+        MAPPED,
+        table(shared, (_, place) => `m${place}`),
+        'export { load } from "./src/bundle/program.ts"',
+        `if (require.main === module) void import("./${MAIN}")`,
+      ].join("\n"),
+      front,
+    ),
+    make(
+      "program.cjs",
+      table(later, (path) => `() => import("./${path}")`),
+      sharedPlugin(new Set(shared)),
+      packagesPlugin,
+      sourcesPlugin(),
+    ),
+    make("process.cjs", `require("./ledger.cjs").load(${JSON.stringify(PROCESS)})`),
+    ...THREADS.map((path) =>
+      make(ENTRIES[path] ?? "", `${MAPPED}\nimport "./${path}"`, sourcesPlugin()),
+    ),
+  ])
+  return made.flat()
+}
+
+/** Builds the bundle; the files of the last one stay until all new ones are there. */
+async function renew() {
+  // Whoever held the lock before may have done the work already.
+  if (isBundleFresh()) return
+  const stamp = sources()
+  const files = await bundled()
+  mkdirSync(OUT, { recursive: true })
+  const draft = (/** @type {string} */ path) => `${path}.new`
+  for (const { path, contents } of files) writeFileSync(draft(path), contents)
+  rmSync(STAMP, { force: true })
+  for (const { path } of files) renameSync(draft(path), path)
+  writeFileSync(STAMP, stamp)
+}
+
+/**
+ * Builds the bundle where it is absent or older than its sources.
+ *
+ * @returns {Promise<void>}
+ * @throws the error of the builder, or of the operating system
+ */
+export async function buildBundleIfNeeded() {
+  if (!isBundleFresh()) await withLock(join(ROOT, ".build-lock"), renew)
+}
+
+/** What keeps a folder from being written. */
+const UNWRITABLE = ["EACCES", "EPERM", "EROFS"]
+
+/**
+ * Builds it where that can be done. The program runs from its sources without it, which takes longer.
+ *
+ * @returns {Promise<void>}
+ */
+export async function tryBuildBundle() {
+  try {
+    await buildBundleIfNeeded()
+  } catch (error) {
+    const { code = "", message } = /** @type {NodeJS.ErrnoException} */ (error)
+    if (UNWRITABLE.includes(code)) return
+    process.stderr.write(`The program runs from its sources: it was not bundled. ${message}\n`)
+  }
+}

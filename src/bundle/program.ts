@@ -1,0 +1,74 @@
+/** What the bundle loads only once it is needed: `program.cjs`, with the code that V8 made of it before. */
+import { readFileSync, renameSync, writeFileSync } from "node:fs"
+import module, { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Script, constants } from "node:vm"
+import { crc32 } from "node:zlib"
+
+const FILE = fileURLToPath(new URL("../../dist/program.cjs", import.meta.url))
+/** By then a server has run what a start runs. */
+const KEEP_AFTER_MS = 5_000
+
+/** Loads modules by their paths in the project. */
+type Modules = Readonly<Record<string, () => Promise<object>>>
+
+const loaded: { program?: Modules } = {}
+
+/** Loads a module of the program by its path in the project. */
+export async function load(path: string): Promise<object> {
+  const found = (loaded.program ??= program())[path]
+  if (found === undefined) throw new Error(`${FILE} has no module ${path}`)
+  return found()
+}
+
+function program(): Modules {
+  // The builder writes ASCII alone.
+  const source = readFileSync(FILE, "latin1")
+  const kept = keptCode(source)
+  const script = new Script(`(function (require, module, __dirname) {${source}\n})`, {
+    filename: FILE,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+    ...(kept.code === undefined ? {} : { cachedData: kept.code }),
+  })
+  if (kept.path !== null && script.cachedDataRejected !== false) keepCode(script, kept.path)
+  const made: { exports: { readonly modules?: Modules } } = { exports: {} }
+  const run = script.runInThisContext() as Run
+  run(createRequire(FILE), made, dirname(FILE))
+  return made.exports.modules ?? {}
+}
+
+/** What Node hands to a file that it loads by `require`. */
+type Run = (require: NodeJS.Require, module: object, dirname: string) => void
+
+/** The code that was kept of a source by this version of Node, and where it is kept: nowhere where Node keeps none. */
+function keptCode(source: string): { readonly path: string | null; readonly code?: Buffer } {
+  const folder = module.getCompileCacheDir()
+  if (folder === undefined) return { path: null }
+  const path = join(folder, `program-${crc32(source).toString(16)}`)
+  try {
+    return { path, code: readFileSync(path) }
+  } catch {
+    return { path }
+  }
+}
+
+/**
+ * Keeps the code of all functions that have run by then: Node's own cache has none of those that are
+ * called later than their file is loaded.
+ */
+function keepCode(script: Script, path: string): void {
+  const keep = (): void => {
+    process.off("exit", keep)
+    clearTimeout(timer)
+    try {
+      const draft = `${path}.${process.pid}`
+      writeFileSync(draft, script.createCachedData())
+      renameSync(draft, path)
+    } catch {
+      // Without it the next start takes longer, and that is all.
+    }
+  }
+  const timer = setTimeout(keep, KEEP_AFTER_MS).unref()
+  process.on("exit", keep)
+}
