@@ -150,7 +150,7 @@ const sharedPlugin = (shared) => ({
 const table = (paths, valueOf) =>
   `export const modules = {${[...paths].map((path, place) => `${JSON.stringify(path)}: ${valueOf(path, place)}`).join(",")}}`
 
-const MAPPED = 'import { showSourcesInStacks } from "./src/bundle/stacks.ts"; showSourcesInStacks()'
+const MAPPED = 'import "./src/bundle/stacks.ts"'
 
 /** @type {import("esbuild").BuildOptions} */
 const COMMON = {
@@ -201,8 +201,8 @@ async function bundled() {
     make(
       "ledger.cjs",
       [
-        ...shared.map((path, place) => `import * as m${place} from "./${path}"`),
         MAPPED,
+        ...shared.map((path, place) => `import * as m${place} from "./${path}"`),
         table(shared, (_, place) => `m${place}`),
         'export { load } from "./src/bundle/program.ts"',
         `if (require.main === module) void import("./${MAIN}")`,

@@ -1,4 +1,7 @@
-/** Stacks of the bundle, with the lines of the sources that it was built of. */
+/**
+ * Has every stack of this thread name the lines of the sources that the bundle was built of. A file of the bundle
+ * imports it before all else; a map is read when a stack first needs it.
+ */
 import { existsSync, readFileSync } from "node:fs"
 import { SourceMap } from "node:module"
 import { dirname, resolve } from "node:path"
@@ -10,11 +13,8 @@ const BUNDLE = fileURLToPath(new URL("../../dist/", import.meta.url))
 /** The maps of the files that a stack has named so far; null for a file without one. */
 const maps = new Map<string, SourceMap | null>()
 
-/** Has every stack of this thread name the sources; a map is read when a stack first needs it. */
-export function showSourcesInStacks(): void {
-  Error.prepareStackTrace = (error, sites) =>
-    [headOf(error), ...sites.map((site) => `    at ${lineOf(site)}`)].join("\n")
-}
+Error.prepareStackTrace = (error, sites) =>
+  [headOf(error), ...sites.map((site) => `    at ${lineOf(site)}`)].join("\n")
 
 /** What V8 begins a stack with. */
 function headOf(error: Error): string {
