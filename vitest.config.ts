@@ -17,8 +17,11 @@ class NameSequencer extends BaseSequencer {
 
 const shared = {
   environment: "node",
+  setupFiles: ["test/support/setup.ts"],
   // Processes and not threads: tests start servers and send signals.
   pool: "forks",
+  // Node loads TypeScript itself, and keeps what it compiled for the next run.
+  experimental: { viteModuleRunner: false, nodeLoader: false },
   testTimeout: 180_000,
   hookTimeout: 180_000,
   // A test that asserts nothing is a failure, and so is one left alone with `.only`. What is waited

@@ -1,7 +1,7 @@
-import { existsSync, rmSync } from "node:fs"
+import { existsSync, rmSync, statfsSync } from "node:fs"
 import { mkdtemp, readdir, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import type { TestProject } from "vitest/node"
 import { buildBundleIfNeeded } from "../../bin/bundle.mjs"
 import { idIsTaken, pidFile, sendSignal } from "../../adapters/postgres/embedded/postmaster.ts"
@@ -14,6 +14,9 @@ import { makeTemplate } from "./postgres.ts"
 
 const PREFIX = "ledger-test-"
 
+/** What Node compiled of the program and the tests, for the next run. */
+const COMPILED = join(import.meta.dirname, "../../node_modules/.cache/company-ledger-tests")
+
 const REMOVE = { recursive: true, force: true, maxRetries: 10 } as const
 
 /**
@@ -22,7 +25,7 @@ const REMOVE = { recursive: true, force: true, maxRetries: 10 } as const
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeLeftBehind()
-  const dataDir = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`))
+  const dataDir = await mkdtemp(join(folders()[0] ?? tmpdir(), `${PREFIX}${process.pid}-`))
   let postgres: Embedded | undefined
   // After Ctrl-C vitest ends without its teardown, and only what needs no waiting is still done.
   const atExit = (): void => {
@@ -35,8 +38,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.off("exit", atExit)
   }
   process.once("exit", atExit)
-  // Each process that a test starts loads the whole program: the second one finds it compiled.
-  process.env["NODE_COMPILE_CACHE"] ??= join(dataDir, "compiled")
+  process.env["NODE_COMPILE_CACHE"] ??= COMPILED
   // Tests start the program as processes of their own, which load the bundle in a third of the time.
   const bundled = buildBundleIfNeeded().then(
     () => null,
@@ -63,6 +65,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return teardown
 }
 
+/** Where test runs put PostgreSQL: in memory where Linux has at least 2 GiB free there, else in the temporary folder. */
+function folders(): readonly string[] {
+  const inMemory = "/dev/shm"
+  if (!existsSync(inMemory)) return [tmpdir()]
+  const { bavail, bsize } = statfsSync(inMemory)
+  return bavail * bsize < 2 * 1024 ** 3 ? [tmpdir(), inMemory] : [inMemory, tmpdir()]
+}
+
 /** Ends PostgreSQL without an event loop: its last deed is to remove the file with its id. */
 function endNow(pid: number, dataDir: string): void {
   sendSignal(pid, "SIGQUIT")
@@ -73,10 +83,12 @@ function endNow(pid: number, dataDir: string): void {
 
 /** Removes the folders of this user's test runs that were killed, and ends their PostgreSQL. */
 async function removeLeftBehind(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]
+  const left = folders().map(async (folder) =>
+    (await readdir(folder)).map((name) => join(folder, name)),
+  )
+  for (const dataDir of (await Promise.all(left)).flat()) {
+    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(basename(dataDir))?.[1]
     if (pid === undefined || idIsTaken(Number(pid))) continue
-    const dataDir = join(tmpdir(), name)
     if ((await stat(dataDir)).uid !== process.geteuid?.()) continue
     await endLeftBehind(dataDir)
     await rm(dataDir, REMOVE)

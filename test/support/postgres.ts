@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import pg from "pg"
 import { inject } from "vitest"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import { counters } from "./costs.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -74,7 +75,8 @@ export async function testDatabase(options?: {
   const admin = options?.server ?? inject("postgresUrl")
   const name = `test_${randomBytes(8).toString("hex")}`
   const { migrated = true, template = migrated ? TEMPLATE : "template0" } = options ?? {}
-  await execute(admin, `create database ${name} template ${template}`)
+  await execute(admin, `create database ${name} template ${template} strategy file_copy`)
+  counters.databases += 1
   return {
     url: urlOfDatabase(admin, name),
     drop: () => execute(admin, `drop database if exists ${name} with (force)`),

@@ -74,5 +74,12 @@ export default class CountsReporter implements Reporter {
     const root = this.#vitest?.config.root ?? process.cwd()
     const counts = countRun(modules, unhandledErrors.length, filter, root)
     writeFileSync(path, JSON.stringify(counts))
+    const costs = modules.map((module) => ({
+      file: relative(root, module.moduleId),
+      tier: module.project.name,
+      tests: [...module.children.allTests()].length,
+      ...module.meta().costs,
+    }))
+    writeFileSync(`${path}.costs`, JSON.stringify(costs))
   }
 }

@@ -17,6 +17,7 @@ import { buildApp } from "../../src/frame/http/app.ts"
 import type { Installation } from "../../src/compose/installation.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
 import type { TestDatabase } from "./postgres.ts"
+import { counters } from "./costs.ts"
 import { testDatabase } from "./postgres.ts"
 import { within } from "./within.ts"
 import { worldDatabase } from "./world-database.ts"
@@ -83,6 +84,7 @@ export interface WorldOptions {
 
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
+  counters.worlds += 1
   const database = await databaseOf(options)
   const warnings: string[] = []
   const log = {

@@ -1,0 +1,77 @@
+import { subscribe } from "node:diagnostics_channel"
+import { readFileSync } from "node:fs"
+import pg from "pg"
+import { afterAll, beforeAll } from "vitest"
+
+/** The resources that one test file used. Times in seconds. */
+export interface Costs {
+  /** From loading the file to the end of its last hook. */
+  readonly wall: number
+  /** From loading the file to its first test. */
+  readonly beforeFirstTest: number
+  /** CPU of the worker process and of its child processes that ended meanwhile; without PostgreSQL's. */
+  readonly cpu: number
+  /** Installations opened in the worker process. */
+  readonly worlds: number
+  /** Databases created. */
+  readonly databases: number
+  /** Child processes started. */
+  readonly processes: number
+  /** SQL statements sent by the worker process. */
+  readonly statements: number
+}
+
+declare module "vitest" {
+  interface TaskMeta {
+    costs?: Costs
+  }
+}
+
+/** Counts since the worker process began. The code that opens worlds and databases increments them. */
+export const counters = { worlds: 0, databases: 0, processes: 0, statements: 0 }
+
+subscribe("child_process", () => (counters.processes += 1))
+
+const query = pg.Client.prototype.query as (...args: unknown[]) => unknown
+pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]) {
+  counters.statements += 1
+  return query.apply(this, args)
+} as pg.Client["query"]
+
+/** Linux gives the CPU time of ended children in hundredths of a second; elsewhere it is left out. */
+function childrenSeconds(): number {
+  if (process.platform !== "linux") return 0
+  const stat = readFileSync("/proc/self/stat", "utf8")
+  // The second field is the program's name, which may hold spaces; the others do not.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  return (Number(fields[13]) + Number(fields[14])) / 100
+}
+
+function now() {
+  const { user, system } = process.cpuUsage()
+  const cpu = (user + system) / 1e6 + childrenSeconds()
+  return { wall: performance.now() / 1_000, cpu, ...counters }
+}
+
+/** Measures the test file that is loaded next. Vitest calls this through a setup file, once per file. */
+export function measureFile(): void {
+  const begin = now()
+  let firstTest: number | null = null
+  beforeAll(() => {
+    firstTest ??= now().wall
+  })
+  // Vitest reads fixtures from the first parameter, so it has to be a pattern.
+  // oxlint-disable-next-line no-empty-pattern
+  afterAll(({}, suite) => {
+    const end = now()
+    suite.file.meta.costs = {
+      wall: end.wall - begin.wall,
+      beforeFirstTest: (firstTest ?? end.wall) - begin.wall,
+      cpu: end.cpu - begin.cpu,
+      worlds: end.worlds - begin.worlds,
+      databases: end.databases - begin.databases,
+      processes: end.processes - begin.processes,
+      statements: end.statements - begin.statements,
+    }
+  })
+}

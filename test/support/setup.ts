@@ -1,0 +1,4 @@
+// Vitest runs this before each test file.
+import { measureFile } from "./costs.ts"
+
+measureFile()
