@@ -4,7 +4,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { installIfNeeded, tryInstall } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
-import { printCounts, runTests } from "./suite.mjs"
+import { printCounts, runTests, tiersOf } from "./suite.mjs"
 
 /** The rooms that the import rules speak of; one that is not built yet is left out. */
 const ROOMS = ["domain", "projections", "adapters", "src", "test", "bench", "console"]
@@ -40,4 +40,4 @@ for (const { name, args } of steps) {
   }
 }
 process.stdout.write("\n== tests\n")
-process.exitCode = printCounts(await runTests(process.argv.slice(2)))
+process.exitCode = printCounts(await runTests(tiersOf(process.argv.slice(2))))

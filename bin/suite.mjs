@@ -1,9 +1,13 @@
 // Runs the suite on the chosen Node and reads what the reporter counted.
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
+import { childrenSeconds, mostExpensive, sumsByTier } from "./costs.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
+
+/** A run of fewer files says nothing about its costs. */
+const LEAST_FILES_MEASURED = 50
 
 /**
  * The folders of the suites that go through many more cases where `LEDGER_DEEP` is 1. A test sees to
@@ -77,6 +81,40 @@ function reporters(args) {
   return args.some((arg) => arg.startsWith("--reporter")) ? [ours] : ["--reporter=default", ours]
 }
 
+/** The tiers that `npm test` and `npm run test:outside` run. @type {Readonly<Record<string, readonly string[]>>} */
+const RUNS = { inside: ["isolated", "fast", "postgres"], outside: ["outside"] }
+
+/**
+ * The arguments for vitest from those of `bin/test.mjs`: the first may be `outside` or `all`. A path runs in whatever
+ * tier it is.
+ *
+ * @param {readonly string[]} args
+ * @returns {string[]}
+ */
+export function tiersOf([run = "", ...more]) {
+  if (run === "all") return more
+  const args = run === "outside" ? more : [run, ...more].filter((arg) => arg !== "")
+  if (run !== "outside" && args.some((arg) => /^(test|bench)\b/.test(arg))) return args
+  const tiers = RUNS[run === "outside" ? "outside" : "inside"] ?? []
+  return [...tiers.flatMap((tier) => ["--project", tier]), ...args]
+}
+
+/**
+ * Prints what a long run cost. Where `TEST_COSTS` names a file, writes the same to it with the most expensive files.
+ *
+ * @param {readonly import("./costs.mjs").FileCosts[]} files
+ * @param {number} beganMs by `performance.now()`
+ */
+function reportCosts(files, beganMs) {
+  const seconds = (performance.now() - beganMs) / 1_000
+  const cpu = childrenSeconds()
+  const took = `Wall time ${seconds.toFixed(0)} s${cpu === null ? "" : `, CPU ${cpu.toFixed(0)} s with PostgreSQL`}.`
+  const sums = `${sumsByTier(files)}\n${took}\n`
+  if (files.length >= LEAST_FILES_MEASURED) process.stdout.write(`\n${sums}`)
+  const path = process.env["TEST_COSTS"]
+  if (path !== undefined) writeFileSync(path, `${sums}\n${mostExpensive(files)}`)
+}
+
 /**
  * Runs the suite, or the part of it that the arguments name.
  *
@@ -86,6 +124,8 @@ function reporters(args) {
 export async function runTests(args) {
   const folder = mkdtempSync(join(tmpdir(), "company-ledger-test-"))
   const report = join(folder, "report.json")
+  const costs = `${report}.costs`
+  const beganMs = performance.now()
   const bin = join(ROOT, "node_modules", ".bin")
   try {
     const code = await runOnNode(
@@ -106,6 +146,7 @@ export async function runTests(args) {
     } else if (code !== 0 && JSON.parse(written).failed === 0) {
       process.stdout.write(`The test runner ended with code ${code} though no test failed.\n`)
     }
+    if (written !== null) reportCosts(JSON.parse(readFileSync(costs, "utf8")), beganMs)
     return counts
   } finally {
     rmSync(folder, { recursive: true, force: true })

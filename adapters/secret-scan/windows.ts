@@ -30,17 +30,17 @@ export interface Window {
 export function* windowsOf(texts: Iterable<ScannedText>): Generator<Window> {
   let text = ""
   let parts: Part[] = []
-  for (const of of texts) {
+  for (const scanned of texts) {
     for (let from = 0; ; from += WINDOW - OVERLAP) {
-      const piece = of.text.slice(from, from + WINDOW)
+      const piece = scanned.text.slice(from, from + WINDOW)
       if (parts.length > 0 && text.length + piece.length > WINDOW) {
         yield { text, parts }
         text = ""
         parts = []
       }
-      parts.push({ of, from, at: text.length })
+      parts.push({ of: scanned, from, at: text.length })
       text += `${piece}\n`
-      if (from + WINDOW >= of.text.length) break
+      if (from + WINDOW >= scanned.text.length) break
     }
   }
   if (parts.length > 0) yield { text, parts }

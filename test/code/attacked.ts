@@ -27,7 +27,7 @@ export interface Attacked {
 export async function openAttacked(): Promise<Attacked> {
   const desk = await openDesk()
   const codeDir = join(desk.path, "code")
-  const world = await openWorld({ settings: { CODE_DIR: codeDir } })
+  const world = await openWorld("settings", { settings: { CODE_DIR: codeDir } })
   const server = await listenTo(world)
   return {
     world,

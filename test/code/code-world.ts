@@ -21,7 +21,7 @@ export interface CodeWorld {
 export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWorld> {
   const folder = mkdtempSync(join(tmpdir(), "ledger-code-"))
   const settings = { ...options.settings, CODE_DIR: join(folder, "code") }
-  const world = await openWorld({ ...options, settings })
+  const world = await openWorld("settings", { ...options, settings })
   return {
     world,
     folder,

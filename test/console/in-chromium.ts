@@ -32,7 +32,7 @@ function sharedBrowser(): Promise<Browser> {
 export async function openConsole(settings: WorldOptions["settings"] = {}): Promise<Opened> {
   const code = await buildConsoleIfNeeded()
   if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
-  const world = await openWorld({ clock: "system", settings })
+  const world = await openWorld("time", { clock: "system", settings })
   await world.app.listen({ port: 0, host: "127.0.0.1" })
   const { port } = world.app.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`

@@ -10,7 +10,7 @@ export const SENDING = "/api/v1/email/domains"
 /** Opens one in which calls of the API are not limited. */
 export function openDomainWorld(options: WorldOptions = {}): Promise<World> {
   const settings = { RATE_LIMITS: "off", ...options.settings }
-  return openWorld({ ...options, settings, rateLimits: "off" })
+  return openWorld("settings", { ...options, settings, rateLimits: "off" })
 }
 
 /** Says something to the one path of domains. */

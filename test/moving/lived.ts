@@ -6,7 +6,7 @@ export const TEXTS = "/api/v1/phone/messages"
 
 /** An installation in which something of every kind happened. */
 export async function lived(place: { readonly url: string; readonly eventStoreUrl?: string }) {
-  const world = await openWorld(place)
+  const world = await openWorld("time", place)
   const company = await makeCompany(world)
   const { companyId, key } = company
   const body = { to: "+14155550101", body: "hello" }

@@ -75,7 +75,7 @@ export async function openByTelnyx(): Promise<ByTelnyx> {
     TELNYX_URL: server.url,
     BASE_URL: "http://ledger.test",
   }
-  const world = await openWorld({ settings, rateLimits: "off" })
+  const world = await openWorld("settings", { settings, rateLimits: "off" })
   now = () => world.ports.clock.now()
   const post: ByTelnyx["post"] = async (url, payload, headers) => {
     const answer = await world.app.inject({

@@ -15,7 +15,7 @@ export function reviewing() {
   const registryIs = (outcome: string, times?: number) =>
     world.operate("stand-in set", { name: "registration", outcome, times })
   beforeAll(async () => {
-    world = await openWorld({ clock: "test" })
+    world = await openWorld("time", { clock: "test" })
   })
   afterEach(() => registryIs("ok"))
   afterAll(() => world.close())

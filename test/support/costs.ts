@@ -2,23 +2,17 @@ import { subscribe } from "node:diagnostics_channel"
 import { readFileSync } from "node:fs"
 import pg from "pg"
 import { afterAll, beforeAll } from "vitest"
+import type { Counters } from "./tiers.ts"
+import { tierFault } from "./tiers.ts"
 
 /** The resources that one test file used. Times in seconds. */
-export interface Costs {
+export interface Costs extends Counters {
   /** From loading the file to the end of its last hook. */
   readonly wall: number
   /** From loading the file to its first test. */
   readonly beforeFirstTest: number
   /** CPU of the worker process and of its child processes that ended meanwhile; without PostgreSQL's. */
   readonly cpu: number
-  /** Installations opened in the worker process. */
-  readonly worlds: number
-  /** Databases created. */
-  readonly databases: number
-  /** Child processes started. */
-  readonly processes: number
-  /** SQL statements sent by the worker process. */
-  readonly statements: number
 }
 
 declare module "vitest" {
@@ -28,7 +22,12 @@ declare module "vitest" {
 }
 
 /** Counts since the worker process began. The code that opens worlds and databases increments them. */
-export const counters = { worlds: 0, databases: 0, processes: 0, statements: 0 }
+export const counters: { -readonly [Name in keyof Counters]: number } = {
+  worlds: 0,
+  databases: 0,
+  processes: 0,
+  statements: 0,
+}
 
 subscribe("child_process", () => (counters.processes += 1))
 
@@ -53,7 +52,10 @@ function now() {
   return { wall: performance.now() / 1_000, cpu, ...counters }
 }
 
-/** Measures the test file that is loaded next. Vitest calls this through a setup file, once per file. */
+/**
+ * Measures the test file that is loaded next, and fails it where it used what its tier may not use. Vitest calls
+ * this through a setup file, once per file.
+ */
 export function measureFile(): void {
   const begin = now()
   let firstTest: number | null = null
@@ -64,14 +66,19 @@ export function measureFile(): void {
   // oxlint-disable-next-line no-empty-pattern
   afterAll(({}, suite) => {
     const end = now()
-    suite.file.meta.costs = {
-      wall: end.wall - begin.wall,
-      beforeFirstTest: (firstTest ?? end.wall) - begin.wall,
-      cpu: end.cpu - begin.cpu,
+    const used = {
       worlds: end.worlds - begin.worlds,
       databases: end.databases - begin.databases,
       processes: end.processes - begin.processes,
       statements: end.statements - begin.statements,
     }
+    suite.file.meta.costs = {
+      ...used,
+      wall: end.wall - begin.wall,
+      beforeFirstTest: (firstTest ?? end.wall) - begin.wall,
+      cpu: end.cpu - begin.cpu,
+    }
+    const fault = tierFault(suite.file.name, used)
+    if (fault !== null) throw new Error(fault)
   })
 }

@@ -10,6 +10,7 @@ import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { FastifyInstance } from "fastify"
+import { afterAll } from "vitest"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { heardByAll } from "../../src/frame/operator/run-operation.ts"
@@ -82,8 +83,21 @@ export interface WorldOptions {
   readonly program?: Program
 }
 
-/** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
-export async function openWorld(options: WorldOptions = {}): Promise<World> {
+/** The subject that a test cannot try in a shared world. */
+export type WorldReason =
+  /** The event store, the database, or what lies in them. */
+  | "store"
+  /** It moves the clock, or needs the system's. */
+  | "time"
+  /** It sets prices or other terms of the whole installation. */
+  | "prices"
+  /** It starts, restarts or stops an installation. */
+  | "start"
+  /** It needs settings, providers or a program of its own. */
+  | "settings"
+
+/** Opens a world; the caller closes it. `clock: "test"` (the default) stands still until it is moved. */
+export async function openWorld(reason: WorldReason, options: WorldOptions = {}): Promise<World> {
   counters.worlds += 1
   const database = await databaseOf(options)
   const warnings: string[] = []
@@ -98,10 +112,14 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     eventStoreUrl: options.eventStoreUrl ?? null,
     databaseConnections: 24,
     clock: options.clock ?? "test",
-    dataDir: join(tmpdir(), `company-ledger-world-${randomUUID()}`),
+    dataDir: join(tmpdir(), `company-ledger-${reason}-${randomUUID()}`),
     masterKey: null,
     // Boxes are machines only where a test is about those.
-    settings: settingsIn({ BOX_HOST: "simulator", ...options.settings }),
+    settings: settingsIn({
+      BOX_HOST: "simulator",
+      RATE_LIMITS: options.rateLimits ?? "on",
+      ...options.settings,
+    }),
     baseUrl: () => "http://ledger.test",
     log,
     ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
@@ -117,16 +135,50 @@ async function databaseOf({ url, server, program }: WorldOptions): Promise<TestD
   return program === undefined ? worldDatabase(server) : testDatabase({ server })
 }
 
-let shared: Promise<World> | null = null
+/** Opens a world for the calling test file and closes it after the file. Call it at the top level of the file. */
+export async function ownWorld(reason: WorldReason, options: WorldOptions = {}): Promise<World> {
+  const world = await openWorld(reason, options)
+  afterAll(() => world.close())
+  return world
+}
+
+/** How a shared world differs from the usual one. */
+export interface SharedWorldOptions {
+  /** Default on. */
+  readonly rateLimits?: "on" | "off"
+  /** Default priced; free where a test counts other charges. */
+  readonly calls?: "priced" | "free"
+}
+
+const shared = new Map<string, Promise<World>>()
+
+/** Operations that change the whole installation for all files. */
+const NOT_SHARED = new Set(["clock set", "clock advance", "price set", "stand-in set"])
 
 /**
- * A world for files whose subject is neither the store, the time, prices nor limits of the whole
- * installation: those that run in one process share it, each with companies of its own, and it ends
- * with the process. Nobody moves its clock, sets a price in it, closes it or expects it to be empty.
+ * The world that all test files of a worker process share, each with companies of its own. It ends with the process.
+ * Its clock stands still, its prices and providers do not change, and it is never empty: a test that needs anything
+ * else opens its own.
  */
-export function sharedWorld(): Promise<World> {
-  shared ??= openWorld()
-  return shared
+export function sharedWorld(options: SharedWorldOptions = {}): Promise<World> {
+  const { rateLimits = "on", calls = "priced" } = options
+  const name = `${rateLimits} ${calls}`
+  const found = shared.get(name) ?? openShared(rateLimits, calls)
+  shared.set(name, found)
+  return found
+}
+
+async function openShared(rateLimits: "on" | "off", calls: "priced" | "free"): Promise<World> {
+  const world = await openWorld("settings", { rateLimits })
+  if (calls === "free") await makeCallsFree(world)
+  const refuse = () => Promise.reject(new Error("This world is shared: open one with ownWorld"))
+  return {
+    ...world,
+    operate: async (name, ...rest) =>
+      NOT_SHARED.has(name) ? refuse() : world.operate(name, ...rest),
+    restart: refuse,
+    close: refuse,
+  }
 }
 
 async function worldOf(
@@ -182,7 +234,7 @@ async function worldOf(
     call: (key, method, url, requested) => callApp(app, key, method, url, requested),
     restart: async () => {
       await end()
-      return openWorld({ ...options, url: database.url })
+      return openWorld("start", { ...options, url: database.url })
     },
     close: async () => {
       await end()

@@ -178,7 +178,7 @@ describe("fileNames", () => {
 
   it.for([
     "src/send-text.ts",
-    "test/phone/send-text.test.ts",
+    "test/phone/send-text.postgres.test.ts",
     "test/a.table.ts",
     "src/utility-bills.ts",
   ])("is quiet about %s", (path) => {

@@ -6,7 +6,7 @@ import type { CallId } from "../../domain/voice/ids.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { readCall } from "../../src/voice/find-call.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company, World, WorldOptions } from "../support/world.ts"
 import { selectLines } from "../../projections/charging/charges.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
@@ -28,10 +28,8 @@ export type SetUp = Partial<Omit<NumberSettings, "ringTo">> & {
 }
 
 /** Opens a world in which calls of the API cost nothing. */
-export async function openVoiceWorld(
-  options: Parameters<typeof openWorld>[0] = {},
-): Promise<World> {
-  const world = await openWorld({ rateLimits: "off", ...options })
+export async function openVoiceWorld(options: WorldOptions = {}): Promise<World> {
+  const world = await openWorld("time", { rateLimits: "off", ...options })
   await makeCallsFree(world)
   return world
 }

@@ -85,7 +85,7 @@ export interface DoorWorld {
 
 /** Opens one. */
 export async function openDoorWorld(settings: Record<string, string> = {}): Promise<DoorWorld> {
-  const world = await openWorld({ settings: { RATE_LIMITS: "off", ...settings } })
+  const world = await openWorld("settings", { settings: { RATE_LIMITS: "off", ...settings } })
   const hosting = openFakeHost()
   const mailed = openMailbox(world.ports.mailer)
   const warnings: string[] = []

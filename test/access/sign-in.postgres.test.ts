@@ -1,0 +1,296 @@
+/** The app's shared key, with and without a person's sign-in. */
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { SEGMENT, TEXTS, newNumber } from "../phone/texting.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import type { SharedKey } from "./signing.ts"
+import { callAs, makeSharedKey, signInHeaders } from "./signing.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
+
+const PEOPLE = "/api/v1/people"
+const NOW = "2031-05-06T12:00:00.000Z"
+
+const world = await ownWorld("time")
+let company: Company
+let shared: SharedKey
+let personId: PersonId
+beforeAll(async () => {
+  await world.operate("clock set", { to: NOW })
+})
+beforeEach(async () => {
+  company = await makeCompany(world)
+  shared = await makeSharedKey(world, company.companyId)
+  const role = { role: "manager", permissions: [] }
+  const person = { company: company.companyId, name: "Mia", email: "mia@example.com" }
+  personId = (await world.operate("person add", { ...person, ...role })).personId
+})
+
+const textBody = () => JSON.stringify({ to: newNumber(), body: "Hello" })
+const sendAs = (id: PersonId, changed: Record<string, string> = {}) =>
+  callAs(world, shared, { method: "POST", url: TEXTS, body: textBody(), personId: id }, changed)
+const readAs = (id: PersonId, changed: Record<string, string> = {}, time?: string) =>
+  callAs(
+    world,
+    shared,
+    { method: "GET", url: PEOPLE, personId: id, ...(time === undefined ? {} : { time }) },
+    changed,
+  )
+
+async function limitPerson(dollars: string): Promise<void> {
+  const limit = { company: company.companyId, person: personId, class: "general" }
+  await world.operate("limit set", { ...limit, period: "month", dollars })
+}
+
+describe("a signed call", () => {
+  it("is checked as the person's, and shows what they may see", async () => {
+    const { status, body } = await readAs(personId)
+    expect(status).toBe(200)
+    expect(body.people).toHaveLength(2)
+    expect(body.people.find(({ self }: { self: boolean }) => self)).toMatchObject({ id: personId })
+  })
+
+  it("weighs on the person, the key and the company, and says so in the fact", async () => {
+    await limitPerson("5")
+    expect((await sendAs(personId)).status).toBe(200)
+    const { limits } = await world.operate("limit list", { company: company.companyId })
+    expect(limits).toMatchObject([{ holder: "person", holderId: personId }])
+    // The text and the call.
+    expect(limits[0].usedMicros).toBe(SEGMENT + 100)
+    const stream = `ledger-${company.companyId}`
+    const { events } = await world.operate("audit show", { stream, type: "Charged" })
+    expect(events).toMatchObject([{ data: { via: "shared_key", keyId: shared.keyId, personId } }])
+    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    expect(tallies).toMatchObject([{ keyId: shared.keyId, personId, calls: 1 }])
+  })
+
+  it("counts also where a limit leaves the person's own keys out", async () => {
+    const limit = { company: company.companyId, person: personId, class: "general" }
+    const out = { ...limit, period: "month", dollars: "5", leaveKeysOut: true }
+    await world.operate("limit set", out)
+    await sendAs(personId)
+    const { limits } = await world.operate("limit list", { company: company.companyId })
+    expect(limits[0].usedMicros).toBe(SEGMENT + 100)
+  })
+
+  it("is refused by what the person may not", async () => {
+    await world.operate("person app", { personId, deny: ["phone.messages.send"] })
+    expect(await sendAs(personId)).toMatchObject({ status: 403, body: { error: "not_allowed" } })
+    await world.operate("person app", { personId, clear: ["phone.messages.send"] })
+    expect((await sendAs(personId)).status).toBe(200)
+    await world.operate("person change", { personId, role: "user" })
+    expect((await sendAs(personId)).status).toBe(403)
+  })
+
+  it("is refused where the person's limit is used up, by a text or up front", async () => {
+    await limitPerson("0.005")
+    expect(await sendAs(personId)).toMatchObject({
+      status: 429,
+      body: { error: "spend_limit_reached", limit: { holder: "person", remainingMicros: 4_900 } },
+    })
+    await limitPerson("0")
+    expect(await sendAs(personId)).toMatchObject({
+      status: 429,
+      body: { error: "spend_limit_reached", limit: { holder: "person", remainingMicros: 0 } },
+    })
+    // Others, and the app for itself, go on.
+    expect((await sendAs(company.ownerId)).status).toBe(200)
+    const options = { body: { to: newNumber(), body: "Hello" } }
+    expect((await world.call(shared.key, "POST", TEXTS, options)).status).toBe(200)
+  })
+
+  it("takes an Idempotency-Key, and is replayed", async () => {
+    const body = textBody()
+    const request = { method: "POST", url: TEXTS, body, personId } as const
+    const first = await callAs(world, shared, request, { "idempotency-key": "one" })
+    const again = await callAs(world, shared, request, { "idempotency-key": "one" })
+    expect(first.status).toBe(200)
+    expect(again.headers["idempotency-replayed"]).toBe("true")
+    expect(again.body).toEqual(first.body)
+  })
+
+  it("counts though its body is broken", async () => {
+    const request = { method: "POST", url: TEXTS, body: '{"to":', personId } as const
+    expect((await callAs(world, shared, request)).status).toBe(400)
+    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    expect(tallies).toMatchObject([{ personId, calls: 1 }])
+  })
+
+  it("vouches for the path with its query", async () => {
+    const url = "/api/v1/phone/messages?since=2031-01-01T00%3A00%3A00.000Z"
+    const signed = { method: "GET", url, personId } as const
+    expect((await callAs(world, shared, signed)).status).toBe(200)
+    const headers = signInHeaders(shared.appSecret, { ...signed, time: NOW })
+    expect((await world.call(shared.key, "GET", TEXTS, { headers })).status).toBe(401)
+  })
+})
+
+describe("the time of a sign-in", () => {
+  const at = (ms: number) => new Date(Date.parse(NOW) + ms).toISOString()
+
+  it.each([-60_000, -1, 0, 60_000])("holds %i ms from now", async (ms) => {
+    expect((await readAs(personId, {}, at(ms))).status).toBe(200)
+  })
+
+  it.each([-60_001, 60_001, -86_400_000])("is over %i ms from now", async (ms) => {
+    const { status, body } = await readAs(personId, {}, at(ms))
+    expect([status, body.error]).toEqual([401, "invalid_key"])
+    expect(body.message).toContain("more than 60 seconds")
+  })
+
+  it("may be written with another offset", async () => {
+    expect((await readAs(personId, {}, "2031-05-06T14:00:30+02:00")).status).toBe(200)
+    expect((await readAs(personId, {}, "2031-05-06t12:00:30z")).status).toBe(200)
+  })
+
+  it.each(["", "now", "1936008000", "2031-05-06", "Tue, 06 May 2031 12:00:00 GMT"])(
+    "is no such text as %j",
+    async (time) => {
+      const { status, body } = await readAs(personId, {}, time)
+      expect([status, body.error]).toEqual([401, "invalid_key"])
+    },
+  )
+})
+
+describe("401", () => {
+  const faults: readonly (readonly [string, (headers: Record<string, string>) => object])[] = [
+    ["another person", () => ({ "x-person-id": company.ownerId })],
+    ["another time", () => ({ "x-person-time": "2031-05-06T12:00:00.001Z" })],
+    ["no signature at all", () => ({ "x-person-signature": "" })],
+    [
+      "a changed signature",
+      ({ "x-person-signature": own = "" }) => ({
+        "x-person-signature": own.replace(/^./, (digit) => (digit === "0" ? "1" : "0")),
+      }),
+    ],
+    [
+      "a signature cut short",
+      ({ "x-person-signature": own = "" }) => ({
+        "x-person-signature": own.slice(0, 62),
+      }),
+    ],
+    [
+      "a signature in base64",
+      ({ "x-person-signature": own = "" }) => ({
+        "x-person-signature": Buffer.from(own, "hex").toString("base64"),
+      }),
+    ],
+  ]
+
+  it.each(faults)("refuses %s", async (_what, change) => {
+    const request = { method: "GET", url: PEOPLE, personId, time: NOW } as const
+    const headers = signInHeaders(shared.appSecret, request)
+    const changed = { headers: { ...headers, ...change(headers) } }
+    const { status, body } = await world.call(shared.key, "GET", PEOPLE, changed)
+    expect([status, body.error]).toEqual([401, "invalid_key"])
+    expect(Object.keys(body)).toEqual(["error", "message"])
+  })
+
+  it("refuses another body, verb, path or secret", async () => {
+    const time = NOW
+    const body = textBody()
+    const post = { method: "POST", url: TEXTS, body, personId, time } as const
+    const wrong = [
+      { ...post, body: textBody() },
+      { ...post, body: "" },
+      { ...post, method: "PUT" as const },
+      { ...post, url: PEOPLE },
+    ].map((request) => signInHeaders(shared.appSecret, request))
+    const other = await makeSharedKey(world, company.companyId)
+    for (const headers of [...wrong, signInHeaders(other.appSecret, post)]) {
+      const options = { body, headers: { ...headers, "content-type": "application/json" } }
+      const answer = await world.call(shared.key, "POST", TEXTS, options)
+      expect([answer.status, answer.body.error]).toEqual([401, "invalid_key"])
+    }
+    // Not one was counted.
+    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    expect(tallies).toEqual([])
+  })
+
+  it.each(["x-person-id", "x-person-time", "x-person-signature"])(
+    "refuses a sign-in without %s",
+    async (name) => {
+      const request = { method: "GET", url: PEOPLE, personId, time: NOW } as const
+      const { [name]: _left, ...headers } = signInHeaders(shared.appSecret, request)
+      const { status, body } = await world.call(shared.key, "GET", PEOPLE, { headers })
+      expect([status, body.message]).toEqual([
+        401,
+        "A sign-in takes X-Person-Id, X-Person-Time and X-Person-Signature together.",
+      ])
+    },
+  )
+
+  it("refuses nobody, somebody of another company, and somebody who was removed", async () => {
+    const other = await makeCompany(world)
+    for (const id of ["per_nobody", other.ownerId] as const) {
+      const { status, body } = await readAs(id)
+      expect([status, body.message]).toEqual([401, "X-Person-Id names nobody of this company."])
+    }
+    await world.operate("person remove", { personId })
+    expect((await readAs(personId)).status).toBe(401)
+  })
+
+  it("refuses a sign-in through a person's own key", async () => {
+    const secret = world.ports.sealing.appSecret(company.keyId)
+    const headers = signInHeaders(secret, { method: "GET", url: PEOPLE, personId, time: NOW })
+    const { status, body } = await world.call(company.key, "GET", PEOPLE, { headers })
+    expect([status, body.error]).toEqual([401, "invalid_key"])
+    expect(body.message).toContain("own key")
+  })
+
+  it("says of a refused key that it is refused, whatever is signed", async () => {
+    await world.operate("key pause", { keyId: shared.keyId })
+    const { status, body } = await readAs(personId)
+    expect([status, body.message]).toEqual([
+      401,
+      "The API key is missing, unknown, paused or deleted.",
+    ])
+  })
+})
+
+describe("a call without a sign-in", () => {
+  it("is nobody's: it weighs on key and company, and asks for nobody's permission", async () => {
+    await limitPerson("0")
+    const options = { body: { to: newNumber(), body: "Hello" } }
+    expect((await world.call(shared.key, "POST", TEXTS, options)).status).toBe(200)
+    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    expect(tallies).toMatchObject([{ keyId: shared.keyId, personId: null, calls: 1 }])
+    const { body } = await world.call(shared.key, "GET", PEOPLE)
+    expect(body.people).toEqual([])
+  })
+})
+
+describe("in another process", () => {
+  it("somebody who was just added can sign in, and somebody who was removed cannot", async () => {
+    const other = await openWorld("start", { url: world.databaseUrl })
+    expect((await readAs(personId)).status).toBe(200)
+    const person = { company: company.companyId, name: "Noa", email: "noa@example.com" }
+    const added = await other.operate("person add", { ...person, role: "user" })
+    // Nobody waits: who is not in memory is looked for in the store.
+    expect((await readAs(added.personId)).status).toBe(200)
+    await other.operate("person app", { personId, deny: ["team.people.read"] })
+    await world.operate("wait")
+    expect((await readAs(personId)).status).toBe(403)
+    await other.operate("person remove", { personId })
+    await world.operate("wait")
+    expect((await readAs(personId)).status).toBe(401)
+    await other.close()
+  })
+
+  it("the secret is the same", async () => {
+    const other = await openWorld("start", { url: world.databaseUrl })
+    const request = { method: "GET", url: PEOPLE, personId } as const
+    expect((await callAs(other, shared, request)).status).toBe(200)
+    await other.close()
+  })
+
+  it("the limit of the person holds", async () => {
+    const other = await openWorld("start", { url: world.databaseUrl })
+    const request = { method: "POST", url: TEXTS, personId } as const
+    await limitPerson("0.0182")
+    expect((await callAs(other, shared, { ...request, body: textBody() })).status).toBe(200)
+    expect((await sendAs(personId)).status).toBe(200)
+    const refused = await callAs(other, shared, { ...request, body: textBody() })
+    expect([refused.status, refused.body.limit?.holder]).toEqual([429, "person"])
+    await other.close()
+  })
+})

@@ -1,0 +1,207 @@
+import { execFile } from "node:child_process"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { checkFile } from "../../src/audit/check-file.ts"
+import { signHead } from "../../src/audit/trees.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { signingOfItsOwn } from "../support/signing.ts"
+import { IN_PROOFS, IN_REFUSALS, changed } from "./planted-in-proofs.ts"
+
+const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))
+const run = promisify(execFile)
+let folder: string
+let world: World
+let company: Company
+let publicKey: string
+let history: string
+let proof: string
+let refusal: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "ledger-planted-"))
+  world = await openWorld("time")
+  company = await makeCompany(world)
+  await makeCompany(world)
+  const limit = { company: company.companyId, class: "general", period: "month", dollars: "5" }
+  await world.operate("limit set", limit)
+  for (const id of ["a", "b", "c"]) {
+    const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat", id }
+    await world.operate("charge", charge)
+    ;({ publicKey } = await world.operate("audit head"))
+  }
+  const over = {
+    company: company.companyId,
+    class: "general",
+    dollars: "9",
+    item: "chat",
+    id: "no",
+  }
+  await world.operate("charge", over).catch(() => undefined)
+  history = await sent("audit export", {})
+  refusal = await sent("audit proof", { chargeId: "no" })
+  proof = await sent("audit proof", { chargeId: "b" })
+})
+afterAll(async () => {
+  await world.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** The file that an operation sends. */
+async function sent(name: string, input: object): Promise<string> {
+  const found = PROGRAM.operations.find((operation) => operation.name === name)
+  let text = ""
+  const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
+  const talk = { progress: () => undefined, signal: new AbortController().signal }
+  const send = async (chunk: string | Uint8Array) => void (text += String(chunk))
+  await found?.run({ ports: world.ports, cause, send, ...talk }, found.input.parse(input))
+  return text
+}
+
+/** What our program and the script say of a text: null where it holds. */
+async function verdicts(text: string): Promise<readonly [string | null, string | null]> {
+  const path = join(folder, "planted")
+  await writeFile(path, text)
+  const signal = new AbortController().signal
+  const ours = await checkFile({ path, publicKey, progress: () => undefined, signal }).then(
+    () => null,
+    (error: unknown) => String(error),
+  )
+  const theirs = await run(process.execPath, [SCRIPT, path, publicKey]).then(
+    () => null,
+    (error: { readonly stderr: string }) => error.stderr,
+  )
+  return [ours, theirs]
+}
+
+const lines = () => history.trimEnd().split("\n")
+const joined = (all: readonly string[]) => `${all.join("\n")}\n`
+const indexOf = (part: string) => lines().findIndex((line) => line.includes(part))
+const edit = (part: string, from: string | RegExp, to: string) =>
+  joined(lines().with(indexOf(part), (lines()[indexOf(part)] ?? "").replace(from, to)))
+
+/** A head that somebody else signed, over the same text. */
+async function signedByAnother(line: string): Promise<string> {
+  const { head } = JSON.parse(line)
+  return JSON.stringify({ head: await signHead(signingOfItsOwn(), head) })
+}
+
+/** What is planted in an export. */
+const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
+  "one byte of an amount": () => edit('"Charged"', '\\"1000000\\"', '\\"1000001\\"'),
+  "one byte of a stored hash": () => edit('"Charged"', /\\"hash\\":\\"./, '\\"hash\\":\\"x'),
+  "another type": () => edit('"Charged"', '"type":"Charged"', '"type":"FundsAdded"'),
+  "another id": () => edit('"Charged"', /"id":"./, '"id":"x'),
+  "another stream": () => edit('"Charged"', '"stream":"ledger', '"stream":"phone'),
+  "a removed event": () => joined(lines().toSpliced(indexOf('"Charged"'), 1)),
+  "an event twice": () => {
+    const at = indexOf('"Charged"')
+    return joined(lines().toSpliced(at, 0, lines()[at] ?? ""))
+  },
+  "two events in another order": () => {
+    const [a, b] = [indexOf('"stream":"companies"'), indexOf('"stream":"access')]
+    return joined(
+      lines()
+        .with(a, lines()[b] ?? "")
+        .with(b, lines()[a] ?? ""),
+    )
+  },
+  "the last event of a stream cut off, its range mended": () => {
+    const at = lines().findLastIndex((line) => line.includes('"Charged"'))
+    const { stream, revision } = JSON.parse(lines()[at - 1] ?? "")
+    const { hash } = JSON.parse(JSON.parse(lines()[at - 1] ?? "").metadata)
+    const range = JSON.stringify({ range: stream, first: 0, last: revision, hash })
+    return joined(
+      lines()
+        .with(indexOf(`"range":"${stream}"`), range)
+        .toSpliced(at, 1),
+    )
+  },
+  "another root": () => edit('{"head"', /"root":"./, '"root":"x'),
+  "another position of the head": () => edit('{"head"', '"position":"', '"position":"1'),
+  "another size of the head": () => edit('{"head"', '"size":', '"size":1'),
+  "another time of the head": () => edit('{"head"', '"at":"2', '"at":"3'),
+  "a signature by somebody else": async () => {
+    const at = indexOf('{"head"')
+    return joined(lines().with(at, await signedByAnother(lines()[at] ?? "")))
+  },
+  "no head": () => joined(lines().toSpliced(indexOf('{"head"'), 1)),
+  "no range": () => joined(lines().toSpliced(indexOf('{"range"'), 1)),
+  "another range": () => edit('{"range"', '"first":0', '"first":1'),
+  "another company": () => edit('"form"', '"company":null', '"company":"co_x"'),
+  "another count": () => edit('{"manifest"', '"events":', '"events":1'),
+  "another sum of the bytes": () => edit('{"manifest"', /"sha256":"./, '"sha256":"x'),
+  "no manifest": () => joined(lines().slice(0, -1)),
+  "a cut in the middle of a line": () => history.slice(0, -100),
+  "no end of the last line": () => history.slice(0, -1),
+  "another line behind the end": () => joined([...lines(), "{}"]),
+}
+
+describe("what nobody touched", () => {
+  it("holds for our program, and for the script that knows nothing of it", async () => {
+    expect(await verdicts(history)).toEqual([null, null])
+    expect(await verdicts(proof)).toEqual([null, null])
+    expect(await verdicts(refusal)).toEqual([null, null])
+    expect(JSON.parse(proof).consistency.length).toBeGreaterThan(1)
+  })
+
+  it("is checked by a script of at most 150 lines that imports nothing but Node's own", async () => {
+    const text = await readFile(SCRIPT, "utf8")
+    expect(text.split("\n").length - 1).toBeLessThanOrEqual(150)
+    const imported = [...text.matchAll(/from "([^"]+)"/g)].map(([, name]) => name)
+    expect(imported.every((name) => name?.startsWith("node:"))).toBe(true)
+  })
+})
+
+describe("an export", () => {
+  it.each(Object.entries(IN_EXPORTS))("with %s is found by both", async (_name, plant) => {
+    const planted = await plant()
+    expect(planted).not.toBe(history)
+    const [ours, theirs] = await verdicts(planted)
+    expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found /s)
+    expect(theirs).toMatch(/expected .*, found |SyntaxError/s)
+  })
+})
+
+describe("what is no file of ours", () => {
+  const withoutInclusion = changed(({ event }) => delete event.inclusion)
+  const withoutHead = changed((all) => delete all.head)
+  it.each([
+    ["nothing", () => ""],
+    ["a blank line", () => "\n"],
+    ["a blank line in an export", () => joined(lines().toSpliced(3, 0, ""))],
+    ["an export of another form", () => edit('"form"', '"form":1', '"form":2')],
+    ["a proof without inclusion", () => withoutInclusion(proof)],
+    ["a proof without a head", () => withoutHead(proof)],
+  ])("as %s, is refused in one sentence", async (_name, text) => {
+    const [ours, theirs] = await verdicts(text())
+    expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found .*$/s)
+    expect(theirs).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
+  })
+
+  it("as no file at all, is refused by the script in one sentence", async () => {
+    for (const words of [[], [join(folder, "none")], [folder]]) {
+      const said = await run(process.execPath, [SCRIPT, ...words]).then(String, (error) => error)
+      expect(said).toMatchObject({ code: 1 })
+      expect(said.stderr).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
+    }
+  })
+})
+
+describe("a proof", () => {
+  it.each([
+    ...Object.entries(IN_PROOFS).map(([name, plant]) => [name, plant, () => proof] as const),
+    ...Object.entries(IN_REFUSALS).map(([name, plant]) => [name, plant, () => refusal] as const),
+  ])("with %s is found by both", async (_name, plant, whole) => {
+    const planted = plant(whole())
+    expect(planted).not.toBe(whole().trimEnd())
+    const [ours, theirs] = await verdicts(planted)
+    expect(ours).toMatch(/^FileFault: line 1.*expected .*, found /s)
+    expect(theirs).toMatch(/expected .*, found /s)
+  })
+})

@@ -1,0 +1,170 @@
+import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
+import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { sql } from "kysely"
+import { beforeAll, describe, expect, it } from "vitest"
+import type { AuditCheck } from "../../src/audit/findings.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import type { Verdict } from "./rewriting.ts"
+import { auditTampered, chainMadeAnew } from "./rewriting.ts"
+
+const world = await ownWorld("time")
+let company: Company
+const TO = "+14155550123"
+
+beforeAll(async () => {
+  company = await makeCompany(world)
+  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.02" }
+  await world.operate("limit set", { ...limit, reminders: ["0.009"] })
+  await world.operate("funds notice", { company: company.companyId, below: "49.99" })
+  for (let i = 0; i < 3; i += 1) {
+    const body = { to: TO, body: `text ${i}` }
+    await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
+  }
+  await world.operate("wait")
+  const { charges } = await world.operate("charge list", { company: company.companyId })
+  const { chargeId } = charges.at(-1)
+  await world.operate("charge give-back", { chargeId, dollars: "0.004" }, "a test")
+  await world.operate("clock advance", { duration: "40d" })
+  await world.operate("funds add", { company: company.companyId, dollars: "1" })
+  await world.operate("wait")
+  // No checkpoint and no signed head shall find what the facts alone must tell.
+  await sql`delete from ledger.checkpoints`.execute(world.ports.readAll)
+  await sql`delete from ledger.tree_heads`.execute(world.ports.readAll)
+})
+
+const tampered = (statements: readonly string[], input: object = {}) =>
+  auditTampered(world, statements, input)
+
+const faults = ({ checks }: Verdict) =>
+  checks.filter(({ ok, name }) => !ok && !name.startsWith("read model")).map(({ name }) => name)
+const where = (stream: string, revision: number) =>
+  `where stream = '${stream}' and revision = ${revision}`
+
+/** Statements that change the first fact of a type, every hash made anew. */
+async function rewritten(stream: string, type: string, from: string | RegExp, to: string) {
+  let isDone = false
+  return chainMadeAnew(world, stream, (event) => {
+    if (isDone || event.type !== type) return event
+    const data = event.data.replace(from, to)
+    expect(data).not.toBe(event.data)
+    isDone = true
+    return { ...event, data }
+  })
+}
+
+describe("an audit", () => {
+  it("holds where nobody touched anything, also of a month that closed", async () => {
+    const verdict: Verdict = await world.operate("audit verify")
+    expect(verdict).toMatchObject({ ok: true, firstBroken: null })
+    const stream = ledgerOf(company.companyId).stream
+    const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
+    const some = [
+      "MonthClosed",
+      "ReminderReached",
+      "FundsRanLow",
+      "ApiCallsCounted",
+      "ChargesClosed",
+    ]
+    expect(types).toEqual(expect.arrayContaining(some))
+  })
+
+  it("names the first broken place: stream, revision, what was expected, what is there", async () => {
+    const stream = ledgerOf(company.companyId).stream
+    const verdict = await tampered([`delete from eventstore.events ${where(stream, 2)}`])
+    expect(verdict.firstBroken).toEqual({
+      check: "revisions have no gap",
+      stream,
+      revision: 3,
+      expected: "2",
+      found: "3",
+    })
+  })
+
+  it("finds a month that does not add up, or names another head, with every hash made anew", async () => {
+    const stream = ledgerOf(company.companyId).stream
+    for (const [from, to] of [
+      [/"chargedMicros":"\d+"/, '"chargedMicros":"7"'],
+      [/"headHash":"./, '"headHash":"z'],
+      [/"headRevision":\d+/, '"headRevision":1'],
+    ] as const) {
+      const verdict = await tampered(await rewritten(stream, "MonthClosed", from, to))
+      expect(faults(verdict)).toContain("months close as their facts add up")
+      expect(faults(verdict)).not.toContain("hashes chain")
+      expect(verdict.firstBroken?.stream).toBe(stream)
+    }
+  })
+
+  it("finds a charge that is refunded beyond its amount, with every hash made anew", async () => {
+    const stream = ledgerOf(company.companyId).stream
+    const more = ['"amountMicros":"4000"', '"amountMicros":"9001"'] as const
+    const verdict = await tampered(await rewritten(stream, "ChargeGivenBack", ...more))
+    expect(faults(verdict)).toContain("no charge is refunded beyond its amount")
+    expect(verdict.firstBroken).toMatchObject({
+      check: "no charge is refunded beyond its amount",
+      stream,
+      expected: "refused: bad_amount",
+    })
+    const whole = ['"amountMicros":"4000"', '"amountMicros":"9000"'] as const
+    const allowed = await tampered(await rewritten(stream, "ChargeGivenBack", ...whole))
+    expect(faults(allowed)).not.toContain("no charge is refunded beyond its amount")
+  })
+
+  it("finds any other fact that no command decides, with every hash made anew", async () => {
+    const stream = ledgerOf(company.companyId).stream
+    for (const [type, from, to] of [
+      ["ReminderReached", /"usedMicros":"\d+"/, '"usedMicros":"9999"'],
+      ["FundsRanLow", /"fundsMicros":"\d+"/, '"fundsMicros":"9999"'],
+      ["FundsNoticeSet", '"49990000"', '"49980000"'],
+      ["ApiCallsCounted", '"calls":', '"calls":1'],
+      ["LimitSet", '"amountMicros":"20000"', '"amountMicros":"-1"'],
+      ["ChargesClosed", /"chg_\w+"/, '"chg_other"'],
+    ] as const) {
+      const verdict = await tampered(await rewritten(stream, type, from, to))
+      expect(verdict.ok, type).toBe(false)
+      expect(faults(verdict), type).not.toContain("hashes chain")
+      const rules = [
+        "every fact is what its command decides",
+        "every charge fits when decided again",
+      ]
+      expect(rules, type).toContain(verdict.firstBroken?.check)
+    }
+  })
+
+  it("finds a stream that is gone: a company's, a text's, or the end of what a refusal knew", async () => {
+    const { companyId } = company
+    const recipient = recipientOf(companyId, await world.ports.sealing.tag(companyId, TO)).stream
+    const gone = [recipient, accessOf(companyId).stream]
+    const refusal = (await collect(world.ports.store.read(refusalsOf(companyId).stream)))[0]
+    const { ledgerRevision } = JSON.parse(refusal?.data ?? "{}")
+    for (const stream of gone) {
+      const events = await collect(world.ports.store.read(stream))
+      const removed = events.map(
+        ({ revision }) => `delete from eventstore.events ${where(stream, revision)}`,
+      )
+      for (const input of [{}, { company: companyId }]) {
+        const verdict = await tampered(removed, input)
+        const missing = verdict.checks.find(({ name }) => name === "no stream is missing")
+        expect(missing, stream).toMatchObject({ ok: false, place: { stream, revision: 0 } })
+        expect(missing?.detail).toContain("found no such stream")
+      }
+    }
+    const stream = ledgerOf(companyId).stream
+    const events = await collect(world.ports.store.read(stream))
+    const cut = events
+      .filter(({ revision }) => revision >= ledgerRevision)
+      .map(({ revision }) => `delete from eventstore.events ${where(stream, revision)}`)
+    const verdict = await tampered(cut)
+    const missing = verdict.checks.find(({ name }) => name === "no stream is missing")
+    expect(missing).toMatchObject({ ok: false, place: { stream, revision: ledgerRevision } })
+  })
+
+  it("takes no hash for a head that is none", async () => {
+    await expect(world.operate("audit verify", { head: "abc" })).rejects.toThrow(/hexadecimal/)
+    const { checks } = await world.operate("audit verify", { head: "ab".repeat(32) })
+    const found = checks.find((one: AuditCheck) => one.name === "signed heads are of this history")
+    expect(found.detail).toContain("found none that has this hash")
+  })
+})

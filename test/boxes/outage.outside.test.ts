@@ -1,0 +1,83 @@
+/** Boxes of a process that is away, or gone for good; and of one among several. */
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { openWorld } from "../support/world.ts"
+import {
+  PRICES,
+  advance,
+  makeBoxCompany,
+  openBoxWorld,
+  running,
+  see,
+  spentOf,
+  viewOf,
+} from "./boxes-world.ts"
+
+const MINUTE_MS = 60_000
+
+it("a box whose process is gone ends as lost within minutes, and costs what had begun", async () => {
+  const one = await openBoxWorld()
+  const company = await makeBoxCompany(one)
+  const { companyId } = company
+  const boxId = await running(one.world, company, { idleMinutes: 60 })
+  await advance(one.world, "150s")
+  const before = await viewOf(one.world, companyId, boxId)
+  expect(before).toMatchObject({ status: "running", minutes: 3 })
+  // Another process, whose machine is another one: an hour passes in which the first is away.
+  const world = await one.world.restart()
+  await advance(world, "1h")
+  const after = await viewOf(world, companyId, boxId)
+  expect(after).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
+  const dueAt = before?.next?.dueAt ?? 0
+  expect((after?.endedAt ?? 0) - dueAt).toBeLessThanOrEqual(3 * MINUTE_MS + 1_000)
+  // It is shown to have stopped when it was last seen to live: as its last minute began.
+  const { stoppedAt } = await see(world, company, boxId)
+  expect([after?.stoppedAt, Date.parse(stoppedAt)]).toEqual([dueAt - MINUTE_MS, dueAt - MINUTE_MS])
+  expect(await spentOf(world, company)).toBe(3 * PRICES.small)
+  // The slot is another box's: the plan has two.
+  await running(world, company)
+  await running(world, company)
+  await world.close()
+  await one.close()
+}, 60_000)
+
+it("a host that is away for two hours costs nobody a minute, and leaves no work for an operator", async () => {
+  const one = await openBoxWorld()
+  const { world } = one
+  const company = await makeBoxCompany(one)
+  const boxId = await running(world, company, { maxMinutes: 720, idleMinutes: 60 })
+  await advance(world, "150s")
+  await world.operate("stand-in set", { name: "boxhost", outcome: "unavailable" })
+  await advance(world, "2h")
+  const away = await viewOf(world, company.companyId, boxId)
+  expect(away).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
+  await world.operate("stand-in set", { name: "boxhost", outcome: "ok" })
+  await advance(world, "10m")
+  expect(await spentOf(world, company)).toBe(3 * PRICES.small)
+  const { work } = await world.operate("work list", {})
+  const asks = ({ kind, parked }: { kind: string; parked: unknown }) =>
+    kind === "tick-box" || parked !== null
+  expect(work.filter(asks)).toEqual([])
+  await running(world, company)
+  await running(world, company)
+  await one.close()
+}, 60_000)
+
+it("a box ticks in the process that has its machine, whoever else looks", async () => {
+  const one = await openBoxWorld()
+  const company = await makeBoxCompany(one)
+  const { companyId } = company
+  const boxId = await running(one.world, company, { maxMinutes: 5, idleMinutes: 60 })
+  const settings = { CODE_DIR: join(one.folder, "code") }
+  const other = await openWorld("start", {
+    url: one.world.databaseUrl,
+    settings,
+    rateLimits: "off",
+  })
+  await advance(one.world, "10m")
+  const view = await viewOf(one.world, companyId, boxId)
+  expect(view).toMatchObject({ status: "stopped", reason: "time_cap", minutes: 5 })
+  expect(await spentOf(one.world, company)).toBe(5 * PRICES.small)
+  await other.close()
+  await one.close()
+}, 60_000)

@@ -1,0 +1,240 @@
+import { PROGRAM } from "../../src/slices.ts"
+import type { FastifyInstance } from "fastify"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { TEXTS, newNumber } from "../phone/texting.ts"
+import type { Company } from "../support/world.ts"
+import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
+
+const world = await sharedWorld({ calls: "free" })
+/** Its own time stands still, so that no window of a rate limit ends meanwhile. */
+let app: FastifyInstance
+beforeAll(async () => {
+  const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
+  app = await buildApp({ ...world.ports, pacer }, PROGRAM.entries, PROGRAM.retired)
+})
+afterAll(async () => {
+  await app.close()
+})
+
+/** A text that is about to be sent; each check's fault makes it fail that check. */
+interface Attempt {
+  readonly company: Company
+  keyId: KeyId
+  key: string
+  operations: readonly string[]
+  role: "manager" | "user"
+  url: string
+  method: "POST" | "PUT"
+  payload: string | undefined
+  text: Record<string, unknown>
+}
+
+/** The checks in the order of decisions.md §1, with the fault that fails each and its answer. */
+const CHECKS: readonly {
+  readonly name: string
+  readonly answer: readonly [number, string]
+  readonly fail: (attempt: Attempt) => Promise<void> | void
+}[] = [
+  {
+    name: "unknown path",
+    answer: [404, "not_found"],
+    fail: (attempt) => {
+      attempt.url = "/api/v1/phone/messages/all"
+    },
+  },
+  {
+    name: "retired",
+    answer: [410, "gone"],
+    fail: (attempt) => {
+      attempt.url = "/api/v1/leads/intake"
+    },
+  },
+  {
+    name: "verb",
+    answer: [405, "method_not_allowed"],
+    fail: (attempt) => {
+      attempt.method = "PUT"
+    },
+  },
+  {
+    name: "key",
+    answer: [401, "invalid_key"],
+    fail: async ({ keyId }) => world.operate("key pause", { keyId }),
+  },
+  {
+    name: "key's own limit used up",
+    answer: [401, "invalid_key"],
+    fail: async ({ company: { companyId: company }, keyId: key }) =>
+      world.operate("limit set", { company, key, period: "day", dollars: "0" }),
+  },
+  {
+    name: "account locked",
+    answer: [402, "payment_required"],
+    fail: async ({ company: { companyId: company } }) => world.operate("company lock", { company }),
+  },
+  {
+    name: "account not managed",
+    answer: [402, "needs_managed_plan"],
+    fail: async ({ company: { companyId: company } }) => world.operate("card remove", { company }),
+  },
+  {
+    name: "general limit used up",
+    answer: [429, "spend_limit_reached"],
+    fail: ({ company }) => setLimit(company, "0"),
+  },
+  {
+    name: "rate",
+    answer: [429, "rate_limited"],
+    fail: async ({ key }) => {
+      const calls = Array.from({ length: 120 }, () => callApp(app, key, "POST", TEXTS))
+      await Promise.all(calls)
+    },
+  },
+  {
+    name: "operation",
+    answer: [403, "operation_not_granted"],
+    fail: (attempt) => {
+      attempt.operations = ["phone.messages.read"]
+    },
+  },
+  {
+    name: "person",
+    answer: [403, "not_allowed"],
+    fail: (attempt) => {
+      attempt.role = "user"
+    },
+  },
+  {
+    name: "size of the body",
+    answer: [413, "too_large"],
+    fail: (attempt) => {
+      attempt.payload = `"${"x".repeat(1024 * 1024)}"`
+    },
+  },
+  {
+    name: "validation",
+    answer: [400, "validation"],
+    fail: (attempt) => {
+      attempt.payload ??= '{"to":'
+    },
+  },
+  {
+    name: "number of the recipient",
+    answer: [400, "bad_number"],
+    fail: ({ text }) => {
+      text["to"] = "+1415555"
+    },
+  },
+  {
+    name: "number of the company",
+    answer: [409, "no_number"],
+    fail: ({ text }) => {
+      text["from"] = "+14155550000"
+    },
+  },
+  {
+    name: "opted out",
+    answer: [409, "opted_out"],
+    fail: async ({ company, text }) => {
+      const body = { phone: text["to"] }
+      await world.call(company.key, "POST", "/api/v1/phone/opt-outs", { body })
+    },
+  },
+  {
+    name: "limit that does not suffice",
+    answer: [429, "spend_limit_reached"],
+    fail: ({ company }) => setLimit(company, "0.008999"),
+  },
+  {
+    name: "funds",
+    answer: [402, "payment_required"],
+    fail: ({ text }) => {
+      // Four segments cost more than there is.
+      text["body"] = "x".repeat(600)
+    },
+  },
+]
+
+async function setLimit({ companyId: company }: Company, dollars: string): Promise<void> {
+  const limit = { company, class: "general", period: "month", dollars }
+  await world.operate("limit set", limit)
+}
+
+/** Which pairs cannot fail together: one number cannot be both, nor one limit. */
+const APART: readonly (readonly [string, string])[] = [
+  ["unknown path", "retired"],
+  ["retired", "verb"],
+  ["general limit used up", "limit that does not suffice"],
+  ["number of the recipient", "opted out"],
+]
+
+/** These need the attempt's key; the later a check, the more of the others its fault needs to pass. */
+const NEED_THE_KEY = [
+  "key",
+  "key's own limit used up",
+  "account locked",
+  "account not managed",
+  "general limit used up",
+  "rate",
+]
+
+/** Sends a text that fails these checks. */
+async function attemptWith(names: readonly string[]): Promise<readonly [number, string]> {
+  const company = await makeCompany(world, "0.009")
+  const attempt: Attempt = {
+    company,
+    keyId: company.keyId,
+    key: company.key,
+    operations: ["phone.messages.send"],
+    role: "manager",
+    url: TEXTS,
+    method: "POST",
+    payload: undefined,
+    text: { to: newNumber(), body: "Hello" },
+  }
+  const faults = CHECKS.filter(({ name }) => names.includes(name)).toReversed()
+  const deferred = (name: string) => NEED_THE_KEY.includes(name)
+  for (const fault of faults.filter(({ name }) => !deferred(name))) await fault.fail(attempt)
+  const { personId } = await world.operate("person add", {
+    company: company.companyId,
+    name: "Sender",
+    email: "sender@example.com",
+    role: attempt.role,
+  })
+  const { operations } = attempt
+  const made = await world.operate("key create", {
+    company: company.companyId,
+    person: personId,
+    operations,
+  })
+  Object.assign(attempt, made)
+  for (const fault of faults.filter(({ name }) => deferred(name))) await fault.fail(attempt)
+  const { key, method, url, payload } = attempt
+  const { status, body } = await callApp(app, key, method, url, {
+    body: payload ?? JSON.stringify(attempt.text),
+    headers: { "content-type": "application/json" },
+  })
+  return [status, body.error]
+}
+
+describe("the order of the checks", () => {
+  it.for(CHECKS.map(({ name }) => name))("%s refuses alone", async (name) => {
+    const wanted = CHECKS.find((check) => check.name === name)?.answer
+    expect(await attemptWith([name])).toEqual(wanted)
+  })
+
+  const pairs = CHECKS.flatMap((first, i) =>
+    CHECKS.slice(i + 1).map((second) => [first.name, second.name] as const),
+  ).filter(([a, b]) => !APART.some(([x, y]) => x === a && y === b))
+
+  it.for(pairs)("%s refuses before %s", async ([first, second]) => {
+    const wanted = CHECKS.find((check) => check.name === first)?.answer
+    expect(await attemptWith([first, second])).toEqual(wanted)
+  })
+
+  it("refuses nothing where nothing fails", async () => {
+    expect(await attemptWith([])).toEqual([200, undefined])
+  })
+})

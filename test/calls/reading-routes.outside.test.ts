@@ -1,0 +1,123 @@
+/** What holds of every route that reads: own writes at once, waiting for a place, saying what is old. */
+import { PROGRAM } from "../../src/slices.ts"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { tokenOf } from "../../src/frame/calls/position-token.ts"
+import { sendText } from "../phone/texting.ts"
+import type { Company, World } from "../support/world.ts"
+import { callApp, makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { allReadings, readingOf } from "../support/readings.ts"
+import { rightRequest } from "../support/right-requests.ts"
+import { nameOfRoute } from "../support/route-rows.ts"
+
+const world = await ownWorld("store", { rateLimits: "off" })
+/** Another process on the same database. */
+let other: World
+let company: Company
+beforeAll(async () => {
+  other = await openWorld("start", { url: world.databaseUrl })
+  await makeCallsFree(world)
+  company = await makeCompany(world)
+  await world.operate("key change", {
+    keyId: company.keyId,
+    addFundsPerPurchase: "60",
+    addFundsPerMonth: "5000",
+  })
+})
+afterAll(async () => {
+  await other.close()
+})
+
+/** From the slices' own folders of tests. */
+const READINGS = await allReadings()
+
+/**
+ * A file waits for its lines by itself: it is whole or refused, and never old. What stands at a path's
+ * name is made up in an example: a slice's own tests read what is there.
+ */
+const READING_ROUTES = PROGRAM.routes
+  .filter(
+    ({ method, files, url }) => method === "GET" && files === undefined && !url.includes("/:"),
+  )
+  .map((route) => ({
+    name: nameOfRoute(route, PROGRAM.routes),
+    url: `${rightRequest(route).path}${rightRequest(route).query}`,
+    reads: route.reads ?? [],
+  }))
+const NAMES = READING_ROUTES.map(({ name }) => name)
+
+async function headToken(): Promise<string> {
+  return tokenOf(await world.ports.store.head(), 0)
+}
+
+const readAt = (from: World, key: string, url: string, position: string) =>
+  from.call(key, "GET", url, { headers: { "ledger-position": position } })
+
+describe("every route that reads", () => {
+  it.for(NAMES)("has a change that it shows: %s", (name) => {
+    expect(readingOf(READINGS, name)).toBeDefined()
+  })
+
+  it("is there still, where its change is", () => {
+    expect(Object.keys(READINGS).filter((name) => !NAMES.includes(name))).toEqual([])
+  })
+
+  it("is asked for its change in words where it has none", () => {
+    expect(() => readingOf({}, "GET /a")).toThrow(/^GET \/a has no reading: put one .* `write`/)
+  })
+})
+
+describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
+  it("shows one's own write at once", async () => {
+    const { write, shown } = readingOf(READINGS, name)
+    for (let i = 0; i < 3; i += 1) {
+      const wanted = await write(world, company)
+      const { status, headers, body } = await world.call(company.key, "GET", url)
+      expect([status, shown(body)]).toEqual([200, wanted])
+      expect(headers["ledger-stale"]).toBeUndefined()
+    }
+  })
+
+  it("shows in another process what was written at the place it is given", async () => {
+    const { write, shown } = readingOf(READINGS, name)
+    for (let i = 0; i < 3; i += 1) {
+      // Whatever it remembers of before.
+      await other.call(company.key, "GET", url)
+      const wanted = await write(world, company)
+      const { status, headers, body } = await readAt(other, company.key, url, await headToken())
+      expect([status, shown(body)]).toEqual([200, wanted])
+      expect(headers["ledger-stale"]).toBeUndefined()
+    }
+  })
+
+  it("waits two seconds for its read models, and says that it may be old where that is too short", async () => {
+    await sendText(world, company.key)
+    const head = await world.ports.store.head()
+    const waits: (readonly unknown[])[] = []
+    const waitFor = async (...wait: readonly unknown[]) => {
+      waits.push(wait)
+      return false
+    }
+    const projector = { ...world.ports.projector, waitFor }
+    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
+    const requested = { headers: { "ledger-position": tokenOf(head, 0) } }
+    const { status, headers } = await callApp(app, company.key, "GET", url, requested)
+    await app.close()
+    const isWaiting = reads.length > 0
+    expect([status, headers["ledger-stale"]]).toEqual([200, isWaiting ? "true" : undefined])
+    expect(waits).toEqual(isWaiting ? [[head, 2_000, reads]] : [])
+  })
+
+  it("refuses a place beyond the head, and what is none", async () => {
+    const { commit } = await world.ports.store.head()
+    const beyond = tokenOf({ commit: commit + 1_000_000n, prepare: commit + 1_000_000n }, 0)
+    for (const position of [beyond, "no place"]) {
+      const { status, body } = await readAt(world, company.key, url, position)
+      expect([status, body.error, Object.keys(body.fields)]).toEqual([
+        400,
+        "validation",
+        ["Ledger-Position"],
+      ])
+    }
+  })
+})

@@ -1,0 +1,163 @@
+/**
+ * What a caller is told of their money when a call cannot be served: that nothing was charged, only
+ * where no request with the same `Idempotency-Key` can have been charged; else that it is not known.
+ */
+import { PROGRAM } from "../../src/slices.ts"
+import type { FastifyInstance } from "fastify"
+import { afterEach, describe, expect, it } from "vitest"
+import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { Unavailable } from "../../adapters/eventstore/port.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { overloadedRefusal } from "../../src/frame/calls/faults.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
+import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
+import { TEXTS, chargesOf, newNumber } from "../phone/texting.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import { failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
+
+const world = await sharedWorld({ calls: "free" })
+
+const apps: FastifyInstance[] = []
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close()
+})
+
+const LATE = new DeadlinePassed("too late")
+const NOTHING = /; nothing was charged\. Send it again later\.$/
+const UNKNOWN =
+  /Nobody knows yet whether this was charged\. Send it again with the same Idempotency-Key/
+const STILL_UNKNOWN =
+  /^(?!.*nothing was).* it is not known yet whether an earlier request with this Idempotency-Key was charged\. Send it again with the same Idempotency-Key: it is charged at most once, and you get the answer that was stored/
+
+/** A request that is sent to one set of ports after another. */
+async function newRequest(named = true) {
+  const company = await makeCompany(world)
+  const payload = { to: newNumber(), body: "Hello" }
+  const name = named ? { "idempotency-key": newIdempotencyKey() } : {}
+  const headers = { ...name, authorization: `Bearer ${company.key}` }
+  const sendTo = async (ports: Ports) => {
+    const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
+    apps.push(app)
+    const answer = await app.inject({ method: "POST", url: TEXTS, headers, payload })
+    return { ...answer.json(), status: answer.statusCode, later: answer.headers["retry-after"] }
+  }
+  return { company, sendTo }
+}
+
+/** Ports whose runner tells everybody this who asks for a stream of this kind. */
+function without(kind: string, error: Error): Ports {
+  const { runner } = world.ports
+  const fail = (stream: string) => {
+    if (stream.startsWith(`${kind}-`)) throw error
+  }
+  const look = (async (at, view) => {
+    fail(at.stream)
+    return runner.read(at, view)
+  }) as Ports["runner"]["read"]
+  return { ...world.ports, runner: { ...runner, read: look, glance: look, readLatest: look } }
+}
+
+const chargeFails = (error: Error) => failingAt(world, { step: "Charge", when: "before" }, error)
+
+describe("a first request", () => {
+  it.for([
+    LATE,
+    new Unavailable("away"),
+    new ClockUnsure("no time"),
+    new Overloaded("too many"),
+    Object.assign(new Error("terminating connection"), { code: "57P01" }),
+  ])("that waited in vain for its turn was not charged, and is told so (%s)", async (error) => {
+    const { company, sendTo } = await newRequest()
+    const told = await sendTo(chargeFails(error))
+    expect(told).toMatchObject({ status: 503, later: "5", message: expect.stringMatching(NOTHING) })
+    expect(await chargesOf(world, company)).toEqual([])
+  })
+
+  it("whose append was under way is told that nobody knows, and its charge", async () => {
+    const { sendTo } = await newRequest()
+    const told = await sendTo(chargeFails(new OutcomeUnknown("nobody knows")))
+    expect(told).toMatchObject({
+      status: 503,
+      later: "5",
+      chargeId: expect.stringMatching(/^chg_/),
+    })
+    expect(told.message).toMatch(UNKNOWN)
+    expect(told.message).toMatch(/or look the charge up by its chargeId\.$/)
+  })
+
+  it("without a key is told to look, not to send the same key again", async () => {
+    const { sendTo } = await newRequest(false)
+    expect((await sendTo(chargeFails(LATE))).message).toMatch(NOTHING)
+    expect((await sendTo(without("access", LATE))).message).toMatch(NOTHING)
+    const { message } = await sendTo(chargeFails(new OutcomeUnknown("nobody knows")))
+    expect(message).toBe(
+      "Nobody knows yet whether this was charged. Look the charge up by its chargeId before you " +
+        "send it again.",
+    )
+  })
+
+  it("that was let go as certainly not done leaves nothing in doubt for the next", async () => {
+    const { sendTo } = await newRequest()
+    await sendTo(chargeFails(LATE))
+    expect((await sendTo(chargeFails(LATE))).message).toMatch(NOTHING)
+    expect((await sendTo(world.ports)).status).toBe(200)
+  })
+})
+
+describe("a request whose first outcome nobody knew, sent again", () => {
+  const lost = Object.assign(new Error("terminating connection"), { code: "57P01" })
+  const noClaims = () => ({ ...world.ports.claims, claim: () => Promise.reject(lost) })
+  const places: readonly (readonly [string, () => Ports, RegExp])[] = [
+    ["at its key", () => without("access", LATE), STILL_UNKNOWN],
+    ["at its claim", () => ({ ...world.ports, claims: noClaims() }), STILL_UNKNOWN],
+    ["where it looks for what was done", () => withoutRecipients(world, LATE), UNKNOWN],
+    ["at its company", () => without("ledger", LATE), STILL_UNKNOWN],
+    ["in the queue of its charge", () => chargeFails(LATE), STILL_UNKNOWN],
+    ["for the ledger's time", () => chargeFails(new ClockUnsure("no time")), STILL_UNKNOWN],
+    ["behind too many", () => chargeFails(new Overloaded("too many")), STILL_UNKNOWN],
+  ]
+
+  it.for(places)("and kept waiting in vain %s: it is still not known", async ([, ports, said]) => {
+    const { company, sendTo } = await newRequest()
+    const doubt = new OutcomeUnknown("nobody knows")
+    const isThere = said === UNKNOWN
+    await sendTo(failingAt(world, { step: "Charge", when: isThere ? "after" : "before" }, doubt))
+    const again = await sendTo(ports())
+    expect([again.status, again.later]).toEqual([503, "5"])
+    expect(again.message).toMatch(said)
+    expect(again.message).not.toMatch(/nothing was/)
+    expect((await sendTo(world.ports)).status).toBe(200)
+    const charges = await chargesOf(world, company)
+    expect(charges.filter(({ state }) => state !== "given_back")).toHaveLength(1)
+  })
+})
+
+describe("a call that is turned away at the door", () => {
+  const asked = { requestId: "req_1", isNamed: true, mayBeDone: true }
+
+  it.for([
+    ["charge", true, STILL_UNKNOWN],
+    ["charge", false, NOTHING],
+    ["purchase", true, /whether an earlier request with this Idempotency-Key was paid\. .*paid at/],
+    ["purchase", false, /; nothing was paid\./],
+    [null, false, /^Too many calls wait here right now\. Send it again later\.$/],
+  ] as const)("(%s, perhaps done: %s) is told no more than is known", ([pays, mayBeDone, said]) => {
+    const { error, message } = overloadedRefusal({ ...asked, pays, mayBeDone })
+    expect([error, message]).toEqual(["overloaded", expect.stringMatching(said)])
+  })
+})
+
+describe("a call that charges nothing", () => {
+  it("is told nothing of charges", async () => {
+    const { key } = await makeCompany(world)
+    const app = await buildApp(without("access", LATE), PROGRAM.entries, PROGRAM.retired)
+    apps.push(app)
+    const authorization = `Bearer ${key}`
+    const answer = await app.inject({ url: "/api/v1/people", headers: { authorization } })
+    expect(answer.json()).toMatchObject({
+      error: "unavailable",
+      message: "The ledger cannot be reached right now. Send it again later.",
+    })
+  })
+})

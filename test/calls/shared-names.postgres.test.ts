@@ -1,0 +1,79 @@
+/** Whose an `Idempotency-Key` is through the app's shared key: each signed-in person's own. */
+import { sql } from "kysely"
+import { beforeAll, expect, it } from "vitest"
+import type { PersonId } from "../../domain/kernel/ids.ts"
+import type { SharedKey } from "../access/signing.ts"
+import { callAs, makeSharedKey } from "../access/signing.ts"
+import { TEXTS, chargesOf, newNumber } from "../phone/texting.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import { newIdempotencyKey } from "./begun.ts"
+
+const world = await sharedWorld()
+let company: Company
+let shared: SharedKey
+let other: PersonId
+beforeAll(async () => {
+  company = await makeCompany(world)
+  shared = await makeSharedKey(world, company.companyId)
+  const added = await world.operate("person add", {
+    company: company.companyId,
+    name: "Other",
+    email: "other@example.com",
+    role: "admin",
+  })
+  other = added.personId
+})
+
+const body = JSON.stringify({ to: newNumber(), body: "the same words" })
+
+/** Sends the same text by a name; who is signed in, null for nobody. */
+async function send(personId: PersonId | null, name: string, sent = body) {
+  const named = { "idempotency-key": name }
+  const {
+    status,
+    headers,
+    body: answer,
+  } = personId === null
+    ? await world.call(shared.key, "POST", TEXTS, {
+        body: sent,
+        headers: { ...named, "content-type": "application/json" },
+      })
+    : await callAs(world, shared, { method: "POST", url: TEXTS, body: sent, personId }, named)
+  return { status, isReplay: headers["idempotency-replayed"] === "true", id: answer.id as string }
+}
+
+it("tells persons apart, and who is not signed in from all of them", async () => {
+  const name = newIdempotencyKey()
+  const everybody = [company.ownerId, other, null]
+  const firsts = []
+  for (const one of everybody) firsts.push(await send(one, name))
+  expect(firsts.map(({ status, isReplay }) => [status, isReplay])).toEqual([
+    [200, false],
+    [200, false],
+    [200, false],
+  ])
+  expect(new Set(firsts.map(({ id }) => id)).size).toBe(3)
+  for (const [i, one] of everybody.entries()) {
+    expect(await send(one, name)).toEqual({ status: 200, isReplay: true, id: firsts[i]?.id })
+  }
+  // What another was sent with the same name is no other request of one's own.
+  const changed = JSON.stringify({ to: newNumber(), body: "other words" })
+  expect((await send(other, name, changed)).status).toBe(409)
+  expect(await chargesOf(world, company)).toHaveLength(3)
+})
+
+it("finds what was begun before persons were told apart, and does not do it again", async () => {
+  const name = newIdempotencyKey()
+  const before = (await chargesOf(world, company)).length
+  const first = await send(other, name)
+  // As the former version wrote it down.
+  const { numAffectedRows } = await sql`
+    update ledger.claims set key_id = ${shared.keyId}
+    where key_id = ${`${shared.keyId}/${other}`} and idempotency_key = ${name}`.execute(
+    world.ports.readAll,
+  )
+  expect(numAffectedRows).toBe(1n)
+  expect(await send(other, name)).toEqual({ status: 200, isReplay: true, id: first.id })
+  expect(await chargesOf(world, company)).toHaveLength(before + 1)
+})

@@ -1,0 +1,284 @@
+import { PROGRAM } from "../../src/slices.ts"
+import { beforeAll, describe, expect, it } from "vitest"
+import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { Unavailable } from "../../adapters/eventstore/port.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
+import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
+import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
+import { tryAgain } from "../effects/texts.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import type { Death } from "./begun.ts"
+import { claimOf, dieAt, failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
+
+const world = await ownWorld("time")
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+
+/** A request that a process began and was killed in. */
+async function begin(death: Death, company: Company, text: object = {}) {
+  const idempotencyKey = newIdempotencyKey()
+  const body = { to: newNumber(), body: "Hello", ...text }
+  const request = { key: company.key, url: TEXTS, body, idempotencyKey }
+  await dieAt(world, death, request)
+  const headers = { "idempotency-key": idempotencyKey }
+  const again = () => sendText(world, company.key, body, headers)
+  return { body, headers, idempotencyKey, again }
+}
+
+/** Everything is settled: one text for one charge, no charge open, and the books balance. */
+async function expectOneText(company: Company, id: string): Promise<void> {
+  await world.operate("wait")
+  const { messages } = (await world.call(company.key, "GET", TEXTS)).body
+  expect(messages).toMatchObject([{ id, status: "sent" }])
+  const charges = await chargesOf(world, company)
+  expect(charges.filter(({ state }) => state === "final")).toEqual([
+    { micros: SEGMENT, state: "final" },
+  ])
+  expect(charges.filter(({ state }) => state === "open")).toEqual([])
+  expect(await fundsOf(world, company)).toBe(50_000_000 - SEGMENT)
+  const audit = await world.operate("audit verify", { company: company.companyId })
+  expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+}
+
+const PLACES: readonly (readonly [string, Death])[] = [
+  ["before it charged", { step: "Charge", when: "before" }],
+  ["once it had charged", { step: "Charge", when: "after" }],
+  ["before it queued", { step: "QueueText", when: "before" }],
+  ["once it had queued", { step: "QueueText", when: "after" }],
+]
+
+describe("a process that was killed", () => {
+  it.for(PLACES)("%s: the same request is carried out once", async ([, death]) => {
+    const company = await makeCompany(world)
+    const { again, body } = await begin(death, company)
+    const taken = await again()
+    expect([taken.status, taken.headers["idempotency-replayed"]]).toEqual([200, undefined])
+    expect(taken.body).toMatchObject({ status: "queued", to: body.to, body: `Hello${LINE}` })
+    const replayed = await again()
+    expect(replayed.headers["idempotency-replayed"]).toBe("true")
+    expect(replayed.body).toEqual(taken.body)
+    await expectOneText(company, taken.body.id)
+  })
+
+  it("once it had queued, and the text was sent and paid for since", async () => {
+    const company = await makeCompany(world)
+    const { again } = await begin({ step: "QueueText", when: "after" }, company)
+    await world.operate("wait")
+    expect(await chargesOf(world, company)).toEqual([{ micros: SEGMENT, state: "final" }])
+    const taken = await again()
+    expect(taken.status).toBe(200)
+    await expectOneText(company, taken.body.id)
+  })
+
+  it("once it had charged, and the charge was given back since: the next attempt begins", async () => {
+    const here = await openWorld("time")
+    try {
+      await makeCallsFree(here)
+      const company = await makeCompany(here)
+      const idempotencyKey = newIdempotencyKey()
+      const body = { to: newNumber(), body: "Hello" }
+      const death = { step: "Charge", when: "after" } as const
+      await dieAt(here, death, { key: company.key, url: TEXTS, body, idempotencyKey })
+      await here.operate("clock advance", { duration: "15m" })
+      expect(await chargesOf(here, company)).toEqual([{ micros: SEGMENT, state: "given_back" }])
+      const headers = { "idempotency-key": idempotencyKey }
+      expect((await sendText(here, company.key, body, headers)).status).toBe(200)
+      expect(await claimOf(here, idempotencyKey)).toEqual({ state: "done", attempt: 1 })
+      expect((await chargesOf(here, company)).map(({ state }) => state)).toEqual([
+        "given_back",
+        "final",
+      ])
+      expect(await fundsOf(here, company)).toBe(50_000_000 - SEGMENT)
+    } finally {
+      await here.close()
+    }
+  })
+
+  it("once it had queued, and the carrier refused the text since: the next attempt begins", async () => {
+    const company = await makeCompany(world)
+    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
+    const { again, idempotencyKey } = await begin({ step: "QueueText", when: "after" }, company)
+    await world.operate("wait")
+    expect((await again()).status).toBe(200)
+    expect(await claimOf(world, idempotencyKey)).toEqual({ state: "done", attempt: 1 })
+    expect(await fundsOf(world, company)).toBe(50_000_000 - SEGMENT)
+  })
+
+  it.for(PLACES.slice(1))(
+    "%s: no limit, lock or lost card refuses what is paid for already",
+    async ([, death]) => {
+      const company = await makeCompany(world)
+      const { companyId, key } = company
+      const limit = { company: companyId, class: "general", period: "month", dollars: "0.009" }
+      await world.operate("limit set", limit)
+      const { again, headers, body } = await begin(death, company)
+      await world.operate("company lock", { company: companyId })
+      await world.operate("card remove", { company: companyId })
+      const taken = await again()
+      expect(taken.status).toBe(200)
+      expect((await sendText(world, key, body, headers)).body).toEqual(taken.body)
+      expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([SEGMENT])
+    },
+  )
+
+  it("before it charged: what refuses now refuses, and the key stays this request's", async () => {
+    const company = await makeCompany(world)
+    const { again, idempotencyKey } = await begin({ step: "Charge", when: "before" }, company)
+    await world.operate("card remove", { company: company.companyId })
+    expect((await again()).status).toBe(402)
+    expect(await claimOf(world, idempotencyKey)).toEqual({ state: "running", attempt: 0 })
+    await world.operate("card set", { company: company.companyId, verified: true })
+    const taken = await again()
+    expect(taken.status).toBe(200)
+    await expectOneText(company, taken.body.id)
+  })
+
+  it("once it had charged, and the recipient opted out since: given back, and 409", async () => {
+    const company = await makeCompany(world)
+    const { again, body, idempotencyKey } = await begin({ step: "Charge", when: "after" }, company)
+    const optOut = { body: { phone: body.to } }
+    await world.call(company.key, "POST", "/api/v1/phone/opt-outs", optOut)
+    const { status, body: refused } = await again()
+    expect([status, refused.error]).toEqual([409, "opted_out"])
+    expect(await fundsOf(world, company)).toBe(50_000_000)
+    expect((await claimOf(world, idempotencyKey))?.state).toBe("free")
+  })
+
+  it("once it had charged for the line, and another text was first: the line is given back", async () => {
+    const company = await makeCompany(world)
+    const to = newNumber()
+    const text = { to, body: "x".repeat(160) }
+    const { again } = await begin({ step: "Charge", when: "after" }, company, text)
+    await sendText(world, company.key, { to })
+    expect((await again()).body.body).toBe(text.body)
+    await world.operate("wait")
+    expect(await fundsOf(world, company)).toBe(50_000_000 - 2 * SEGMENT)
+  })
+
+  it("once it had charged without the line, and became the first since: charged anew with it", async () => {
+    const company = await makeCompany(world)
+    const to = newNumber()
+    await world.operate("stand-in set", { name: "carrier", outcome: "unavailable" })
+    await sendText(world, company.key, { to })
+    const text = { to, body: "x".repeat(160) }
+    const { again } = await begin({ step: "Charge", when: "after" }, company, text)
+    await world.operate("wait")
+    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
+    await tryAgain(world, company.companyId, "send-text")
+    expect((await again()).body.body).toBe(text.body + LINE)
+    await world.operate("wait")
+    expect(await fundsOf(world, company)).toBe(50_000_000 - 2 * SEGMENT)
+  })
+
+  it.for([
+    new DeadlinePassed("too late"),
+    new Overloaded("too many"),
+    new ClockUnsure("no time is known"),
+  ])("and taken over in vain (%s): the key stays held, and the text is one", async (error) => {
+    const company = await makeCompany(world)
+    const { again, body, headers, idempotencyKey } = await begin(
+      { step: "QueueText", when: "after" },
+      company,
+    )
+    const app = await buildApp(withoutRecipients(world, error), PROGRAM.entries, PROGRAM.retired)
+    const inVain = await app.inject({
+      method: "POST",
+      url: TEXTS,
+      headers: { ...headers, authorization: `Bearer ${company.key}` },
+      payload: body,
+    })
+    await app.close()
+    expect(inVain.statusCode).toBe(503)
+    expect(await claimOf(world, idempotencyKey)).toEqual({ state: "running", attempt: 0 })
+    const taken = await again()
+    expect(taken.status).toBe(200)
+    await expectOneText(company, taken.body.id)
+  })
+
+  it("still holds its key against another body", async () => {
+    const company = await makeCompany(world)
+    const { headers } = await begin({ step: "Charge", when: "after" }, company)
+    const { body } = await sendText(world, company.key, {}, headers)
+    expect(body.error).toBe("idempotency_conflict")
+  })
+
+  it("is taken over by one of twenty at once, with one charge", async () => {
+    const company = await makeCompany(world)
+    const { again } = await begin({ step: "Charge", when: "after" }, company)
+    const answers = await Promise.all(Array.from({ length: 20 }, again))
+    const ids = answers.filter(({ status }) => status === 200).map(({ body }) => body.id)
+    expect(new Set(ids).size).toBe(1)
+    await expectOneText(company, ids[0])
+  })
+})
+
+describe("an outcome that nobody knows", () => {
+  /** Answers of an app in which a step fails, then of the one in which it works. */
+  async function failThenRetry(death: Death, error: Error) {
+    const company = await makeCompany(world)
+    const app = await buildApp(failingAt(world, death, error), PROGRAM.entries, PROGRAM.retired)
+    const idempotencyKey = newIdempotencyKey()
+    const body = { to: newNumber(), body: "Hello" }
+    const headers = { "idempotency-key": idempotencyKey }
+    const failed = await app.inject({
+      method: "POST",
+      url: TEXTS,
+      headers: { ...headers, authorization: `Bearer ${company.key}` },
+      payload: body,
+    })
+    const claim = await claimOf(world, idempotencyKey)
+    await app.close()
+    const retried = await sendText(world, company.key, body, headers)
+    return { company, failed, claim, retried }
+  }
+
+  it.for(PLACES)("does not free the key: %s", async ([, death]) => {
+    const error = new OutcomeUnknown("nobody knows")
+    const { company, failed, claim, retried } = await failThenRetry(death, error)
+    expect(failed.statusCode).toBe(503)
+    expect(failed.headers["retry-after"]).toBe("5")
+    expect(failed.json()).toEqual({
+      error: "unavailable",
+      message: expect.stringContaining("same Idempotency-Key"),
+      requestId: failed.headers["x-request-id"],
+      chargeId: expect.stringMatching(/^chg_/),
+    })
+    expect(claim).toEqual({ state: "running", attempt: 0 })
+    expect(retried.status).toBe(200)
+    await expectOneText(company, retried.body.id)
+  })
+
+  it.for([
+    ["cannot be reached", new Unavailable("the store is away")],
+    ["broke", new TypeError("a fault")],
+  ] as const)("is every failure behind a charge: the store %s", async ([, error]) => {
+    const death = { step: "QueueText", when: "before" } as const
+    const { company, failed, claim, retried } = await failThenRetry(death, error)
+    expect(failed.json()).toMatchObject({ error: "unavailable", chargeId: expect.any(String) })
+    expect(claim).toEqual({ state: "running", attempt: 0 })
+    await expectOneText(company, retried.body.id)
+  })
+
+  it("tells nothing of a fault, before or behind the charge", async () => {
+    const company = await makeCompany(world)
+    for (const step of ["Charge", "QueueText"] as const) {
+      const fault = new TypeError("secret of the inside")
+      const ports = failingAt(world, { step, when: "before" }, fault)
+      const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
+      const answer = await app.inject({
+        method: "POST",
+        url: TEXTS,
+        headers: { authorization: `Bearer ${company.key}` },
+        payload: { to: newNumber(), body: "Hello" },
+      })
+      await app.close()
+      expect(answer.statusCode).toBe(step === "Charge" ? 500 : 503)
+      expect(answer.payload).not.toContain("secret")
+      expect(answer.json().requestId).toBe(answer.headers["x-request-id"])
+    }
+    expect(world.warnings.filter((line) => line.includes("secret of the inside"))).toHaveLength(1)
+  })
+})

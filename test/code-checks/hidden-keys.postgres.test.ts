@@ -1,0 +1,132 @@
+/** Keys and other secrets where few look for them, and what is written down of the pushes that hold them. */
+import { beforeEach, describe, expect, it, vi } from "vitest"
+import { MOST_PIECE } from "../../adapters/git/port.ts"
+import { ScanFailed } from "../../adapters/secret-scan/port.ts"
+import { judgePush } from "../../src/code/push-checks.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import type { Pretended } from "./pretended.ts"
+import {
+  codeFacts,
+  createRepository,
+  judged,
+  objectId,
+  pretendPush,
+  pusherOf,
+} from "./pretended.ts"
+import { SECRETS } from "./secrets.ts"
+
+const world = await ownWorld("store")
+let company: Company
+beforeEach(async () => {
+  company = await makeCompany(world)
+  await createRepository(world, company)
+})
+
+const github = SECRETS["github"] as string
+const judge = (...objects: readonly Pretended[]) => judged(world, company, pretendPush({ objects }))
+/** Whether a key works still. */
+const works = async (key: string) => (await world.call(key, "GET", "/api/v1/people")).status !== 401
+const base64 = (text: string): string => Buffer.from(text).toString("base64")
+const made = { old: null, new: objectId(1) }
+/** A push that is refused for the name of what it moves. */
+const misnamed = pretendPush({ updates: [{ ref: "refs/notes/x", ...made }] })
+
+describe("a key of this service", () => {
+  const FORMS: Readonly<Record<string, (key: string) => string>> = {
+    "an address": (key) => `?key=${key.replaceAll("_", "%5F")}&x=${key.slice(0, 9)}`,
+    "an address in small letters": (key) => key.replaceAll("_", "%5f"),
+    "a header": (key) => `Authorization: Basic ${base64(`acme:${key}`)}`,
+    "a header of another name": (key) => `Authorization: Basic ${base64(`umbra:${key}`)}`,
+    base64: (key) => `ledger-key: ${base64(key)}\n`,
+    "lines of base64": (key) =>
+      base64(`LEDGER_KEY=${key}\n`).replaceAll(/.{76}/g, (line) => `${line}\r\n`),
+    "base64 in a large file": (key) => `${"x".repeat(MOST_PIECE)}${base64(`:${key}`)}`,
+  }
+  it.each(Object.entries(FORMS))("is switched off as it stands in %s", async (_where, formOf) => {
+    expect((await judge({ bytes: "other" }, { bytes: formOf(company.key) })).ok).toBe(false)
+    expect(await works(company.key)).toBe(false)
+  })
+
+  it("is switched off though the rest could not be looked through, and its push is listed", async () => {
+    const { companyId, key, keyId } = company
+    vi.spyOn(world.ports.secretScan, "scan").mockRejectedValueOnce(new ScanFailed("broken"))
+    const { text } = await judge({ bytes: "x" }, { bytes: key })
+    expect(text).toContain(`: key ${keyId}, switched off`)
+    expect(await works(key)).toBe(false)
+    await expectNamed(companyId)
+  })
+
+  it("has its push listed though its client goes away, whatever git was at then", async () => {
+    const ended = () => Promise.reject(new Error("git was ended"))
+    const whole = pretendPush({ objects: [{ bytes: company.key }] })
+    const left = AbortSignal.abort()
+    const seen = world.warnings.length
+    expect((await judged(world, company, { ...whole, left, pathOf: ended })).ok).toBe(false)
+    await expectNamed(company.companyId)
+    const other = await makeCompany(world)
+    await createRepository(world, other)
+    const half = pretendPush({ objects: [{ bytes: other.key }] })
+    const read = async function* (ids: Iterable<string>) {
+      yield* half.read(ids)
+      await ended()
+    }
+    expect((await judged(world, other, { ...half, left, read })).ok).toBe(false)
+    await expectNamed(other.companyId)
+    expect(world.warnings.slice(seen)).toEqual([])
+  })
+
+  it("has its push listed, however many were refused in this minute", async () => {
+    const { companyId, key } = company
+    for (let i = 0; i < 10; i += 1) await judged(world, company, misnamed)
+    await judge({ bytes: key })
+    await expectNamed(companyId)
+    // What it shows of keys that were off before is nothing new.
+    await judge({ bytes: key })
+    expect(await codeFacts(world, company)).toHaveLength(1 + 10 + 1)
+  })
+})
+
+/** The push that switched a key off is one of those that are listed. */
+async function expectNamed(companyId: string): Promise<void> {
+  await world.operate("wait")
+  const { events } = await world.operate("audit show", { stream: `access-${companyId}` })
+  const leak = events.find(({ type }: { readonly type: string }) => type === "KeyLeaked")
+  const { pushes } = await world.operate("code pushes", { company: companyId })
+  expect(pushes[0]).toMatchObject({ pushId: leak.data.pushId, code: "platform_key" })
+}
+
+describe("another secret", () => {
+  it("leaves a push unjudged that could not be looked through", async () => {
+    vi.spyOn(world.ports.secretScan, "scan").mockRejectedValueOnce(new ScanFailed("broken"))
+    const push = pretendPush({ objects: [{ bytes: "x" }] })
+    await expect(judgePush(world.ports, pusherOf(company), push, 0)).rejects.toThrow("broken")
+    expect(await codeFacts(world, company)).toEqual(["RepositoryCreated"])
+  })
+
+  it("is told of by its line in a message, or in what stands before it", async () => {
+    const head = `tree ${objectId(1)}\nauthor A <a@example.com> 0 +0000\n`
+    const both = `${head}encoding ${github}\n\nFirst\n\nthird is ${SECRETS["telnyx"]}\n`
+    const { text } = await judge({ type: "commit", bytes: both })
+    expect(text).toMatch(/^ {2}the header of commit \w{12}, line 3: github/m)
+    expect(text).toMatch(/^ {2}the message of commit \w{12}, line 3: telnyx/m)
+    const tag = { type: "tag" as const, bytes: `object x\n\n${company.key}\n` }
+    expect((await judge(tag)).text).toMatch(/^ {2}the message of a tag \(\w{12}\), line 1: key/m)
+    const torn = { type: "tag" as const, bytes: `object ${github}` }
+    expect((await judge(torn)).text).toMatch(/^ {2}the header of a tag \(\w{12}\), line 1: github/m)
+  })
+
+  it.each(["refs/heads/", "refs/tags/v1-"])("is found in a name below %s", async (begin) => {
+    const updates = [
+      { ...made, ref: "refs/heads/plain" },
+      { ...made, ref: `${begin}${github}` },
+    ]
+    const push = pretendPush({ updates, objects: [{ bytes: "nothing" }] })
+    const { text } = await judged(world, company, push)
+    expect(text).toMatch(/^ {2}the name of a ref: github ghp_\*{4} \(fingerprint [0-9a-f]{32}\)$/m)
+    expect(text).not.toContain(github.slice(0, 8))
+    // Whoever takes such a branch away is not kept from it.
+    const gone = [{ ref: `${begin}${github}`, old: objectId(1), new: null }]
+    expect((await judged(world, company, pretendPush({ updates: gone }))).ok).toBe(true)
+  })
+})

@@ -1,0 +1,278 @@
+/** What a push is judged by: names, sizes, keys and other secrets. */
+import { beforeEach, describe, expect, it } from "vitest"
+import { MOST_PIECE } from "../../adapters/git/port.ts"
+import { makeApiKey } from "../../src/frame/calls/api-key.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import type { Pretended } from "./pretended.ts"
+import {
+  CUT_AFTER,
+  codeFacts,
+  createRepository,
+  judged,
+  objectId,
+  pretendPush,
+} from "./pretended.ts"
+import { SECRETS } from "./secrets.ts"
+
+const world = await sharedWorld()
+let company: Company
+beforeEach(async () => {
+  company = await makeCompany(world)
+  await createRepository(world, company)
+})
+
+const github = SECRETS["github"] as string
+const judge = (...objects: readonly Pretended[]) => judged(world, company, pretendPush({ objects }))
+/** Whether a key works still. */
+const works = async (key: string) => (await world.call(key, "GET", "/api/v1/people")).status !== 401
+/** Letters before a key that stands where two pieces meet. */
+const LARGE = "x".repeat(MOST_PIECE + CUT_AFTER - 40)
+/** A folder as git stores it. */
+const tree = (...names: readonly string[]): Buffer =>
+  Buffer.concat(names.flatMap((name) => [Buffer.from(`100644 ${name}\0`), Buffer.alloc(20, 0xcc)]))
+
+describe("a push with nothing wrong in it", () => {
+  it("is accepted by a fact before the yes, with what it brought", async () => {
+    const { ok } = await judge({ bytes: "hello\n" }, { type: "tree", bytes: tree("a.txt") })
+    expect(ok).toBe(true)
+    expect(await codeFacts(world, company)).toEqual(["RepositoryCreated", "PushAccepted"])
+    await world.operate("wait")
+    const { pushes } = await world.operate("code pushes", { company: company.companyId })
+    expect(pushes).toMatchObject([
+      {
+        status: "accepted",
+        code: null,
+        personId: company.ownerId,
+        keyId: company.keyId,
+        objects: 2,
+        bytes: 39,
+        lines: [`refs/heads/topic none..${"0".repeat(12)}`],
+      },
+    ])
+  })
+
+  it("needs a repository", async () => {
+    const other = await makeCompany(world)
+    expect((await judged(world, other, pretendPush())).text).toMatch(/has no repository/)
+  })
+})
+
+describe("refs", () => {
+  it.each(["refs/replace/x", "refs/meta/config", "refs/heads/HEAD", "refs/heads/-x", "HEAD"])(
+    "%s is refused before anything is read",
+    async (ref) => {
+      const updates = [{ ref, old: null, new: objectId(1) }]
+      const push = pretendPush({ updates, objects: [{ bytes: github }] })
+      expect((await judged(world, company, push)).text).toContain(`  ${ref}: `)
+      expect(push.reads()).toBe(0)
+    },
+  )
+
+  it("are refused where a push moves 201", async () => {
+    const updates = Array.from({ length: 201 }, (_, i) => {
+      return { ref: `refs/heads/b${i}`, old: null, new: objectId(1) }
+    })
+    expect((await judged(world, company, pretendPush({ updates }))).text).toContain("at most 200")
+    expect((await judged(world, company, pretendPush({ updates: updates.slice(1) }))).ok).toBe(true)
+  })
+
+  it("and file names are shown without what would move a cursor", async () => {
+    const updates = [{ ref: "refs/heads/a\u001b[2J\u202e", old: null, new: objectId(1) }]
+    const { text } = await judged(world, company, pretendPush({ updates }))
+    expect(text).toContain("refs/heads/a\\u{1b}[2J\\u{202e}")
+    const named = await judge({ bytes: github, path: "a\nremote: all is well\r.txt" })
+    expect(named.text).toContain("a\\u{a}remote: all is well\\u{d}.txt, line 1: github")
+  })
+})
+
+describe("sizes", () => {
+  it("refuse a file of 10 GB by what git says of it, unread", async () => {
+    const push = pretendPush({ objects: [{ size: 10_000_000_000, path: "zeros.bin" }] })
+    const { text } = await judged(world, company, push)
+    expect(text).toContain("  zeros.bin: 10000000000 bytes")
+    expect(push.reads()).toBe(0)
+  })
+
+  it("let 256 MiB pass and refuse a byte more, and 2 GiB in all", async () => {
+    const MIB = 1024 * 1024
+    expect((await judge({ size: 256 * MIB })).ok).toBe(true)
+    expect((await judge({ size: 256 * MIB + 1 })).ok).toBe(false)
+    const whole = Array.from({ length: 8 }, () => ({ size: 256 * MIB }))
+    expect((await judge(...whole)).ok).toBe(true)
+    expect((await judge(...whole, { bytes: "x" })).text).toContain("more than 2 GiB in all")
+    expect((await judge({ type: "commit", size: 9 * MIB })).ok).toBe(false)
+  })
+})
+
+describe("a key of this service", () => {
+  it("is switched off for good, and its owners are told by one mail", async () => {
+    const { key, keyId, companyId } = company
+    const { text } = await judge(
+      { bytes: `a\nb\n${key}\n`, path: "config.ts" },
+      { bytes: key, path: "again.ts" },
+    )
+    expect(text).toContain(`  config.ts, line 3: key ${keyId}, switched off`)
+    expect(text).not.toContain(key)
+    expect(await works(key)).toBe(false)
+    await world.operate("wait")
+    const { mails } = await world.operate("mail list", { company: companyId })
+    expect(mails).toMatchObject([
+      { to: "owner@example.com", text: expect.stringContaining("Pushed to: the company's code") },
+    ])
+    const { keys } = await world.operate("key list", { company: companyId })
+    expect(keys).toMatchObject([{ keyId, status: "leaked" }])
+    for (const verb of ["resume", "pause"]) {
+      await expect(world.operate(`key ${verb}`, { keyId })).rejects.toMatchObject({
+        code: "key_leaked",
+      })
+    }
+    expect((await world.operate("key delete", { keyId })).status).toBe("deleted")
+  })
+
+  it("of another company is switched off too, and neither hears of the other", async () => {
+    const other = await makeCompany(world)
+    const { text } = await judge({ bytes: other.key, path: "x" })
+    expect(text).toContain("  x, line 1: cpk_****, switched off")
+    expect(text).not.toContain(other.keyId)
+    expect([await works(other.key), await works(company.key)]).toEqual([false, true])
+    await world.operate("wait")
+    const { mails } = await world.operate("mail list", { company: other.companyId })
+    expect(mails).toMatchObject([{ text: expect.stringContaining("another company") }])
+    expect(JSON.stringify(mails)).not.toContain(company.companyId)
+    expect((await world.operate("mail list", { company: company.companyId })).mails).toEqual([])
+  })
+
+  it("that was paused, or switched off with its company, never works again", async () => {
+    const { key, keyId } = company
+    await world.operate("key pause", { keyId })
+    expect((await judge({ bytes: key })).ok).toBe(false)
+    await expect(world.operate("key resume", { keyId })).rejects.toMatchObject({
+      code: "key_leaked",
+    })
+  })
+
+  const PLACES: readonly (readonly [string, (key: string) => Pretended])[] = [
+    ["a commit's message", (key) => ({ type: "commit", bytes: `tree x\n\nit is ${key}\n` })],
+    ["a tag", (key) => ({ type: "tag", bytes: `object x\n\n${key}` })],
+    ["a file's name", (key) => ({ type: "tree", bytes: tree("a", `${key}.txt`) })],
+    ["an object that nothing refers to", (key) => ({ bytes: key })],
+    ["a file of 3 MB", (key) => ({ bytes: `${"x".repeat(3_000_000)}${key}` })],
+    ["two pieces of a file", (key) => ({ bytes: `${LARGE}${key}` })],
+    [
+      "two pieces of letters of two bytes",
+      (key) => ({ bytes: Buffer.from(`${LARGE}${key}`, "utf16le") }),
+    ],
+    ["bytes that are no text", (key) => ({ bytes: Buffer.from(`\0\xff${key}\0`, "latin1") })],
+    ["letters of two bytes", (key) => ({ bytes: Buffer.from(`\ufeffa ${key}`, "utf16le") })],
+    [
+      "letters of two bytes, the other way",
+      (key) => ({ bytes: Buffer.from(`\ufeffa ${key}`, "utf16le").swap16() }),
+    ],
+  ]
+  it.each(PLACES)("is found in %s", async (_where, objectOf) => {
+    expect((await judge({ bytes: "other" }, objectOf(company.key))).ok).toBe(false)
+    expect(await works(company.key)).toBe(false)
+  })
+
+  it("is told by its place in a file that has no lines for us", async () => {
+    const { text } = await judge({ bytes: `${LARGE}${company.key}`, path: "x.bin" })
+    expect(text).toContain(`  x.bin, byte ${LARGE.length}: key `)
+  })
+
+  it("is found in the name of a ref", async () => {
+    const updates = [{ ref: `refs/tags/${company.key}`, old: null, new: objectId(1) }]
+    const { text } = await judged(world, company, pretendPush({ updates }))
+    expect(text).toContain(`  the name of a ref: key ${company.keyId}, switched off`)
+    expect(await works(company.key)).toBe(false)
+  })
+
+  it("that was made up is refused and switches nothing off", async () => {
+    const strange = makeApiKey("co_zzzzzz").key
+    const ofOurs = makeApiKey(company.companyId).key
+    const { text } = await judge({ bytes: `${strange}\n${ofOurs}`, path: "x" })
+    expect(text).toContain("  x, line 1: cpk_****\n  x, line 2: cpk_****\n")
+    expect(text).not.toContain("switched off")
+    expect((await judge({ bytes: `${strange.slice(0, -1)}-` })).ok).toBe(true)
+  })
+
+  it("cannot be let through", async () => {
+    const { text } = await judge({ bytes: `${company.key}\n${github}`, path: "x" })
+    expect(text).not.toContain("fingerprint")
+  })
+})
+
+describe("another secret", () => {
+  it("is refused with rule, path and line, and is not shown", async () => {
+    const { text } = await judge({ bytes: `a\n${github}\n`, path: "src/app.ts" })
+    expect(text).toMatch(
+      /^ {2}src\/app\.ts, line 2: github ghp_\*{4} \(fingerprint [0-9a-f]{32}\)$/m,
+    )
+    expect(text).not.toContain(github.slice(0, 8))
+    expect(text).toMatch(/^Make each of them useless/m)
+  })
+
+  it.each<[string, Pretended]>([
+    ["the message of commit", { type: "commit", bytes: `tree x\n\n${github}\n` }],
+    ["the message of a tag", { type: "tag", bytes: `object x\n\n${github}` }],
+    ["a file's name in folder", { type: "tree", bytes: tree("b", github) }],
+    ["an object that no commit has", { bytes: github }],
+    ["an object that no commit has", { bytes: Buffer.from(`\ufeff${github}`, "utf16le") }],
+    ["an object that no commit has", { bytes: Buffer.from(`a=${github}\n`, "utf16le") }],
+    ["an object that no commit has", { bytes: Buffer.from(`a=${github}\n`, "utf16le").swap16() }],
+    ["an object that no commit has", { bytes: Buffer.from(`\xff\xfe${github}\n`, "latin1") }],
+    ["an object that no commit has", { bytes: Buffer.from(`\xfe\xff${github}\n\n`, "latin1") }],
+    ["an object that no commit has", { bytes: `${"x\n".repeat(200_000)}${github}` }],
+  ])("is found in %s", async (where, object) => {
+    expect((await judge(object)).text).toContain(where)
+  })
+
+  it("is let through by its fingerprint, in any file, and no other is", async () => {
+    const { text } = await judge({ bytes: github })
+    const fingerprint = /fingerprint (\w+)/.exec(text)?.[1]
+    const allowing = { fingerprint, company: company.companyId }
+    await world.operate("repository allow-secret", allowing, "an example")
+    expect((await judge({ bytes: `x ${github}` })).ok).toBe(true)
+    expect((await judge({ bytes: `${github}\n${SECRETS["telnyx"]}` })).text).toMatch(
+      /line 2: telnyx/,
+    )
+    // What one company lets through stays a secret for the next.
+    const other = await makeCompany(world)
+    await createRepository(world, other)
+    const push = pretendPush({ objects: [{ bytes: github }] })
+    expect((await judged(world, other, push)).ok).toBe(false)
+  })
+
+  it("is told of 20 times at most", async () => {
+    const { text } = await judge(...Array.from({ length: 30 }, () => ({ bytes: github })))
+    expect(text.match(/fingerprint \w{32}/g)).toHaveLength(20)
+    expect(text).toContain("  and more")
+  })
+})
+
+describe("refusals", () => {
+  it("are facts with their places, the first ten of a minute", async () => {
+    const updates = [{ ref: "refs/notes/x", old: null, new: objectId(1) }]
+    const refuse = () => judged(world, company, pretendPush({ updates }))
+    for (let i = 0; i < 12; i += 1) expect((await refuse()).ok).toBe(false)
+    expect(await codeFacts(world, company)).toEqual([
+      "RepositoryCreated",
+      ...Array<string>(10).fill("PushRefused"),
+    ])
+    await world.operate("wait")
+    const asked = { company: company.companyId, limit: 4 }
+    const { pushes, next } = await world.operate("code pushes", asked)
+    expect(pushes).toHaveLength(4)
+    expect(pushes[0]).toMatchObject({
+      status: "refused",
+      code: "refs",
+      keyId: company.keyId,
+      lines: expect.arrayContaining([expect.stringContaining("refs/notes/x: Only branches")]),
+    })
+    const earlier = await world.operate("code pushes", { ...asked, before: next, limit: 10 })
+    expect(earlier).toMatchObject({
+      pushes: Array.from({ length: 6 }, () => ({ status: "refused" })),
+      next: null,
+    })
+  })
+})

@@ -1,0 +1,137 @@
+/** Clone, fetch, pull and push with the ordinary git, as far as all goes well. */
+import { randomBytes } from "node:crypto"
+import { readFile, readdir } from "node:fs/promises"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { callsOf, ownWorld } from "../support/world.ts"
+import type { CodeCompany, Desk } from "./git.ts"
+import { codeAddress, listenTo, makeCodeCompany, openDesk } from "./git.ts"
+
+const world = await ownWorld("store")
+let server: string
+let desk: Desk
+beforeAll(async () => {
+  server = await listenTo(world)
+  desk = await openDesk()
+})
+afterAll(async () => {
+  await desk.clear()
+})
+
+const addressOf = ({ name, key }: CodeCompany) => codeAddress(server, { user: name, key })
+
+/** A company with some commits in its repository, and a clone of it at the desk. */
+async function pushed(folder: string): Promise<CodeCompany> {
+  const company = await makeCodeCompany(world)
+  await desk.right(["clone", "--quiet", addressOf(company), folder])
+  await desk.commit(folder, "README", "one\n")
+  await desk.commit(folder, "src/big.bin", randomBytes(300_000))
+  await desk.right(["push", "--quiet", "origin", "main"], { in: folder })
+  return company
+}
+
+describe("an ordinary git", () => {
+  it("clones what is empty, pushes to it, and finds it again", async () => {
+    const company = await makeCodeCompany(world)
+    const empty = await desk.git(["clone", addressOf(company), "empty"])
+    expect([empty.code, empty.stderr]).toEqual([0, expect.stringContaining("empty repository")])
+    const commit = await desk.commit("empty", "a.txt", "one\n")
+    await desk.right(["push", "--quiet", "origin", "main"], { in: "empty" })
+    expect(await world.ports.repositories.tips(company.companyId)).toEqual([
+      { id: commit, ref: "refs/heads/main" },
+    ])
+    await desk.right(["clone", "--quiet", addressOf(company), "again"])
+    expect(await readFile(join(desk.path, "again", "a.txt"), "utf8")).toBe("one\n")
+    // A clone, a push, a clone.
+    expect(await callsOf(world, company)).toBe(3)
+  })
+
+  it("clones the branch that was pushed first, whatever its name is", async () => {
+    const company = await makeCodeCompany(world)
+    await desk.right(["init", "--quiet", "--initial-branch=trunk", "first"])
+    await desk.commit("first", "a.txt", "one\n")
+    await desk.right(["push", "--quiet", addressOf(company), "trunk"], { in: "first" })
+    await desk.right(["clone", "--quiet", addressOf(company), "of-first"])
+    expect(await readFile(join(desk.path, "of-first", "a.txt"), "utf8")).toBe("one\n")
+    expect(await desk.right(["symbolic-ref", "HEAD"], { in: "of-first" })).toBe("refs/heads/trunk")
+    // It is the default branch from then on, and guarded as one.
+    await desk.commit("first", "b.txt", "two\n")
+    await desk.right(["push", "--quiet", addressOf(company), "trunk:main"], { in: "first" })
+    const deleted = await desk.git(["push", addressOf(company), ":trunk"], { in: "first" })
+    expect([deleted.code, deleted.stderr]).toEqual([
+      1,
+      expect.stringContaining("The default branch cannot be deleted"),
+    ])
+    await desk.right(["push", "--quiet", addressOf(company), ":main"], { in: "first" })
+  })
+
+  it.each([0, 1, 2])("speaks version %i of its protocol", async (version) => {
+    const speaking = ["-c", `protocol.version=${version}`]
+    const company = await pushed(`v${version}`)
+    const there = `v${version}-b`
+    await desk.right([...speaking, "clone", "--quiet", addressOf(company), there])
+    const commit = await desk.commit(there, "more", `${version}\n`)
+    await desk.right([...speaking, "push", "--quiet", "origin", "main"], { in: there })
+    await desk.right([...speaking, "pull", "--quiet"], { in: `v${version}` })
+    expect(await desk.right(["rev-parse", "HEAD"], { in: `v${version}` })).toBe(commit)
+    expect(world.warnings).toEqual([])
+  })
+
+  it("fetches a part of what is there: the newest commit, no files, one branch", async () => {
+    const company = await pushed("whole")
+    await desk.right(["checkout", "--quiet", "-b", "side"], { in: "whole" })
+    await desk.commit("whole", "side.txt", "side\n")
+    await desk.right(["tag", "v1"], { in: "whole" })
+    await desk.right(["tag", "--annotate", "--message", "Two", "v2"], { in: "whole" })
+    await desk.right(["push", "--quiet", "origin", "side", "--tags"], { in: "whole" })
+    const address = addressOf(company)
+    await desk.right(["clone", "--quiet", "--depth", "1", address, "shallow"])
+    expect(await desk.right(["rev-list", "--count", "HEAD"], { in: "shallow" })).toBe("1")
+    await desk.right(["fetch", "--quiet", "--unshallow"], { in: "shallow" })
+    expect(await desk.right(["rev-list", "--count", "HEAD"], { in: "shallow" })).toBe("2")
+    const partly = ["clone", "--quiet", "--filter=blob:none", "--no-checkout", address, "partial"]
+    await desk.right(partly)
+    const missing = await desk.right(["rev-list", "--objects", "--all", "--missing=print"], {
+      in: "partial",
+    })
+    expect(missing.split("\n").filter((line) => line.startsWith("?"))).toHaveLength(3)
+    await desk.right(["checkout", "--quiet", "main"], { in: "partial" })
+    expect((await readdir(join(desk.path, "partial"))).toSorted()).toEqual([
+      ".git",
+      "README",
+      "src",
+    ])
+    await desk.right(["clone", "--quiet", "--branch", "v2", address, "tagged"])
+    expect(await readFile(join(desk.path, "tagged", "side.txt"), "utf8")).toBe("side\n")
+  })
+
+  it.each([0, 1, 2])("fills a partial clone by version %i of its protocol", async (version) => {
+    const company = await pushed(`filtered-${version}`)
+    const speaking = ["-c", `protocol.version=${version}`]
+    const there = `partial-${version}`
+    await desk.right([...speaking, "clone", "--filter=blob:none", addressOf(company), there])
+    expect(await readFile(join(desk.path, there, "README"), "utf8")).toBe("one\n")
+  })
+
+  it("sends a push of megabytes in pieces, and a long question packed", async () => {
+    const company = await pushed("long")
+    // More than git sends at once: then it asks whether it may, and sends in chunks.
+    await desk.commit("long", "large.bin", randomBytes(3_000_000))
+    await desk.right(["push", "--quiet", "origin", "main"], { in: "long" })
+    await desk.right(["clone", "--quiet", addressOf(company), "asking"])
+    // What the server lacks makes the question long.
+    const one = ["commit", "--quiet", "--allow-empty", "--message", "Nothing"]
+    for (let i = 0; i < 40; i += 1) await desk.right(one, { in: "asking" })
+    await desk.commit("long", "b", "b\n")
+    await desk.right(["push", "--quiet", "origin", "main"], { in: "long" })
+    const trace = { GIT_TRACE_CURL: "2", GIT_TRACE_CURL_NO_DATA: "1" }
+    const { code, stderr } = await desk.git(["fetch", "origin"], { in: "asking", env: trace })
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/=> Send header: content-encoding: gzip/i)
+    expect(world.warnings).toEqual([])
+  })
+
+  it("leaves no warning in the log", () => {
+    expect(world.warnings).toEqual([])
+  })
+})

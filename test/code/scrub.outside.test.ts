@@ -1,0 +1,176 @@
+/** A repository that is cleaned of something for good, with a real git. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { folderNameOf } from "../../adapters/git/port.ts"
+import { codeOf } from "../../domain/code/aggregates.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { codeFacts } from "../code-checks/pretended.ts"
+import { tryAgain } from "../effects/texts.ts"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import type { CodeCompany, Desk } from "./git.ts"
+import { beginPost, codeAddress, listenTo, makeCodeCompany, openDesk, pushBody } from "./git.ts"
+
+let world: World
+let server: string
+let desk: Desk
+let codeDir: string
+beforeAll(async () => {
+  desk = await openDesk()
+  codeDir = mkdtempSync(join(tmpdir(), "ledger-scrub-"))
+  world = await openWorld("settings", { settings: { CODE_DIR: codeDir } })
+  server = await listenTo(world)
+})
+afterAll(async () => {
+  await world.close()
+  await desk.clear()
+  rmSync(codeDir, { recursive: true })
+})
+
+const SECRET = "the word is swordfish\n"
+
+/** A company that pushed a secret to a branch beside the default one; the secret's id. */
+async function leaked(folder: string): Promise<{ company: CodeCompany; blob: string }> {
+  const company = await makeCodeCompany(world)
+  const address = codeAddress(server, { user: company.name, key: company.key })
+  await desk.right(["clone", "--quiet", address, folder])
+  await desk.commit(folder, "a", "a\n")
+  await desk.right(["push", "--quiet", "origin", "main"], { in: folder })
+  await desk.right(["switch", "--quiet", "-c", "side"], { in: folder })
+  await desk.commit(folder, "pass word.txt", SECRET)
+  await desk.right(["push", "--quiet", "origin", "side"], { in: folder })
+  return { company, blob: await desk.right(["rev-parse", "side:pass word.txt"], { in: folder }) }
+}
+
+const scrub = ({ companyId }: CodeCompany, blob: string) =>
+  world.operate("repository scrub", { company: companyId, blob }, "a password")
+
+/** Whether git hands an object out to whoever knows its id. */
+async function isHandedOut(company: CodeCompany, id: string, into: string): Promise<boolean> {
+  await desk.right(["init", "--quiet", into])
+  const address = codeAddress(server, { user: company.name, key: company.key })
+  return (await desk.git(["fetch", address, id], { in: into })).code === 0
+}
+
+describe("repository scrub", () => {
+  it("takes out what no branch has, and nothing that one has", async () => {
+    const { company, blob } = await leaked("one")
+    const commit = await desk.right(["rev-parse", "side"], { in: "one" })
+    await expect(scrub(company, blob)).rejects.toMatchObject({
+      code: "still_reached",
+      message: expect.stringContaining("at pass word.txt: rewrite"),
+    })
+    await desk.right(["push", "--quiet", "origin", ":side"], { in: "one" })
+    expect(await isHandedOut(company, commit, "before")).toBe(true)
+    expect(await scrub(company, blob)).toMatchObject({ blob, gone: true })
+    expect(await isHandedOut(company, commit, "after")).toBe(false)
+    await expect(scrub(company, blob)).rejects.toMatchObject({ code: "not_found" })
+    const tip = await desk.right(["rev-parse", "main"], { in: "one" })
+    expect(await world.ports.repositories.tips(company.companyId)).toEqual([
+      { ref: "refs/heads/main", id: tip },
+    ])
+    expect((await codeFacts(world, company)).slice(-6)).toEqual([
+      "PushAccepted",
+      "PushLanded",
+      "ScrubBegun",
+      "ScrubEnded",
+      "ScrubBegun",
+      "ScrubEnded",
+    ])
+    await desk.commit("one", "c", "c\n")
+    await desk.right(["push", "--quiet", "origin", "side:main"], { in: "one" })
+    expect((await world.operate("audit verify")).ok).toBe(true)
+  })
+
+  it("takes out a commit, a tag and a folder that no branch has, also from a pack that was kept", async () => {
+    const { company } = await leaked("kinds")
+    const clone = { in: "kinds" }
+    const message = ["commit", "--quiet", "--allow-empty", "-m", SECRET]
+    await desk.right(message, clone)
+    await desk.right(["tag", "-a", "-m", SECRET, "v1"], clone)
+    await desk.right(["push", "--quiet", "origin", "side", "v1"], clone)
+    const ids = []
+    for (const name of ["side", "v1", "side^{tree}"]) {
+      ids.push(await desk.right(["rev-parse", name], clone))
+    }
+    for (const id of ids) {
+      await expect(scrub(company, id)).rejects.toMatchObject({ code: "still_reached" })
+    }
+    await desk.right(["push", "--quiet", "origin", ":side", ":v1"], clone)
+    // As a power cut leaves them, of a push that was never heard of again.
+    const packs = join(codeDir, folderNameOf(company.companyId), "objects", "pack")
+    for (const name of readdirSync(packs).filter((one) => one.endsWith(".pack"))) {
+      writeFileSync(join(packs, name.replace(/pack$/, "keep")), "receive-pack 4711 on elsewhere\n")
+    }
+    for (const [i, id] of ids.entries()) {
+      // The first takes all of them along.
+      const done = scrub(company, id)
+      if (i === 0) expect(await done).toMatchObject({ blob: id, gone: true })
+      else await expect(done).rejects.toMatchObject({ code: "not_found" })
+      expect(await isHandedOut(company, id, `kind-${i}`)).toBe(false)
+    }
+    expect(readdirSync(packs).filter((one) => one.endsWith(".keep"))).toEqual([])
+  })
+
+  it("takes out what git has put beside its packs", async () => {
+    const { company, blob } = await leaked("loose")
+    await desk.right(["push", "--quiet", "origin", ":side"], { in: "loose" })
+    const at = ["-C", join(codeDir, folderNameOf(company.companyId))]
+    await desk.right([...at, "repack", "-A", "-d", "-q"])
+    const commit = await desk.right(["rev-parse", "side"], { in: "loose" })
+    expect(await scrub(company, blob)).toMatchObject({ gone: true })
+    expect(await isHandedOut(company, commit, "loose-after")).toBe(false)
+    await desk.right([...at, "fsck", "--strict"])
+  })
+
+  it("is told of what is no content's id, and of a company without a repository", async () => {
+    const company = await makeCodeCompany(world)
+    await expect(scrub(company, "x")).rejects.toThrow(/40 hex digits/)
+    await expect(scrub(company, "0".repeat(40))).rejects.toMatchObject({ code: "not_found" })
+    const other = await world.operate("company create", { name: "None", ownerEmail: "o@x.example" })
+    await expect(scrub(other as CodeCompany, "0".repeat(40))).rejects.toMatchObject({
+      code: "no_repository",
+    })
+  })
+
+  it("lets no push pass that git began to take before, and the next one does", async () => {
+    const { company, blob } = await leaked("two")
+    await desk.right(["push", "--quiet", "origin", ":side"], { in: "two" })
+    const body = await pushBody(desk, "two", { ref: "refs/heads/again" })
+    const { sent, answered } = beginPost(server, company, "git-receive-pack")
+    const began = vi.spyOn(world.ports.repositories, "receive")
+    sent.write(body.subarray(0, body.length >> 1))
+    await expect.poll(() => began.mock.calls.length, { timeout: 20_000 }).toBe(1)
+    await scrub(company, blob)
+    sent.end(body.subarray(body.length >> 1))
+    expect(await answered).toMatch(/cleaned meanwhile.*Push again/s)
+    began.mockRestore()
+    await desk.right(["push", "--quiet", "origin", "side"], { in: "two" })
+  })
+
+  it("is ended by the program where who began it has gone, and pushes pass again", async () => {
+    const { company, blob } = await leaked("three")
+    await desk.right(["push", "--quiet", "origin", ":side"], { in: "three" })
+    const begin = { type: "BeginScrub" as const, blob }
+    await world.ports.runner.execute(codeOf(company.companyId), begin, causedBy("test"))
+    await desk.right(["switch", "--quiet", "main"], { in: "three" })
+    await desk.commit("three", "d", "d\n")
+    const refused = await desk.git(["push", "origin", "main"], { in: "three" })
+    expect(refused.stderr).toContain("Push again")
+    await world.operate("wait")
+    await tryAgain(world, company.companyId, "end-scrub")
+    await desk.right(["push", "--quiet", "origin", "main"], { in: "three" })
+    expect(await isHandedOut(company, blob, "three-after")).toBe(false)
+  })
+
+  it("lets pushes pass again where git failed", async () => {
+    const { company, blob } = await leaked("four")
+    const failing = vi.spyOn(world.ports.repositories, "scrub")
+    failing.mockRejectedValueOnce(new Error("no disk"))
+    await expect(scrub(company, blob)).rejects.toThrow("no disk")
+    await desk.commit("four", "d", "d\n")
+    await desk.right(["push", "--quiet", "origin", "side"], { in: "four" })
+  })
+})

@@ -1,0 +1,65 @@
+/** Deleting, restoring and erasing a company whose ledger is corrupt. */
+import { randomUUID } from "node:crypto"
+import { beforeAll, expect, it } from "vitest"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+
+const world = await ownWorld("time")
+let company: Company
+let stream: string
+beforeAll(async () => {
+  await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
+  company = await makeCompany(world)
+  await world.operate("wait")
+  stream = `ledger-${company.companyId}`
+  const last = (await collect(world.ports.store.read(stream))).length - 1
+  const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
+  await world.ports.store.append(stream, [foreign], last)
+})
+
+const named = () => ({ company: company.companyId })
+const remove = () => world.operate("company delete", named())
+/** What was done to the company's key last. */
+const lastOfKey = async () => {
+  const access = accessOf(company.companyId).stream
+  const types = (await collect(world.ports.store.read(access))).map(({ type }) => type)
+  return types.findLast((type) => type.startsWith("KeySwitched"))
+}
+
+it("deletes it by the row of its erasure, and says what it left as it is", async () => {
+  const answer = {
+    companyId: company.companyId,
+    deleteDataAfter: "2031-05-20T12:00:00.000Z",
+    leftAsItIs: [stream],
+  }
+  expect(await remove()).toEqual({ ...answer, keysSwitchedOff: 1 })
+  await world.operate("wait")
+  expect(await lastOfKey()).toBe("KeySwitchedOff")
+  await world.operate("clock advance", { duration: "1d" })
+  expect(await remove()).toMatchObject(answer)
+})
+
+it("restores it, and nothing is left that would erase it", async () => {
+  await world.operate("company restore", named())
+  expect(await lastOfKey()).toBe("KeySwitchedOn")
+  expect(await world.ports.work.named("erase-company", company.companyId)).toBeNull()
+  await expect(world.operate("company restore", named())).rejects.toThrow(stream)
+})
+
+it("erases it after 14 days, and the companies of others go on", async () => {
+  await remove()
+  await world.operate("clock advance", { duration: "13d" })
+  expect(await world.ports.work.named("erase-company", company.companyId)).not.toBeNull()
+  await world.operate("clock advance", { duration: "1d" })
+  expect(await world.ports.work.named("erase-company", company.companyId)).toBeNull()
+  const { companies } = await world.operate("company list")
+  const row = companies.find(({ companyId }: Company) => companyId === company.companyId)
+  expect(row).toMatchObject({ name: null })
+  const { key } = await makeCompany(world)
+  const body = { to: "+14155550123", body: "hello" }
+  expect(await world.call(key, "POST", "/api/v1/phone/messages", { body })).toMatchObject({
+    status: 200,
+  })
+})

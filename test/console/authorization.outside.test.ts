@@ -1,0 +1,181 @@
+/** Who is let in where in the console: every call of it, and everybody who may come. */
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Permission } from "../../domain/access/permissions.ts"
+import { routesIn } from "../../src/frame/calls/one-of.ts"
+import { reachedBy } from "../../src/frame/http/ways-in.ts"
+import { pathOf } from "../../src/frame/operator/console-offers.ts"
+import { consoleSlice } from "../../src/console/slice.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { rightRequest } from "../support/right-requests.ts"
+import { routesOf } from "../support/route-rows.ts"
+import type { SpecRoute } from "../support/route-rows.ts"
+import { ALL_ROUTES, GRANTABLE } from "../support/routes-table.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import type { Answered, Browser } from "./browser.ts"
+import type { Comer } from "./comers.ts"
+import { comersOf, idsOf } from "./comers.ts"
+import type { Ids, Row } from "./who-may.ts"
+import { NEEDS_KEY, PAGES, ROWS } from "./who-may.ts"
+
+const world = await sharedWorld({ rateLimits: "off" })
+let company: Company
+let ids: Ids
+let comers: readonly Comer[]
+beforeAll(async () => {
+  company = await makeCompany(world, "5000")
+  ids = await idsOf(world, company)
+  comers = await comersOf(world, company)
+}, 120_000)
+// What one of them may take away, such as the card.
+beforeEach(() => world.operate("card set", { company: company.companyId, verified: true }))
+
+const at = (rest: string, of: string = company.companyId) => `/console/${of}${rest}`
+
+const REFUSED = new Set(["signed_out", "not_allowed", "other_site", "role", "invalid_key"])
+/** They are there where the payment processor has pages of its own: the built-in one has none. */
+const AT_PROCESSOR = ["card-look", "card-page"]
+const NOBODY = "401 signed_out"
+const NOT_ALLOWED = "403 not_allowed"
+
+function outcomeOf(name: string, { status, body }: Answered): string {
+  const error = (body as { readonly error?: string }).error ?? ""
+  expect(status === 500, `${name}: ${JSON.stringify(body)}`).toBe(false)
+  return REFUSED.has(error) ? `${status} ${error}` : "let in"
+}
+
+function ask(browser: Browser, operation: string, row: Row, given: Ids): Promise<Answered> {
+  const input = row.input(given)
+  if (row.file === true) {
+    const query = new URLSearchParams(input as Record<string, string>).toString()
+    const bytes = Buffer.from("no bundle")
+    const headers = { "content-type": "application/octet-stream" }
+    return browser.send("POST", at(`/files/${operation}?${query}`), undefined, { bytes, headers })
+  }
+  const reason = row.reason === true ? { reason: "a test" } : {}
+  return browser.send("POST", at(`/operations/${operation}`), { input, ...reason })
+}
+
+const mayDo = ({ may }: Row, { role, held }: NonNullable<Comer["as"]>): boolean =>
+  typeof may === "string" ? held.includes(may) : may.includes(role)
+
+describe("the operations of the console", () => {
+  const offered = PROGRAM.operations.filter((one) => one.console !== undefined)
+
+  it("each have a row, and no row is of another", () => {
+    expect(Object.keys(ROWS).toSorted()).toEqual(offered.map(({ name }) => pathOf(name)).toSorted())
+  })
+
+  it("let in whom their rows let in, and nobody else", async () => {
+    const found: Record<string, string> = {}
+    const wanted: Record<string, string> = {}
+    for (const { name, me, browser, as } of comers) {
+      for (const [operation, row] of Object.entries(ROWS)) {
+        const place = `${operation} by ${name}`
+        found[place] = outcomeOf(place, await ask(browser, operation, row, { ...ids, me }))
+        wanted[place] = as === null ? NOBODY : mayDo(row, as) ? "let in" : NOT_ALLOWED
+      }
+    }
+    expect(found).toEqual(wanted)
+  }, 300_000)
+
+  it("are shown with who may", async () => {
+    for (const { name, browser, as } of comers) {
+      const { status, body } = await browser.get(at("/operations"))
+      if (as === null) {
+        expect([name, status]).toEqual([name, 401])
+        continue
+      }
+      const shown = body.operations as readonly { readonly name: string; readonly may: string }[]
+      const here = Object.entries(ROWS).filter(([operation]) => !AT_PROCESSOR.includes(operation))
+      const wanted = here.map(([operation, row]) => {
+        const rest = row.own === true ? "own" : "no"
+        return [operation, mayDo(row, as) ? "all" : rest]
+      })
+      expect(Object.fromEntries(shown.map((one) => [one.name, one.may]))).toEqual(
+        Object.fromEntries(wanted),
+      )
+    }
+  })
+
+  it("are for nobody whom no operation names: the operator's own are not there", async () => {
+    const owner = comers.find(({ name }) => name === "role owner")?.browser as Browser
+    for (const { name, console: word } of PROGRAM.operations) {
+      if (word !== undefined) continue
+      const answer = await owner.send("POST", at(`/operations/${pathOf(name)}`), { input: {} })
+      expect([name, answer.status]).toEqual([name, 404])
+    }
+  })
+})
+
+describe("the API by a session", () => {
+  const needs = GRANTABLE as Readonly<Record<string, Permission | "owner" | "any person">>
+  const reached = routesIn(reachedBy(PROGRAM.entries))
+  const specOf = new Map(
+    ALL_ROUTES.flatMap((spec) => routesOf(spec, PROGRAM.routes).map((one) => [one.name, spec])),
+  )
+
+  function mayAsk(spec: SpecRoute, { role, held }: NonNullable<Comer["as"]>): boolean {
+    if (spec.roles !== undefined && !spec.roles.includes(role)) return false
+    const own = spec.operation === null ? "any person" : (needs[spec.operation] ?? "any person")
+    if (own === "owner" && role !== "owner") return false
+    const named = own === "owner" || own === "any person" ? [] : [own]
+    return [...named, ...(spec.permissions ?? [])].every((one) => held.includes(one))
+  }
+
+  it("reaches every route of the specification's table that asks for a key", () => {
+    // AI clients have keys.
+    const others = PROGRAM.routes.filter((one) => one.auth === false || one.errorForm !== undefined)
+    const missing = PROGRAM.routes.filter((one) => !others.includes(one) && !reached.includes(one))
+    expect(missing).toEqual([])
+    expect(reached.filter(({ name }) => !specOf.has(name)).map(({ name }) => name)).toEqual([])
+  })
+
+  it("lets in whom a key of theirs would let in, and nobody else", async () => {
+    const found: Record<string, string> = {}
+    const wanted: Record<string, string> = {}
+    for (const { name, browser, as } of comers) {
+      for (const route of reached) {
+        const spec = specOf.get(route.name) as SpecRoute
+        const { path, query, body, headers } = rightRequest(route)
+        const place = `${route.name} by ${name}`
+        const answer = await browser.send(route.method, at(`${path}${query}`), body, { headers })
+        found[place] = outcomeOf(place, answer)
+        const isBySession = !NEEDS_KEY.includes(route.name)
+        const refused = `403 ${spec.roleRefusal ?? "not_allowed"}`
+        wanted[place] = as === null ? NOBODY : mayAsk(spec, as) && isBySession ? "let in" : refused
+      }
+    }
+    expect(found).toEqual(wanted)
+  }, 300_000)
+
+  it("counts nothing, and spends as the person", async () => {
+    const owner = comers.find(({ name }) => name === "role owner")?.browser as Browser
+    const text = { to: "+14155550123", body: "Hello" }
+    const sent = await owner.send("POST", at("/api/v1/phone/messages"), text)
+    expect(sent.status).toBe(200)
+    const { tallies } = await world.operate("calls list", { company: company.companyId })
+    expect(tallies).toEqual([])
+    const { charges } = await world.operate("charge list", { company: company.companyId })
+    expect(charges[0]).toMatchObject({ via: "person", keyId: null, personId: company.ownerId })
+  })
+})
+
+describe("the other calls of the console", () => {
+  const pages = (consoleSlice.pages ?? []).flatMap((page) => ("routes" in page ? [] : [page]))
+
+  it("each have a row", () => {
+    expect(pages.map(({ name }) => name).toSorted()).toEqual(Object.keys(PAGES).toSorted())
+  })
+
+  it("let nobody in without a session where their rows ask for one", async () => {
+    for (const { name, browser, as } of comers) {
+      for (const { name: page, method, url } of pages) {
+        if (PAGES[page] !== "session") continue
+        const path = url.replace(":company", company.companyId)
+        const { status } = await browser.send(method, path, method === "POST" ? {} : undefined)
+        expect([page, name, status]).toEqual([page, name, as === null ? 401 : 200])
+      }
+    }
+  })
+})

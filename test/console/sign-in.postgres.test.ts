@@ -1,0 +1,275 @@
+/** Signing in to the console by a mailed code, and by a link: who gets in, and who does not. */
+import { beforeAll, describe, expect, it } from "vitest"
+import { IDLE_MS, LINK_LASTS_MS, MOST_MS } from "../../src/frame/sign-in/accounts.ts"
+import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { Browser, codeFor, signedIn } from "./browser.ts"
+
+const world = await ownWorld("time", { rateLimits: "off" })
+let company: Company
+beforeAll(async () => {
+  company = await makeCompany(world)
+})
+
+let people = 0
+async function person(role = "user", at = company): Promise<{ personId: string; email: string }> {
+  people += 1
+  const email = `person${people}@example.com`
+  const added = { company: at.companyId, name: "Ada", email, role }
+  const { personId } = await world.operate("person add", added)
+  return { personId, email }
+}
+
+const advance = (ms: number) =>
+  world.operate("clock advance", { duration: `${Math.ceil(ms / 1_000)}s` })
+const wrong = (code: string) => (code === "000000" ? "000001" : "000000")
+
+describe("a code", () => {
+  it("signs in whoever owns the mailbox, and says who they are", async () => {
+    const { personId, email } = await person("developer")
+    const browser = await signedIn(world, email.toUpperCase())
+    const { status, body } = await browser.get("/console/api/session")
+    expect(status).toBe(200)
+    expect(body.companies).toEqual([
+      {
+        companyId: company.companyId,
+        personId,
+        name: "Ada",
+        email,
+        role: "developer",
+        company: expect.stringMatching(/^company /),
+        permissions: expect.arrayContaining(["Push and upload code"]),
+        operations: expect.arrayContaining(["code.push", "sandbox.start"]),
+        deleteDataAfter: null,
+      },
+    ])
+  })
+
+  it("is answered alike whether or not anybody has the email", async () => {
+    const { email } = await person()
+    const answers = await Promise.all(
+      [email, "nobody@example.com"].map((one) =>
+        new Browser(world).send("POST", "/console/api/code", { email: one }),
+      ),
+    )
+    const [known, unknown] = answers.map(({ status, body, headers }) => {
+      const cookie = String(headers["set-cookie"]).replace(/=[\w-]{43};/, "=…;")
+      return { status, body, cookie }
+    })
+    expect(known).toEqual(unknown)
+    expect(known).toMatchObject({ status: 202, body: { minutes: 10 } })
+  })
+
+  it("is of use in the browser that asked, once, and not after five tries", async () => {
+    const { email } = await person()
+    const browser = new Browser(world)
+    const code = await codeFor(world, browser, email)
+    const other = new Browser(world)
+    expect(await other.send("POST", "/console/api/session", { code })).toMatchObject({
+      status: 403,
+    })
+    for (let i = 0; i < MOST_TRIES; i += 1)
+      expect(
+        (await browser.send("POST", "/console/api/session", { code: wrong(code) })).status,
+      ).toBe(403)
+    expect((await browser.send("POST", "/console/api/session", { code })).status).toBe(403)
+    const again = await codeFor(world, browser, email)
+    expect((await browser.send("POST", "/console/api/session", { code: again })).status).toBe(201)
+    expect((await browser.send("POST", "/console/api/session", { code: again })).status).toBe(403)
+  })
+
+  it("ends with a newer one for the same email, whoever asked for that", async () => {
+    const { email } = await person()
+    const [one, two] = [new Browser(world), new Browser(world)]
+    const first = await codeFor(world, one, email)
+    const second = await codeFor(world, two, email)
+    expect((await one.send("POST", "/console/api/session", { code: first })).status).toBe(403)
+    expect((await two.send("POST", "/console/api/session", { code: second })).status).toBe(201)
+  })
+
+  it("is over after ten minutes", async () => {
+    const { email } = await person()
+    const browser = new Browser(world)
+    const code = await codeFor(world, browser, email)
+    await advance(CODE_LASTS_MS)
+    expect((await browser.send("POST", "/console/api/session", { code })).status).toBe(403)
+  })
+
+  it("makes a person of whom an email invited, at each company, once", async () => {
+    const other = await makeCompany(world)
+    const { email } = await person("admin", other)
+    const invited = { company: company.companyId, email, role: "manager" }
+    await world.operate("person invite", invited)
+    const browser = new Browser(world)
+    const code = await codeFor(world, browser, email)
+    const entered = { code, name: "Ada Invited" }
+    expect((await browser.send("POST", "/console/api/session", entered)).status).toBe(201)
+    const { body } = await browser.get("/console/api/session")
+    const found = body.companies as readonly { companyId: string; role: string; name: string }[]
+    expect(found.map(({ companyId, role }) => [companyId, role]).toSorted()).toEqual(
+      [
+        [company.companyId, "manager"],
+        [other.companyId, "admin"],
+      ].toSorted(),
+    )
+    const { people: listed, invited: left } = await world.operate("person list", {
+      company: company.companyId,
+    })
+    expect(listed).toContainEqual(
+      expect.objectContaining({ name: "Ada Invited", email, role: "manager" }),
+    )
+    expect(left.filter((one: { email: string }) => one.email === email)).toEqual([])
+  })
+
+  it("makes nobody of an invitation that is over", async () => {
+    const email = "late@example.com"
+    await world.operate("person invite", { company: company.companyId, email, role: "admin" })
+    const browser = new Browser(world)
+    const code = await codeFor(world, browser, email)
+    await world.operate("person invite", { company: company.companyId, email, role: "user" })
+    expect((await browser.send("POST", "/console/api/session", { code })).status).toBe(403)
+  })
+})
+
+describe("an invitation that was withdrawn", () => {
+  it("makes nobody of whoever has its code, and is listed no more", async () => {
+    const email = "withdrawn@example.com"
+    const invited = { company: company.companyId, email, role: "admin" }
+    const { inviteId } = await world.operate("person invite", invited)
+    const browser = new Browser(world)
+    const code = await codeFor(world, browser, email)
+    await world.operate("person uninvite", { company: company.companyId, inviteId })
+    expect((await browser.send("POST", "/console/api/session", { code })).status).toBe(403)
+    const left = await world.operate("person list", { company: company.companyId })
+    expect(JSON.stringify(left)).not.toContain(email)
+    await expect(
+      world.operate("person uninvite", { company: company.companyId, inviteId }),
+    ).rejects.toMatchObject({ code: "no_such_invitation" })
+  })
+})
+
+describe("a session", () => {
+  const isSignedIn = async (browser: Browser) =>
+    (await browser.get("/console/api/session")).status === 200
+
+  it("ends after twelve hours without use, and each use lengthens it", async () => {
+    const { email } = await person()
+    const browser = await signedIn(world, email)
+    await advance(IDLE_MS - 1_000)
+    expect(await isSignedIn(browser)).toBe(true)
+    await advance(IDLE_MS - 1_000)
+    expect(await isSignedIn(browser)).toBe(true)
+    await advance(IDLE_MS)
+    expect(await isSignedIn(browser)).toBe(false)
+  })
+
+  it("ends after thirty days in any case", async () => {
+    const { email } = await person()
+    const browser = await signedIn(world, email)
+    for (let day = 0; day < MOST_MS / 86_400_000; day += 0.5) {
+      expect(await isSignedIn(browser), `day ${day}`).toBe(true)
+      await advance(43_199_000)
+    }
+    await advance(60_000)
+    expect(await isSignedIn(browser)).toBe(false)
+  }, 60_000)
+
+  it("ends at sign-out, for whoever has its cookie", async () => {
+    const browser = await signedIn(world, (await person()).email)
+    const thief = browser.copy()
+    expect((await browser.send("DELETE", "/console/api/session")).status).toBe(200)
+    expect(await isSignedIn(browser)).toBe(false)
+    expect(await isSignedIn(thief)).toBe(false)
+  })
+
+  it("ends with the person, and once their role is another", async () => {
+    const [removed, lowered] = [await person("admin"), await person("admin")]
+    const [one, two] = [await signedIn(world, removed.email), await signedIn(world, lowered.email)]
+    await world.operate("person remove", { personId: removed.personId })
+    await world.operate("person change", { personId: lowered.personId, role: "user" })
+    expect(await isSignedIn(one)).toBe(false)
+    expect(await isSignedIn(two)).toBe(false)
+  })
+
+  it("is never one that the browser brought: each sign-in makes its own, and ends the former", async () => {
+    const { email } = await person()
+    const browser = new Browser(world)
+    const planted = "A".repeat(43)
+    browser.cookies.set("session", planted)
+    const code = await codeFor(world, browser, email)
+    await browser.send("POST", "/console/api/session", { code })
+    const first = browser.copy()
+    expect(browser.cookies.get("session")).not.toBe(planted)
+    const again = await codeFor(world, browser, email)
+    await browser.send("POST", "/console/api/session", { code: again })
+    expect(await isSignedIn(browser)).toBe(true)
+    expect(await isSignedIn(first)).toBe(false)
+  })
+
+  it("is stored by a hash alone", async () => {
+    const browser = await signedIn(world, (await person()).email)
+    const token = browser.cookies.get("session") ?? ""
+    expect(token).toMatch(/^[\w-]{43}$/)
+    const rows = await world.ports.readAll
+      .selectFrom("ledger.kept")
+      .selectAll()
+      .where("slice", "=", "sign-in")
+      .execute()
+    expect(rows.length).toBeGreaterThan(0)
+    expect(JSON.stringify(rows)).not.toContain(token)
+  })
+})
+
+describe("the cookie", () => {
+  it("is plain on this machine, and of this very host and TLS alone elsewhere", async () => {
+    const { email } = await person()
+    const ask = (host: string) =>
+      new Browser(world, host).send("POST", "/console/api/code", { email })
+    const of = async (host: string) => String((await ask(host)).headers["set-cookie"])
+    const rest = "; Max-Age=600; Path=/; HttpOnly; SameSite=Lax"
+    expect(await of("127.0.0.1:3000")).toMatch(new RegExp(`^sign-in=[\\w-]{43}${rest}$`))
+    expect(await of("ledger.test")).toMatch(
+      new RegExp(`^__Host-sign-in=[\\w-]{43}${rest}; Secure$`),
+    )
+  })
+})
+
+describe("a link", () => {
+  it("signs its person in once, within ten minutes", async () => {
+    const { personId } = await person("admin")
+    const make = async () => {
+      const { url } = await world.operate("console link", { person: personId })
+      return new URL(url).pathname
+    }
+    const path = await make()
+    const browser = new Browser(world)
+    const entered = await browser.get(path)
+    expect(entered).toMatchObject({ status: 303, headers: { location: "/console" } })
+    expect((await browser.get("/console/api/session")).body.companies).toMatchObject([{ personId }])
+    const second = new Browser(world)
+    expect(await second.get(path)).toMatchObject({ status: 200 })
+    expect((await second.get("/console/api/session")).status).toBe(401)
+    const late = await make()
+    await advance(LINK_LASTS_MS)
+    expect((await new Browser(world).get(late)).status).toBe(200)
+  })
+})
+
+describe("limits", () => {
+  it("let three codes a minute be asked for one email, and twenty from one address", async () => {
+    const counted = await openWorld("time", { rateLimits: "on" })
+    try {
+      const ask = async (email: string) =>
+        (await new Browser(counted).send("POST", "/console/api/code", { email })).status
+      const same = await Promise.all(Array.from({ length: 4 }, () => ask("a@example.com")))
+      expect(same.toSorted()).toEqual([202, 202, 202, 429])
+      const others = await Promise.all(
+        Array.from({ length: 17 }, (_, i) => ask(`b${i}@example.com`)),
+      )
+      expect(others.filter((status) => status === 429)).toHaveLength(1)
+    } finally {
+      await counted.close()
+    }
+  })
+})

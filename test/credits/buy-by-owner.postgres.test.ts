@@ -1,0 +1,109 @@
+/** Funds that an owner buys in the console, without a key. */
+import { beforeAll, describe, expect, it } from "vitest"
+import { newIdempotencyKey } from "../calls/begun.ts"
+import type { Browser } from "../console/browser.ts"
+import { browserOf } from "../console/comers.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import { CREDITS, expectSound, paymentsOf } from "./buying.ts"
+
+const world = await sharedWorld({ rateLimits: "off", calls: "free" })
+let company: Company
+let owner: Browser
+beforeAll(async () => {
+  company = await makeCompany(world, "1")
+  owner = await browserOf(world, company.ownerId)
+})
+
+const buy = (browser: Browser, amount: unknown, idempotencyKey = newIdempotencyKey()) =>
+  browser.send(
+    "POST",
+    `/console/${company.companyId}${CREDITS}`,
+    { amount },
+    { headers: { "idempotency-key": idempotencyKey } },
+  )
+
+let people = 0
+const personAs = async (role: string): Promise<Browser> => {
+  people += 1
+  const { personId } = await world.operate("person add", {
+    company: company.companyId,
+    name: "Ada",
+    email: `p${people}@example.com`,
+    role,
+  })
+  return browserOf(world, personId)
+}
+
+describe("an owner", () => {
+  it("buys funds by the company's card, without a key and its terms", async () => {
+    const before = await paymentsOf(world, company)
+    const { status, body } = await buy(owner, 500)
+    expect([status, body.status, body.amount]).toEqual([200, "paid", 500])
+    expect(await paymentsOf(world, company)).toBe(before + 1)
+    const stream = `ledger-${company.companyId}`
+    const { events } = await world.operate("audit show", { stream })
+    const types = ["PurchaseStarted", "PurchasePaid"]
+    const facts = events.filter(({ type }: { type: string }) => types.includes(type))
+    for (const { data, metadata } of facts) {
+      expect(data.personId).toBe(company.ownerId)
+      expect(data.keyId ?? null).toBeNull()
+      expect(JSON.stringify(metadata)).toContain(company.ownerId)
+    }
+    expect(facts).toHaveLength(2)
+    await expectSound(world, company)
+  })
+
+  it("buys once under an Idempotency-Key, which is theirs alone", async () => {
+    const [key, payments] = [newIdempotencyKey(), await paymentsOf(world, company)]
+    const first = await buy(owner, 7, key)
+    const again = await buy(await browserOf(world, company.ownerId), 7, key)
+    expect([again.status, again.body.purchaseId]).toEqual([200, first.body.purchaseId])
+    expect((await buy(owner, 8, key)).body.error).toBe("idempotency_conflict")
+    const other = await buy(await personAs("owner"), 7, key)
+    expect(other.status).toBe(200)
+    expect(other.body.purchaseId).not.toBe(first.body.purchaseId)
+    expect(await paymentsOf(world, company)).toBe(payments + 2)
+    const none = await owner.send("POST", `/console/${company.companyId}${CREDITS}`, { amount: 7 })
+    expect(none.status).toBe(400)
+  })
+
+  it("is refused as a key is: a bad amount, no card, a card that is declined", async () => {
+    const refused = async (amount: unknown) => {
+      const { status, body } = await buy(owner, amount)
+      return [status, body.error]
+    }
+    for (const amount of [4.99, 5_000.01, 5.001, "5", null]) {
+      expect(await refused(amount)).toEqual([400, "bad_amount"])
+    }
+    const card = { company: company.companyId }
+    await world.operate("card set", { ...card, outcome: "declined" })
+    expect(await refused(5)).toEqual([402, "declined"])
+    await world.operate("card remove", card)
+    expect(await refused(5)).toEqual([402, "no_card"])
+    await world.operate("card set", { ...card, verified: true })
+    await expectSound(world, company)
+  })
+
+  it("has it on the bill as their own purchase", async () => {
+    const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
+    const { status, body } = await owner.send(
+      ...(["POST", `/console/${company.companyId}/operations/export-billing`] as const),
+      { input: { month, format: "csv" } },
+    )
+    expect(status).toBe(200)
+    const lines = String(body).split("\n")
+    const purchases = lines.filter((line) => line.includes("purchase"))
+    expect(purchases.filter((line) => line.includes(company.ownerId))).toHaveLength(2)
+    for (const line of purchases) expect(line).not.toContain(company.keyId)
+  })
+})
+
+describe("nobody else", () => {
+  it.each(["admin", "developer", "manager", "user"])("buys without a key: %s", async (role) => {
+    const payments = await paymentsOf(world, company)
+    const { status, body } = await buy(await personAs(role), 5)
+    expect([status, body.error]).toEqual([403, "purchase_not_allowed"])
+    expect(await paymentsOf(world, company)).toBe(payments)
+  })
+})

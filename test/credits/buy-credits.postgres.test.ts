@@ -1,0 +1,286 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import { makeKey } from "../phone/texting.ts"
+import { newIdempotencyKey } from "../calls/begun.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
+
+const world = await ownWorld("settings")
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+
+describe("200", () => {
+  it("raises the funds at once, and takes the key's allowance of the month", async () => {
+    const company = await makeBuyer(world, "1.5")
+    const { status, body, headers } = await buy(world, company.key, 19.99)
+    expect([status, body]).toEqual([
+      200,
+      {
+        status: "paid",
+        amount: 19.99,
+        purchaseId: expect.stringMatching(/^pur_[0-9A-Za-z]{22}$/),
+        paymentId: `builtin-${body.purchaseId}`,
+        balance: 21.49,
+      },
+    ])
+    expect(headers["ledger-position"]).toMatch(/./)
+    // Read back at once, without waiting.
+    const read = await world.call(company.key, "GET", CREDITS)
+    expect(read.body).toMatchObject({
+      balance: 21.49,
+      boughtThisMonth: 19.99,
+      pending: 0,
+      remainingThisMonth: 80.01,
+    })
+    await expectSound(world, company)
+  })
+
+  it.for([5, 5000, 12.3, 1e3])("takes any whole cents from 5 to 5000: %d", async (amount) => {
+    const terms = { purchase: "5000", month: "100000" }
+    const { key } = await makeBuyer(world, "0", terms)
+    const { status, body } = await buy(world, key, amount)
+    expect([status, body.amount, body.balance]).toEqual([200, amount, amount])
+  })
+
+  it("lets a company without funds buy, and one whose account is locked", async () => {
+    const { key, companyId } = await makeBuyer(world, "0")
+    await world.operate("company lock", { company: companyId })
+    expect((await buy(world, key, 5)).status).toBe(200)
+  })
+
+  it("needs no card with a shared payment token", async () => {
+    const company = await makeBuyer(world)
+    await world.operate("card remove", { company: company.companyId })
+    const more = { sharedPaymentToken: "spt_1RgaZcFPC5QUO6ZCDVZuVA8q" }
+    const { status, body } = await buy(world, company.key, 10, newIdempotencyKey(), more)
+    expect([status, body.status, body.balance]).toEqual([200, "paid", 10])
+    expect(await paymentsOf(world, company)).toBe(1)
+  })
+
+  it("does not ask what the key may do besides, nor its person's role", async () => {
+    const company = await makeCompany(world)
+    const { key, keyId } = await makeKey(world, company, {
+      role: "user",
+      operations: ["team.people.read"],
+    })
+    const limits = { addFundsPerPurchase: "20", addFundsPerMonth: "20" }
+    await world.operate("key change", { keyId, ...limits })
+    expect((await buy(world, key, 20)).status).toBe(200)
+  })
+
+  it("buys anew with every Idempotency-Key", async () => {
+    const company = await makeBuyer(world)
+    const one = await buy(world, company.key, 10)
+    const other = await buy(world, company.key, 10)
+    expect(other.body.purchaseId).not.toBe(one.body.purchaseId)
+    expect(other.body.balance).toBe(20)
+  })
+})
+
+describe("400", () => {
+  it.for([undefined, null, "10", 4.99, 5000.01, 5.001, -5, 0, 1e300, 10.005, [10], true])(
+    "bad_amount: %j",
+    async (amount) => {
+      const { key } = await makeBuyer(world)
+      const { status, body } = await buy(world, key, amount)
+      expect([status, body.error]).toEqual([400, "bad_amount"])
+    },
+  )
+
+  it("idempotency_key_required, before everything else is looked at", async () => {
+    const { key } = await makeCompany(world)
+    for (const name of [null, ""]) {
+      const { status, body } = await buy(world, key, "much", name)
+      expect([status, body.error]).toEqual([400, "idempotency_key_required"])
+    }
+    const broken = await world.app.inject({
+      method: "POST",
+      url: CREDITS,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      payload: '{"amount":',
+    })
+    expect(broken.json().error).toBe("idempotency_key_required")
+  })
+
+  it.for([["", 5, null], [{}], ["x".repeat(256)]].flat())(
+    "names the shared payment token that is none: %j",
+    async (sharedPaymentToken) => {
+      const { key } = await makeBuyer(world)
+      const bought = await buy(world, key, 10, newIdempotencyKey(), { sharedPaymentToken })
+      expect([bought.status, bought.body.error]).toEqual([400, "validation"])
+      expect(Object.keys(bought.body.fields)).toEqual(["sharedPaymentToken"])
+      const worse = await buy(world, key, 1, newIdempotencyKey(), { sharedPaymentToken })
+      expect(worse.body.error).toBe("bad_amount")
+    },
+  )
+})
+
+describe("401", () => {
+  it("is the answer to a key that is none, before its purchase is looked at", async () => {
+    const { key, keyId } = await makeBuyer(world)
+    await world.operate("key pause", { keyId })
+    expect((await buy(world, key, 10)).status).toBe(401)
+  })
+})
+
+describe("402", () => {
+  it("no_card, and the same request passes once there is one", async () => {
+    const company = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    await world.operate("card remove", { company: company.companyId })
+    const { status, body } = await buy(world, company.key, 10, name)
+    expect([status, body.error]).toEqual([402, "no_card"])
+    await world.operate("card set", { company: company.companyId })
+    expect((await buy(world, company.key, 10, name)).status).toBe(200)
+  })
+
+  it("needs_owner takes no allowance, and the same request passes once an owner has confirmed", async () => {
+    const company = await makeBuyer(world)
+    const { companyId, key } = company
+    const name = newIdempotencyKey()
+    await world.operate("card set", { company: companyId, outcome: "needs_owner" })
+    for (let i = 0; i < 2; i += 1) {
+      const { status, body } = await buy(world, key, 60, name)
+      expect([status, body.error]).toEqual([402, "needs_owner"])
+    }
+    expect((await credits(world, key)).remainingThisMonth).toBe(100)
+    await world.operate("card set", { company: companyId })
+    expect((await buy(world, key, 60, name)).body.balance).toBe(60)
+    await expectSound(world, company)
+  })
+
+  it.for(["declined", "payment_failed"] as const)(
+    "%s is final, takes no allowance, and a new Idempotency-Key tries anew",
+    async (outcome) => {
+      const company = await makeBuyer(world)
+      const { companyId, key } = company
+      const name = newIdempotencyKey()
+      await world.operate("card set", { company: companyId, outcome })
+      const first = await buy(world, key, 60, name)
+      expect([first.status, first.body.error]).toEqual([402, outcome])
+      await world.operate("card set", { company: companyId, outcome: "paid" })
+      const again = await buy(world, key, 60, name)
+      expect([again.status, again.body]).toEqual([402, first.body])
+      expect(again.headers["idempotency-replayed"]).toBe("true")
+      expect(await credits(world, key)).toMatchObject({ balance: 0, remainingThisMonth: 100 })
+      expect((await buy(world, key, 60)).status).toBe(200)
+      await expectSound(world, company)
+    },
+  )
+
+  it("payment_failed where the card is failing", async () => {
+    const { companyId, key } = await makeBuyer(world)
+    await world.operate("card set", { company: companyId, failing: true })
+    expect((await buy(world, key, 10)).body.error).toBe("payment_failed")
+  })
+})
+
+describe("403", () => {
+  it("purchase_not_allowed where no owner turned it on, or one turned it off", async () => {
+    const { key } = await makeCompany(world)
+    const { status, body } = await buy(world, key, 10)
+    expect([status, body.error]).toEqual([403, "purchase_not_allowed"])
+    const buyer = await makeBuyer(world)
+    await world.operate("key change", { keyId: buyer.keyId, purchases: "off" })
+    expect((await buy(world, buyer.key, 10)).body.error).toBe("purchase_not_allowed")
+  })
+
+  it("purchase_needs_review while an owner wants to look first", async () => {
+    const { key, keyId } = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    await world.operate("key change", { keyId, purchases: "review" })
+    const { status, body } = await buy(world, key, 10, name)
+    expect([status, body.error]).toEqual([403, "purchase_needs_review"])
+    await world.operate("key change", { keyId, purchases: "on" })
+    expect((await buy(world, key, 10, name)).status).toBe(200)
+  })
+
+  it("over_purchase_limit by a cent", async () => {
+    const { key } = await makeBuyer(world)
+    const { status, body } = await buy(world, key, 60.01)
+    expect([status, body.error]).toEqual([403, "over_purchase_limit"])
+    expect(body.message).toContain("$60.00")
+    expect((await buy(world, key, 60)).status).toBe(200)
+  })
+
+  it("over_monthly_limit by a cent, what is pending counted", async () => {
+    const { key, companyId } = await makeBuyer(world)
+    await world.operate("card set", { company: companyId, outcome: "processing" })
+    expect((await buy(world, key, 60)).status).toBe(202)
+    const { status, body } = await buy(world, key, 40.01)
+    expect([status, body.error]).toEqual([403, "over_monthly_limit"])
+    expect(body.message).toContain("$60.00")
+    expect((await buy(world, key, 40)).status).toBe(202)
+  })
+
+  it("exactly one of two purchases of $60 at once passes a monthly limit of $100", async () => {
+    const company = await makeBuyer(world)
+    const answers = await Promise.all([buy(world, company.key, 60), buy(world, company.key, 60)])
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 403])
+    expect(answers.find(({ status }) => status === 403)?.body.error).toBe("over_monthly_limit")
+    expect(await paymentsOf(world, company)).toBe(1)
+    expect(await credits(world, company.key)).toMatchObject({ balance: 60, boughtThisMonth: 60 })
+    await expectSound(world, company)
+  })
+})
+
+describe("the order of its refusals", () => {
+  it("is that of the decisions: each is mended in turn", async () => {
+    const company = await makeCompany(world, "0")
+    const { companyId, key, keyId } = company
+    await world.operate("card remove", { company: companyId })
+    const said: string[] = []
+    const tryIt = async (amount: unknown, name: string | null = newIdempotencyKey()) => {
+      said.push(String((await buy(world, key, amount, name)).body.error))
+    }
+    const terms = (purchases: string, purchase: string, month: string) =>
+      world.operate("key change", {
+        keyId,
+        purchases,
+        addFundsPerPurchase: purchase,
+        addFundsPerMonth: month,
+      })
+    await tryIt(1, null)
+    await tryIt(1)
+    await tryIt(30)
+    await terms("review", "5", "5")
+    await tryIt(30)
+    await terms("on", "5", "5")
+    await tryIt(30)
+    await terms("on", "30", "29")
+    await tryIt(30)
+    await terms("on", "30", "90")
+    await tryIt(30)
+    await world.operate("card set", { company: companyId, outcome: "needs_owner" })
+    await tryIt(30)
+    await world.operate("card set", { company: companyId, outcome: "declined" })
+    await tryIt(30)
+    expect(said).toEqual([
+      "idempotency_key_required",
+      "bad_amount",
+      "purchase_not_allowed",
+      "purchase_needs_review",
+      "over_purchase_limit",
+      "over_monthly_limit",
+      "no_card",
+      "needs_owner",
+      "declined",
+    ])
+  })
+})
+
+describe("503", () => {
+  it("while the processor is unavailable: nothing is paid, and the same request passes later", async () => {
+    const company = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    await world.operate("stand-in set", { name: "cards", outcome: "unavailable", times: 2 })
+    for (let i = 0; i < 2; i += 1) {
+      const { status, body, headers } = await buy(world, company.key, 60, name)
+      expect([status, body.error, headers["retry-after"]]).toEqual([503, "unavailable", "5"])
+    }
+    expect(await credits(world, company.key)).toMatchObject({ balance: 0, pending: 0 })
+    expect((await buy(world, company.key, 60, name)).body.balance).toBe(60)
+    expect(await paymentsOf(world, company)).toBe(1)
+    await expectSound(world, company)
+  })
+})

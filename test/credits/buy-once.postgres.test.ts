@@ -1,0 +1,241 @@
+import { PROGRAM } from "../../src/slices.ts"
+import { sql } from "kysely"
+import { beforeAll, describe, expect, it } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { dieAt, newIdempotencyKey } from "../calls/begun.ts"
+import { makeCallsFree, openWorld, ownWorld } from "../support/world.ts"
+import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
+
+const world = await ownWorld("time")
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+
+describe("one Idempotency-Key", () => {
+  it("sent fifty times at once is one payment and one purchaseId", async () => {
+    const company = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => buy(world, company.key, 25, name)),
+    )
+    expect(new Set(answers.map(({ body }) => body.purchaseId)).size).toBe(1)
+    const paid = answers.filter(({ status }) => status === 200)
+    expect(paid.filter((one) => one.headers["idempotency-replayed"] === undefined)).toHaveLength(1)
+    for (const { status, body } of answers.filter((one) => one.status !== 200)) {
+      expect([status, body.status, body.amount]).toEqual([202, "in_progress", 25])
+    }
+    expect(await paymentsOf(world, company)).toBe(1)
+    expect(await credits(world, company.key)).toMatchObject({ balance: 25, boughtThisMonth: 25 })
+    expect((await buy(world, company.key, 25, name)).body).toEqual(paid[0]?.body)
+    await expectSound(world, company)
+  })
+
+  it("shows the balance of now, also of what was paid before", async () => {
+    const company = await makeBuyer(world)
+    const { companyId, key } = company
+    const name = newIdempotencyKey()
+    const first = await buy(world, key, 25, name)
+    expect([first.body.status, first.body.balance]).toEqual(["paid", 25])
+    await buy(world, key, 30)
+    await world.operate("funds add", { company: companyId, dollars: "0.25" })
+    const again = await buy(world, key, 25, name)
+    expect([again.status, again.body]).toEqual([200, { ...first.body, balance: 55.25 }])
+    expect((await credits(world, key)).balance).toBe(again.body.balance)
+    expect(again.headers["idempotency-replayed"]).toBe("true")
+    expect(again.headers["ledger-position"]).toBe(first.headers["ledger-position"])
+  })
+
+  it("is 409 with another body", async () => {
+    const { key } = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    const first = await buy(world, key, 25, name)
+    for (const [amount, more] of [
+      [26, {}],
+      [25, { sharedPaymentToken: "spt_x" }],
+      [25, { more: 1 }],
+    ] as const) {
+      const { status, body } = await buy(world, key, amount, name, more)
+      expect([status, body.error]).toEqual([409, "idempotency_conflict"])
+    }
+    expect((await buy(world, key, 25, name)).body).toEqual(first.body)
+  })
+
+  it("gives the same bytes after a restart, next month and next year", async () => {
+    let here = await openWorld("time")
+    try {
+      await makeCallsFree(here)
+      const company = await makeBuyer(here)
+      const name = newIdempotencyKey()
+      const first = await buy(here, company.key, 25, name)
+      here = await here.restart()
+      for (const duration of ["1s", "32d", "400d"]) {
+        await here.operate("clock advance", { duration })
+        const again = await buy(here, company.key, 25, name)
+        expect([again.status, again.body]).toEqual([200, first.body])
+        expect(again.headers["idempotency-replayed"]).toBe("true")
+      }
+      const other = await buy(here, company.key, 26, name)
+      expect(other.body.error).toBe("idempotency_conflict")
+      expect(await paymentsOf(here, company)).toBe(1)
+      expect((await credits(here, company.key)).balance).toBe(25)
+      await expectSound(here, company)
+    } finally {
+      await here.close()
+    }
+  })
+
+  it("buys once even where its claim is lost", async () => {
+    const company = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    const first = await buy(world, company.key, 25, name)
+    await sql`delete from ledger.claims where idempotency_key = ${name}`.execute(
+      world.ports.readAll,
+    )
+    expect((await buy(world, company.key, 25, name)).body).toEqual(first.body)
+    await sql`delete from ledger.claims where idempotency_key = ${name}`.execute(
+      world.ports.readAll,
+    )
+    expect((await buy(world, company.key, 26, name)).body.error).toBe("idempotency_conflict")
+    expect(await paymentsOf(world, company)).toBe(1)
+  })
+
+  it("is a doubt where its claim is lost and nobody can say yet how it stands", async () => {
+    const company = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    const first = await buy(world, company.key, 25, name)
+    await sql`delete from ledger.claims where idempotency_key = ${name}`.execute(
+      world.ports.readAll,
+    )
+    const projector = { ...world.ports.projector, waitFor: async () => false }
+    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
+    const behind = await app.inject({
+      method: "POST",
+      url: CREDITS,
+      headers: { authorization: `Bearer ${company.key}`, "idempotency-key": name },
+      payload: { amount: 25 },
+    })
+    await app.close()
+    const { purchaseId } = first.body
+    expect([behind.statusCode, behind.json()]).toMatchObject([503, { purchaseId }])
+    expect((await buy(world, company.key, 25, name)).body).toEqual(first.body)
+    expect(await paymentsOf(world, company)).toBe(1)
+  })
+
+  it("is another purchase where another key of the API sends it", async () => {
+    const one = await makeBuyer(world)
+    const other = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    const ids = [await buy(world, one.key, 25, name), await buy(world, other.key, 25, name)]
+    expect(new Set(ids.map(({ body }) => body.purchaseId)).size).toBe(2)
+  })
+
+  it("is forgotten where a refusal freed it, so that refusals do not pile up", async () => {
+    const here = await openWorld("time")
+    try {
+      await makeCallsFree(here)
+      const company = await makeBuyer(here)
+      const [freed, bought] = [newIdempotencyKey(), newIdempotencyKey()]
+      await here.operate("card set", { company: company.companyId, outcome: "needs_owner" })
+      await buy(here, company.key, 25, freed)
+      await here.operate("card set", { company: company.companyId })
+      await buy(here, company.key, 25, bought)
+      await here.operate("clock advance", { duration: "31d" })
+      const { rows } = await sql`select idempotency_key from ledger.claims`.execute(
+        here.ports.readAll,
+      )
+      expect(rows).toEqual([{ idempotency_key: bought }])
+      // Its first attempt has ended in the ledger for ever: the next one is begun.
+      expect((await buy(here, company.key, 25, freed)).body.balance).toBe(50)
+      await expectSound(here, company)
+    } finally {
+      await here.close()
+    }
+  })
+})
+
+describe("a process that was killed in a purchase", () => {
+  it.for([
+    ["before it began", { step: "StartPurchase", when: "before" }],
+    ["once it had begun", { step: "StartPurchase", when: "after" }],
+    ["once it was paid, before that was recorded", { step: "PayPurchase", when: "before" }],
+    ["once that was recorded", { step: "PayPurchase", when: "after" }],
+  ] as const)("%s: the same request buys once", async ([, death]) => {
+    const company = await makeBuyer(world)
+    const idempotencyKey = newIdempotencyKey()
+    const { key } = company
+    await dieAt(world, death, { key, url: CREDITS, body: { amount: 25 }, idempotencyKey })
+    const taken = await buy(world, key, 25, idempotencyKey)
+    expect([taken.status, taken.body.status, taken.body.balance]).toEqual([200, "paid", 25])
+    expect((await buy(world, key, 25, idempotencyKey)).body).toEqual(taken.body)
+    expect(await paymentsOf(world, company)).toBe(1)
+    await expectSound(world, company)
+  })
+
+  it("once it had begun, and nobody asks again: it fails when the processor knows nothing", async () => {
+    const here = await openWorld("time")
+    try {
+      // The month does not end meanwhile.
+      await here.operate("clock set", { to: "2040-03-14T12:00:00Z" })
+      await makeCallsFree(here)
+      const company = await makeBuyer(here)
+      const { key } = company
+      const idempotencyKey = newIdempotencyKey()
+      const death = { step: "StartPurchase", when: "after" } as const
+      await dieAt(here, death, { key, url: CREDITS, body: { amount: 25 }, idempotencyKey })
+      expect((await credits(here, key)).pending).toBe(25)
+      await here.operate("clock advance", { duration: "9m" })
+      expect((await credits(here, key)).pending).toBe(25)
+      await here.operate("clock advance", { duration: "1m" })
+      expect(await credits(here, key)).toMatchObject({ pending: 0, remainingThisMonth: 100 })
+      expect((await buy(here, key, 25, idempotencyKey)).body.error).toBe("payment_failed")
+      expect(await paymentsOf(here, company)).toBe(0)
+      await expectSound(here, company)
+    } finally {
+      await here.close()
+    }
+  })
+
+  it("once it was paid, and nobody asks again: the payment is found", async () => {
+    const here = await openWorld("time")
+    try {
+      await makeCallsFree(here)
+      const company = await makeBuyer(here)
+      const { key } = company
+      const idempotencyKey = newIdempotencyKey()
+      const death = { step: "PayPurchase", when: "before" } as const
+      await dieAt(here, death, { key, url: CREDITS, body: { amount: 25 }, idempotencyKey })
+      await here.operate("clock advance", { duration: "1m" })
+      expect(await credits(here, key)).toMatchObject({ balance: 25, pending: 0 })
+      expect((await buy(here, key, 25, idempotencyKey)).body).toMatchObject({ status: "paid" })
+      await expectSound(here, company)
+    } finally {
+      await here.close()
+    }
+  })
+})
+
+describe("a fault behind a purchase that was begun", () => {
+  it("is a doubt: 503 with its purchaseId, and the same request ends it", async () => {
+    const company = await makeBuyer(world)
+    const cards = { ...world.ports.cards, pay: () => Promise.reject(new TypeError("a fault")) }
+    const app = await buildApp({ ...world.ports, cards }, PROGRAM.entries, PROGRAM.retired)
+    const name = newIdempotencyKey()
+    const failed = await app.inject({
+      method: "POST",
+      url: CREDITS,
+      headers: { authorization: `Bearer ${company.key}`, "idempotency-key": name },
+      payload: { amount: 25 },
+    })
+    await app.close()
+    expect(failed.statusCode).toBe(503)
+    expect(failed.json()).toEqual({
+      error: "unavailable",
+      message: expect.stringContaining("same Idempotency-Key"),
+      requestId: failed.headers["x-request-id"],
+      purchaseId: expect.stringMatching(/^pur_/),
+    })
+    const again = await buy(world, company.key, 25, name)
+    expect(again.body).toMatchObject({ status: "paid", purchaseId: failed.json().purchaseId })
+    await expectSound(world, company)
+  })
+})

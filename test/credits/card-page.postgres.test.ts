@@ -1,0 +1,165 @@
+/** Putting a card on file at the payment processor's own page. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { processorCustomerOf } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { workOf } from "../effects/texts.ts"
+import { ask } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import type { StripeServer } from "./stripe-server.ts"
+import { startStripeServer } from "./stripe-server.ts"
+
+describe("the page for cards", () => {
+  let server: StripeServer
+  let world: World
+  let company: Company
+  beforeAll(async () => {
+    server = await startStripeServer()
+    const settings = { CARDS_STRIPE_KEY: "sk_test_of_a_stand_in", CARDS_STRIPE_URL: server.url }
+    world = await openWorld("settings", { settings })
+    server.now = () => world.ports.clock.now()
+  })
+  beforeEach(async () => {
+    server.next = "paid"
+    company = await makeCompany(world)
+    await world.operate("card remove", { company: company.companyId })
+  })
+  afterAll(async () => {
+    await world.close()
+    await server.close()
+  })
+
+  const page = () => world.operate("card page", { company: company.companyId })
+  const look = () => world.operate("card look", { company: company.companyId })
+  const customer = () =>
+    world.ports.runner.readLatest(accessOf(company.companyId), processorCustomerOf)
+  const made = () => server.heard.filter(({ call }) => call === "POST /v1/customers")
+
+  it("is Stripe's, opened for the company's customer, and leads back to the console", async () => {
+    const { companyId } = company
+    const back = encodeURIComponent(`http://ledger.test/console/${companyId}/billing`)
+    const url = `https://billing.stripe.test/cus_${companyId}?back=${back}`
+    expect(await page()).toEqual({ companyId, url })
+    const asked = server.heard.at(-1)
+    expect(asked?.form.get("flow_data[type]")).toBe("payment_method_update")
+    // Nothing but our id of it goes to Stripe.
+    const form = Object.fromEntries(made().at(-1)?.form ?? [])
+    expect(form).toEqual({ description: companyId, "metadata[company]": companyId })
+    const before = made().length
+    expect(await page()).toEqual({ companyId, url })
+    expect(made()).toHaveLength(before)
+    const idempotencyKey = made().at(-1)?.headers["idempotency-key"]
+    expect(idempotencyKey).toBe(`customer-${companyId}`)
+    expect(await customer()).toBe(`cus_${companyId}`)
+  })
+
+  it("makes the customer again that Stripe does not have any more", async () => {
+    const { companyId } = company
+    await page()
+    server.customers.delete(companyId)
+    await page()
+    const idempotencyKey = made().at(-1)?.headers["idempotency-key"]
+    expect(idempotencyKey).toBe(`customer-${companyId}-after-cus_${companyId}`)
+    expect(server.heard.filter(({ call }) => call.includes("search"))).toEqual([])
+  })
+
+  it("asks Stripe about no card before the company is a customer of it", async () => {
+    const before = server.heard.length
+    expect(await look()).toEqual({ companyId: company.companyId, card: null })
+    expect(server.heard).toHaveLength(before)
+  })
+
+  it("leaves a card on file as it is where no customer is recorded, and holds nothing on it", async () => {
+    const { companyId } = company
+    const card = { verified: false, failing: false }
+    await world.operate("card set", { company: companyId })
+    const before = server.heard.length
+    const verify = () => world.operate("card verify", { company: companyId })
+    for (const act of [look, verify]) {
+      await expect(act()).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringMatching(/customer.*`card page`.*`card look`/),
+      })
+    }
+    expect(server.heard).toHaveLength(before)
+    expect((await world.operate("company show", { company: companyId })).card).toEqual(card)
+    await page()
+    server.customers.set(companyId, "pm_one")
+    expect(await look()).toEqual({ companyId, card })
+    expect(await verify()).toMatchObject({ status: "verified" })
+  })
+
+  it("is where a card is put on file before a month's debt is collected from it", async () => {
+    const { companyId } = company
+    await world.operate("card set", { company: companyId })
+    await world.operate("company change", { company: companyId, pays: "card", creditLine: "100" })
+    const shown = () => world.operate("company show", { company: companyId })
+    const { balanceMicros } = await shown()
+    const amountMicros = balanceMicros + 12_000_000
+    const charge = { chargeId: companyId, amountMicros, unitPriceMicros: amountMicros }
+    await ask(world, company, charging(charge))
+    const now = new Date(world.ports.clock.now())
+    const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) + 600_000
+    await world.operate("clock set", { to: new Date(next).toISOString() })
+    const row = (await workOf(world, companyId)).find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toMatch(/customer.*`card page`.*`card look`.*`work retry`/)
+    expect(await shown()).toMatchObject({ locked: false, balanceMicros: -12_000_000 })
+    await page()
+    server.customers.set(companyId, "pm_one")
+    await look()
+    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("wait")
+    expect(await shown()).toMatchObject({ locked: false, balanceMicros: 0 })
+  })
+
+  it("puts what is done there on the account when it is looked at", async () => {
+    const { companyId } = company
+    await page()
+    expect(await look()).toEqual({ companyId, card: null })
+    server.customers.set(companyId, "pm_one")
+    const unverified = { companyId, card: { verified: false, failing: false } }
+    expect(await look()).toEqual(unverified)
+    expect(await world.operate("card verify", { company: companyId })).toMatchObject({
+      status: "verified",
+    })
+    expect(await look()).toMatchObject({ card: { verified: true } })
+    // Another card, put there after the last one was verified, is not.
+    server.cardsSince.set(companyId, world.ports.clock.now() / 1_000 + 60)
+    expect(await look()).toEqual(unverified)
+    server.customers.set(companyId, null)
+    expect(await look()).toEqual({ companyId, card: null })
+  })
+
+  it("is refused with what Stripe has against it, and changes nothing while Stripe is away", async () => {
+    server.next = "declined"
+    await expect(page()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/^Stripe rejects the request: No\. Try it again/),
+    })
+    server.next = "paid"
+    await page()
+    server.customers.set(company.companyId, "pm_one")
+    await look()
+    server.next = "unavailable"
+    for (const act of [page, look])
+      await expect(act()).rejects.toMatchObject({ code: "unavailable" })
+    const { card } = await world.operate("company show", { company: company.companyId })
+    expect(card).toEqual({ verified: false, failing: false })
+  })
+})
+
+it("there is none of the built-in processor, whose cards are set instead", async () => {
+  const world = await openWorld("time")
+  try {
+    const { companyId } = await makeCompany(world)
+    for (const name of ["card page", "card look"] as const) {
+      await expect(world.operate(name, { company: companyId })).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringMatching(/^The built-in payment processor has no page/),
+      })
+    }
+  } finally {
+    await world.close()
+  }
+})

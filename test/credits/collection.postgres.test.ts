@@ -1,0 +1,218 @@
+/** What pay-by-card companies owe, collected from their cards when a month is over. */
+import { sql } from "kysely"
+import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { exported } from "../exports/exported.ts"
+import { ask } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
+import { fundsOf, sendText } from "../phone/texting.ts"
+import { tryAgain, workOf } from "../effects/texts.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { expectSound } from "./buying.ts"
+
+const world = await ownWorld("time")
+let company: Company
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+beforeEach(async () => {
+  vi.restoreAllMocks()
+  company = await makeCompany(world, "0")
+  const { companyId } = company
+  await world.operate("company change", { company: companyId, pays: "card", creditLine: "100" })
+})
+
+/** Spends so much of the credit line. */
+async function owe(amountMicros: number): Promise<void> {
+  const { companyId: chargeId } = company
+  await ask(world, company, charging({ chargeId, amountMicros, unitPriceMicros: amountMicros }))
+}
+
+/** Lets the month end, and some minutes more. */
+async function endMonth(): Promise<string> {
+  const now = new Date(world.ports.clock.now())
+  const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
+  await world.operate("clock set", { to: new Date(next + 600_000).toISOString() })
+  return new Date(next).toISOString().slice(0, 7)
+}
+
+/** What the built-in processor took of the company, in its order. */
+async function payments(): Promise<readonly [string, number][]> {
+  const { rows } = await sql<{ status: string; amount_micros: string }>`
+    select content ->> 'status' as status, content ->> 'amountMicros' as amount_micros
+    from ledger.simulated
+    where company_id = ${company.companyId} and kind = 'payment' order by place`.execute(
+    world.ports.readAll,
+  )
+  return rows.map((row) => [row.status, Number(row.amount_micros)])
+}
+
+describe("what is owed when a month is over", () => {
+  it("is paid by the card, in whole cents, and stands on the bill as funds added", async () => {
+    await owe(12_345_678)
+    const month = await endMonth()
+    expect(await payments()).toEqual([["paid", 12_350_000]])
+    expect(await fundsOf(world, company)).toBe(4_322)
+    const { lines } = await exported(world, company, month)
+    expect(lines.map(({ kind, amount_micros }) => [kind, amount_micros])).toEqual([
+      ["funds_added", "12350000"],
+    ])
+    await endMonth()
+    expect(await payments()).toHaveLength(1)
+    expect(await workOf(world, company.companyId)).toEqual([])
+    await expectSound(world, company)
+  })
+
+  it("is paid once where the ledger could not take it at first", async () => {
+    await owe(12_000_000)
+    const { runner } = world.ports
+    const execute = runner.execute.bind(runner)
+    let failures = 0
+    vi.spyOn(runner, "execute").mockImplementation((async (to, command, ...rest) => {
+      const { type } = command as { readonly type?: string }
+      if (type === "AddFunds" && failures++ === 0) throw new Error("the store is away")
+      return execute(to, command, ...rest)
+    }) as typeof runner.execute)
+    await endMonth()
+    await tryAgain(world, company.companyId, "collect-credit")
+    expect(failures).toBeGreaterThan(0)
+    expect(await payments()).toHaveLength(1)
+    expect(await fundsOf(world, company)).toBe(0)
+  })
+
+  it("locks the account where the card does not pay, until an operator unlocks it", async () => {
+    const { companyId, key } = company
+    await owe(12_000_000)
+    await world.operate("card set", { company: companyId, outcome: "declined" })
+    await endMonth()
+    expect(await world.operate("company show", { company: companyId })).toMatchObject({
+      locked: true,
+      balanceMicros: -12_000_000,
+    })
+    const { status, body } = await sendText(world, key)
+    expect([status, body.error, body.pay]).toEqual([402, "payment_required", undefined])
+    await world.operate("card set", { company: companyId })
+    await world.operate("company unlock", { company: companyId })
+    await endMonth()
+    expect(await payments()).toEqual([
+      ["declined", 12_000_000],
+      ["paid", 12_000_000],
+    ])
+    expect(await fundsOf(world, company)).toBe(0)
+    await expectSound(world, company)
+  })
+
+  it("locks the account of a company without a card", async () => {
+    const { companyId } = company
+    await owe(12_000_000)
+    await world.operate("card remove", { company: companyId })
+    await endMonth()
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(true)
+    expect(await payments()).toEqual([])
+  })
+
+  it("locks no account where the processor rejects every order, and is collected afterwards", async () => {
+    const { companyId } = company
+    await owe(12_000_000)
+    await world.operate("stand-in set", { name: "cards", outcome: "misconfigured" })
+    await endMonth()
+    await world.operate("clock advance", { duration: "73h" })
+    const rows = await workOf(world, companyId)
+    const row = rows.find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toBe("the processor rejects the request: it is set to")
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+    await world.operate("stand-in set", { name: "cards", outcome: "ok" })
+    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("wait")
+    expect(await payments()).toEqual([["paid", 12_000_000]])
+    expect(await fundsOf(world, company)).toBe(0)
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+  })
+
+  it("is an operator's where the processor never carried it out for 72 hours", async () => {
+    const { companyId } = company
+    await owe(12_000_000)
+    const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
+    vi.spyOn(world.ports.cards, "ask").mockResolvedValue(open)
+    await endMonth()
+    await world.operate("clock advance", { duration: "73h" })
+    const rows = await workOf(world, companyId)
+    const row = rows.find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toContain("has not carried it out for 72 hours")
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+  })
+
+  it("is ordered under another name where an operator canceled it before the card was tried", async () => {
+    const { companyId } = company
+    await owe(12_000_000)
+    const open = { answer: "unconfirmed", paymentId: "pi_1" } as const
+    const canceled = { answer: "payment_failed", paymentId: "pi_1", isUntried: true } as const
+    const { cards } = world.ports
+    const askBuiltIn = cards.ask.bind(cards)
+    let first: string | null = null
+    let isCanceled = false
+    vi.spyOn(cards, "ask").mockImplementation(async (payment) => {
+      if (payment.companyId === companyId) first ??= payment.name
+      if (payment.name !== first) return askBuiltIn(payment)
+      return isCanceled ? canceled : open
+    })
+    await endMonth()
+    await world.operate("clock advance", { duration: "73h" })
+    const rows = await workOf(world, companyId)
+    const row = rows.find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toContain("cancel it there")
+    isCanceled = true
+    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("wait")
+    expect(await payments()).toEqual([["paid", 12_000_000]])
+    expect(await fundsOf(world, company)).toBe(0)
+    expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
+    await expectSound(world, company)
+  })
+
+  it("is asked about where the processor was silent, and never taken twice", async () => {
+    await owe(12_000_000)
+    await world.operate("stand-in set", { name: "cards", outcome: "silent", times: 1 })
+    await endMonth()
+    expect(await payments()).toEqual([["paid", 12_000_000]])
+    expect(await fundsOf(world, company)).toBe(0)
+  })
+
+  it("is an operator's where the processor is silent for 72 hours", async () => {
+    await owe(12_000_000)
+    vi.spyOn(world.ports.cards, "ask").mockRejectedValue(new ProviderSilent("no answer"))
+    await endMonth()
+    await world.operate("clock advance", { duration: "73h" })
+    const rows = await workOf(world, company.companyId)
+    const row = rows.find(({ kind }) => kind === "collect-credit")
+    expect(row?.parked).toContain("72 hours")
+    await expect(world.operate("work skip", { workId: row?.workId })).rejects.toThrow("is owed")
+  })
+
+  it("is not collected a second time in the month after", async () => {
+    await owe(12_000_000)
+    await world.operate("clock advance", { duration: "70d" })
+    expect(await payments()).toEqual([["paid", 12_000_000]])
+  })
+
+  it.for([
+    ["less than a dollar", async () => owe(999_999)],
+    [
+      "what somebody pays otherwise",
+      async () => {
+        await owe(12_000_000)
+        await world.operate("company change", {
+          company: company.companyId,
+          pays: "prepaid",
+          creditLine: "0",
+        })
+      },
+    ],
+  ] as const)("is not collected: %s", async ([, arrange]) => {
+    await arrange()
+    await endMonth()
+    expect(await payments()).toEqual([])
+    expect((await world.operate("company show", { company: company.companyId })).locked).toBe(false)
+  })
+})

@@ -1,0 +1,224 @@
+/** An installation whose payments go to Stripe, or to a stand-in of it. */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
+import { findPurchase } from "../../projections/charging/purchases.ts"
+import { cardSettings } from "../../src/credits/providers/cards.ts"
+import { listSettings, readConfig } from "../../src/compose/config.ts"
+import { runServer } from "../../src/compose/server.ts"
+import { openLog } from "../../src/frame/kernel/log.ts"
+import { buy, credits, expectSound, makeBuyer } from "./buying.ts"
+import type { Company, World } from "../support/world.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { makeCallsFree, openWorld } from "../support/world.ts"
+import type { StripeNext } from "./stripe-server-intents.ts"
+import type { StripeServer } from "./stripe-server.ts"
+import { startStripeServer } from "./stripe-server.ts"
+
+const KEY = "sk_test_of_a_stand_in"
+
+describe("payments by Stripe", () => {
+  let server: StripeServer
+  let world: World
+  let company: Company
+  beforeAll(async () => {
+    server = await startStripeServer()
+    world = await openWorld("start", {
+      settings: { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: server.url },
+    })
+    server.now = () => world.ports.clock.now()
+    company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
+    await world.operate("card page", { company: company.companyId })
+    server.customers.set(company.companyId, "pm_card")
+  })
+  afterAll(async () => {
+    await world.close()
+    await server.close()
+  })
+
+  it("leave no call of the API free", async () => {
+    const free = { item: "api_call", dollars: "0" }
+    await expect(world.operate("price set", free)).rejects.toMatchObject({ code: "conflict" })
+    expect(await world.operate("price set", { ...free, dollars: "0.0001" })).toMatchObject({
+      changed: false,
+    })
+  })
+
+  it("are made, once", async () => {
+    server.next = "paid"
+    const { status, body } = await buy(world, company.key, 20, "one")
+    expect([status, body]).toMatchObject([200, { status: "paid", paymentId: "pi_1", balance: 20 }])
+    expect((await buy(world, company.key, 20, "one")).body).toEqual(body)
+    expect(server.intents).toHaveLength(1)
+    await expectSound(world, company)
+  })
+
+  it.for([
+    ["declined", 402],
+    ["needs_owner", 402],
+    ["unavailable", 503],
+  ] as const)("are refused: %s", async ([outcome, wanted]) => {
+    server.next = outcome
+    const { status, body } = await buy(world, company.key, 20)
+    expect([status, body.error]).toEqual([wanted, outcome])
+  })
+
+  it("wait for an operator where Stripe rejects every order, and the key pays afterwards", async () => {
+    server.next = "misconfigured"
+    const { balance } = await credits(world, company.key)
+    const { status, body } = await buy(world, company.key, 20, "rejected")
+    expect([status, body.error]).toEqual([503, "unavailable"])
+    const readiness = async () => (await world.app.inject("/readyz")).body
+    await expect.poll(readiness, { timeout: 10_000 }).toMatch(/^warn cards ProviderMisconfigured$/m)
+    server.next = "paid"
+    const again = await buy(world, company.key, 20, "rejected")
+    expect([again.status, again.body]).toMatchObject([200, { balance: balance + 20 }])
+    await expect.poll(readiness, { timeout: 10_000 }).toMatch(/^ok cards$/m)
+    await expectSound(world, company)
+  })
+
+  it("are asked about by the id that Stripe gave them", async () => {
+    const { companyId, key } = company
+    server.next = "processing"
+    const { body } = await buy(world, key, 20, "under way")
+    const { paymentId } = body
+    expect(await credits(world, key)).toMatchObject({ pending: 20 })
+    const found = await findPurchase(world.ports.readAll, companyId, body.purchaseId)
+    expect(found).toMatchObject({ state: "pending", payment_id: paymentId })
+    const intent = server.intents.find(({ id }) => id === paymentId)
+    if (intent !== undefined) intent.status = "succeeded"
+    const before = server.heard.length
+    await world.operate("clock advance", { duration: "1m" })
+    const asked = server.heard.slice(before).map(({ call }) => call)
+    expect(asked).toEqual([`GET /v1/payment_intents/${paymentId}`])
+    expect((await buy(world, key, 20, "under way")).body).toMatchObject({
+      status: "paid",
+      paymentId,
+    })
+    await expectSound(world, company)
+  })
+
+  it("end as Stripe has them, whatever answer was lost, while its search is an hour behind", async () => {
+    const { companyId } = company
+    server.losesAnswers = true
+    const outcomes = ["paid", "declined", "needs_owner", "processing", "halted", "paid"] as const
+    const sent: { readonly outcome: StripeNext; readonly purchaseId: string }[] = []
+    for (const [i, outcome] of [...outcomes, ...outcomes].entries()) {
+      server.next = outcome
+      const token = i < outcomes.length ? {} : { sharedPaymentToken: `spt_${i}` }
+      const { status, body } = await buy(world, company.key, 5, undefined, token)
+      expect([status, body.status]).toEqual([202, "unconfirmed"])
+      sent.push({ outcome, purchaseId: body.purchaseId })
+    }
+    server.losesAnswers = false
+    for (const intent of server.intents) {
+      if (intent.status === "processing") intent.status = "succeeded"
+    }
+    await world.operate("clock advance", { duration: "1m" })
+    await world.operate("clock advance", { duration: "10m" })
+    await world.operate("wait")
+    const ends = { halted: "payment_failed", processing: "paid" } as Readonly<
+      Record<string, string>
+    >
+    for (const { outcome, purchaseId } of sent) {
+      const found = await findPurchase(world.ports.readAll, companyId, purchaseId as PurchaseId)
+      const intent = server.intents.find(({ metadata }) => metadata["payment"] === purchaseId)
+      expect([outcome, found?.code ?? found?.state]).toEqual([outcome, ends[outcome] ?? outcome])
+      expect(found?.payment_id).toBe(intent?.id)
+    }
+    expect(server.heard.filter(({ call }) => call.includes("search"))).toEqual([])
+    await expectSound(world, company)
+  })
+
+  it("are unavailable where the company has a card and no recorded customer", async () => {
+    server.next = "paid"
+    const stranger = await makeBuyer(world)
+    const { status, body } = await buy(world, stranger.key, 20)
+    expect([status, body.error]).toEqual([503, "unavailable"])
+    const { companyId } = stranger
+    await world.operate("card page", { company: companyId })
+    server.customers.set(companyId, "pm_card")
+    expect((await buy(world, stranger.key, 20)).status).toBe(200)
+  })
+
+  it("are found where it was silent", async () => {
+    server.next = "silent"
+    const { balance } = await credits(world, company.key)
+    const { status, body } = await buy(world, company.key, 20, "another")
+    expect([status, body.status]).toEqual([202, "unconfirmed"])
+    server.next = "paid"
+    await world.operate("clock advance", { duration: "1m" })
+    expect(await credits(world, company.key)).toMatchObject({ balance: balance + 20, pending: 0 })
+    await expectSound(world, company)
+  })
+
+  it("come to what Stripe says, and to nothing that an operator says", async () => {
+    const { companyId } = company
+    const asked = world.operate("card set", { company: companyId, outcome: "declined" })
+    await expect(asked).rejects.toThrow("--outcome is for the built-in one")
+    const card = await world.operate("card set", { company: companyId, verified: true })
+    expect(card).toEqual({ companyId, card: { verified: true, failing: false } })
+  })
+})
+
+describe("a server with CARDS_STRIPE_KEY", () => {
+  it("does not start where calls of the API were made free before, until they have a price", async () => {
+    const { url: databaseUrl, drop } = await testDatabase()
+    onTestFinished(drop)
+    const before = await openWorld("start", { url: databaseUrl })
+    await makeCallsFree(before)
+    await before.close()
+    const folder = await mkdtemp(join(tmpdir(), "ledger-stripe-"))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const env = {
+      LEDGER_DATA_DIR: folder,
+      DATABASE_URL: databaseUrl,
+      PORT: "0",
+      CARDS_STRIPE_KEY: KEY,
+      LEDGER_SIMULATED: "all",
+      LOG_LEVEL: "silent",
+    }
+    const started = async () => {
+      const said: string[] = []
+      const stopping = new AbortController()
+      const say = (line: string) => {
+        said.push(line)
+        stopping.abort()
+      }
+      const log = openLog("silent")
+      const { signal } = stopping
+      const config = readConfig(env)
+      const code = await runServer({ config, settings: [], demo: false, log, say, signal })
+      return [code, said[0]]
+    }
+    await expect(started()).rejects.toThrow(/^CARDS_STRIPE_KEY is set .* price set api_call/)
+    const after = await openWorld("start", {
+      url: databaseUrl,
+      settings: { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: "http://x" },
+    })
+    await after.operate("price set", { item: "api_call", dollars: "0.0001" })
+    await after.close()
+    expect(await started()).toEqual([0, expect.stringMatching(/^company-ledger listens on/)])
+  })
+})
+
+describe("CARDS_STRIPE_KEY", () => {
+  it("chooses Stripe, and is never shown", () => {
+    expect(readConfig({}).settings(cardSettings)).toEqual({})
+    const url = "https://stripe.example"
+    const chosen = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: url }
+    const env = { ...chosen, LEDGER_SIMULATED: "all" }
+    expect(readConfig(env).settings(cardSettings)).toEqual(chosen)
+    expect(JSON.stringify(listSettings(env))).not.toContain(KEY)
+  })
+
+  it.for([
+    [{ CARDS_STRIPE_KEY: "pk_live_x" }, "CARDS_STRIPE_KEY must be a secret key of Stripe"],
+    [{ CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: "stripe" }, "CARDS_STRIPE_URL must be an address"],
+    [{ CARDS_STRIPE_KEY: KEY, LEDGER_CLOCK: "test" }, "LEDGER_CLOCK cannot be test"],
+  ] as const)("is refused: %j", ([env, words]) => {
+    expect(() => readConfig(env)).toThrow(words)
+  })
+})

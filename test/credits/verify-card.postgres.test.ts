@@ -1,0 +1,286 @@
+/** `card verify`: a sum is held on the company's card and let go, whatever goes wrong in between. */
+import { sql } from "kysely"
+import pg from "pg"
+import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { tryAgain, workOf } from "../effects/texts.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+
+const world = await ownWorld("time")
+let company: Company
+beforeAll(async () => {
+  // No month ends meanwhile.
+  await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
+})
+beforeEach(async () => {
+  company = await makeCompany(world)
+  await cardIs("paid")
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await world.operate("stand-in set", { name: "cards", outcome: "ok" })
+})
+
+const cardIs = (outcome: string) =>
+  world.operate("card set", { company: company.companyId, outcome })
+const processorIs = (outcome: string, times?: number) =>
+  world.operate("stand-in set", { name: "cards", outcome, times })
+const verify = () => world.operate("card verify", { company: company.companyId })
+const advance = (duration: string) => world.operate("clock advance", { duration })
+const checks = async () =>
+  (await workOf(world, company.companyId)).filter(
+    ({ kind }) => kind === "check-card" || kind === "ask-hold",
+  )
+
+/** What became of the sums that were asked for, in their order. */
+async function holds(): Promise<readonly string[]> {
+  const { rows } = await sql<{ status: string }>`
+    select content ->> 'status' as status from ledger.simulated
+    where company_id = ${company.companyId} and kind = 'hold' order by place`.execute(
+    world.ports.readAll,
+  )
+  return rows.map(({ status }) => status)
+}
+
+/** The facts about holds, by their types. */
+async function facts(): Promise<readonly string[]> {
+  const stream = `access-${company.companyId}`
+  const { events } = await world.operate("audit show", { stream })
+  return events
+    .map(({ type }: { type: string }) => type)
+    .filter((type: string) => /^Card(Check|Verified)/.test(type))
+}
+
+/** Whether somebody waits for what this connection holds. */
+async function waitingFor(connection: pg.Client): Promise<boolean> {
+  const { rowCount } = await connection.query(
+    `select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))`,
+  )
+  return (rowCount ?? 0) > 0
+}
+
+const card = { verified: true, failing: false }
+
+describe("card verify", () => {
+  it("holds $49 and lets go of it, charges nothing, and asks a verified card nothing more", async () => {
+    const { companyId } = company
+    const before = await world.operate("company show", { company: companyId })
+    expect(before.card).toEqual({ ...card, verified: false })
+    for (let i = 0; i < 2; i += 1) {
+      expect(await verify()).toEqual({ companyId, status: "verified", card })
+    }
+    expect(await holds()).toEqual(["released"])
+    expect(await facts()).toEqual(["CardCheckStarted", "CardVerified"])
+    const after = await world.operate("company show", { company: companyId })
+    expect(after.balanceMicros).toBe(before.balanceMicros)
+    expect(await checks()).toEqual([])
+  })
+
+  it("is one hold for many who ask at once", async () => {
+    const answers = await Promise.all(Array.from({ length: 5 }, verify))
+    expect(new Set(answers.map(({ status }) => status))).not.toContain(undefined)
+    expect((await verify()).status).toBe("verified")
+    expect(await holds()).toEqual(["released"])
+  })
+
+  it.for(["declined", "payment_failed", "needs_owner"] as const)(
+    "says that the card %s, and looks again when it is asked again",
+    async (outcome) => {
+      await cardIs(outcome)
+      await expect(verify()).rejects.toMatchObject({ code: outcome })
+      await expect(verify()).rejects.toMatchObject({ code: outcome })
+      expect(await holds()).toEqual([outcome, outcome])
+      await cardIs("paid")
+      expect((await verify()).status).toBe("verified")
+    },
+  )
+
+  it("is refused where there is no card", async () => {
+    await world.operate("card remove", { company: company.companyId })
+    await expect(verify()).rejects.toMatchObject({ code: "no_card" })
+    expect([await holds(), await facts()]).toEqual([[], []])
+  })
+
+  it("is refused where the processor has none", async () => {
+    vi.spyOn(world.ports.cards, "hold").mockResolvedValue({ answer: "no_card" })
+    await expect(verify()).rejects.toMatchObject({ code: "no_card" })
+  })
+
+  it("verifies no card that was put in the place of the one that was looked at", async () => {
+    const { cards } = world.ports
+    const hold = cards.hold.bind(cards)
+    vi.spyOn(cards, "hold").mockImplementation(async (asked) => {
+      const { companyId } = company
+      await world.operate("card remove", { company: companyId })
+      await world.operate("card set", { company: companyId })
+      return hold(asked)
+    })
+    await expect(verify()).rejects.toMatchObject({ code: "card_changed" })
+    expect(await holds()).toEqual(["released"])
+  })
+})
+
+describe("a processor that does not answer", () => {
+  it("is asked a minute later, and what it holds is let go", async () => {
+    await processorIs("silent", 1)
+    expect((await verify()).status).toBe("unconfirmed")
+    expect(await holds()).toEqual(["paid"])
+    expect((await verify()).status).toBe("unconfirmed")
+    await advance("1m")
+    expect(await holds()).toEqual(["released"])
+    expect(await verify()).toMatchObject({ status: "verified", card })
+    expect(await holds()).toHaveLength(1)
+  })
+
+  it("is asked again where it was silent about letting go", async () => {
+    await processorIs("silent", 2)
+    await verify()
+    await advance("1m")
+    expect(await facts()).toEqual(["CardCheckStarted"])
+    await advance("5m")
+    expect(await verify()).toMatchObject({ status: "verified" })
+    expect(await holds()).toEqual(["released"])
+  })
+
+  it.each([ProviderUnavailable, ProviderSilent])(
+    "holds the sum and then answers with %o: the hold is asked about, and never made again",
+    async (Fault) => {
+      const { cards } = world.ports
+      const hold = vi.spyOn(cards, "hold")
+      vi.spyOn(cards, "release").mockRejectedValueOnce(new Fault("it holds it, and says no more"))
+      expect((await verify()).status).toBe("unconfirmed")
+      expect(await checks()).toMatchObject([{ kind: "ask-hold" }])
+      expect(await holds()).toEqual(["paid"])
+      await advance("1m")
+      expect(await verify()).toMatchObject({ status: "verified", card })
+      expect(await holds()).toEqual(["released"])
+      expect(hold).toHaveBeenCalledTimes(1)
+    },
+  )
+
+  it("never heard of the hold: it is taken back after its time, and never made", async () => {
+    const { cards } = world.ports
+    vi.spyOn(cards, "hold").mockRejectedValueOnce(new ProviderSilent("no answer"))
+    expect((await verify()).status).toBe("unconfirmed")
+    await advance("1h")
+    expect(await holds()).toEqual(["payment_failed"])
+    expect([await checks(), await facts()]).toEqual([[], ["CardCheckStarted", "CardCheckFailed"]])
+    expect((await verify()).status).toBe("verified")
+  })
+
+  it("is called once, also where its silence is heard before what follows from the intent is written", async () => {
+    const { cards } = world.ports
+    const hold = vi.spyOn(cards, "hold").mockRejectedValueOnce(new ProviderSilent("no answer"))
+    const writing = new pg.Client(world.databaseUrl)
+    await writing.connect()
+    let isLet = false
+    const letGo = async () => {
+      if (!isLet) await writing.end()
+      isLet = true
+    }
+    onTestFinished(letGo)
+    await writing.query("begin; select from ledger.projections where name = 'work' for update")
+    const asked = verify()
+    await expect.poll(() => hold.mock.calls).toHaveLength(1)
+    // Its row keeps its name while nothing is written: by another one it would not be found.
+    await expect.poll(() => waitingFor(writing)).toBe(true)
+    const now = await world.ports.work.list(100)
+    const ours = now.filter(({ companyId }) => companyId === company.companyId)
+    expect(ours.map(({ kind }) => kind)).toContain("check-card")
+    await letGo()
+    expect((await asked).status).toBe("unconfirmed")
+    expect((await checks()).map(({ kind }) => kind)).toEqual(["ask-hold"])
+    await advance("1h")
+    expect(hold.mock.calls).toHaveLength(1)
+    expect(await holds()).toEqual(["payment_failed"])
+  })
+
+  it("was not available: it is tried again until its time is over", async () => {
+    await processorIs("unavailable")
+    expect((await verify()).status).toBe("unconfirmed")
+    expect(await holds()).toEqual([])
+    await processorIs("ok")
+    await tryAgain(world, company.companyId, "check-card")
+    expect((await verify()).status).toBe("verified")
+    expect(await holds()).toEqual(["released"])
+  })
+
+  it("rejects every order: the check waits for an operator, and fails no card", async () => {
+    await processorIs("misconfigured")
+    expect((await verify()).status).toBe("unconfirmed")
+    await advance("80h")
+    await tryAgain(world, company.companyId, "check-card")
+    const [row] = await checks()
+    expect(row?.parked).toBe("the processor rejects the request: it is set to")
+    expect([await holds(), await facts()]).toEqual([[], ["CardCheckStarted"]])
+    await processorIs("ok")
+    await world.operate("work retry", { workId: row?.workId })
+    expect((await verify()).status).toBe("verified")
+  })
+
+  it("never carried the hold out: it is taken back after its time", async () => {
+    const { cards } = world.ports
+    vi.spyOn(cards, "hold").mockResolvedValueOnce({ answer: "unconfirmed" })
+    vi.spyOn(cards, "askHold").mockResolvedValue({ answer: "unconfirmed" })
+    expect((await verify()).status).toBe("unconfirmed")
+    await advance("10m")
+    expect(await holds()).toEqual(["payment_failed"])
+  })
+
+  it("may be under way: it is asked about until it has an end", async () => {
+    await cardIs("processing")
+    expect((await verify()).status).toBe("unconfirmed")
+    await cardIs("paid")
+    await advance("1m")
+    expect((await verify()).status).toBe("verified")
+    expect(await holds()).toEqual(["released"])
+  })
+})
+
+describe("a process that dies", () => {
+  it("between the hold and letting go of it: the row of work finds it and lets go", async () => {
+    const { cards } = world.ports
+    // A worker may have the row before the command: for as long as that waits, all tries die.
+    const dying = vi.spyOn(cards, "release").mockRejectedValue(new Error("the process ended"))
+    expect((await verify()).status).toBe("unconfirmed")
+    expect(await holds()).toEqual(["paid"])
+    expect(dying).toHaveBeenCalled()
+    dying.mockRestore()
+    await tryAgain(world, company.companyId, "check-card")
+    expect(await holds()).toEqual(["released"])
+    expect(await facts()).toEqual(["CardCheckStarted", "CardVerified"])
+  })
+
+  it("before its end was written: it is asked about, and nothing is held anew", async () => {
+    const { runner } = world.ports
+    const execute = runner.execute.bind(runner)
+    let failures = 0
+    vi.spyOn(runner, "execute").mockImplementation((async (to, command, ...rest) => {
+      const { type } = command as { readonly type?: string }
+      if (type === "EndCardCheck" && failures++ === 0) throw new Error("the process ended")
+      return execute(to, command, ...rest)
+    }) as typeof runner.execute)
+    await verify()
+    await tryAgain(world, company.companyId, "check-card")
+    expect(failures).toBeGreaterThan(1)
+    expect(await holds()).toEqual(["released"])
+    expect((await verify()).status).toBe("verified")
+  })
+})
+
+describe("giving a check up", () => {
+  it("ends it, so that the card can be looked at again", async () => {
+    const { cards } = world.ports
+    await processorIs("silent", 1)
+    await verify()
+    vi.spyOn(cards, "askHold").mockRejectedValue(new ProviderSilent("no answer"))
+    await world.operate("clock advance", { duration: "80h" })
+    const [row] = await checks()
+    if (row?.parked === null || row === undefined) throw new Error("the row is not parked")
+    vi.restoreAllMocks()
+    await world.operate("work skip", { workId: row.workId }, "it lapses")
+    expect(await facts()).toEqual(["CardCheckStarted", "CardCheckFailed"])
+    expect((await verify()).status).toBe("verified")
+  })
+})

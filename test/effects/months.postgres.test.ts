@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { closeMonth } from "../../src/charging/reactions/close-month.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { ledgerFacts, sleepTo, spend, tell } from "./spending.ts"
+import { rowOf } from "./texts.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld("time")
+  await world.operate("clock set", { to: "2040-01-30T12:00:00Z" })
+})
+afterAll(async () => {
+  await world.close()
+})
+
+/** The months that are closed, and when each was. */
+async function closedMonths(companyId: CompanyId) {
+  const facts = await ledgerFacts(world, companyId, "MonthClosed")
+  return facts.map(({ month, at }) => [month, new Date(at).toISOString()])
+}
+
+/** The month whose closing waits, and when it is due. */
+async function waiting(companyId: CompanyId) {
+  const { work } = await world.operate("work list")
+  return work
+    .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
+    .map(({ kind, name, dueAt, parked }: Record<string, string>) => [kind, name, dueAt, parked])
+}
+
+describe("a month's end", () => {
+  it("closes the month of a company in which nothing happens, to the millisecond", async () => {
+    const { companyId } = await makeCompany(world)
+    await world.operate("clock set", { to: "2040-01-31T23:59:59.999Z" })
+    expect(await closedMonths(companyId)).toEqual([])
+    await world.operate("clock advance", { duration: "1h" })
+    expect(await closedMonths(companyId)).toEqual([["2040-01", "2040-02-01T00:00:00.000Z"]])
+    const next = ["close-month", `${companyId}:2040-02`, "2040-03-01T00:00:00.000Z", null]
+    expect(await waiting(companyId)).toEqual([next])
+  })
+
+  it("closes the month of a busy company once, whichever comes first", async () => {
+    const { companyId } = await makeCompany(world)
+    await spend(world, companyId, { dollars: 2 })
+    await world.operate("wait")
+    const late = await rowOf(world, "close-month", `${companyId}:2040-02`)
+    await sleepTo(world, "2040-03-01T00:00:00.000Z")
+    await spend(world, companyId, { dollars: 3 })
+    const closed = [["2040-02", "2040-03-01T00:00:00.000Z"]]
+    expect(await closedMonths(companyId)).toEqual(closed)
+    world = await world.restart()
+    await world.operate("wait")
+    await Promise.all([
+      closeMonth.perform(world.ports, late),
+      closeMonth.perform(world.ports, late),
+    ])
+    expect(await closedMonths(companyId)).toEqual(closed)
+    expect(await ledgerFacts(world, companyId, "MonthClosed")).toMatchObject([
+      { addedMicros: 50_000_000, chargedMicros: 2_000_000, fundsMicros: 48_000_000, charges: 1 },
+    ])
+    const next = ["close-month", `${companyId}:2040-03`, "2040-04-01T00:00:00.000Z", null]
+    expect(await waiting(companyId)).toEqual([next])
+  })
+
+  it("that nobody saw is closed by whoever works next, each month once", async () => {
+    const { companyId } = await makeCompany(world)
+    await world.operate("wait")
+    await sleepTo(world, "2040-06-02T03:04:05.678Z")
+    world = await world.restart()
+    await world.operate("clock advance", { duration: "1s" })
+    const at = "2040-06-02T03:04:05.678Z"
+    expect(await closedMonths(companyId)).toEqual([
+      ["2040-03", at],
+      ["2040-04", at],
+      ["2040-05", at],
+    ])
+    const next = ["close-month", `${companyId}:2040-06`, "2040-07-01T00:00:00.000Z", null]
+    expect(await waiting(companyId)).toEqual([next])
+  })
+
+  it("closes the month of a deleted company too, and of one without a cent", async () => {
+    const { companyId } = await makeCompany(world, "0")
+    await tell(world, companyId, { type: "CloseLedger" })
+    await world.operate("clock set", { to: "2040-07-01T00:00:00Z" })
+    expect(await closedMonths(companyId)).toEqual([["2040-06", "2040-07-01T00:00:00.000Z"]])
+  })
+})
+
+describe("the closing of a month that is the last fact", () => {
+  it("is in the checkpoint of a stop, and an audit finds that right", async () => {
+    const { companyId } = await makeCompany(world)
+    await world.operate("clock set", { to: "2040-08-01T00:00:01Z" })
+    await world.operate("wait")
+    const stored = await collect(world.ports.store.read(ledgerOf(companyId).stream))
+    expect(stored.at(-1)).toMatchObject({ type: "MonthClosed" })
+    world = await world.restart()
+    const { checks } = await world.operate("audit verify", { company: companyId })
+    expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
+  })
+})
+
+describe("the closing of a month, called before its time", () => {
+  it("is rejected with its due time, and still happens then", async () => {
+    const { companyId } = await makeCompany(world)
+    await world.operate("clock advance", { duration: "1d" })
+    const { workId } = await rowOf(world, "close-month", `${companyId}:2040-08`)
+    await expect(world.operate("work retry", { workId })).rejects.toMatchObject({
+      code: "conflict",
+      details: { dueAt: "2040-09-01T00:00:00.000Z" },
+    })
+    await world.operate("wait")
+    expect(await closedMonths(companyId)).toEqual([])
+    const put = ["close-month", `${companyId}:2040-08`, "2040-09-01T00:00:00.000Z", null]
+    expect(await waiting(companyId)).toEqual([put])
+    await world.operate("clock set", { to: "2040-09-01T00:00:00Z" })
+    expect(await closedMonths(companyId)).toEqual([["2040-08", "2040-09-01T00:00:00.000Z"]])
+  })
+})

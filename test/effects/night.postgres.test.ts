@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { CallTally } from "../../domain/charging/ledger-events.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { chargeCalls } from "../../src/charging/reactions/charge-calls.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { ledgerFacts, serve, sleepTo, tell } from "./spending.ts"
+import { fundsOf, rowOf } from "./texts.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld("time")
+  await world.operate("clock set", { to: "2040-03-28T12:00:00Z" })
+})
+afterAll(async () => {
+  await world.close()
+})
+
+const OWN: CallTally = { via: "own_key", keyId: "key_own", personId: "per_a", calls: 5 }
+const SIGNED: CallTally = { via: "shared_key", keyId: "key_app", personId: "per_b", calls: 7 }
+const APP: CallTally = { via: "shared_key", keyId: "key_app", personId: null, calls: 11 }
+
+/** What was charged for calls: id, number of calls and amount, in order. */
+async function nights(companyId: CompanyId) {
+  const facts = await ledgerFacts(world, companyId, "Charged")
+  return facts.map(({ chargeId, quantity, amountMicros }) => [chargeId, quantity, amountMicros])
+}
+
+/** The kinds of work of a company that are not done. */
+async function workLeft(companyId: CompanyId): Promise<readonly string[]> {
+  const { work } = await world.operate("work list")
+  return work
+    .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
+    .map((row: { kind: string }) => row.kind)
+}
+
+describe("the night after", () => {
+  it("charges the calls of each key and person for the day, once", async () => {
+    const { companyId } = await makeCompany(world)
+    await serve(world, companyId, [OWN, SIGNED, APP])
+    await serve(world, companyId, [OWN])
+    await world.operate("clock set", { to: "2040-03-28T23:59:59.999Z" })
+    expect(await nights(companyId)).toEqual([])
+    await world.operate("clock set", { to: "2040-03-29T03:00:00Z" })
+    expect(await nights(companyId)).toEqual([
+      ["key_own:per_a:2040-03-28", 10, 1_000],
+      ["key_app:per_b:2040-03-28", 7, 700],
+      ["key_app:-:2040-03-28", 11, 1_100],
+    ])
+    await world.operate("clock advance", { duration: "3d" })
+    expect(await nights(companyId)).toHaveLength(3)
+    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 2_800)
+    expect(await workLeft(companyId)).toEqual(["close-month"])
+  })
+
+  it("that was missed three times is made up for, each day by its own charge", async () => {
+    const { companyId } = await makeCompany(world)
+    for (const day of [1, 2, 3]) {
+      await sleepTo(world, `2040-04-0${day}T12:00:00Z`)
+      await serve(world, companyId, [OWN, { ...APP, calls: day }])
+    }
+    await sleepTo(world, "2040-04-07T12:00:00Z")
+    await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)
+    const rows = await Promise.all(
+      [1, 2, 3].map((day) => rowOf(world, "charge-calls", `${companyId}:2040-04-0${day}`)),
+    )
+    expect(await nights(companyId)).toEqual([])
+    world = await world.restart()
+    await world.operate("clock advance", { duration: "1s" })
+    const charged = [1, 2, 3].flatMap((day) => [
+      [`key_own:per_a:2040-04-0${day}`, 5, 500],
+      [`key_app:-:2040-04-0${day}`, day, day * 100],
+    ])
+    expect(await nights(companyId)).toEqual(charged)
+    expect(await ledgerFacts(world, companyId, "Charged")).toMatchObject(
+      charged.map(() => ({ at: Date.parse("2040-04-07T12:00:00Z"), exempt: "funds" })),
+    )
+    for (let i = 0; i < 2; i += 1) {
+      const again = await Promise.all(rows.map((row) => chargeCalls.perform(world.ports, row)))
+      expect(again).toEqual(rows.map(() => ({ result: "done" })))
+    }
+    await world.operate("clock advance", { duration: "3d" })
+    expect(await nights(companyId)).toEqual(charged)
+    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 1_500 - 600)
+    expect(await workLeft(companyId)).toEqual(["close-month"])
+  })
+
+  it("charges the calls that a key made, over a restart and three days, once", async () => {
+    const { companyId, keyId, ownerId, key } = await makeCompany(world)
+    const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
+    const read = async () => (await world.call(key, "GET", "/api/v1/phone/messages")).status
+    expect([await read(), await read(), await read()]).toEqual([200, 200, 200])
+    world = await world.restart()
+    expect(await read()).toBe(200)
+    await world.operate("clock advance", { duration: "3d" })
+    expect(await nights(companyId)).toEqual([[`${keyId}:${ownerId}:${day}`, 4, 400]])
+    await world.operate("clock advance", { duration: "3d" })
+    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 400)
+  })
+
+  it("charges more keys than fit into one append", async () => {
+    const { companyId } = await makeCompany(world)
+    const tallies = Array.from({ length: 501 }, (_, i) => ({
+      ...OWN,
+      keyId: `key_${i}` as const,
+      calls: 1,
+    }))
+    await serve(world, companyId, tallies)
+    await world.operate("clock advance", { duration: "1d" })
+    const ids = (await nights(companyId)).map(([chargeId]) => chargeId)
+    expect(new Set(ids).size).toBe(501)
+    expect(ids).toHaveLength(501)
+    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 501 * 100)
+  })
+
+  it("charges a deleted, locked company without funds: the calls were served", async () => {
+    const { companyId } = await makeCompany(world, "0")
+    await serve(world, companyId, [OWN])
+    await tell(world, companyId, { type: "LockAccount" })
+    await tell(world, companyId, { type: "CloseLedger" })
+    await world.operate("clock advance", { duration: "1d" })
+    expect(await nights(companyId)).toHaveLength(1)
+    expect(await fundsOf(world, companyId)).toBe(-500)
+  })
+
+  it("of a month's last day bills it to the next month, and says when it was served", async () => {
+    await world.operate("clock set", { to: "2040-04-30T12:00:00Z" })
+    const { companyId } = await makeCompany(world)
+    await serve(world, companyId, [OWN])
+    await world.operate("clock set", { to: "2040-05-01T12:00:00Z" })
+    const [closed] = await ledgerFacts(world, companyId, "MonthClosed")
+    expect(closed).toMatchObject({ month: "2040-04", chargedMicros: 0, charges: 0 })
+    const [charge] = await ledgerFacts(world, companyId, "Charged")
+    expect(charge).toMatchObject({ servedFrom: Date.parse("2040-04-30T00:00:00Z") })
+    expect(charge?.at).toBeGreaterThanOrEqual(Date.parse("2040-05-01T00:00:00Z"))
+  })
+})
+
+describe("the charging of calls, called before its time", () => {
+  it("is rejected, and still happens at the end of the day", async () => {
+    const { companyId } = await makeCompany(world)
+    await serve(world, companyId, [OWN])
+    await world.operate("wait")
+    const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
+    const { workId } = await rowOf(world, "charge-calls", `${companyId}:${day}`)
+    await expect(world.operate("work retry", { workId })).rejects.toThrow("goes on by itself then")
+    await world.operate("wait")
+    expect(await nights(companyId)).toEqual([])
+    expect(await workLeft(companyId)).toContain("charge-calls")
+    await world.operate("clock advance", { duration: "1d" })
+    expect(await nights(companyId)).toEqual([[`key_own:per_a:${day}`, 5, 500]])
+  })
+})

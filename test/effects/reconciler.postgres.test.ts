@@ -1,0 +1,287 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { sql } from "kysely"
+import { beforeEach, describe, expect, it, vi } from "vitest"
+import { resourceAt } from "../../domain/kernel/resource.ts"
+import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import type { Reaction } from "../../src/frame/effects/reaction.ts"
+import { reconciler } from "../../src/frame/effects/reconcile.ts"
+import { openCompany } from "../../src/company/reactions/open-company.ts"
+import { textEffect } from "../../src/phone/reactions/text-effect.ts"
+import { reconciledText } from "../../src/phone/texts.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { PRICE, TO, carrierIs, factsAbout, fundsOf } from "./texts.ts"
+import { linesOf, messageOf, rowOf, send, workOf } from "./texts.ts"
+
+const [sendText, askText] = textEffect as readonly [Reaction, Reaction]
+const endCharge = reconciler([reconciledText])
+
+const world = await ownWorld("time")
+let company: Company
+beforeEach(async () => {
+  company = await makeCompany(world)
+  await carrierIs(world, "ok")
+})
+
+const cause = causedBy("test")
+const view = () => undefined
+
+/** An open charge, as a process leaves it that dies before it queues the text. */
+async function chargeOnly(messageId: MessageId, resource?: string): Promise<void> {
+  const { companyId, keyId, ownerId } = company
+  const tag = await world.ports.sealing.tag(companyId, TO)
+  const at = world.ports.clock.now()
+  const charged = await world.ports.runner.execute(
+    ledgerOf(companyId),
+    {
+      type: "Charge",
+      chargeId: `chg_${messageId}`,
+      via: "own_key",
+      keyId,
+      personId: ownerId,
+      class: "general",
+      item: "text_segment",
+      quantity: 1,
+      unitPriceMicros: PRICE,
+      priceVersion: 1,
+      amountMicros: PRICE,
+      resource: resource ?? resourceAt(messageId, tag),
+      requestedAt: at,
+      dueAt: null,
+      servedFrom: null,
+      open: true,
+      exempt: null,
+      searchedTo: null,
+    },
+    cause,
+    view,
+  )
+  expect(charged.accepted).toBe(true)
+}
+
+/** Queues the text that belongs to such a charge. */
+async function queueText(messageId: MessageId, numberId: NumberId = "num_none") {
+  const { companyId } = company
+  const { sealing, runner } = world.ports
+  const tag = await sealing.tag(companyId, TO)
+  const seal = (text: string) => sealing.seal(companyId, tag, text)
+  const text = { body: await seal("Hi"), segments: 1, amountMicros: PRICE }
+  return runner.execute(
+    recipientOf(companyId, tag),
+    {
+      type: "QueueText",
+      messageId,
+      chargeId: `chg_${messageId}`,
+      chargedMicros: PRICE,
+      numberId,
+      to: await seal(TO),
+      asWritten: text,
+      withLine: null,
+      keyId: null,
+      personId: null,
+    },
+    cause,
+    view,
+  )
+}
+
+describe("a charge whose text was never queued", () => {
+  it("is given back after ten minutes, and its text can never be queued", async () => {
+    await chargeOnly("msg_lost")
+    await world.operate("clock advance", { duration: "599s" })
+    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
+    await world.operate("clock advance", { duration: "1s" })
+    expect(await linesOf(world, company.companyId)).toMatchObject([
+      { kind: "charge", state: "given_back" },
+      { kind: "give_back", amount_micros: PRICE, note: "the text was never queued" },
+    ])
+    expect(await fundsOf(world, company.companyId)).toBe(50_000_000)
+    expect(await factsAbout(world, company.companyId)).toEqual(["TextAbandoned"])
+    const late = await queueText("msg_lost")
+    expect(late).toMatchObject({ accepted: false, refusal: { code: "text_abandoned" } })
+    expect(await workOf(world, company.companyId)).toEqual([])
+  })
+
+  it("is not given back where it was queued after all, a moment before", async () => {
+    await chargeOnly("msg_late")
+    const begin = world.ports.clock.now()
+    await world.operate("clock advance", { duration: "599s" })
+    const work = await rowOf(world, "end-charge", "chg_msg_late")
+    await carrierIs(world, "silent")
+    const { rows } = await sql<{ id: NumberId }>`
+      select number_id as id from numbers where company_id = ${company.companyId}`.execute(
+      world.ports.readAll,
+    )
+    expect((await queueText("msg_late", rows[0]?.id)).accepted).toBe(true)
+    const dueAt = begin + 599_000 + 3_600_000
+    expect(await endCharge.perform(world.ports, work)).toEqual({ result: "later", dueAt })
+    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
+    await world.operate("clock advance", { duration: "1h" })
+    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
+  })
+
+  it("is given back where what it was to say, or from where, was erased", async () => {
+    await chargeOnly("msg_erased")
+    expect((await queueText("msg_erased")).accepted).toBe(true)
+    expect(await linesOf(world, company.companyId)).toMatchObject([
+      { kind: "charge", state: "given_back" },
+      { kind: "give_back", note: "the carrier refused the text" },
+    ])
+    expect(await factsAbout(world, company.companyId)).toEqual(["TextQueued", "TextRejected"])
+  })
+
+  it("of something else is parked, for nobody knows how to end it", async () => {
+    await chargeOnly("msg_other", "thing_1234")
+    await world.operate("clock advance", { duration: "10m" })
+    expect(await workOf(world, company.companyId)).toMatchObject([
+      { kind: "end-charge", parked: "nobody knows how to end a charge for thing_1234" },
+    ])
+    const audit = await world.operate("audit verify", { company: company.companyId })
+    const owned = "every open charge has somebody who ends it"
+    expect(audit.checks).toContainEqual({ name: owned, ok: true, detail: "1 open" })
+  })
+})
+
+describe("work that is done twice", () => {
+  it("sends no text twice and moves no money twice", async () => {
+    const sending = vi.spyOn(world.ports.carrier, "send")
+    await carrierIs(world, "silent", 1)
+    const id = await send(world, company)
+    await world.operate("wait")
+    const ask = await rowOf(world, "ask-text", id)
+    const end = await rowOf(world, "end-charge", String((ask.payload as never)["chargeId"]))
+    for (const handler of [askText, askText, sendText, endCharge]) {
+      const work = handler === endCharge ? end : ask
+      expect(await handler.perform(world.ports, work)).toEqual({ result: "done" })
+    }
+    expect(sending).toHaveBeenCalledTimes(1)
+    expect(await factsAbout(world, company.companyId)).toEqual(["TextQueued", "TextAccepted"])
+    expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
+    expect(await messageOf(world, id)).toMatchObject({ status: "sent" })
+  })
+
+  it("gives back once what was refused, and once what was never queued", async () => {
+    await carrierIs(world, "silent", 1)
+    const id = await send(world, company)
+    await chargeOnly("msg_lost")
+    await world.operate("wait")
+    const ask = await rowOf(world, "ask-text", id)
+    const lost = await rowOf(world, "end-charge", "chg_msg_lost")
+    vi.spyOn(world.ports.carrier, "ask").mockResolvedValue({ answer: "rejected", errorCode: "1" })
+    await Promise.all([askText.perform(world.ports, ask), askText.perform(world.ports, ask)])
+    await Promise.all([endCharge.perform(world.ports, lost), endCharge.perform(world.ports, lost)])
+    await askText.perform(world.ports, ask)
+    const lines = await linesOf(world, company.companyId)
+    expect(lines.filter(({ kind }) => kind === "give_back")).toHaveLength(2)
+    expect(await fundsOf(world, company.companyId)).toBe(50_000_000)
+  })
+
+  it("opens a company once", async () => {
+    const [registered] = (await collect(world.ports.store.read("companies"))).slice(-1)
+    const before = await world.ports.store.head()
+    const plan = JSON.parse(registered?.data ?? "{}")
+    const typed = { ...plan, fundsMicros: Number(plan.fundsMicros) }
+    for (let i = 0; i < 2; i += 1) {
+      await openCompany(world.ports, typed, registered?.revision ?? 0, cause)
+    }
+    expect(await world.ports.store.head()).toEqual(before)
+  })
+})
+
+describe("work that fails", () => {
+  /** Lets a row stand as if it had failed so often. */
+  const failed = (name: string, tries: number) =>
+    sql`update ledger.work set tries = ${tries}, retry_at = null where name = ${name}`.execute(
+      world.ports.readAll,
+    )
+
+  it("is parked after twenty tries with its reason, and done when it is tried again", async () => {
+    const sending = vi
+      .spyOn(world.ports.carrier, "send")
+      .mockRejectedValue(new Error("the carrier speaks another language"))
+    const id = await send(world, company)
+    await world.operate("wait")
+    await failed(id, 18)
+    await world.operate("wait")
+    expect(await workOf(world, company.companyId)).toContainEqual(
+      expect.objectContaining({ kind: "send-text", tries: 19, parked: null }),
+    )
+    await failed(id, 19)
+    await world.operate("wait")
+    const parked = (await workOf(world, company.companyId)).find((row) => row.parked !== null)
+    expect(parked).toMatchObject({
+      kind: "send-text",
+      tries: 20,
+      parked: "the carrier speaks another language",
+    })
+    expect(world.warnings.join()).toContain("the carrier speaks another language")
+    const again = () => world.operate("work retry", { workId: parked?.workId })
+    expect(await again()).toMatchObject({ retried: true, state: "failed", parked: null })
+    const answer = Promise.withResolvers<never>()
+    sending.mockReturnValue(answer.promise)
+    expect(await again()).toMatchObject({ state: "running" })
+    answer.reject(new Error("the carrier speaks another language"))
+    await world.operate("wait")
+    sending.mockRestore()
+    expect(await again()).toMatchObject({ state: "done", dueAt: null })
+    expect(await messageOf(world, id)).toMatchObject({ status: "sent" })
+    expect(await workOf(world, company.companyId)).toEqual([])
+    await expect(world.operate("work retry", { workId: 999_999 })).rejects.toThrow("no work 999999")
+  })
+
+  it("of a kind that nobody does is parked at once", async () => {
+    await sql`
+      insert into ledger.work (kind, name, subject, company_id, payload, due_at)
+      values ('wash-car', 'a', 'a', ${company.companyId}, '{}', now() - interval '1 day')`.execute(
+      world.ports.readAll,
+    )
+    const rows = await workOf(world, company.companyId)
+    const parked = "nobody does wash-car"
+    expect(rows).toMatchObject([{ kind: "wash-car", parked }])
+    const again = await world.operate("work retry", { workId: rows[0]?.workId })
+    expect(again).toMatchObject({ state: "parked", parked })
+  })
+
+  it("because a recipient does not know its text, is parked", async () => {
+    await carrierIs(world, "silent", 1)
+    const id = await send(world, company)
+    await world.operate("wait")
+    const work = await rowOf(world, "ask-text", id)
+    const stray = { ...work, payload: { ...(work.payload as object), messageId: "msg_stray" } }
+    const park = { result: "park", reason: "its recipient does not know this text" }
+    expect(await askText.perform(world.ports, stray)).toEqual(park)
+    expect(await sendText.perform(world.ports, stray)).toEqual(park)
+  })
+})
+
+describe("an answer that does not come", () => {
+  it("counts as silence after ten seconds, and its timer ends with an answer", async () => {
+    await carrierIs(world, "silent", 1)
+    const id = await send(world, company)
+    await world.operate("wait")
+    const work = { ...(await rowOf(world, "ask-text", id)), kind: "send-text" }
+    const signals: (AbortSignal | undefined)[] = []
+    const pacer = {
+      ...world.ports.pacer,
+      pause: async (ms: number, signal?: AbortSignal) => {
+        expect(ms).toBe(10_000)
+        signals.push(signal)
+      },
+    }
+    const never = { ...world.ports.carrier, send: () => new Promise<never>(() => undefined) }
+    const silent = await sendText.perform({ ...world.ports, pacer, carrier: never }, work)
+    const dueAt = world.ports.clock.now() + 60_000
+    expect(silent).toEqual({ result: "later", dueAt, kind: "ask-text", subject: id })
+    const pending = {
+      ...pacer,
+      pause: (_ms: number, signal?: AbortSignal) => new Promise<void>(() => signals.push(signal)),
+    }
+    expect(await askText.perform({ ...world.ports, pacer: pending }, work)).toEqual({
+      result: "done",
+    })
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true, true])
+  })
+})

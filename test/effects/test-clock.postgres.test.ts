@@ -1,0 +1,170 @@
+import { CARRIER } from "../../adapters/providers/carrier/simulator.ts"
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { carrierIs, send, silentWhenAsked, workOf } from "./texts.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld("time")
+})
+afterAll(async () => {
+  await world.close()
+})
+
+const now = async () => Date.parse((await world.operate("clock show")).now)
+
+describe("moving the test clock", () => {
+  it("goes from due time to due time, so that everything happens at its own", async () => {
+    const company = await makeCompany(world)
+    const asked: number[] = []
+    const begin = await now()
+    silentWhenAsked(world, () => asked.push(world.ports.clock.now() - begin))
+    await carrierIs(world, "silent")
+    await send(world, company)
+    await world.operate("wait")
+    await world.operate("clock advance", { duration: "90s" })
+    await send(world, company, "+14155550124")
+    await world.operate("clock advance", { duration: "1h" })
+    expect(asked).toEqual([60, 150, 300, 390, 1_800, 1_890].map((seconds) => seconds * 1_000))
+    expect(await now()).toBe(begin + 90_000 + 3_600_000)
+    vi.restoreAllMocks()
+    await carrierIs(world, "ok")
+    await world.operate("clock advance", { duration: "2h" })
+    expect(await workOf(world, company.companyId)).toEqual([])
+  })
+
+  it("takes seconds, minutes, hours and days, and an instant of any time zone", async () => {
+    for (const [duration, ms] of [
+      ["1s", 1_000],
+      ["2m", 120_000],
+      ["3h", 10_800_000],
+      ["4d", 345_600_000],
+      ["0s", 0],
+    ] as const) {
+      const before = await now()
+      await world.operate("clock advance", { duration })
+      expect(await now()).toBe(before + ms)
+    }
+    const later = new Date((await now()) + 86_400_000).toISOString()
+    await world.operate("clock set", { to: later.replace("Z", "+00:00") })
+    expect(await now()).toBe(Date.parse(later))
+  })
+
+  it("refuses to go back, and what is no time", async () => {
+    const before = await now()
+    const back = new Date(before - 1).toISOString()
+    await expect(world.operate("clock set", { to: back })).rejects.toMatchObject({
+      code: "validation",
+      message: "The clock only moves forward.",
+    })
+    for (const duration of ["", "5", "m", "-1m", "1.5h", "1w", "1 h"]) {
+      await expect(world.operate("clock advance", { duration }), duration).rejects.toMatchObject({
+        code: "validation",
+      })
+    }
+    await expect(world.operate("clock advance", { duration: "999999999d" })).rejects.toThrow(
+      "The clock ends with the year 9999.",
+    )
+    await expect(world.operate("clock set", { to: "tomorrow" })).rejects.toThrow(
+      "must be a time such as",
+    )
+    expect(await now()).toBe(before)
+  })
+
+  it("outlives a restart", async () => {
+    await world.operate("clock advance", { duration: "1h" })
+    const before = await now()
+    world = await world.restart()
+    expect(await now()).toBe(before)
+  })
+
+  it("is refused where the clock is the system's, which is the database's", async () => {
+    const real = await openWorld("time", { clock: "system" })
+    const { now: shown, clock } = await real.operate("clock show")
+    expect(clock).toBe("system")
+    const { rows } = await sql<{ ms: number }>`
+      select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(
+      real.ports.readAll,
+    )
+    expect(Math.abs(Date.parse(shown) - (rows[0]?.ms ?? 0))).toBeLessThan(5_000)
+    await expect(real.operate("clock advance", { duration: "1s" })).rejects.toMatchObject({
+      code: "conflict",
+    })
+    await real.close()
+  })
+})
+
+describe("an incoming text, as the operator makes one", () => {
+  it("is refused for a number that nobody here holds, or another company than is named", async () => {
+    const company = await makeCompany(world)
+    const other = await makeCompany(world)
+    const { rows } = await sql<{ number: string }>`
+      select number from numbers where company_id = ${company.companyId}`.execute(
+      world.ports.readAll,
+    )
+    const to = rows[0]?.number
+    const text = { from: "+14155550123", body: "hi", to }
+    const named = { ...text, company: company.companyId }
+    expect(await world.operate("carrier text-in", named)).toMatchObject({
+      companyId: company.companyId,
+      keyword: null,
+    })
+    const others = { ...text, company: other.companyId }
+    await expect(world.operate("carrier text-in", others)).rejects.toMatchObject({
+      code: "not_found",
+    })
+    const nobody = { ...text, to: "+12015559999" }
+    await expect(world.operate("carrier text-in", nobody)).rejects.toMatchObject({
+      code: "not_found",
+    })
+    await expect(world.operate("carrier text-in", { ...text, from: "5" })).rejects.toMatchObject({
+      code: "bad_number",
+    })
+    const deliver = { messageId: "msg_none", status: "delivered" }
+    await expect(world.operate("carrier deliver", deliver)).rejects.toMatchObject({
+      code: "not_found",
+    })
+  })
+})
+
+describe("stand-ins", () => {
+  it("do what they are told so many times, then go on as if nothing had been", async () => {
+    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 2 })
+    expect((await world.operate("stand-in list")).standIns).toMatchObject([
+      { name: "carrier", outcome: "reject", times: 2, knows: expect.arrayContaining(["ok"]) },
+      { name: "voice", outcome: "ok", times: null, knows: expect.arrayContaining(["gone"]) },
+      { name: "registration", outcome: "ok", knows: expect.arrayContaining(["approve"]) },
+      { name: "mail", outcome: "ok", times: null, knows: expect.arrayContaining(["bounce"]) },
+      { name: "dns", outcome: "ok", times: null, knows: expect.arrayContaining(["half"]) },
+      { name: "places", outcome: "ok", times: null, knows: expect.arrayContaining(["none"]) },
+      { name: "cards", outcome: "ok", times: null, knows: expect.arrayContaining(["declined"]) },
+      { name: "git", outcome: "ok", times: null, knows: expect.arrayContaining(["unavailable"]) },
+      { name: "boxhost", outcome: "ok", times: null, knows: expect.arrayContaining(["lost"]) },
+      { name: "publish", outcome: "ok", times: null, knows: expect.arrayContaining(["off"]) },
+    ])
+    const next = () => world.ports.simulators.next(CARRIER)
+    expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
+    expect((await world.operate("stand-in list")).standIns).toMatchObject([
+      { name: "carrier", outcome: "ok", times: null },
+      { name: "voice", outcome: "ok", times: null },
+      { name: "registration", outcome: "ok", times: null },
+      { name: "mail", outcome: "ok", times: null },
+      { name: "dns", outcome: "ok", times: null },
+      { name: "places", outcome: "ok", times: null },
+      { name: "cards", outcome: "ok", times: null },
+      { name: "git", outcome: "ok", times: null },
+      { name: "boxhost", outcome: "ok", times: null },
+      { name: "publish", outcome: "ok", times: null },
+    ])
+    await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+    const asked = await Promise.all(Array.from({ length: 5 }, next))
+    expect(new Set(asked)).toEqual(new Set(["silent"]))
+    await carrierIs(world, "slow", 3)
+    const counted = await Promise.all(Array.from({ length: 10 }, next))
+    expect(counted.filter((outcome) => outcome === "slow")).toHaveLength(3)
+    await expect(carrierIs(world, "explode")).rejects.toThrow("carrier knows ok, ")
+    await carrierIs(world, "ok")
+  })
+})

@@ -1,0 +1,100 @@
+/** A relay that breaks off, or falls silent, at each point of the talk: what is answered, charged and sent. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { openRelay } from "../../adapters/providers/mailer/relay.ts"
+import type { AddressTag } from "../../domain/email/ids.ts"
+import { chargesOf } from "../phone/texting.ts"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import type { Mailing } from "./mailing.ts"
+import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
+import type { TalkStand } from "./talk-stand.ts"
+import { STEPS, openTalkStand } from "./talk-stand.ts"
+import { within } from "../support/within.ts"
+
+const ADA = "ada@example.com"
+/** More than one piece of what is sent at once. */
+const LONG = "It is on its way.\n".repeat(10_000)
+
+let stand: TalkStand
+let world: World
+let company: Mailing
+beforeAll(async () => {
+  stand = await openTalkStand()
+  world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
+})
+beforeEach(async () => {
+  company = await makeMailing(world)
+  stand.breaking = null
+  stand.copies.length = 0
+})
+afterAll(async () => {
+  await world.close()
+  await stand.close()
+})
+
+const advance = (duration: string) => world.operate("clock advance", { duration })
+const standing = async () => {
+  const { emails } = await world.operate("email list", { company: company.companyId })
+  return emails.map(({ status }: { status: string }) => status)
+}
+const points = STEPS.flatMap((at) =>
+  // Amid the data there is no answer to break off in.
+  (at === "within" ? (["cut"] as const) : (["cut", "half"] as const)).map((how) => ({ at, how })),
+)
+
+describe("a relay that breaks the talk off", () => {
+  it.each(points)("at $at ($how) once has one charge, and no third copy", async (breaking) => {
+    await stand.hangUp()
+    stand.breaking = breaking
+    const headers = { "idempotency-key": "broken" }
+    const sent = await sendMail(world, company, { text: LONG }, headers)
+    expect(sent.body).toEqual({ delivered: [], queued: [ADA], bounced: [] })
+    const had = stand.copies.length
+    expect(had).toBe(breaking.at === "dot" ? 1 : 0)
+    stand.breaking = null
+    const again = await sendMail(world, company, { text: LONG }, headers)
+    expect(again.body).toEqual(sent.body)
+    expect(stand.copies).toHaveLength(had)
+    await advance("15m")
+    expect(stand.copies).toHaveLength(had + 1)
+    expect(new Set(stand.copies.map(({ bytes }) => bytes)).size).toBe(1)
+    expect(stand.copies.map(({ to }) => to)).toEqual(Array(had + 1).fill(ADA))
+    expect(await standing()).toEqual(["relayed"])
+    expect(await chargesOf(world, company)).toEqual([{ micros: RECIPIENT, state: "final" }])
+  })
+
+  it.each([
+    { at: "MAIL", how: "cut" },
+    { at: "dot", how: "cut" },
+  ] as const)("at $at ($how) ever again gets two copies at most", async (breaking) => {
+    await stand.hangUp()
+    stand.breaking = breaking
+    await sendMail(world, company, { text: LONG })
+    await advance("2h")
+    expect(stand.copies.length).toBe(breaking.at === "dot" ? 2 : 0)
+    expect(new Set(stand.copies.map(({ bytes }) => bytes)).size).toBeLessThanOrEqual(1)
+    expect(await standing()).toEqual(["unknown"])
+    expect(await chargesOf(world, company)).toEqual([{ micros: RECIPIENT, state: "final" }])
+  })
+})
+
+describe("a relay that falls silent", () => {
+  it.each(STEPS)("at %s may have the mail, unless it never greeted", async (at) => {
+    stand.breaking = { at, how: "hang" }
+    const waits = { greetingTimeout: within(300), socketTimeout: within(600) }
+    const relay = openRelay({ url: stand.url, warn: () => undefined, waits })
+    const tag = "a0" as AddressTag
+    const { companyId } = company
+    const envelope = { companyId, mailId: "mail_1", tag, from: "b@acme.example", to: ADA }
+    const bytes = Buffer.from(`Subject: Hello\r\n\r\n${LONG.replaceAll("\n", "\r\n")}`)
+    const answer = await relay.hand(envelope, bytes)
+    const isBefore = at === "banner"
+    expect(answer).toEqual(
+      isBefore ? { answer: "deferred", code: "no_connection" } : { answer: "unknown" },
+    )
+    // Nothing is sent again by itself.
+    expect(stand.copies.length).toBeLessThanOrEqual(1)
+    await relay.close()
+    await stand.hangUp()
+  })
+})

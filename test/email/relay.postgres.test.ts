@@ -1,0 +1,186 @@
+/** Sending by a relay, which is a real server of mail: what it is told, how often, and what that costs. */
+import { dkimVerify } from "mailauth"
+import PostalMime from "postal-mime"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import { chargesOf } from "../phone/texting.ts"
+import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
+import type { Mailing } from "./mailing.ts"
+import type { SmtpStand } from "./smtp-stand.ts"
+import { openSmtpStand } from "./smtp-stand.ts"
+
+let stand: SmtpStand
+let world: World
+let company: Mailing
+beforeAll(async () => {
+  stand = await openSmtpStand()
+  const settings = { MAIL_URL: stand.url, MAIL_FROM: "Ledger <ledger@ledger.example>" }
+  world = await openWorld("settings", { rateLimits: "off", settings })
+})
+beforeEach(async () => {
+  company = await makeMailing(world)
+  stand.rules = {}
+})
+afterAll(async () => {
+  await world.close()
+  await stand.close()
+})
+
+const NOTHING = { delivered: [], queued: [], bounced: [] }
+const many = (count: number) => Array.from({ length: count }, (_, n) => `a${n}@example.com`)
+const advance = (duration: string) => world.operate("clock advance", { duration })
+const arrived = () => stand.arrived.filter(({ from }) => from.endsWith(company.domain))
+const charged = async (recipients: number) =>
+  expect(await chargesOf(world, company)).toEqual([
+    { micros: recipients * RECIPIENT, state: "final" },
+  ])
+
+describe("a relay", () => {
+  it("gets a signed mail for each recipient, that names them alone; its yes is queued", async () => {
+    const to = many(3)
+    const sent = await sendMail(world, company, { to, replyTo: "x@example.org" })
+    expect(sent.body).toEqual({ ...NOTHING, queued: to })
+    await charged(3)
+    expect(
+      arrived()
+        .map((one) => one.to)
+        .toSorted(),
+    ).toEqual(to)
+    const record = [[`v=DKIM1; k=rsa; p=${company.publicKey}`]]
+    for (const { from, to: one, bytes } of arrived()) {
+      expect(from).toMatch(/^b\.[0-9A-Za-z]+\.\d\.[0-9a-f]{10}@cp-bounce\.mail\./)
+      const { results } = await dkimVerify(bytes, { resolver: async () => record })
+      expect(results[0]?.status.result).toBe("pass")
+      const text = bytes.toString()
+      expect(text).toContain(`\r\nTo: ${one}\r\n`)
+      for (const other of to) if (other !== one) expect(text).not.toContain(other)
+    }
+  })
+
+  it("gets a mail whose signature holds whatever line endings its bodies have", async () => {
+    const text = "one\rtwo\r\nthree\nfour"
+    const html = "<p>one\rtwo</p>\r\r<p>three</p>"
+    await sendMail(world, company, { text, html })
+    const [mail] = arrived()
+    const bytes = mail?.bytes ?? Buffer.alloc(0)
+    const record = [[`v=DKIM1; k=rsa; p=${company.publicKey}`]]
+    const { results } = await dkimVerify(bytes, { resolver: async () => record })
+    expect(results[0]?.status.result).toBe("pass")
+    expect(bytes.toString()).not.toMatch(/\r(?!\n)|(?<!\r)\n/)
+    const read = await PostalMime.parse(bytes)
+    expect(read.text?.trimEnd()).toBe("one\ntwo\nthree\nfour")
+    expect(read.html?.trimEnd()).toBe("<p>one\ntwo</p>\n\n<p>three</p>")
+  })
+
+  it("of which 49 of 50 recipients are not there has one mail, and all are charged", async () => {
+    stand.rules = { recipient: (address) => (address.startsWith("a7@") ? null : 550) }
+    const to = many(50)
+    const { body } = await sendMail(world, company, { to })
+    expect(body.queued).toEqual(["a7@example.com"])
+    expect(body.bounced).toHaveLength(49)
+    expect(arrived()).toHaveLength(1)
+    await charged(50)
+  })
+
+  it.each([
+    ...["550 5.1.1 no such user", "550 no such user", "550 5.2.1 switched off"].map(
+      (answer) => [answer, true] as const,
+    ),
+    ...["552 5.2.2 mailbox full", "550 5.7.1 not wanted here", "550 relay denied"].map(
+      (answer) => [answer, false] as const,
+    ),
+  ])(
+    "that rejects a recipient with `%s` has the address suppressed: %s",
+    async (answer, isDead) => {
+      stand.rules = { recipient: () => answer }
+      const { body } = await sendMail(world, company, { to: ["gone@example.com"] })
+      expect(body.bounced).toEqual(["gone@example.com"])
+      await charged(1)
+      await world.operate("wait")
+      const named = { company: company.companyId }
+      const { suppressions } = await world.operate("suppression list", named)
+      const dead = { email: "gone@example.com", why: "bounced", sendingDomainId: null }
+      expect(suppressions).toMatchObject(isDead ? [dead] : [])
+      expect(suppressions).toHaveLength(isDead ? 1 : 0)
+    },
+  )
+
+  it("that finds out behind the data that a recipient is not there has the address suppressed", async () => {
+    stand.rules = { data: () => "550 5.1.1 no such user" }
+    const { status, body } = await sendMail(world, company)
+    expect([status, body.bounced]).toEqual([200, ["ada@example.com"]])
+    await world.operate("wait")
+    const { suppressions } = await world.operate("suppression list", { company: company.companyId })
+    expect(suppressions).toHaveLength(1)
+  })
+
+  it("that wants no mail of this sender has it not_sent, and not one connection for each", async () => {
+    stand.rules = { sender: () => 550 }
+    const before = stand.asked.recipients.length
+    const { status, body } = await sendMail(world, company, { to: many(50) })
+    expect([status, body.error]).toEqual([400, "not_sent"])
+    expect(stand.asked.recipients).toHaveLength(before)
+    expect(await chargesOf(world, company)).toMatchObject([{ state: "given_back" }])
+  })
+
+  it("that takes one and wants none of the rest has those bounced", async () => {
+    stand.rules = { data: (to) => (to === "a0@example.com" ? null : 554) }
+    const { status, body } = await sendMail(world, company, { to: many(3) })
+    const rest = ["a1@example.com", "a2@example.com"]
+    expect([status, body]).toEqual([200, { ...NOTHING, queued: ["a0@example.com"], bounced: rest }])
+    await charged(3)
+  })
+
+  it("that takes half and falls silent gets at most one more copy, of the same bytes", async () => {
+    const isSilent = (to: string) => Number(to.slice(1, to.indexOf("@"))) % 2 === 1
+    stand.rules = { data: (to) => (isSilent(to) ? "cut" : null) }
+    const headers = { "idempotency-key": "half" }
+    const to = many(8)
+    const first = await sendMail(world, company, { to }, headers)
+    expect(first.body).toEqual({ ...NOTHING, queued: to })
+    const copies = () => arrived().filter((one) => one.bytes.length > 0)
+    const before = copies().length
+    await sendMail(world, company, { to }, headers)
+    await advance("14m")
+    expect(copies()).toHaveLength(before)
+    await advance("1m")
+    await advance("73h")
+    for (const one of to) {
+      const got = copies().filter((copy) => copy.to === one)
+      expect(got.length).toBeLessThanOrEqual(2)
+      expect(new Set(got.map(({ bytes }) => bytes.toString())).size).toBeLessThanOrEqual(1)
+    }
+    await charged(8)
+    const { work } = await world.operate("work list")
+    expect(work.filter((row: { parked: string | null }) => row.parked !== null)).toMatchObject([
+      { kind: "hand-mail", companyId: company.companyId },
+    ])
+  })
+
+  it("carries the program's own mails, each person's once", async () => {
+    const { personId } = await world.operate("person add", {
+      company: company.companyId,
+      name: "Ada",
+      email: "ada@people.example",
+      role: "owner",
+    })
+    stand.rules = { recipient: (address) => (address === "ada@people.example" ? 451 : null) }
+    const mail = { mailId: "mail_own", companyId: company.companyId, subject: "Hi", text: "Hi" }
+    const [owner, ada] = [company.ownerId, personId]
+    const recipients = [
+      { personId: owner, address: "owner@people.example" },
+      { personId: ada, address: "ada@people.example" },
+    ]
+    const send = () => world.ports.mailer.send({ ...mail, about: null, recipients })
+    await expect(send()).rejects.toThrow("took nothing")
+    stand.rules = {}
+    expect(await send()).toEqual({ answer: "taken" })
+    expect(await send()).toEqual({ answer: "taken" })
+    const own = stand.arrived.filter(({ from }) => from === "ledger@ledger.example")
+    expect(own.map(({ to }) => to).toSorted()).toEqual([
+      "ada@people.example",
+      "owner@people.example",
+    ])
+  })
+})

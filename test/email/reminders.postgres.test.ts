@@ -1,0 +1,282 @@
+import { sql } from "kysely"
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { sendReminder } from "../../src/charging/reactions/send-reminder.ts"
+import { serve, spend } from "../effects/spending.ts"
+import { rowOf, tryAgain } from "../effects/texts.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
+
+const OWNER = "owner@example.com"
+
+const world = await ownWorld("time")
+let company: Company
+beforeAll(async () => {
+  await world.operate("clock set", { to: "2040-03-14T12:00:00Z" })
+})
+beforeEach(async () => {
+  company = await makeCompany(world)
+  await mailIs("ok")
+})
+afterEach(async () => {
+  // What waits out a back-off would take the next test's outcomes away.
+  vi.restoreAllMocks()
+  await mailIs("ok")
+  await tryAgain(world, company.companyId, "send-reminder")
+})
+
+async function mailIs(outcome: string, times?: number): Promise<void> {
+  await world.operate("stand-in set", { name: "mail", outcome, times })
+}
+
+async function remindAt(reminders: readonly string[], rest: object = {}): Promise<void> {
+  const limit = { company: company.companyId, period: "month", dollars: "20", reminders }
+  await world.operate("limit set", { ...limit, ...rest })
+}
+
+async function addPerson(email: string, role: string): Promise<PersonId> {
+  const person = { company: company.companyId, name: "Ada", email, role }
+  return (await world.operate("person add", person)).personId
+}
+
+/** The mails of the company, when everything that is due was done. */
+async function mails(): Promise<readonly Record<string, string>[]> {
+  await world.operate("wait")
+  return (await world.operate("mail list", { company: company.companyId })).mails
+}
+
+/** The reminders that are not sent, with why they are parked. */
+async function unsent() {
+  const { work } = await world.operate("work list")
+  return work
+    .filter((row: Record<string, unknown>) => row["companyId"] === company.companyId)
+    .filter((row: Record<string, unknown>) => row["kind"] === "send-reminder")
+}
+
+describe("a reminder that was reached", () => {
+  it("is one email to all owners and to nobody else", async () => {
+    await addPerson("second@example.com", "owner")
+    await addPerson("admin@example.com", "admin")
+    await addPerson("dev@example.com", "developer")
+    await remindAt(["10", "15"], { class: "general" })
+    await spend(world, company.companyId, { dollars: 9.99 })
+    expect(await mails()).toEqual([])
+    await spend(world, company.companyId, { dollars: 1.5 })
+    await spend(world, company.companyId, { dollars: 1 })
+    const [mail, ...others] = await mails()
+    expect(others).toEqual([])
+    expect(mail?.["to"]?.split(", ").toSorted()).toEqual([OWNER, "second@example.com"])
+    expect(mail).toMatchObject({
+      subject: expect.stringMatching(
+        /^company \d+ used \$11\.49 of the \$20\.00 monthly limit for general spending$/,
+      ),
+      text: expect.stringContaining("Starts anew: 2040-04-01 00:00 UTC"),
+      at: "2040-03-14T12:00:00.000Z",
+      companyId: company.companyId,
+      status: "sent",
+    })
+  })
+
+  it("is another email for another amount, and again in another month", async () => {
+    await remindAt(["5", "10"], { class: "ai" })
+    await spend(world, company.companyId, { dollars: 11, class: "ai" })
+    const amountOf = ({ text }: Record<string, string>) => /at: (.*)/.exec(text ?? "")?.[1]
+    // Both are reached by one charge and sent at once, in any order.
+    expect((await mails()).map(amountOf).toSorted()).toEqual(["$10.00", "$5.00"])
+    await world.operate("clock advance", { duration: "31d" })
+    await spend(world, company.companyId, { dollars: 5, class: "ai" })
+    const all = await mails()
+    expect(all).toHaveLength(3)
+    expect(amountOf(all.at(-1) ?? {})).toBe("$5.00")
+    expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).toSorted())
+  })
+
+  it("of a person's limit goes to that person too, by name", async () => {
+    const personId = await addPerson("ada@example.com", "user")
+    await remindAt(["3"], { class: "general", period: "week", person: personId })
+    await spend(world, company.companyId, { dollars: 3, personId })
+    const [mail] = await mails()
+    expect(mail?.["to"]?.split(", ").toSorted()).toEqual(["ada@example.com", OWNER])
+    expect(mail?.["subject"]).toMatch(/: Ada used \$3\.00 of the \$20\.00 weekly limit/)
+    expect(mail?.["text"]).toContain("Limit: weekly limit for general spending of Ada")
+  })
+
+  it("of an owner's own limit goes to that owner once", async () => {
+    const { ownerId: personId } = company
+    await remindAt(["3"], { class: "general", person: personId })
+    await spend(world, company.companyId, { dollars: 3, personId })
+    expect((await mails()).map(({ to }) => to)).toEqual([OWNER])
+  })
+
+  it("of a key's limit goes to the owners and names the key by its label", async () => {
+    const personId = await addPerson("ada@example.com", "developer")
+    const made = { company: company.companyId, person: personId, allOperations: true }
+    const { keyId } = await world.operate("key create", { ...made, label: "laptop" })
+    await remindAt(["2"], { period: "day", key: keyId })
+    await remindAt(["1"], { period: "day", key: company.keyId })
+    await spend(world, company.companyId, { dollars: 2, keyId, personId })
+    const [first] = await mails()
+    await spend(world, company.companyId, { dollars: 1, keyId: company.keyId })
+    const [, second] = await mails()
+    expect(first).toMatchObject({ to: OWNER })
+    expect(first?.["text"]).toContain(`daily limit for all spending of the key "laptop" (${keyId})`)
+    expect(second?.["text"]).toContain(`daily limit for all spending of the key ${company.keyId}`)
+  })
+
+  it("by calls of the API is told as well", async () => {
+    await remindAt(["1"], { class: "general" })
+    const { keyId, ownerId: personId, companyId } = company
+    await serve(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
+    expect(await mails()).toMatchObject([{ to: OWNER, text: expect.stringContaining("$1.00") }])
+  })
+
+  it("has nobody to tell where everybody was erased", async () => {
+    await remindAt(["1"], { class: "general" })
+    await sql`update people set email = null where company_id = ${company.companyId}`.execute(
+      world.ports.readAll,
+    )
+    await spend(world, company.companyId, { dollars: 1 })
+    expect(await mails()).toEqual([])
+    expect(await unsent()).toEqual([])
+  })
+})
+
+describe("listing mails", () => {
+  it("lists those of one company or of all", async () => {
+    const [former, all] = [company, async () => (await world.operate("mail list")).mails.length]
+    await remindAt(["1"], { class: "general" })
+    await spend(world, company.companyId, { dollars: 1 })
+    expect(await mails()).toHaveLength(1)
+    const before = await all()
+    company = await makeCompany(world)
+    await remindAt(["1"], { class: "general" })
+    await spend(world, company.companyId, { dollars: 1 })
+    expect(await mails()).toHaveLength(1)
+    expect(await all()).toBe(before + 1)
+    const named = await world.operate("mail list", { company: former.companyId })
+    expect(named.mails).toMatchObject([{ companyId: former.companyId }])
+    const missing = world.operate("mail list", { company: "nobody" })
+    await expect(missing).rejects.toMatchObject({ code: "not_found" })
+  })
+})
+
+describe("a mailer that does not take the mail", () => {
+  beforeEach(async () => {
+    await remindAt(["1"], { class: "general" })
+  })
+  const reach = () => spend(world, company.companyId, { dollars: 1 })
+  const isDone = async () => (await mails()).length > 0 && (await unsent()).length === 0
+  const untilDone = async () => {
+    await expect.poll(isDone, { interval: 50 }).toBe(true)
+  }
+
+  it("because it is away, twice, gets it a third time: one mail", async () => {
+    const sending = vi.spyOn(world.ports.mailer, "send")
+    await mailIs("unavailable", 2)
+    await reach()
+    expect(await mails()).toEqual([])
+    await untilDone()
+    expect(await mails()).toMatchObject([{ to: OWNER }])
+    expect(new Set(sending.mock.calls.map(([mail]) => mail.mailId)).size).toBe(1)
+    expect(sending).toHaveBeenCalledTimes(3)
+  })
+
+  it("without saying whether it did, gets it again under the same id: one mail", async () => {
+    const sending = vi.spyOn(world.ports.mailer, "send")
+    await mailIs("silent", 2)
+    await reach()
+    await untilDone()
+    const [mail, ...others] = await mails()
+    expect(others).toEqual([])
+    expect(sending.mock.calls.map(([sent]) => sent.mailId)).toEqual(Array(3).fill(mail?.["mailId"]))
+  })
+
+  it("in time counts as silent after ten seconds", async () => {
+    await mailIs("unavailable")
+    await reach()
+    await world.operate("wait")
+    const work = await rowOf(world, "send-reminder", (await unsent())[0].name)
+    const pause = vi.fn<() => Promise<void>>(async () => undefined)
+    const mailer = { ...world.ports.mailer, send: () => new Promise<never>(() => undefined) }
+    const ports = { ...world.ports, mailer, pacer: { ...world.ports.pacer, pause } }
+    const reason = "the mailer did not answer"
+    const retry = { result: "retry", afterMs: 500, reason }
+    expect(await sendReminder.perform(ports, { ...work, tries: 1 })).toEqual(retry)
+    expect(pause).toHaveBeenCalledWith(10_000, expect.anything())
+  })
+
+  it("for three days leaves it to an operator, who can have it sent", async () => {
+    await mailIs("unavailable")
+    await reach()
+    await world.operate("clock advance", { duration: "72h" })
+    const [{ workId }] = await unsent()
+    await tryAgain(world, company.companyId, "send-reminder")
+    const reason = "the mailer is not available, for 72 hours"
+    expect(await unsent()).toMatchObject([{ parked: reason }])
+    await mailIs("ok")
+    await world.operate("work retry", { workId })
+    expect(await mails()).toMatchObject([{ to: OWNER, at: "2040-04-17T12:00:00.000Z" }])
+    expect(await unsent()).toEqual([])
+  })
+
+  it("because it refuses it, leaves it to an operator with the reason", async () => {
+    await mailIs("refuse", 1)
+    await reach()
+    expect(await mails()).toEqual([])
+    const [parked] = await unsent()
+    expect(parked).toMatchObject({ parked: "the mailer refused the mail: 550" })
+    await world.operate("work retry", { workId: parked.workId })
+    expect(await mails()).toMatchObject([{ to: OWNER }])
+    expect(await unsent()).toEqual([])
+  })
+
+  it("because it came back, leaves it to an operator and shows it so", async () => {
+    await addPerson("second@example.com", "owner")
+    await mailIs("bounce", 1)
+    await reach()
+    expect(await mails()).toMatchObject([{ status: "bounced" }])
+    const [parked] = await unsent()
+    expect(parked).toMatchObject({ parked: "the mail came back from 2 of 2 recipients" })
+    await world.operate("work retry", { workId: parked.workId })
+    expect(await mails()).toMatchObject([{ status: "sent" }])
+    expect(await unsent()).toEqual([])
+  })
+})
+
+describe("doing it again", () => {
+  it("after a crash between the mail and the word that it is done, is the same mail", async () => {
+    await remindAt(["1"], { class: "general" })
+    // Whatever else is being done would be the first to be settled.
+    await world.operate("wait")
+    const settling = vi.spyOn(world.ports.work, "settle").mockRejectedValueOnce(new Error("power"))
+    const sending = vi.spyOn(world.ports.mailer, "send")
+    await spend(world, company.companyId, { dollars: 1 })
+    await expect
+      .poll(() => settling.mock.settledResults.some(({ type }) => type === "rejected"))
+      .toBe(true)
+    expect(await unsent()).toMatchObject([{ running: true }])
+    await sql`
+      update ledger.work set leased_until = clock_timestamp() - interval '1 second'
+      where company_id = ${company.companyId}`.execute(world.ports.readAll)
+    expect(await mails()).toHaveLength(1)
+    expect(sending).toHaveBeenCalledTimes(2)
+    expect(await unsent()).toEqual([])
+  })
+
+  it("waits where the read models of people and keys are behind", async () => {
+    await remindAt(["1"], { class: "general" })
+    await mailIs("unavailable")
+    await spend(world, company.companyId, { dollars: 1 })
+    await world.operate("wait")
+    const work = await rowOf(world, "send-reminder", (await unsent())[0].name)
+    const projector = { ...world.ports.projector, waitFor: async () => false }
+    const reason = "the read models of people and keys are behind"
+    expect(
+      await sendReminder.perform({ ...world.ports, projector }, { ...work, tries: 3 }),
+    ).toEqual({
+      result: "retry",
+      afterMs: 2_000,
+      reason,
+    })
+  })
+})

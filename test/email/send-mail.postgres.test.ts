@@ -1,0 +1,218 @@
+/** Sending by the built-in mailer: what is answered, what is charged, and what goes where. */
+import { afterEach, beforeAll, describe, expect, it } from "vitest"
+import { unsubscribeTokenOf } from "../../src/email/copy-names.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { chargesOf } from "../phone/texting.ts"
+import type { Mailing } from "./mailing.ts"
+import { RECIPIENT, mailerIs, mailsOf, makeMailing, sendMail } from "./mailing.ts"
+
+const world = await ownWorld("time", { rateLimits: "off" })
+let company: Mailing
+beforeAll(async () => {
+  company = await makeMailing(world)
+})
+afterEach(() => mailerIs(world, "ok"))
+
+const ADA = "ada@example.com"
+const NOTHING = { delivered: [], queued: [], bounced: [] }
+const advance = (duration: string) => world.operate("clock advance", { duration })
+const statusesOf = async (of: Mailing) => {
+  const { emails } = await world.operate("email list", { company: of.companyId })
+  return emails.map(({ to, status, code }: Record<string, string>) => [to, status, code])
+}
+
+describe("a mail", () => {
+  it("is delivered, charged for each recipient, and shown", async () => {
+    const own = await makeMailing(world)
+    const to = [ADA, "Bob <bob@example.com>"]
+    const sent = await sendMail(world, own, { to, html: "<p>Hi</p>" })
+    expect(sent.status).toBe(200)
+    expect(sent.body).toEqual({ ...NOTHING, delivered: [ADA, "bob@example.com"] })
+    expect(await chargesOf(world, own)).toEqual([{ micros: 2 * RECIPIENT, state: "final" }])
+    const [mail] = await mailsOf(world, own)
+    expect(mail).toMatchObject({ subject: "Hello", text: expect.stringContaining("Hi") })
+    expect(mail?.to.split(", ").toSorted()).toEqual([ADA, "bob@example.com"])
+    const { body } = await world.call(own.key, "GET", "/api/v1/email/domains")
+    expect(body.senders).toEqual([`"Acme" <hello@${own.domain}>`])
+    const audit = await world.operate("audit verify", { company: own.companyId })
+    expect(audit.checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
+  })
+
+  it("goes once to whom it names twice, by case or by alphabet", async () => {
+    const own = await makeMailing(world)
+    const to = [ADA, "ADA@Example.com", "x@bücher.example", "X@xn--bcher-kva.example"]
+    const { body } = await sendMail(world, own, { to })
+    expect(body).toEqual({ ...NOTHING, delivered: [ADA, "x@xn--bcher-kva.example"] })
+    expect(await chargesOf(world, own)).toMatchObject([{ micros: 2 * RECIPIENT }])
+  })
+
+  it("is one mail and one charge for one Idempotency-Key", async () => {
+    const own = await makeMailing(world)
+    const headers = { "idempotency-key": "once" }
+    const first = await sendMail(world, own, {}, headers)
+    const again = await sendMail(world, own, {}, headers)
+    expect(again.body).toEqual(first.body)
+    expect(again.headers["idempotency-replayed"]).toBe("true")
+    expect(await mailsOf(world, own)).toHaveLength(1)
+    expect(await chargesOf(world, own)).toHaveLength(1)
+  })
+})
+
+describe("400", () => {
+  const list = Array.from({ length: 51 }, (_, n) => `a${n}@example.com`)
+  const strange = [
+    "all: a@example.com, b@example.com;",
+    "a@example.com, b@example.com",
+    "a@example.com> SIZE=1\r\nRCPT TO:<evil@example.com>",
+    "a@example.com\r\nBcc: e@evil.example",
+    "a@localhost",
+    "a@[127.0.0.1]",
+    "a..b@example.com",
+    "a\u202e@example.com",
+  ]
+  it.each([
+    ...strange.flatMap((text) => [{ to: text }, { to: [ADA, text] }, { replyTo: text }]),
+    ...strange.map((text) => ({ from: text })),
+    { to: [] },
+    { to: list },
+    { subject: "" },
+    { subject: "a\r\nBcc: evil@example.com" },
+    { subject: " \u200b" },
+    { text: " \n\t" },
+    { text: "\ufeff", html: "\u00a0\n" },
+    { subject: "x".repeat(999) },
+    { text: "x".repeat(200_001) },
+    { text: "", html: "" },
+    { html: "x".repeat(500_001) },
+    { text: { path: "/etc/passwd" } },
+    { to: { address: ADA } },
+  ])("validation, with nothing charged and nobody written to: %#", async (mail) => {
+    const before = (await chargesOf(world, company)).length
+    const sent = await sendMail(world, company, mail)
+    expect([sent.status, sent.body.error]).toEqual([400, "validation"])
+    expect((await chargesOf(world, company)).length).toBe(before)
+    expect(await mailsOf(world, company)).toEqual([])
+  })
+
+  it("not_sent, from what is no verified sending domain of the company's", async () => {
+    const other = await makeMailing(world)
+    const none = await makeCompany(world)
+    const parent = company.domain.replace("mail.", "")
+    const froms = [other.domain, parent, `sub.${company.domain}`, "example.org"]
+    for (const domain of froms) {
+      const sent = await sendMail(world, { ...company, domain })
+      expect([sent.status, sent.body.error]).toEqual([400, "not_sent"])
+    }
+    const sent = await sendMail(world, { key: none.key, domain: company.domain })
+    expect(sent.body.error).toBe("not_sent")
+    expect(await chargesOf(world, none)).toEqual([])
+  })
+
+  it("not_sent, with all given back, where the mail is refused before anybody has it", async () => {
+    const own = await makeMailing(world)
+    await mailerIs(world, "refuse")
+    const headers = { "idempotency-key": "refused" }
+    const to = Array.from({ length: 10 }, (_, n) => `a${n}@example.com`)
+    const sent = await sendMail(world, own, { to }, headers)
+    expect([sent.status, sent.body.error]).toEqual([400, "not_sent"])
+    expect(await chargesOf(world, own)).toEqual([{ micros: 10 * RECIPIENT, state: "given_back" }])
+    await mailerIs(world, "ok")
+    // A refusal frees the key: the same again is another attempt.
+    expect((await sendMail(world, own, { to }, headers)).body.delivered).toHaveLength(10)
+    expect(await chargesOf(world, own)).toMatchObject([{ state: "given_back" }, { state: "final" }])
+  })
+})
+
+describe("what is not delivered at once", () => {
+  it("bounces, and stays charged", async () => {
+    const own = await makeMailing(world)
+    await mailerIs(world, "bounce")
+    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
+    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+    expect(await statusesOf(own)).toEqual([[ADA, "bounced", "5.1.1"]])
+  })
+
+  it("is queued, and delivered later", async () => {
+    const own = await makeMailing(world)
+    await mailerIs(world, "defer", 2)
+    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
+    expect(await chargesOf(world, own)).toMatchObject([{ state: "open" }])
+    await advance("1m")
+    expect(await statusesOf(own)).toEqual([[ADA, "deferred", "451"]])
+    await advance("5m")
+    expect(await statusesOf(own)).toEqual([[ADA, "delivered", null]])
+    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+  })
+
+  it("bounces after 72 hours", async () => {
+    const own = await makeMailing(world)
+    await mailerIs(world, "unavailable")
+    await sendMail(world, own)
+    await advance("80h")
+    expect(await statusesOf(own)).toEqual([[ADA, "bounced", "4.4.7"]])
+    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+  })
+
+  it("goes once more where the mailer was silent, then is an operator's, and stays charged", async () => {
+    const own = await makeMailing(world)
+    await mailerIs(world, "silent")
+    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
+    await advance("14m")
+    const parked = async () => {
+      const { work } = await world.operate("work list")
+      return work.filter(
+        ({ companyId, kind }: Record<string, string>) =>
+          companyId === own.companyId && kind === "hand-mail",
+      )
+    }
+    expect(await parked()).toMatchObject([{ kind: "hand-mail", parked: null }])
+    await advance("1m")
+    expect(await parked()).toMatchObject([
+      { kind: "hand-mail", parked: expect.stringContaining("silent twice about it") },
+    ])
+    expect(await chargesOf(world, own)).toEqual([{ micros: RECIPIENT, state: "final" }])
+  })
+})
+
+describe("an offer to unsubscribe", () => {
+  it("is made where it is on, taken by POST alone, and stops that sending domain", async () => {
+    const own = await makeMailing(world)
+    const turned = { company: own.companyId, domain: own.domain, turn: "on" }
+    await world.operate("suppression offer", turned)
+    await sendMail(world, own)
+    await world.operate("wait")
+    const { emails } = await world.operate("email list", { company: own.companyId })
+    const name = { mailId: emails[0].mailId, n: 0 }
+    const url = `/u/${unsubscribeTokenOf(world.ports.sealing, name)}`
+    const shown = await world.app.inject({ method: "GET", url })
+    expect([shown.statusCode, shown.body]).toEqual([200, expect.stringContaining("<button")])
+    expect((await sendMail(world, own)).body.delivered).toEqual([ADA])
+    const headers = { "content-type": "application/x-www-form-urlencoded" }
+    const payload = "List-Unsubscribe=One-Click"
+    expect((await world.app.inject({ method: "POST", url, headers, payload })).statusCode).toBe(200)
+    expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, bounced: [ADA] })
+    const { suppressions } = await world.operate("suppression list", { company: own.companyId })
+    expect(suppressions).toMatchObject([{ email: ADA, why: "unsubscribed" }])
+    await world.operate("suppression lift", { company: own.companyId, email: "ADA@example.com" })
+    expect((await sendMail(world, own)).body.delivered).toEqual([ADA])
+    const forged = await world.app.inject({ method: "POST", url: `${url.slice(0, -1)}x`, headers })
+    expect(forged.statusCode).toBe(404)
+  })
+
+  it("has no page where it was not made", async () => {
+    const own = await makeMailing(world)
+    await sendMail(world, own)
+    await world.operate("wait")
+    const { emails } = await world.operate("email list", { company: own.companyId })
+    const token = unsubscribeTokenOf(world.ports.sealing, { mailId: emails[0].mailId, n: 0 })
+    expect((await world.app.inject({ method: "GET", url: `/u/${token}` })).statusCode).toBe(404)
+  })
+})
+
+it("takes a test mail of an operator's for nothing", async () => {
+  const own = await makeMailing(world)
+  const sent = await world.operate("email test", { company: own.companyId, to: ADA })
+  expect(sent).toMatchObject({ from: `test@${own.domain}`, to: ADA, answer: "accepted" })
+  expect(await mailsOf(world, own)).toMatchObject([{ subject: "A test mail", to: ADA }])
+  expect(await chargesOf(world, own)).toEqual([])
+})

@@ -1,0 +1,105 @@
+/**
+ * The process ends at a named place while callers wait; another one takes over its stores, the callers
+ * repeat what they do not know, and everything adds up.
+ */
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest"
+import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
+import { FAILPOINTS } from "../../adapters/failpoints/failpoints.ts"
+import type { Place } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import type { Send } from "./callers.ts"
+import { newNames, overHttp, startLoad, textTo } from "./callers.ts"
+import type { Sender } from "./company.ts"
+import { makeSender } from "./company.ts"
+import { reckon } from "./reckoning.ts"
+import { newChance, roundsOf } from "./rounds.ts"
+
+const ROUNDS = roundsOf(1, 20)
+const TEXTS = 40
+const { seed, between } = newChance()
+
+/** So often each place is passed by the texts of a round, or a little more often. */
+const PASSED: Readonly<Record<Failpoint, number>> = {
+  "append.before": 12,
+  "append.after": 12,
+  "answers.between": TEXTS - 12,
+  "projection.inside": 15,
+  "provider.before": TEXTS - 12,
+  "provider.after": TEXTS - 12,
+}
+
+let database: TestDatabase
+let sender: Sender
+const acknowledged = new Map<string, string>()
+const places: Place[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+  const world = await openWorld("start", { url: database.url })
+  sender = await makeSender(world.operate, "failing")
+  await world.close()
+})
+afterAll(async () => {
+  for (const place of places) await place.clear()
+  await database.drop()
+})
+
+/** Sends over a world, without a process or a port. */
+function overWorld(world: World): Send {
+  return async (name, to) => {
+    const headers = { "idempotency-key": name }
+    const url = "/api/v1/phone/messages"
+    return world.call(sender.key, "POST", url, { headers, body: textTo(to) })
+  }
+}
+
+const cases = Array.from({ length: ROUNDS }, () =>
+  FAILPOINTS.map((name) => ({ name, arrival: between(1, PASSED[name]) })),
+).flat()
+
+it.each(cases)(
+  `adds up after the process ended at $name, arrival $arrival (seed ${seed})`,
+  async ({ name, arrival }) => {
+    const place = await makePlace({
+      DATABASE_URL: database.url,
+      LEDGER_CLOCK: "test",
+      RATE_LIMITS: "off",
+      NODE_ENV: "test",
+      LEDGER_FAILPOINTS: `${name}=${arrival}`,
+    })
+    places.push(place)
+    const names = newNames(TEXTS)
+    const server = await place.start()
+    let isOver = false
+    const ended = server.ended.then((code) => {
+      isOver = true
+      return code
+    })
+    const load = startLoad(
+      names,
+      overHttp(() => server.url, sender.key),
+      () => isOver,
+    )
+    // A signal ended it, and no exit of its own; the load alone would not have.
+    expect(await ended).toBe(null)
+    await load.done
+    const before = new Map(load.acknowledged)
+    if (name === "answers.between") expect(before.size).toBeGreaterThan(0)
+
+    const world = await openWorld("start", { url: database.url })
+    // Also where the test fails: it would go on with the next process's work.
+    onTestFinished(() => world.close())
+    const again = startLoad(names, overWorld(world))
+    await again.done
+    for (const [text, id] of again.acknowledged) acknowledged.set(text, id)
+    for (const [text, id] of before) expect(acknowledged.get(text)).toBe(id)
+    await world.operate("clock advance", { duration: "2h" })
+    await world.operate("wait")
+    await reckon(world.operate, { ...sender, acknowledged }, true)
+  },
+  180_000,
+)

@@ -1,0 +1,203 @@
+/**
+ * What happens where somebody else wrote to streams of some companies: these streams are held back and
+ * named, and everything else goes on.
+ */
+import { randomUUID } from "node:crypto"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { openRunner } from "../../src/frame/writer/run.ts"
+import type { ProposedEvent, StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { LeftOut } from "../../src/moving/left-out.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+
+const TEXTS = "/api/v1/phone/messages"
+
+/** What somebody else writes behind the last event of a ledger. */
+const WRITTEN: Readonly<Record<string, (last: StoredEvent) => Partial<ProposedEvent>>> = {
+  "an event of another program": () => ({ type: "Other", data: "{}", metadata: "" }),
+  "metadata of another form": () => ({ type: "Other", data: "{}", metadata: '{"user":"me"}' }),
+  "an invalid body": ({ type, metadata }) => ({ type, data: "{}", metadata }),
+  "a fact of another revision": ({ type, data, metadata }) => ({ type, data, metadata }),
+}
+
+let world: World
+let healthy: Company
+const corrupt = new Map<string, Company>()
+
+async function sendText(company: Company) {
+  const body = { to: "+14155550123", body: "hello" }
+  return world.call(company.key, "POST", TEXTS, { body })
+}
+
+beforeAll(async () => {
+  world = await openWorld("start")
+  healthy = await makeCompany(world)
+  for (const [what, writtenAfter] of Object.entries(WRITTEN)) {
+    const company = await makeCompany(world)
+    await sendText(company)
+    await world.operate("wait")
+    corrupt.set(what, company)
+    const { stream } = ledgerOf(company.companyId)
+    const last = (await collect(world.ports.store.read(stream))).at(-1) as StoredEvent
+    const written = { id: randomUUID(), ...writtenAfter(last) } as ProposedEvent
+    await world.ports.store.append(stream, [written], last.revision)
+  }
+})
+afterAll(async () => {
+  await world.close()
+})
+
+it("lets the texts of other companies be charged and sent", async () => {
+  expect(await sendText(healthy)).toMatchObject({ status: 200 })
+  await world.operate("wait")
+  const { body } = await world.call(healthy.key, "GET", TEXTS)
+  expect(body.messages).toMatchObject([{ status: "sent" }])
+  const { projections } = await world.operate("projections status")
+  const stopped = projections.filter(({ state }: { state: string }) => state !== "running")
+  expect(stopped).toEqual([])
+})
+
+/** The corrupt streams as they are listed, by what was written to them. */
+async function listed(): Promise<Record<string, unknown>> {
+  const { corruptStreams } = await world.operate("projections status")
+  expect(corruptStreams).toHaveLength(corrupt.size)
+  return Object.fromEntries(
+    [...corrupt].map(([what, { companyId }]) => {
+      const { stream } = ledgerOf(companyId)
+      return [what, corruptStreams.find((one: { stream: string }) => one.stream === stream)?.reason]
+    }),
+  )
+}
+
+const REASONS = {
+  "an event of another program": `an event of type "Other" that this program did not write stands there`,
+  "metadata of another form": `an event of type "Other" that this program did not write stands there`,
+  "an invalid body": `an event of type "ChargesClosed" whose data has another form stands there`,
+  "a fact of another revision": expect.stringMatching(
+    /^expected the hash \w+, found the hash \w+$/,
+  ),
+}
+
+it("takes no command on a corrupt stream, and says so to its company", async () => {
+  for (const company of corrupt.values()) {
+    expect(await sendText(company)).toMatchObject({
+      status: 503,
+      body: { error: "stream_damaged" },
+    })
+  }
+})
+
+it("names the corrupt streams in /readyz, in /metrics and for operators", async () => {
+  const ready = await world.app.inject("/readyz")
+  expect(ready.statusCode).toBe(200)
+  const metrics = (await world.app.inject("/metrics")).body.split("\n")
+  expect(metrics).toContain("ledger_damaged_streams 4")
+  for (const { companyId } of corrupt.values()) {
+    const { stream } = ledgerOf(companyId)
+    expect(ready.body).toMatch(
+      new RegExp(`^warn streams corrupt: .*${stream} from revision \\d+`, "m"),
+    )
+    expect(metrics).toContain(`ledger_corrupt_stream{stream="${stream}"} 1`)
+  }
+  expect(await listed()).toEqual(REASONS)
+})
+
+it("rebuilds read models without what is held back, and says so", async () => {
+  const { corruptStreams: leftOut } = await world.operate("projections status")
+  const name = "charges"
+  expect(await world.operate("projections rebuild", { name })).toEqual({
+    name,
+    rebuilt: true,
+    leftOut,
+  })
+  expect(await world.operate("projections verify")).toMatchObject({ ok: true })
+})
+
+it("writes a backup without what is held back, and says so", async () => {
+  const written = await world.operate("backup")
+  expect(written.ok).toBe(false)
+  const left = new Map(
+    written.leftOut.map(({ stream, events }: LeftOut) => [stream, events] as const),
+  )
+  const streams = [...corrupt.values()].map(({ companyId }) => ledgerOf(companyId).stream)
+  expect(left).toEqual(new Map(streams.map((stream) => [stream, 1])))
+})
+
+it("signs no head of a company with a corrupt stream, exports what is proven, and names what it left out", async () => {
+  const { corruptStreams } = await world.operate("projections status")
+  const { heads, leftOut } = await world.operate("audit head")
+  expect(leftOut).toEqual(corruptStreams)
+  const trees = heads.map(({ tree }: { tree: string }) => tree)
+  expect(trees).toContain(healthy.companyId)
+  for (const { companyId } of corrupt.values()) expect(trees).not.toContain(companyId)
+  expect(await world.operate("audit export")).toMatchObject({ leftOut: corruptStreams })
+  const [first] = corrupt.values()
+  const { companyId: company } = first as Company
+  const { stream } = ledgerOf(company as Company["companyId"])
+  for (const name of ["audit export", "company export"]) {
+    expect(await world.operate(name, { company })).toMatchObject({ leftOut: [{ stream }] })
+  }
+})
+
+it("releases no stream that is still corrupt", async () => {
+  for (const { companyId } of corrupt.values()) {
+    const { stream } = ledgerOf(companyId)
+    await expect(world.operate("store release", { stream })).rejects.toThrow(
+      new RegExp(`^Nothing was released: stream ${stream} revision \\d+ is corrupt: `),
+    )
+  }
+  const { stream } = ledgerOf(healthy.companyId)
+  await expect(world.operate("store release", { stream })).rejects.toThrow(/is not held back/)
+})
+
+it("holds back the same after a restart", async () => {
+  world = await world.restart()
+  expect(await listed()).toEqual(REASONS)
+  await sendText(healthy)
+  await world.operate("wait")
+  const { body } = await world.call(healthy.key, "GET", TEXTS)
+  expect(body.messages).toHaveLength(2)
+})
+
+it("shows, once it is released, what was held back, and queues the jobs that follow from it", async () => {
+  const { companyId } = await makeCompany(world)
+  await world.operate("wait")
+  const ledger = ledgerOf(companyId)
+  const { stream } = ledger
+  const { store, pacer, clock, corrupt: list, work } = world.ports
+  const revision = (await collect(store.read(stream))).length
+  list.hold({ stream, revision, reason: "a test holds it back" })
+  await list.store()
+  // As another process, which does not know of it yet.
+  const other = openRunner({
+    store,
+    pacer,
+    clock,
+    checkpoints: openMemoryCheckpoints(),
+    locks: openMemoryLocks(pacer),
+    warn: () => undefined,
+  })
+  expect(await other.execute(ledger, { type: "CloseLedger" }, causedBy("cmd_test"))).toMatchObject({
+    accepted: true,
+  })
+  await world.operate("wait")
+  expect(await work.named("erase-company", companyId)).toBeNull()
+  const beside = await openWorld("start", { url: world.databaseUrl })
+  expect(beside.ports.corrupt.of(stream)).toMatchObject({ revision })
+  vi.spyOn(world.ports.projector, "rebuild").mockRejectedValueOnce(new Error("no room"))
+  await expect(world.operate("store release", { stream })).rejects.toThrow("no room")
+  expect(list.of(stream)).toMatchObject({ revision })
+  expect(await world.operate("store release", { stream })).toMatchObject({ revision })
+  await expect.poll(() => beside.ports.corrupt.of(stream)).toBeNull()
+  await beside.close()
+  expect(await work.named("erase-company", companyId)).not.toBeNull()
+  expect(await world.operate("company show", { company: companyId })).toMatchObject({
+    deleted: { erasing: false },
+  })
+  expect(await world.operate("projections verify")).toMatchObject({ ok: true })
+})

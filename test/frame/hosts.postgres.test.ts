@@ -1,0 +1,225 @@
+/** Host names: a door of its own, the API, or nothing; and where a call comes from behind a proxy. */
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import { connect } from "node:net"
+import type { FastifyInstance } from "fastify"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
+import type { Door } from "../../src/frame/http/hosts.ts"
+import { countedAddress } from "../../src/frame/http/address.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { sharedWorld } from "../support/world.ts"
+
+const boxes: Door = {
+  name: "boxes",
+  takes: (host) => host.endsWith(".box.test"),
+  serve: (request, response) => {
+    response.writeHead(200, { "content-type": "text/plain" })
+    response.end(`box ${request.url}`)
+  },
+  upgrade: (_request, socket) => {
+    socket.end("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n")
+  },
+}
+
+const world = await sharedWorld()
+let app: FastifyInstance
+beforeAll(async () => {
+  app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+    rateLimits: "on",
+    ownHost: "api.test",
+    doors: [boxes],
+  })
+  await app.ready()
+})
+afterAll(async () => {
+  await app.close()
+})
+
+const get = async (host: string, url = "/livez") =>
+  app.inject({ method: "GET", url, headers: { host } })
+
+describe("a host name", () => {
+  it.for(["api.test", "API.test:443", "api.test.", "localhost:3000", "127.0.0.1", "[::1]:3000"])(
+    "%s is the API's",
+    async (host) => {
+      expect((await get(host)).body).toBe("ok\n")
+    },
+  )
+
+  it.for(["other.test", "api.test.evil.test", "box.test", "x"])("%s is nobody's", async (host) => {
+    const answer = await get(host, "/api/v1/account")
+    expect([answer.statusCode, answer.json().error]).toEqual([421, "misdirected"])
+    expect(answer.headers["x-request-id"]).toMatch(/^req_/)
+  })
+
+  it.for(["a.box.test", "A.BOX.test:8080"])("%s opens its own door, for any path", async (host) => {
+    expect((await get(host, "/api/v1/account")).body).toBe("box /api/v1/account")
+    expect((await get(host, "/nowhere")).body).toBe("box /nowhere")
+  })
+
+  it("is any where no public address is set", async () => {
+    const open = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    const answer = await open.inject({ method: "GET", url: "/livez", headers: { host: "x.test" } })
+    expect(answer.body).toBe("ok\n")
+    await open.close()
+  })
+})
+
+describe("a connection that is to speak another protocol", () => {
+  it("is its door's, and nobody's at the API", async () => {
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+      rateLimits: "on",
+      doors: [boxes],
+    })
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const { port } = listening.server.address() as AddressInfo
+    const upgrade = async (host: string): Promise<string> => {
+      const socket = connect(port, "127.0.0.1")
+      let heard = ""
+      socket.on("data", (piece) => (heard += piece.toString()))
+      socket.write(
+        `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade, close\r\nupgrade: echo\r\n\r\n`,
+      )
+      await once(socket, "close")
+      return heard
+    }
+    expect(await upgrade("a.box.test")).toContain("101 Switching Protocols")
+    // What the API is offered it answers in the protocol that it speaks.
+    expect(await upgrade("api.test")).toMatch(/^HTTP\/1\.1 302 .*location: \/docs/s)
+    await listening.close()
+  })
+
+  it("is answered as any other where there is no such door", async () => {
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const { port } = listening.server.address() as AddressInfo
+    const socket = connect(port, "127.0.0.1")
+    // As clients offer HTTP/2 over plain TCP (RFC 7540, 3.2).
+    const offer =
+      "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n"
+    socket.write(`GET /livez HTTP/1.1\r\nhost: api.test\r\n${offer}\r\n`)
+    const [piece] = (await once(socket, "data")) as [Buffer]
+    expect(piece.toString()).toMatch(/^HTTP\/1\.1 200 .*ok\n$/s)
+    socket.destroy()
+    await listening.close()
+  })
+
+  it("ends where its other side is gone, and nothing else does", async () => {
+    const gone = Promise.withResolvers<unknown>()
+    const door: Door = {
+      ...boxes,
+      upgrade: (_request, socket) => {
+        socket.on("close", gone.resolve)
+        socket.write(
+          "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
+        )
+        socket.pipe(socket)
+      },
+    }
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+      rateLimits: "on",
+      doors: [door],
+    })
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const { port } = listening.server.address() as AddressInfo
+    const socket = connect(port, "127.0.0.1")
+    socket.write(
+      "GET / HTTP/1.1\r\nhost: a.box.test\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
+    )
+    await once(socket, "data")
+    socket.write(Buffer.alloc(200_000))
+    socket.resetAndDestroy()
+    await gone.promise
+    expect((await listening.inject({ method: "GET", url: "/livez" })).statusCode).toBe(200)
+    await listening.close()
+  })
+})
+
+describe("what a door serves", () => {
+  it("has none of the headers of the API's own answers", async () => {
+    const { headers } = await get("a.box.test")
+    expect(Object.keys(headers).toSorted()).toEqual([
+      "connection",
+      "content-type",
+      "date",
+      "transfer-encoding",
+    ])
+  })
+
+  it("without end is ended where the server stops, and holds up nothing", async () => {
+    const endless: Door = {
+      ...boxes,
+      serve: (_request, response) => void response.writeHead(200).write("one"),
+      upgrade: (_request, socket) => void socket.write("HTTP/1.1 101 Yes\r\n\r\n"),
+    }
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+      rateLimits: "on",
+      doors: [endless],
+    })
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const { port } = listening.server.address() as AddressInfo
+    const visits = ["", "connection: upgrade\r\nupgrade: echo\r\n"].map(async (more) => {
+      const socket = connect(port, "127.0.0.1")
+      socket.write(`GET / HTTP/1.1\r\nhost: a.box.test\r\n${more}\r\n`)
+      await once(socket, "data")
+      return { ended: once(socket, "close") }
+    })
+    const [first, second] = await Promise.all(visits)
+    await listening.close()
+    expect(await Promise.all([first?.ended, second?.ended])).toEqual([[false], [false]])
+  })
+})
+
+describe("behind a proxy", () => {
+  /** Asks so often to be connected as one address may, and once more as another. */
+  async function askAs(trustProxy: readonly string[]): Promise<readonly number[]> {
+    const behind = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+      rateLimits: "on",
+      trustProxy,
+    })
+    const ask = async (address: string) => {
+      const answer = await behind.inject({
+        method: "POST",
+        url: "/api/v1/connect/start",
+        payload: { version: "1.0.0" },
+        headers: { "x-forwarded-for": address },
+      })
+      return answer.statusCode
+    }
+    const most = RATE_LIMITS.connect.most
+    const first = await Promise.all(Array.from({ length: most }, () => ask("203.0.113.1")))
+    const told = [await ask("203.0.113.1"), await ask("203.0.113.2")]
+    await behind.close()
+    return [...new Set(first), ...told]
+  }
+
+  it("that is trusted, callers are told apart by where they come from", async () => {
+    expect(await askAs(["127.0.0.0/8"])).toEqual([202, 429, 202])
+  })
+
+  it("that is not, what it says is nothing", async () => {
+    expect(await askAs([])).toEqual([202, 429, 429])
+    expect(await askAs(["10.0.0.0/8"])).toEqual([202, 429, 429])
+  })
+
+  it("is counted by its address alone, and an IPv6 network as one", () => {
+    const counted = (addresses: readonly string[]) => new Set(addresses.map(countedAddress))
+    expect(counted(["5.5.5.5", "5.5.5.5:401", "::ffff:5.5.5.5"])).toEqual(new Set(["5.5.5.5"]))
+    expect(counted(["2001:db8::1", "[2001:DB8:0:0:9::2]:443"])).toEqual(
+      new Set(["2001:db8:0:0::/64"]),
+    )
+    expect(counted(["2001:db8:0:1::1"])).toEqual(new Set(["2001:db8:0:1::/64"]))
+    expect(counted(["x1", "x2", ""])).toEqual(new Set(["unknown"]))
+  })
+
+  it("is named by addresses and networks", () => {
+    expect(readConfig({}).trustProxy).toEqual([])
+    expect(readConfig({ TRUST_PROXY: "10.0.0.0/8, ::1" }).trustProxy).toEqual(["10.0.0.0/8", "::1"])
+    for (const wrong of ["proxy.test", "10.0.0.0/33", "1.2.3.4/8/9", "true", "10.0.0.0/8,"]) {
+      expect(() => readConfig({ TRUST_PROXY: wrong }), wrong).toThrow("TRUST_PROXY must be")
+    }
+  })
+})

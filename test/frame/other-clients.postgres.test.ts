@@ -1,0 +1,151 @@
+/** Routes for clients that are none of the API's: how they sign in, are counted, and are told what is refused. */
+import type { FastifyInstance } from "fastify"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { z } from "zod"
+import type { ByQuery } from "../../src/frame/calls/one-of.ts"
+import { refusal } from "../../src/frame/calls/refusal.ts"
+import type { OtherClient } from "../../src/frame/calls/route.ts"
+import { route } from "../../src/frame/calls/route.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { assemble } from "../../src/frame/slice.ts"
+import type { Company, World } from "../support/world.ts"
+import { callsOf, makeCompany, openWorld } from "../support/world.ts"
+
+const URL = "/pretended/:thing"
+let isGoingOn = false
+
+const client: OtherClient = {
+  realm: "things",
+  refuse: async (_ports, _caller, { user, params }) => {
+    if (user !== "Töchter") return refusal("invalid_key", "Not yours.")
+    return params["thing"] === "none" ? refusal("not_found", "There is none.") : null
+  },
+  goesOn: async () => isGoingOn,
+  shown: ({ error, status, message }) => ({
+    ...(status === 403 ? { status: 200 } : {}),
+    mediaType: "text/plain",
+    body: `${error}: ${message}`,
+  }),
+}
+
+const base = {
+  method: "GET",
+  url: URL,
+  group: "pretended",
+  summary: "Pretended",
+  client,
+  counted: true,
+  bodyWithinMs: 600_000,
+  reply: z.object({ is: z.string() }),
+} as const
+
+const byQuery: ByQuery = {
+  method: "GET",
+  url: URL,
+  parameter: "kind",
+  routes: {
+    one: route({
+      ...base,
+      name: "askOne",
+      operation: null,
+      query: z.object({ kind: z.string() }),
+      handle: async () => ({ ok: true, body: { is: "one" } }),
+    }),
+    two: route({
+      ...base,
+      name: "askTwo",
+      operation: "code.push",
+      query: z.object({ kind: z.string() }),
+      handle: async () => ({ ok: true, body: { is: "two" } }),
+    }),
+  },
+  otherwise: refusal("not_allowed", "There are two kinds."),
+}
+
+let world: World
+let app: FastifyInstance
+let company: Company
+beforeAll(async () => {
+  const { pages, entries, retired } = assemble([{ name: "things", pages: [byQuery] }])
+  world = await openWorld("store")
+  app = await buildApp(world.ports, entries, retired, { rateLimits: "on", pages })
+  await app.ready()
+  company = await makeCompany(world)
+})
+afterAll(async () => {
+  await app.close()
+  await world.close()
+})
+
+const basic = (text: string | Buffer) => `Basic ${Buffer.from(text as string).toString("base64")}`
+const ask = async (query: string, authorization?: string, thing = "it") => {
+  const url = `/pretended/${thing}${query}`
+  const headers = authorization === undefined ? {} : { authorization }
+  const answer = await app.inject({ method: "GET", url, headers })
+  return { ...answer, said: [answer.statusCode, answer.body] }
+}
+
+describe("a client of another kind", () => {
+  it("signs in by a name and a key", async () => {
+    for (const user of ["Töchter"]) {
+      expect((await ask("?kind=one", basic(`${user}:${company.key}`))).said).toEqual([
+        200,
+        '{"is":"one"}',
+      ])
+    }
+    for (const wrong of [
+      undefined,
+      `Bearer ${company.key}`,
+      "Basic ?",
+      basic(company.key),
+      basic(Buffer.from([0xff, 0x3a, 0x41])),
+      basic(`:${company.key}`),
+      basic(`ad:a:${company.key}`),
+    ]) {
+      const answer = await ask("?kind=one", wrong)
+      expect([answer.statusCode, answer.headers["www-authenticate"]]).toEqual([
+        401,
+        'Basic realm="things", charset="UTF-8"',
+      ])
+      expect(answer.body).toMatch(/^invalid_key: /)
+      expect(answer.headers["cache-control"]).toBe("no-store")
+    }
+  })
+
+  it("asks for one of several routes by its query, and for no other", async () => {
+    const own = basic(`Töchter:${company.key}`)
+    expect((await ask("?kind=two", own)).said).toEqual([200, '{"is":"two"}'])
+    for (const query of ["", "?kind=three", "?kind=constructor", "?kind=one&kind=two"]) {
+      expect((await ask(query)).said).toEqual([200, "not_allowed: There are two kinds."])
+    }
+  })
+
+  it("is told what is refused in its own way", async () => {
+    const own = basic(`Töchter:${company.key}`)
+    expect((await ask("?kind=one", own, "none")).said).toEqual([404, "not_found: There is none."])
+    expect((await ask("?kind=one&x=1", own)).said).toEqual([
+      400,
+      expect.stringMatching(/^validation: /),
+    ])
+    const { companyId, ownerId } = company
+    const named = { company: companyId, person: ownerId, operations: ["code.pull"] }
+    const { key } = await world.operate("key create", named)
+    const text = expect.stringMatching(/^operation_not_granted: /) as string
+    expect((await ask("?kind=two", basic(`Töchter:${key}`))).said).toEqual([200, text])
+  })
+
+  it("is counted once for what goes on over several calls", async () => {
+    const own = basic(`Töchter:${company.key}`)
+    const before = await callsOf(world, company)
+    await ask("?kind=one", own)
+    expect(await callsOf(world, company)).toBe(before + 1)
+    isGoingOn = true
+    await ask("?kind=one", own)
+    expect(await callsOf(world, company)).toBe(before + 1)
+    isGoingOn = false
+  })
+
+  it("has as long for its body as its route says", () => {
+    expect(app.server.requestTimeout).toBe(600_000)
+  })
+})

@@ -1,0 +1,263 @@
+/** Whatever a slice can bring beside what is charged, brought by one that is a folder and a line in a list. */
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import { connect } from "node:net"
+import { text } from "node:stream/consumers"
+import { sql } from "kysely"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { tablesInBackup } from "../../adapters/installation/tables.ts"
+import { openApi } from "../../src/frame/http/documents/documents.ts"
+import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
+import { startDaemons } from "../../src/frame/daemon.ts"
+import { settingsIn } from "../../src/frame/settings.ts"
+import { assemble } from "../../src/frame/slice.ts"
+import { SLICES } from "../../src/slices.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import type { Parts } from "./pretended-parts.ts"
+import { pretendedParts, signatureOf } from "./pretended-parts.ts"
+
+const parts: Parts = { deeds: [], isWell: true }
+const slice = pretendedParts(parts)
+const program = assemble([...SLICES, slice])
+let world: World
+let company: Company
+beforeAll(async () => {
+  const settings = { ECHO_PREFIX: "re: ", ECHO_SECRET: "quiet" }
+  world = await openWorld("settings", { program, settings })
+  company = await makeCompany(world)
+})
+afterAll(() => world.close())
+beforeEach(() => {
+  parts.isWell = true
+  parts.deeds.length = 0
+})
+
+const get = async (url: string, headers: Record<string, string> = {}) =>
+  world.app.inject({ method: "GET", url, headers })
+const notes = async () => {
+  await world.operate("wait")
+  const { key } = company
+  return (await world.call(key, "GET", "/api/v1/pretended/notes")).body.notes
+}
+
+describe("a stream", () => {
+  it("is written by an operation, read by a read model and shown by a route", async () => {
+    await world.operate("note take", { company: company.companyId, name: "by hand" })
+    expect(await notes()).toContainEqual({ name: "by hand", text: "by hand" })
+  })
+
+  it("is the program's own, in an audit as well", async () => {
+    const { ok, streams } = await world.operate("audit verify", { company: company.companyId })
+    expect([ok, program.streams.isOwn(`notes-${company.companyId}`)]).toEqual([true, true])
+    expect(streams).toBeGreaterThan(0)
+  })
+})
+
+describe("a webhook", () => {
+  const URL = "/hooks/pretended"
+  const send = async (raw: string, signature = signatureOf(raw)) => {
+    const headers = { "x-signature": signature, "content-type": "application/json" }
+    const answer = await world.app.inject({ method: "POST", url: URL, headers, payload: raw })
+    return { status: answer.statusCode, body: answer.json() }
+  }
+  const tell = (at: number, ...events: readonly (readonly [id: string, name: string])[]) =>
+    JSON.stringify({
+      at,
+      events: events.map(([id, name]) => ({ id, account: company.companyId, name })),
+    })
+
+  it("becomes commands, each event once by the provider's own id", async () => {
+    const raw = tell(world.ports.clock.now(), ["evt_1", "first"], ["evt_2", "second"])
+    expect(await send(raw)).toEqual({ status: 200, body: { taken: 2, known: 0 } })
+    expect(await send(raw)).toEqual({ status: 200, body: { taken: 0, known: 2 } })
+    const more = tell(world.ports.clock.now(), ["evt_2", "another"], ["evt_3", "third"])
+    expect(await send(more)).toEqual({ status: 200, body: { taken: 1, known: 1 } })
+    const names = (await notes()).map(({ name }: { name: string }) => name)
+    expect(names).toEqual(expect.arrayContaining(["first", "second", "third"]))
+    expect(names).not.toContain("another")
+  })
+
+  it.for([
+    ["by somebody else", 0, "0".repeat(64)],
+    ["too long ago", -301_000, undefined],
+    ["in the future", 301_000, undefined],
+  ] as const)("signed %s changes nothing", async ([, late, signature]) => {
+    const raw = tell(world.ports.clock.now() + late, ["evt_x", "strange"])
+    expect(await send(raw, signature)).toMatchObject({ status: 401, body: { error: "not_signed" } })
+    expect(JSON.stringify(await notes())).not.toContain("strange")
+  })
+
+  it("that failed on the way is carried out when it is sent again", async () => {
+    const raw = tell(world.ports.clock.now(), ["evt_4", "fourth"], ["evt_5", "broken"])
+    expect((await send(raw)).status).toBe(500)
+    expect((await send(raw)).status).toBe(500)
+    const rest = tell(world.ports.clock.now(), ["evt_4", "fourth"])
+    expect(await send(rest)).toEqual({ status: 200, body: { taken: 0, known: 1 } })
+    expect(JSON.stringify(await notes())).toContain("fourth")
+  })
+
+  it("of nobody here is taken, and comes to nothing", async () => {
+    const at = world.ports.clock.now()
+    const raw = JSON.stringify({ at, events: [{ id: "evt_6", account: "nobody", name: "x" }] })
+    expect(await send(raw)).toEqual({ status: 200, body: { taken: 0, known: 1 } })
+  })
+
+  it("stands in no document of the API", () => {
+    expect(JSON.stringify(openApi(program.entries, program.retired, ""))).not.toContain(URL)
+  })
+})
+
+describe("a provider", () => {
+  const echo = (words: string) =>
+    world.app.inject({
+      method: "POST",
+      url: "/api/v1/pretended/echoes",
+      payload: { text: words },
+      headers: { authorization: `Bearer ${company.key}` },
+    })
+
+  it("is opened by its settings, and its simulator does what it is told", async () => {
+    expect((await echo("a")).json()).toEqual({ heard: "re: a" })
+    await world.operate("stand-in set", { name: "echo", outcome: "loud", times: 1 })
+    expect((await echo("a")).json()).toEqual({ heard: "RE: A" })
+    expect((await echo("a")).json()).toEqual({ heard: "re: a" })
+    const { standIns } = await world.operate("stand-in list")
+    expect(standIns).toContainEqual(
+      expect.objectContaining({
+        name: "echo",
+        outcome: "ok",
+        knows: expect.arrayContaining(["loud"]),
+      }),
+    )
+    const wrong = world.operate("stand-in set", { name: "echo", outcome: "explode" })
+    await expect(wrong).rejects.toThrow("echo knows ok, unavailable, silent, slow, loud")
+  })
+
+  it("refuses with a code of its slice's own, which the document shows", async () => {
+    const answer = await echo("")
+    expect([answer.statusCode, answer.json()]).toEqual([
+      409,
+      { error: "no_echo", message: "Nothing comes back from there.", from: "a wall" },
+    ])
+    const document = JSON.stringify(openApi(program.entries, program.retired, ""))
+    expect(document).toContain('"no_echo":{"value":{"error":"no_echo"')
+  })
+
+  it("says what its settings exclude", () => {
+    const [own] = slice.settings ?? []
+    expect(own?.faults?.({ ECHO_PREFIX: "a" })).toEqual([
+      "ECHO_PREFIX is nothing without ECHO_SECRET: set both.",
+    ])
+    expect(own?.schema.safeParse({ ECHO_SECRET: "a" }).success).toBe(false)
+  })
+})
+
+describe("a blob", () => {
+  it("is written from a body piece by piece, and sent in ranges", async () => {
+    const headers = { authorization: `Bearer ${company.key}` }
+    const url = "/api/v1/pretended/tapes/one"
+    const payload = Buffer.alloc(100_000, "0123456789")
+    const put = await world.app.inject({ method: "PUT", url, headers, payload })
+    expect([put.statusCode, put.json()]).toEqual([201, { bytes: 100_000 }])
+    const part = await get(url, { ...headers, range: "bytes=65530-65541" })
+    expect([part.statusCode, part.body]).toEqual([206, "012345678901"])
+    expect((await get(url, { ...headers, range: "bytes=100000-" })).statusCode).toBe(416)
+    expect((await get("/api/v1/pretended/tapes/two", headers)).statusCode).toBe(404)
+  })
+})
+
+describe("beside the API", () => {
+  it("a door answers at its own host names, and takes a connection over", async () => {
+    expect((await get("/x", { host: "a.echo.test" })).body).toBe("re: door")
+    await world.app.listen({ port: 0, host: "127.0.0.1" })
+    const { port } = world.app.server.address() as AddressInfo
+    const socket = connect(port, "127.0.0.1")
+    await once(socket, "connect")
+    socket.end(
+      "GET / HTTP/1.1\r\nhost: a.echo.test\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\nhello",
+    )
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 101 .*\r\n\r\nhello$/s)
+  })
+
+  it("a probe stands in /readyz, and a figure in /metrics", async () => {
+    expect((await get("/metrics")).body).toContain('ledger_echoes{loudness="low"} 3')
+    expect((await get("/readyz")).body).toContain("ok echo\n")
+  })
+
+  it("a service is started and stopped, those before one that cannot begin included", async () => {
+    const closers: { readonly close: () => Promise<void> }[] = []
+    const broken = {
+      what: "the broken daemon",
+      start: () => Promise.reject(new Error("port 53 is taken")),
+    }
+    const daemons = [...(slice.daemons ?? []), broken]
+    const starting = startDaemons(daemons, world.ports, (closer) => closers.push(closer))
+    await expect(starting).rejects.toThrow("port 53 is taken")
+    for (const { close } of closers) await close()
+    expect(parts.deeds).toEqual(["started", "stopped"])
+  })
+
+  it("what a service listens at is told", async () => {
+    const listens = { name: "echo", address: "127.0.0.1:7" }
+    const daemon = {
+      what: "a daemon",
+      start: async () => ({ stop: async () => undefined, listens }),
+    }
+    const silent = { what: "another", start: async () => ({ stop: async () => undefined }) }
+    const told = await startDaemons([daemon, silent], world.ports, () => undefined)
+    expect(told).toEqual([listens])
+  })
+
+  it("doctor looks at it, and the command line offers its commands", async () => {
+    const settings = settingsIn({ ECHO_PREFIX: "x" })
+    const examined = { settings, dataDir: "/nowhere", stored: null, pacer: machinePacer }
+    const found = await Promise.all(program.examines.map((look) => look(examined)))
+    expect(found.flat()).toContainEqual(
+      expect.objectContaining({ check: "echo", says: 'prefix "x"' }),
+    )
+    const { commands, topics } = catalogueOf(program)
+    expect(commands.map(({ name }) => name)).toContain("note take")
+    expect(topics["note"]).toBe("notes")
+  })
+})
+
+describe("a table", () => {
+  const labels = async () => {
+    const found = await sql<{ label: string }>`
+      select label from ledger.labels where company_id = ${company.companyId}`.execute(
+      world.ports.readAll,
+    )
+    return found.rows.map(({ label }) => label)
+  }
+
+  it("is made by its migration, and is in backups", async () => {
+    await sql`insert into ledger.labels (company_id, label) values (${company.companyId}, 'red')`.execute(
+      world.ports.readAll,
+    )
+    const kept: string[] = []
+    for await (const { name, json } of world.ports.backupSet.read("after")) {
+      if (name === "labels") kept.push(json)
+    }
+    expect(kept.join("")).toContain('"label":"red"')
+    expect(tablesInBackup(program.tables).map(({ table }) => table)).toContain("labels")
+    const backup = await world.ports.backupSet.migrations()
+    expect(backup).toContain("parts-0001-labels")
+  })
+
+  it("loses an erased company's rows, what is elsewhere goes too, and what is for a time is swept", async () => {
+    expect(await labels()).toEqual(["red"])
+    await world.operate("company delete", { company: company.companyId })
+    await world.operate("clock advance", { duration: "15d" })
+    expect(await labels()).toEqual([])
+    expect(parts.deeds).toContain(`erased ${company.companyId}`)
+    await world.ports.housekeep()
+    expect(parts.deeds).toContain("swept")
+  })
+
+  it("has a migration that its slice names", () => {
+    const strange = { name: "a", migrations: { "0001-labels": { up: async () => undefined } } }
+    expect(() => assemble([strange])).toThrow("0001-labels is no name of a migration of a")
+  })
+})

@@ -1,0 +1,299 @@
+/** Signing in by an emailed code: to whom it is mailed, and whatever else somebody may try instead. */
+import { beforeAll, describe, expect, it } from "vitest"
+import type { KeptKind, KeptThings } from "../../adapters/kept/port.ts"
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
+import { parsePersonId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
+import { SESSION_LASTS_MS } from "../../src/frame/sign-in/sessions.ts"
+import type { SignIn } from "../../src/frame/sign-in/sign-in.ts"
+import { openSignIn } from "../../src/frame/sign-in/sign-in.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+
+const TO = { purpose: "test", called: "the test" } as const
+const SECOND_MS = 1_000
+const OWNER = "owner@example.com"
+
+const world = await ownWorld("settings", { settings: { RATE_LIMITS: "off" } })
+let company: Company
+let uncounted: SignIn
+beforeAll(async () => {
+  company = await makeCompany(world)
+  uncounted = openSignIn(world.ports, TO)
+})
+
+let people = 0
+async function person(email?: string): Promise<{ personId: PersonId; email: string }> {
+  people += 1
+  const address = email ?? `person${people}@example.com`
+  const { personId } = await world.operate("person add", {
+    company: company.companyId,
+    name: "Ada",
+    email: address,
+    role: "user",
+  })
+  return { personId, email: address }
+}
+
+const mailsOf = async (companyId: CompanyId = company.companyId) =>
+  world.ports.sentMails.list(companyId, 100)
+
+/** Asks for a code; answers the browser that did, and the code that was mailed. */
+async function asked(
+  email: string,
+  { signIn = uncounted, companyId = company.companyId } = {},
+): Promise<{ browser: string; code: string }> {
+  const before = new Set((await mailsOf()).map(({ mailId }) => mailId))
+  const one = signIn.ask(companyId, email, "203.0.113.1")
+  if ("refusal" in one) throw new Error(one.refusal.message)
+  await one.sent
+  const mail = (await mailsOf()).find(({ mailId }) => !before.has(mailId))
+  return { browser: one.browser, code: /^\d{6}/.exec(mail?.subject ?? "")?.[0] ?? "none" }
+}
+
+const enter = (browser: string, code: string, signIn = uncounted) =>
+  signIn.enter(company.companyId, browser, code)
+const wrong = (code: string) => (code === "000000" ? "000001" : "000000")
+
+async function signedIn(email = OWNER): Promise<string> {
+  const { browser, code } = await asked(email)
+  const token = await enter(browser, code)
+  expect(token).toMatch(/^[\w-]{43}$/)
+  return token as string
+}
+
+describe("a code", () => {
+  it("is mailed to the person, and signs them in", async () => {
+    const { personId, email } = await person()
+    const { browser, code } = await asked(email.toUpperCase())
+    const mail = (await mailsOf()).find(({ to }) => to.includes(email))
+    const { name } = await world.operate("company show", { company: company.companyId })
+    expect(mail).toMatchObject({ to: [email], subject: `${code} is your code for ${name}` })
+    expect(mail?.text).toContain(`${code} is your code to sign in to the test of ${name}.`)
+    const token = await enter(browser, code)
+    expect(await uncounted.personOf(company.companyId, token ?? "")).toBe(personId)
+  })
+
+  it("goes to the address that is kept, though another's letters are the same in small", async () => {
+    const { email } = await person("kim@example.com")
+    await asked("\u212aim@example.com")
+    expect((await mailsOf()).filter(({ to }) => to.includes(email))).toHaveLength(1)
+  })
+
+  it("is of use once, however often it is sent at the same time", async () => {
+    const { browser, code } = await asked(OWNER)
+    const entered = await Promise.all(Array.from({ length: 8 }, () => enter(browser, code)))
+    expect(entered.filter((token) => token !== null)).toHaveLength(1)
+    expect(await enter(browser, code)).toBeNull()
+  })
+
+  it("is tried five times, and then no more", async () => {
+    const { browser, code } = await asked(OWNER)
+    for (let tries = 1; tries < MOST_TRIES; tries += 1) {
+      expect(await enter(browser, wrong(code))).toBeNull()
+    }
+    const other = await asked(OWNER)
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      expect(await enter(other.browser, wrong(other.code))).toBeNull()
+    }
+    expect(await enter(other.browser, other.code)).toBeNull()
+    expect(await enter(browser, code)).not.toBeNull()
+  })
+
+  it("is tried five times, even where all are sent at once", async () => {
+    const { browser, code } = await asked(OWNER)
+    const guesses = Array.from({ length: 20 }, () => wrong(code))
+    await Promise.all(guesses.map((guess) => enter(browser, guess)))
+    expect(await enter(browser, code)).toBeNull()
+  })
+
+  it("is of no use in another browser, at another company, or for another purpose", async () => {
+    const { browser, code } = await asked(OWNER)
+    const other = await asked(OWNER)
+    expect(await enter(other.browser, code)).toBeNull()
+    expect(await enter("", code)).toBeNull()
+    const elsewhere = await makeCompany(world)
+    expect(await uncounted.enter(elsewhere.companyId, browser, code)).toBeNull()
+    const console = openSignIn(world.ports, { ...TO, purpose: "another" })
+    expect(await enter(browser, code, console)).toBeNull()
+    const token = (await enter(browser, code)) ?? ""
+    expect(await console.personOf(company.companyId, token)).toBeNull()
+    expect(await uncounted.personOf(elsewhere.companyId, token)).toBeNull()
+  })
+
+  it("is over after ten minutes", async () => {
+    const [early, late] = [await asked(OWNER), await asked(OWNER)]
+    await advance(CODE_LASTS_MS - SECOND_MS)
+    expect(await enter(early.browser, early.code)).not.toBeNull()
+    await advance(SECOND_MS)
+    expect(await enter(late.browser, late.code)).toBeNull()
+  })
+
+  it("is of no use to somebody who was removed meanwhile", async () => {
+    const { personId, email } = await person()
+    const { browser, code } = await asked(email)
+    await world.operate("person remove", { personId })
+    const token = await enter(browser, code)
+    expect(await uncounted.personOf(company.companyId, token ?? "")).toBeNull()
+  })
+
+  it("is not mailed for a company that is deleted", async () => {
+    const { companyId } = await makeCompany(world)
+    await world.operate("company delete", { company: companyId })
+    const before = (await mailsOf(companyId)).length
+    await asked(OWNER, { companyId })
+    expect(await mailsOf(companyId)).toHaveLength(before)
+  })
+})
+
+const advance = async (ms: number) =>
+  world.operate("clock advance", { duration: `${ms / SECOND_MS}s` })
+
+describe("a session", () => {
+  it("lasts twelve hours", async () => {
+    const token = await signedIn()
+    await advance(SESSION_LASTS_MS - SECOND_MS)
+    expect(await uncounted.personOf(company.companyId, token)).toBe(company.ownerId)
+    await advance(SECOND_MS)
+    expect(await uncounted.personOf(company.companyId, token)).toBeNull()
+  })
+
+  it("ends at once with its person, and where they sign out", async () => {
+    const { personId, email } = await person()
+    const [removed, left] = [await signedIn(email), await signedIn()]
+    expect(await uncounted.personOf(company.companyId, removed)).toBe(personId)
+    await world.operate("person remove", { personId })
+    expect(await uncounted.personOf(company.companyId, removed)).toBeNull()
+    expect(parsePersonId((await uncounted.personOf(company.companyId, left)) ?? "")).not.toBeNull()
+    await uncounted.leave(company.companyId, left)
+    expect(await uncounted.personOf(company.companyId, left)).toBeNull()
+  })
+
+  it("that ended in another process is over ten seconds later", async () => {
+    let elapsed = 0
+    const pacer = { ...world.ports.pacer, elapsedMs: () => elapsed }
+    const elsewhere = openSignIn({ ...world.ports, pacer }, TO)
+    const token = await signedIn()
+    expect(await elsewhere.personOf(company.companyId, token)).toBe(company.ownerId)
+    await uncounted.leave(company.companyId, token)
+    elapsed = 9_999
+    expect(await elsewhere.personOf(company.companyId, token)).toBe(company.ownerId)
+    elapsed = 10_000
+    expect(await elsewhere.personOf(company.companyId, token)).toBeNull()
+  })
+
+  it("is kept by its hash alone, as codes are", async () => {
+    const { browser, code } = await asked(OWNER)
+    const rows = async () => JSON.stringify(await keptRows(world.ports))
+    expect(await rows()).not.toMatch(new RegExp(`${browser}|\\b${code}\\b`))
+    const token = (await enter(browser, code)) ?? ""
+    expect(await rows()).toContain("test session")
+    expect(await rows()).not.toContain(token)
+  })
+})
+
+async function keptRows({ readAll }: Ports): Promise<unknown> {
+  return readAll.selectFrom("ledger.kept").selectAll().where("slice", "=", "sign-in").execute()
+}
+
+describe("a stranger", () => {
+  /** What is done with what is kept, in order. */
+  async function stepsOf(companyId: CompanyId | null, email: string): Promise<readonly string[]> {
+    const steps: string[] = []
+    const of = <T extends object>(kind: KeptKind): KeptThings<T> => {
+      const things = world.ports.kept.of<T>(kind)
+      const noting =
+        <A extends unknown[], R>(name: string, act: (...given: A) => R) =>
+        (...given: A): R => {
+          steps.push(name)
+          return act(...given)
+        }
+      return {
+        find: noting("find", things.find),
+        change: noting("change", things.change),
+        forget: noting("forget", things.forget),
+      }
+    }
+    const signIn = openSignIn({ ...world.ports, kept: { ...world.ports.kept, of } }, TO)
+    const one = signIn.ask(companyId, email, "203.0.113.1")
+    if ("refusal" in one) throw new Error(one.refusal.message)
+    await one.sent
+    expect(one.browser).toMatch(/^[\w-]{43}$/)
+    for (let tries = 0; tries <= MOST_TRIES; tries += 1) {
+      expect(await signIn.enter(companyId, one.browser, "nocode")).toBeNull()
+    }
+    return steps
+  }
+
+  it("is mailed nothing, and what is done for them is what is done for anybody", async () => {
+    const before = (await mailsOf()).length
+    const none = await stepsOf(company.companyId, "nobody@example.com")
+    expect(await mailsOf()).toHaveLength(before)
+    expect(none).toEqual([
+      "change",
+      ...Array.from({ length: MOST_TRIES + 1 }, () => ["find", "change"]).flat(),
+    ])
+    expect(await stepsOf(null, OWNER)).toEqual(none)
+    expect(await stepsOf(company.companyId, OWNER)).toEqual(none)
+  })
+
+  it("is answered before anybody is looked up, as everybody is", async () => {
+    const asleep = Promise.withResolvers<never>()
+    const runner = { ...world.ports.runner, readLatest: () => asleep.promise }
+    const signIn = openSignIn({ ...world.ports, runner }, TO)
+    expect(signIn.ask(company.companyId, OWNER, "203.0.113.1")).toMatchObject({
+      browser: expect.any(String) as string,
+    })
+  })
+})
+
+describe("how often a code is asked for", () => {
+  const counted = () => {
+    const settings: Ports["settings"] = ({ schema }) => schema.parse({})
+    return openSignIn({ ...world.ports, settings }, TO)
+  }
+
+  it("is three times a minute for an email, whosever it is", async () => {
+    for (const email of ["owner@example.com", "nobody@example.com"]) {
+      const signIn = counted()
+      const ask = (text: string, at: number) =>
+        signIn.ask(company.companyId, text, `203.0.113.${at}`)
+      const first = [1, 2, 3].map((at) => ask(email, at))
+      expect(first.every((one) => "sent" in one)).toBe(true)
+      expect(ask(email.toUpperCase(), 4)).toMatchObject({
+        refusal: { status: 429, headers: { "retry-after": "60" } },
+      })
+      await Promise.all(first.map((one) => ("sent" in one ? one.sent : null)))
+    }
+  })
+
+  it("is twenty times a minute from an address", async () => {
+    const signIn = counted()
+    const ask = (at: number) => signIn.ask(null, `a${at}@example.com`, "203.0.113.1")
+    const first = Array.from({ length: 20 }, (_, i) => ask(i))
+    expect(first.every((one) => "sent" in one)).toBe(true)
+    expect(ask(20)).toMatchObject({ refusal: { error: "rate_limited" } })
+    await Promise.all(first.map((one) => ("sent" in one ? one.sent : null)))
+  })
+})
+
+describe("a mailer that fails", () => {
+  it("is told of, and the browser is not", async () => {
+    const away = async () => {
+      throw new ProviderUnavailable("away")
+    }
+    for (const send of [away, async () => ({ answer: "refused", code: "no" }) as const]) {
+      const warnings: string[] = []
+      const log = { ...world.ports.log, warn: (message: string) => void warnings.push(message) }
+      const signIn = openSignIn(
+        { ...world.ports, log, mailer: { ...world.ports.mailer, send } },
+        TO,
+      )
+      const one = signIn.ask(company.companyId, OWNER, "203.0.113.1")
+      await ("sent" in one ? one.sent : null)
+      expect(warnings).toEqual(["a sign-in code could not be sent"])
+    }
+  })
+})

@@ -1,0 +1,142 @@
+/** The answers that the document shows, held against what is answered: they are true, and there. */
+import { readFile, writeFile } from "node:fs/promises"
+import { beforeAll, describe, expect, it } from "vitest"
+import type { Answers } from "../../../src/frame/http/documents/document-answers.ts"
+import { openApi } from "../../../src/frame/http/documents/documents.ts"
+import type { Route } from "../../../src/frame/calls/route.ts"
+import { isOneOf } from "../../../src/frame/calls/one-of.ts"
+import { ANSWERS_FILE, SHOWN } from "../../../src/shown.ts"
+import { PROGRAM } from "../../../src/slices.ts"
+import { sharedWorld } from "../../support/world.ts"
+import { askAll } from "./asked-answers.ts"
+
+/** Set by `npm run answers`. */
+const isWriting = process.env["LEDGER_WRITE_ANSWERS"] === "1"
+const HOW = "`npm run answers` asks for it"
+
+const world = await sharedWorld({ rateLimits: "off" })
+let asked: Answers
+let shown: Answers
+beforeAll(async () => {
+  asked = await askAll(world)
+  if (isWriting) await writeAnew()
+  shown = JSON.parse(await readFile(ANSWERS_FILE, "utf8")) as Answers
+})
+
+/** Puts what is no longer as it is answered into the file, and leaves the rest as it stands. */
+async function writeAnew(): Promise<void> {
+  const kept = PROGRAM.routes.map((route) => {
+    const { name } = route
+    const byStatus = statusesOf(route).map((status) => {
+      const [was, is] = [SHOWN.answers[name]?.[status], asked[name]?.[status]]
+      return [status, isSame(route, was, is) ? was : is] as const
+    })
+    return [name, Object.fromEntries(byStatus)] as const
+  })
+  await writeFile(ANSWERS_FILE, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
+}
+
+const statusesOf = ({ success = [200], bodiless = [] }: Route): readonly number[] =>
+  success.filter((status) => !bodiless.includes(status))
+
+/** The names within an answer, those of what is listed too. */
+function namesIn(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return null
+  if (Array.isArray(value)) return value.map(namesIn)
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, namesIn(one)]))
+}
+
+/** A file that is shown: its type, and its text where it has one. */
+interface ShownFile {
+  readonly type: string
+  readonly file: string
+}
+
+/** What a file must be like to be shown for another: its type and, of a table, the names of its columns. */
+function formOf({ type, file }: ShownFile): readonly string[] {
+  const [header = ""] = file.split("\r\n", 1)
+  return type === "text/csv" ? [type, header] : [type]
+}
+
+/** Whether two answers of a route have the same names, and the first is one that it can give. */
+function isSame(route: Route, was: unknown, is: unknown): boolean {
+  if (JSON.stringify(namesIn(was)) !== JSON.stringify(namesIn(is))) return false
+  if (route.files === undefined) return route.reply.safeParse(was).success
+  return formOf(was as ShownFile).join() === formOf(is as ShownFile).join()
+}
+
+const EACH = PROGRAM.routes.flatMap((route) =>
+  statusesOf(route).map((status) => [route.name, status, route] as const),
+)
+
+describe("the answer that is shown", () => {
+  it.for(EACH)("of %s with %i is one that is given", ([name, status, route]) => {
+    const is = asked[name]?.[status]
+    const way = `put "${name} ${status}" into OTHER_ANSWERS of other-answers.ts in its slice's tests`
+    expect(is, `nothing led to it: ${way}`).toBeDefined()
+    const was = shown[name]?.[status]
+    expect(was, HOW).toBeDefined()
+    expect(namesIn(was), HOW).toEqual(namesIn(is))
+    if (route.files === undefined) expect(route.reply.parse(was), HOW).toEqual(was)
+    else expect(formOf(was as ShownFile), HOW).toEqual(formOf(is as ShownFile))
+  })
+
+  it("is of a route that is there", () => {
+    const names = new Set(PROGRAM.routes.map((route) => route.name))
+    expect(Object.keys(shown).filter((name) => !names.has(name))).toEqual([])
+  })
+
+  it("lists something where a list is answered, and holds nobody's key", () => {
+    const empty = Object.entries(shown).flatMap(([name, byStatus]) =>
+      Object.values(byStatus).flatMap((body) =>
+        Object.entries(body as object)
+          .filter(([, value]) => Array.isArray(value) && value.length === 0)
+          .map(([list]) => `${name} ${list}`),
+      ),
+    )
+    // Nobody can be brought so far; a box that starts, or has ended, has no open port.
+    const ofBoxes = ["startBox previews", "stopBox previews"]
+    // One that was connected just now leads to no app; there is nothing to warn of; everybody has a mail.
+    const ofDomains = ["connectDomain appAddresses", "connectDomain warnings", "getDomain warnings"]
+    const ofMails = ["sendEmail queued", "sendEmail bounced"]
+    const known = ["readAffiliate referrals", ...ofBoxes, ...ofDomains, ...ofMails]
+    expect(empty.toSorted()).toEqual(known.toSorted())
+    expect(JSON.stringify(shown)).not.toMatch(/cpk_\w/)
+  })
+
+  it("stands in the document, under its status and its type", () => {
+    const { paths } = openApi(PROGRAM.entries, PROGRAM.retired, "", {
+      ...SHOWN,
+      answers: shown,
+    }) as {
+      paths: Record<string, Record<string, { responses: Record<string, { content: object }> }>>
+    }
+    for (const [name, status, { method, url }] of EACH) {
+      const { content = {} } =
+        paths[url.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]?.responses[status] ?? {}
+      const examples = Object.values(content).flatMap(
+        ({ examples: own = {} }: { examples?: object }) => Object.keys(own),
+      )
+      expect([name, status, examples]).toEqual([name, status, expect.arrayContaining([name])])
+    }
+  })
+})
+
+describe("the request that is shown", () => {
+  it("is there for each route that takes one, as it was sent", () => {
+    const { paths } = openApi(PROGRAM.entries, PROGRAM.retired, "") as {
+      paths: Record<string, Record<string, { requestBody?: { content: Record<string, object> } }>>
+    }
+    for (const { method, url, summary, example, body } of PROGRAM.routes) {
+      if (body === undefined || typeof example === "function") continue
+      const path = url.replaceAll(/:(\w+)/g, "{$1}")
+      const { content = {} } = paths[path]?.[method.toLowerCase()]?.requestBody ?? {}
+      // Several shapes on one path have an example each, by what they are for.
+      const isShape = PROGRAM.entries.some((entry) => isOneOf(entry) && entry.url === url)
+      const wanted = isShape
+        ? { examples: { [summary]: { value: example?.body } } }
+        : { example: example?.body }
+      expect([url, Object.values(content)[0]]).toMatchObject([url, wanted])
+    }
+  })
+})

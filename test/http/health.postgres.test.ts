@@ -1,0 +1,302 @@
+/** What supervisors ask: whether the process lives, whether it can serve, and how calls end. */
+import { PROGRAM } from "../../src/slices.ts"
+import fastify from "fastify"
+import type { FastifyInstance } from "fastify"
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { DamagedStream, OlderStore } from "../../adapters/eventstore/port.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { addHealth } from "../../src/frame/http/health.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { watchPressure } from "../../src/frame/http/pressure.ts"
+import { TEXTS, sendText } from "../phone/texting.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+
+const world = await ownWorld("time")
+let company: Company
+beforeAll(async () => {
+  company = await makeCompany(world)
+})
+
+const WELL = [
+  "ok serving",
+  "ok database",
+  "ok event store",
+  "ok clock",
+  "ok read models",
+  "ok streams",
+  "ok work",
+]
+
+/** The health of an installation in which some of the ports are others. */
+async function withPorts(ports: Partial<Ports>): Promise<FastifyInstance> {
+  const app = fastify()
+  addHealth(app, { ...world.ports, ...ports })
+  await app.ready()
+  onTestFinished(() => app.close())
+  return app
+}
+
+async function readiness(app: FastifyInstance) {
+  const { statusCode, body } = await app.inject("/readyz")
+  const lines = body.trimEnd().split("\n")
+  return { status: statusCode, verdict: lines.at(-1), lines: lines.slice(0, -1) }
+}
+
+describe("/livez", () => {
+  it("answers, also to HEAD, and to no other verb", async () => {
+    const { statusCode, body } = await world.app.inject("/livez")
+    expect([statusCode, body]).toEqual([200, "ok\n"])
+    const head = await world.app.inject({ method: "HEAD", url: "/livez" })
+    expect([head.statusCode, head.body]).toEqual([200, ""])
+    const post = await world.app.inject({ method: "POST", url: "/livez" })
+    expect([post.statusCode, post.headers.allow]).toEqual([405, "GET, HEAD"])
+  })
+})
+
+describe("/readyz", () => {
+  it("has a line for each thing that serving takes", async () => {
+    const lines = [...WELL, "ok cards"]
+    expect(await readiness(world.app)).toEqual({ status: 200, verdict: "ready", lines })
+  })
+
+  it("names what fails, by its kind of fault alone", async () => {
+    const ready = async () => {
+      throw Object.assign(new Error("esdb://admin:secret@host is away"), { name: "Unavailable" })
+    }
+    const app = await withPorts({ store: { ...world.ports.store, ready } })
+    const { status, verdict, lines } = await readiness(app)
+    expect([status, verdict]).toEqual([503, "not ready"])
+    expect(lines).toEqual(WELL.with(2, "fail event store Unavailable"))
+  })
+
+  it("waits for nothing longer than a second, and takes it for gone the second time", async () => {
+    let now = 0
+    const pacer = { ...world.ports.pacer, elapsedMs: () => now }
+    let isSlow = true
+    const ready = async () => (isSlow ? new Promise<never>(() => undefined) : undefined)
+    const app = await withPorts({ pacer, store: { ...world.ports.store, ready } })
+    const looked = async () => {
+      now += 1_000
+      const { status, lines } = await readiness(app)
+      return [status, lines[2]]
+    }
+    const late = "event store no answer in 1000 ms"
+    expect(await looked()).toEqual([200, `warn ${late}`])
+    expect(await looked()).toEqual([503, `fail ${late}`])
+    isSlow = false
+    expect(await looked()).toEqual([200, "ok event store"])
+    isSlow = true
+    expect(await looked()).toEqual([200, `warn ${late}`])
+  })
+
+  it("fails once an append has waited for two seconds, whatever else the store answered just now", async () => {
+    let waitMs = 1_999
+    const app = await withPorts({ store: { ...world.ports.store, appendWaitMs: () => waitMs } })
+    expect((await readiness(app)).status).toBe(200)
+    waitMs = 2_000
+    const { status, lines } = await readiness(app)
+    expect([status, lines]).toEqual([
+      503,
+      WELL.with(2, "fail event store an append has waited for 2000 ms"),
+    ])
+    waitMs = 0
+    expect((await readiness(app)).status).toBe(200)
+  })
+
+  it("says where the event store is an older copy", async () => {
+    const ready = async () => {
+      throw new OlderStore("it ends at 7, and 9 was seen in it before")
+    }
+    const app = await withPorts({ store: { ...world.ports.store, ready } })
+    const { lines } = await readiness(app)
+    expect(lines).toEqual(WELL.with(2, "fail event store it is an older copy, or another store"))
+  })
+
+  it("warns of corrupt streams and names them, but not what is in them", async () => {
+    const place = { stream: "ledger-co_a", revision: 3, expected: "3", found: "4" }
+    const runner = { ...world.ports.runner, damaged: () => [new DamagedStream(place)] }
+    const found = await readiness(await withPorts({ runner }))
+    const line = "warn streams corrupt: ledger-co_a from revision 3"
+    expect([found.status, found.lines]).toEqual([200, WELL.with(5, line)])
+  })
+
+  it("warns of read models that stopped and goes on serving", async () => {
+    const { projector } = world.ports
+    const status = async () => {
+      const [first, ...rest] = await projector.status()
+      return [{ ...(first as NonNullable<typeof first>), state: "stopped" as const }, ...rest]
+    }
+    const [stopped] = await projector.status()
+    const app = await withPorts({ projector: { ...projector, status } })
+    const found = await readiness(app)
+    expect([found.status, found.verdict]).toEqual([200, "ready"])
+    expect(found.lines).toEqual(WELL.with(4, `warn read models stopped: ${stopped?.name}`))
+  })
+
+  it("warns of work that waits for an operator", async () => {
+    const backlog = async () => ({ due: 0, dueSince: null, parked: 2, parkedSince: 1 })
+    const found = await readiness(await withPorts({ work: { ...world.ports.work, backlog } }))
+    expect([found.status, found.lines]).toEqual([200, WELL.with(6, "warn work parked: 2")])
+  })
+
+  it.for([
+    [false, "ok simulated carrier, mailer"],
+    [true, "warn simulated carrier, mailer"],
+  ] as const)("says what is simulated, beside real money: %s", async ([besideMoney, line]) => {
+    const app = fastify()
+    addHealth(app, world.ports, { simulated: { names: ["carrier", "mailer"], besideMoney } })
+    onTestFinished(() => app.close())
+    expect((await readiness(app)).lines).toEqual([...WELL, line])
+  })
+
+  it("looks once for many who ask", async () => {
+    let looks = 0
+    const ready = () => {
+      looks += 1
+      return world.ports.store.ready()
+    }
+    const app = await withPorts({ store: { ...world.ports.store, ready } })
+    await Promise.all(Array.from({ length: 50 }, () => app.inject("/readyz")))
+    expect(looks).toBe(1)
+  })
+
+  it("says that it is stopping", async () => {
+    const app = fastify({ return503OnClosing: false })
+    addHealth(app, world.ports)
+    const { promise: told, resolve } = Promise.withResolvers<string>()
+    let url = ""
+    app.addHook("preClose", async () => resolve(await (await fetch(`${url}/readyz`)).text()))
+    url = await app.listen({ host: "127.0.0.1", port: 0 })
+    await app.close()
+    expect(await told).toBe(
+      `${WELL.with(0, "fail serving it is stopping").join("\n")}\nnot ready\n`,
+    )
+  })
+})
+
+describe("/metrics", () => {
+  const metrics = async () => (await world.app.inject("/metrics")).body
+
+  it("counts calls by route, verb and status, and refusals by their error", async () => {
+    await sendText(world, company.key)
+    await world.call(null, "GET", TEXTS)
+    const text = await metrics()
+    const sent = `ledger_call_seconds_count{route="${TEXTS}",method="POST",status="200"}`
+    expect(text.split("\n")).toContain(`${sent} 1`)
+    expect(text).toContain(`ledger_refusals_total{route="${TEXTS}",error="invalid_key"} 1`)
+    expect(text).toMatch(/^ledger_calls_in_hand \d+$/m)
+    expect(text).toMatch(/^ledger_damaged_streams 0$/m)
+  })
+
+  it("tells how the read models stand", async () => {
+    const text = await metrics()
+    for (const { name } of await world.ports.projector.status()) {
+      expect(text).toMatch(new RegExp(`^ledger_read_model_stopped\\{name="${name}"\\} 0$`, "m"))
+      expect(text).toMatch(new RegExp(`^ledger_read_model_behind\\{name="${name}"\\} \\d+$`, "m"))
+      const seconds = `^ledger_read_model_behind_seconds\\{name="${name}"\\} [\\d.e-]+$`
+      expect(text).toMatch(new RegExp(seconds, "m"))
+    }
+  })
+
+  it("tells what /readyz tells", async () => {
+    const text = await metrics()
+    const told = text.split("\n").filter((line) => line.startsWith("ledger_ready{"))
+    const names = ["database", "event store", "clock", "read models", "streams", "work", "cards"]
+    expect(told).toEqual(names.map((name) => `ledger_ready{name="${name}"} 1`))
+    const store = { ...world.ports.store, ready: () => Promise.reject(new Error("gone")) }
+    const app = await buildApp({ ...world.ports, store }, [], [])
+    onTestFinished(() => app.close())
+    expect((await app.inject("/metrics")).body).toContain('ledger_ready{name="event store"} 0\n')
+  })
+
+  it("counts audits, from none on", async () => {
+    expect(await metrics()).toContain('ledger_audits_total{result="broken"} 0\n')
+    const held = async () =>
+      Number(/^ledger_audits_total\{result="held"\} (\d+)$/m.exec(await metrics())?.[1])
+    const before = await held()
+    await world.operate("audit verify", { company: company.companyId })
+    expect(await held()).toBe(before + 1)
+  })
+
+  it("counts charges, and refused ones by the limit that refused them", async () => {
+    const poor = await makeCompany(world)
+    await world.operate("limit set", {
+      company: poor.companyId,
+      class: "general",
+      period: "week",
+      dollars: "0.01",
+    })
+    const statuses = [await sendText(world, poor.key), await sendText(world, poor.key)]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 429])
+    const text = await metrics()
+    expect(text).toMatch(/^ledger_facts_total\{type="Charged"\} [1-9]\d*$/m)
+    const limit = 'holder="company",class="general",period="week"'
+    expect(text).toContain(`ledger_refused_charges_total{code="spend_limit_reached",${limit}} 1\n`)
+    expect(text).toMatch(/^ledger_event_store_appends_total\{result="stored"\} [1-9]\d*$/m)
+    expect(text).toMatch(/^ledger_event_store_append_seconds_total\{result="stored"\} [\d.e-]+$/m)
+    expect(text).toMatch(/^ledger_database_connections\{pool="api",state="waiting"\} \d+$/m)
+    expect(text).toContain("# TYPE ledger_facts_total counter")
+  })
+
+  it("tells how much work there is, and how old", async () => {
+    const now = world.ports.clock.now()
+    const backlog = async () => ({ due: 3, dueSince: now - 90_000, parked: 1, parkedSince: now })
+    const ports = { ...world.ports, work: { ...world.ports.work, backlog } }
+    const app = await buildApp(ports, [], [])
+    onTestFinished(() => app.close())
+    const text = (await app.inject("/metrics")).body
+    expect(text).toContain('ledger_work_rows{state="due"} 3\nledger_work_rows{state="parked"} 1')
+    expect(text).toContain('ledger_work_oldest_seconds{state="due"} 90\n')
+    expect(text).toContain('ledger_work_oldest_seconds{state="parked"} 0\n')
+  })
+
+  it("names no company, person, key or number", async () => {
+    await world.call(company.key, "GET", "/api/v1/nothing/+14155550123?name=Ada")
+    const text = await metrics()
+    for (const secret of [company.companyId, company.key, company.keyId, "4155550123", "Ada"]) {
+      expect(text).not.toContain(secret)
+    }
+  })
+})
+
+describe("a process that cannot keep up", () => {
+  it("turns calls away, and still says that it lives", async () => {
+    const app = fastify()
+    await watchPressure(app, { heapBytes: 1, sampleEveryMs: 10 })
+    addHealth(app, world.ports)
+    app.get("/work", async () => "done")
+    await app.ready()
+    onTestFinished(() => app.close())
+    const work = () => app.inject("/work")
+    await expect.poll(async () => (await work()).statusCode).toBe(503)
+    const { statusCode, headers, body } = await work()
+    expect([statusCode, headers["retry-after"]]).toEqual([503, "5"])
+    expect(JSON.parse(body)).toMatchObject({ error: "overloaded" })
+    expect((await app.inject("/livez")).statusCode).toBe(200)
+  })
+})
+
+describe("a server that stops", () => {
+  it("tells who still comes in the words of the API, and begins nothing", async () => {
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    const { promise: told, resolve } = Promise.withResolvers<Response>()
+    let url = ""
+    const headers = { authorization: `Bearer ${company.key}`, "content-type": "application/json" }
+    const body = JSON.stringify({ to: "+14155550187", body: "too late" })
+    app.addHook("preClose", async () => {
+      resolve(await fetch(`${url}${TEXTS}`, { method: "POST", headers, body }))
+    })
+    url = await app.listen({ host: "127.0.0.1", port: 0 })
+    await app.close()
+    const answer = await told
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "5"])
+    expect(answer.headers.get("x-request-id")).toMatch(/^req_/)
+    expect(await answer.json()).toMatchObject({
+      error: "unavailable",
+      message: expect.stringContaining("has not begun") as string,
+    })
+    const { body: list } = await world.call(company.key, "GET", TEXTS)
+    expect(JSON.stringify(list)).not.toContain("too late")
+  })
+})

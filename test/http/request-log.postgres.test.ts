@@ -1,0 +1,124 @@
+/** The line that each request has in the log. */
+import type { FastifyInstance } from "fastify"
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { makeSharedKey, signInHeaders } from "../access/signing.ts"
+import { TEXTS } from "../phone/texting.ts"
+import type { Company } from "../support/world.ts"
+import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
+
+type Line = Readonly<Record<string, unknown>>
+
+const world = await sharedWorld()
+let app: FastifyInstance
+let company: Company
+const lines: Line[] = []
+
+beforeAll(async () => {
+  app = await appOf(1)
+})
+afterAll(async () => {
+  await app.close()
+})
+beforeEach(async () => {
+  company = await makeCompany(world)
+  lines.length = 0
+})
+
+/** An app that writes down so much of what went well. */
+async function appOf(logRequests: number): Promise<FastifyInstance> {
+  const info = (message: string, details?: object) => void lines.push({ message, ...details })
+  const ports = { ...world.ports, log: { ...world.ports.log, info } }
+  const made = await buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
+    rateLimits: "off",
+    logRequests,
+  })
+  await made.ready()
+  return made
+}
+
+describe("a request", () => {
+  it("has one line, with its route, its key and what was charged", async () => {
+    const body = { to: "+14155550123", body: "a secret" }
+    const answer = await callApp(app, company.key, "POST", TEXTS, { body })
+    expect(answer.status).toBe(200)
+    const stream = `ledger-${company.companyId}`
+    const { events } = await world.operate("audit show", { stream, type: "Charged" })
+    expect(lines).toEqual([
+      {
+        message: `POST ${TEXTS} 200`,
+        requestId: answer.headers["x-request-id"],
+        method: "POST",
+        route: TEXTS,
+        status: 200,
+        company: company.companyId,
+        key: company.keyId,
+        chargeId: events[0].data.chargeId,
+        ms: expect.any(Number) as number,
+      },
+    ])
+    expect(JSON.stringify(lines)).not.toMatch(/secret|4155550123/)
+  })
+
+  it("that is refused says by which code, and whose it is as far as that is known", async () => {
+    await callApp(app, "cpk_nobody", "GET", "/api/v1/credits")
+    await callApp(app, company.key, "POST", TEXTS, { body: { to: "1", body: "x" } })
+    await callApp(app, company.key, "GET", "/api/v1/nothing/+14155550123?name=Ada")
+    const whose = { company: company.companyId, key: company.keyId }
+    expect(lines).toMatchObject([
+      { message: "GET /api/v1/credits 401", error: "invalid_key" },
+      { message: `POST ${TEXTS} 400`, error: "bad_number", ...whose },
+      { message: "GET (unknown) 404", error: "not_found" },
+    ])
+    expect(JSON.stringify(lines)).not.toMatch(/Ada|4155550123|cpk_/)
+  })
+
+  it("whose charge was refused says which, so that its evidence is found", async () => {
+    const poor = await makeCompany(world, "0")
+    await callApp(app, poor.key, "POST", TEXTS, { body: { to: "+14155550123", body: "x" } })
+    await world.operate("wait")
+    const { refusals } = await world.operate("refusals list", { company: poor.companyId })
+    expect(lines).toMatchObject([
+      { message: `POST ${TEXTS} 402`, error: "payment_required", chargeId: refusals[0].chargeId },
+    ])
+  })
+
+  it("of a supervisor has none", async () => {
+    for (const url of ["/livez", "/readyz", "/metrics"]) await app.inject(url)
+    expect(lines).toEqual([])
+  })
+
+  it("that went well has one as often as its share says; a refused one always", async () => {
+    const sparing = await appOf(0.25)
+    const silent = await appOf(0)
+    onTestFinished(async () => {
+      await sparing.close()
+      await silent.close()
+    })
+    for (const one of [sparing, silent]) {
+      for (let i = 0; i < 8; i += 1) await callApp(one, company.key, "GET", "/api/v1/credits")
+      await callApp(one, null, "GET", "/api/v1/credits")
+    }
+    expect(lines.map(({ status }) => status)).toEqual([200, 200, 401, 401])
+  })
+})
+
+it("a refused sign-in has a line of its own, which names the key and nobody", async () => {
+  const { key, keyId, appSecret } = await makeSharedKey(world, company.companyId)
+  const signed = { method: "GET" as const, url: "/api/v1/credits", personId: company.ownerId }
+  const time = new Date(world.ports.clock.now() - 61_000).toISOString()
+  const headers = signInHeaders(appSecret, { ...signed, time })
+  const { status } = await callApp(app, key, "GET", signed.url, { headers })
+  expect(status).toBe(401)
+  expect(lines).toMatchObject([
+    {
+      message: "a sign-in was refused",
+      company: company.companyId,
+      key: keyId,
+      why: expect.stringContaining("X-Person-Time") as string,
+    },
+    { message: "GET /api/v1/credits 401" },
+  ])
+  expect(JSON.stringify(lines)).not.toContain(company.ownerId)
+})

@@ -1,0 +1,165 @@
+/** A lead is erased, alone or with its company: its place stays, and what it said is nowhere. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Erasure } from "../../adapters/erasure/port.ts"
+import { dump, files, foundIn, unsealed } from "../company/planted.ts"
+import { tryAgain } from "../effects/texts.ts"
+import type { OwnServer } from "../support/own-server.ts"
+import { openServer } from "../support/own-server.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { ADA, LEADS, leadsOf, openForm, post, postJson } from "./forms.ts"
+
+const SECRETS = {
+  name: "Wilhelmina Oddly",
+  email: "wilhelmina.oddly@example.com",
+  message: "the parcel is under the blue stone",
+  field: "seventeen purple llamas",
+}
+const { name: firstName, email, message, field } = SECRETS
+
+let server: OwnServer
+let world: World
+let company: Company
+beforeAll(async () => {
+  server = await openServer()
+})
+afterAll(() => server.close())
+beforeEach(async () => {
+  world = await openWorld("store", { server: server.url, rateLimits: "off" })
+  company = await makeCompany(world)
+})
+afterEach(() => world.close())
+
+/** Three leads, the one in the middle full of what must be gone; resolves with that. */
+async function plant() {
+  const form = await openForm(world, company, { name: "Form of Zanzibar" })
+  await postJson(world, form, { email: "first@example.com" })
+  await post(world, form, { firstName, email, message, animal: field, smsConsent: "on" })
+  await postJson(world, form, { email: "third@example.com" })
+  const [, lead] = await leadsOf(world, company)
+  expect(lead).toMatchObject({ firstName, smsConsent: true, fields: { animal: field } })
+  expect(await found()).toEqual(Object.keys(SECRETS).toSorted())
+  return lead
+}
+
+const found = async () => foundIn([...(await dump(world)), await unsealed(world)], SECRETS)
+const onDisk = async () =>
+  foundIn(
+    (await files(world)).map(({ content }) => content),
+    SECRETS,
+  )
+const BLANK = {
+  firstName: null,
+  lastName: null,
+  email: null,
+  phone: null,
+  company: null,
+  message: null,
+  pageUrl: null,
+  smsConsent: false,
+  emailConsent: false,
+  utm: {},
+  fields: {},
+}
+
+describe("one lead", () => {
+  it("that comes again within its minute is another one, under the same words", async () => {
+    const form = await openForm(world, company)
+    const first = (await postJson(world, form)).body.id
+    expect((await postJson(world, form)).body.id).toBe(first)
+    await world.operate("lead erase", { leadId: first })
+    const second = (await postJson(world, form)).body.id
+    expect(second).not.toBe(first)
+    expect((await postJson(world, form)).body.id).toBe(second)
+    expect(await leadsOf(world, company)).toMatchObject([{ email: null }, { email: ADA.email }])
+    const { body } = await world.call(company.key, "POST", LEADS, {
+      body: { collected: [first, second] },
+    })
+    expect(body).toEqual({ collected: 1 })
+  })
+
+  it("keeps its place, and nothing of what it said is anywhere", async () => {
+    const lead = await plant()
+    const before = await leadsOf(world, company)
+    await world.operate("lead erase", { leadId: lead.id })
+    await world.operate("wait")
+    const { id, formId, formName, createdAt } = lead
+    expect(formName).toBe("Form of Zanzibar")
+    const after = await leadsOf(world, company)
+    expect(after).toEqual([
+      before[0],
+      { ...BLANK, id, formId, formName, createdAt, collectedAt: null },
+      before[2],
+    ])
+    expect(await leadsOf(world, company, before[0]?.createdAt)).toEqual(after.slice(1))
+    expect(await leadsOf(world, company, createdAt)).toEqual(after.slice(2))
+    expect([await found(), await onDisk()]).toEqual([[], []])
+    expect(world.warnings).toEqual([])
+    // Nothing is left of it to collect; again is nothing new.
+    const { body } = await world.call(company.key, "POST", LEADS, {
+      body: { collected: before.map((one) => one.id) },
+    })
+    expect(body).toEqual({ collected: 2 })
+    await world.operate("lead erase", { leadId: id })
+    const { events } = await world.operate("audit show", { stream: `leads-${company.companyId}` })
+    const erased = events.filter(({ type }: { type: string }) => type === "LeadErased")
+    expect(erased).toHaveLength(1)
+    // A rebuild finds it unreadable, and an audit finds everything as it should be.
+    for (const name of ["leads", "forms"]) await world.operate("projections rebuild", { name })
+    expect((await leadsOf(world, company))[1]).toMatchObject({ ...BLANK, id })
+    expect((await world.operate("audit verify")).ok).toBe(true)
+  }, 120_000)
+
+  it.each([
+    ["before", "destroySubject"],
+    ["after", "destroySubject"],
+    ["after", "wipeFiles"],
+  ] as const)("is erased by whoever starts next where a process died %s %s", async (when, step) => {
+    const lead = await plant()
+    breakOnce(step, when)
+    await world.operate("lead erase", { leadId: lead.id })
+    await world.operate("wait")
+    expect(world.warnings).toEqual(["work erase-lead failed: Error: cut short"])
+    // Whatever waits: nobody is shown it any more.
+    expect((await leadsOf(world, company))[1]).toMatchObject(BLANK)
+    world = await world.restart()
+    await tryAgain(world, company.companyId, "erase-lead")
+    const { work } = await world.operate("work list")
+    expect(work.filter(({ kind }: { kind: string }) => kind === "erase-lead")).toEqual([])
+    expect([await found(), await onDisk()]).toEqual([[], []])
+  })
+
+  it("is there, or is told of", async () => {
+    for (const leadId of ["lead_0", "x", ""]) {
+      await expect(world.operate("lead erase", { leadId })).rejects.toThrow(/There is no lead/)
+    }
+  })
+})
+
+/** Lets a step fail once, before or after it did what it does. */
+function breakOnce(step: "destroySubject" | "wipeFiles", when: "before" | "after"): void {
+  type Step = (...given: readonly unknown[]) => Promise<unknown>
+  const erasure = world.ports.erasure as unknown as Record<keyof Erasure, Step>
+  const whole = erasure[step]
+  erasure[step] = async (...given) => {
+    erasure[step] = whole
+    if (when === "after") await whole(...given)
+    throw new Error("cut short")
+  }
+}
+
+describe("a company", () => {
+  it("that is erased leaves ids and times of its leads", async () => {
+    const lead = await plant()
+    await world.operate("company delete", { company: company.companyId })
+    await world.operate("clock advance", { duration: "15d" })
+    expect(foundIn(await dump(world), { ...SECRETS, form: "Form of Zanzibar" })).toEqual([])
+    expect([await found(), await onDisk()]).toEqual([[], []])
+    const { leads } = await world.operate("lead list", { company: company.companyId })
+    const { id, formId, createdAt } = lead
+    expect(leads[1]).toEqual({ ...BLANK, id, formId, formName: null, createdAt, collectedAt: null })
+    const { forms } = await world.operate("form list", { company: company.companyId })
+    expect(forms).toMatchObject([{ formId, name: null, hostnames: [] }])
+    expect((await world.operate("audit verify")).ok).toBe(true)
+  })
+})

@@ -1,0 +1,134 @@
+/** Robots that send forms: they learn nothing, and nothing of what they sent is kept. */
+import { beforeEach, describe, expect, it } from "vitest"
+import { dump, foundIn, unsealed } from "../company/planted.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { counted } from "./robots-counted.ts"
+import { ADA, leadsOf, openForm, post, postJson } from "./forms.ts"
+
+const world = await ownWorld("time", { rateLimits: "off" })
+let company: Company
+let form: string
+beforeEach(async () => {
+  company = await makeCompany(world)
+  form = await openForm(world, company, { refuseLinks: true })
+})
+
+/** When the hosted page was made, as it stands in it. */
+async function timeOnPage(of: string): Promise<string> {
+  const { body } = await world.app.inject({ method: "GET", url: `/forms/${of}` })
+  return /name="_time" value="([^"]+)"/.exec(body)?.[1] ?? ""
+}
+
+const LINKS = "http://a.example HTTPS://b.example www.c.example"
+
+describe("a robot", () => {
+  it("is answered like everybody", async () => {
+    for (const values of [ADA, { ...ADA, website_url: "x" }]) {
+      const page = await post(world, form, values)
+      expect([page.status, page.headers["location"]]).toEqual([303, `/forms/${form}/thanks`])
+      const { status, body, headers } = await postJson(world, form, { ...values, lastName: "B" })
+      expect([status, Object.keys(body)]).toEqual([201, ["id"]])
+      expect(body.id).toMatch(/^lead_[0-9a-f]{32}$/)
+      expect(Object.keys(headers)).not.toContain("ledger-position")
+    }
+    expect(await leadsOf(world, company)).toHaveLength(2)
+  })
+
+  it("a thousand of them leave no lead, no key and no trace of a person", async () => {
+    const secrets = {
+      name: "Wilhelmina Roboticus",
+      email: "wilhelmina@robots.example",
+      message: "buy the purple pills",
+    }
+    const { name: firstName, email, message } = secrets
+    const kinds = [
+      { firstName, email, message, website_url: "https://spam.example" },
+      { firstName, email, message, _time: await timeOnPage(form) },
+      { firstName, phone: "1", message: `${message} ${LINKS}` },
+      { firstName, email, message, rest: "x".repeat(65_536) },
+    ]
+    const before = await counted(world)
+    const keysBefore = await keys()
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, (_none, i) => post(world, form, kinds[i % kinds.length])),
+    )
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([
+      ...Array.from({ length: 750 }, () => 303),
+      ...Array.from({ length: 250 }, () => 413),
+    ])
+    expect(await leadsOf(world, company)).toEqual([])
+    expect(await keys()).toEqual(keysBefore)
+    expect(foundIn([...(await dump(world)), await unsealed(world)], secrets)).toEqual([])
+    expect(world.warnings).toEqual([])
+    const after = await counted(world)
+    const more = Object.entries(after).map(([by, count]) => [by, count - (before[by] ?? 0)])
+    expect(Object.fromEntries(more)).toEqual({ honeypot: 250, quick: 250, links: 250 })
+  })
+
+  const keys = async () =>
+    (await world.ports.readAll.selectFrom("ledger.subject_keys").select("subject").execute()).length
+})
+
+describe("who is none", () => {
+  it("needed two seconds for the hosted page, whose time nobody else can say", async () => {
+    const time = await timeOnPage(form)
+    const other = await timeOnPage(await openForm(world, company))
+    const start = world.ports.clock.now()
+    const send = async (values: Record<string, string>) => {
+      await post(world, form, { ...ADA, ...values })
+      return (await leadsOf(world, company)).length
+    }
+    const at = (ms: number) =>
+      world.operate("clock set", { to: new Date(start + ms).toISOString() })
+    await at(1_999)
+    expect(await send({ _time: time })).toBe(0)
+    // Plain HTML has none; what is no time of this form's says nothing.
+    expect(await send({ lastName: "1" })).toBe(1)
+    expect(await send({ lastName: "2", _time: other })).toBe(2)
+    expect(await send({ lastName: "3", _time: `${time}0` })).toBe(3)
+    expect(await send({ lastName: "4", _time: "zzzzzzzzz-" })).toBe(4)
+    await at(2_000)
+    expect(await send({ _time: time })).toBe(5)
+    const leads = await leadsOf(world, company)
+    expect(leads.map(({ fields }) => fields)).toEqual(Array.from({ length: 5 }, () => ({})))
+  })
+
+  it.each([
+    ["two links", true, { phone: "1", message: "http://www.a.example https://www.b.example" }, 1],
+    [
+      "two, and where its page is",
+      true,
+      { phone: "1", message: "www.a www.b", pageUrl: "http://c", _next: "http://d" },
+      1,
+    ],
+    ["three links and an address of a domain", true, { ...ADA, message: LINKS }, 1],
+    ["three links and no such address", true, { phone: "1", message: LINKS }, 0],
+    [
+      "three links in three fields",
+      true,
+      { phone: "1", a: "http://a", b: "http://b", c: "www.c" },
+      0,
+    ],
+    ["three links where nobody minds", false, { phone: "1", message: LINKS }, 1],
+  ])("has %s", async (_what, refuseLinks, values, count) => {
+    const own = await openForm(world, company, { refuseLinks })
+    expect((await postJson(world, own, values)).status).toBe(201)
+    expect(await leadsOf(world, company)).toHaveLength(count)
+  })
+})
+
+describe("an address", () => {
+  it("sends ten forms in a minute, whatever it says of where it comes from", async () => {
+    const strict = await openWorld("start", { url: world.databaseUrl })
+    const statuses: number[] = []
+    for (let i = 0; i < 12; i += 1) {
+      const headers = { "x-forwarded-for": `192.0.2.${i}`, forwarded: `for=192.0.2.${i}` }
+      const send = i % 2 === 0 ? post : postJson
+      statuses.push((await send(strict, form, { ...ADA, lastName: `${i}` }, headers)).status)
+    }
+    await strict.close()
+    expect(statuses.slice(0, 10).every((status) => status < 400)).toBe(true)
+    expect(statuses.slice(10)).toEqual([429, 429])
+  })
+})

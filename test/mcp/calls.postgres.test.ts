@@ -1,0 +1,290 @@
+/** `tools/call`: a call of the tool's route, through all of its checks. */
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import type { FastifyInstance } from "fastify"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Onward } from "../../src/frame/calls/route.ts"
+import type { SentFile } from "../../src/frame/calls/sent.ts"
+import { mcpRoute } from "../../src/mcp/mcp-route.ts"
+import type { Company } from "../support/world.ts"
+import { callApp, callsOf, makeCompany, sharedWorld } from "../support/world.ts"
+import { MCP, appWithTools, ask, calling, message, saidBy } from "./asking.ts"
+import { TOOLS, changed, waits } from "./pretended-tools.ts"
+
+const URL = "/api/v1/pretended/tools"
+
+const world = await sharedWorld()
+let app: FastifyInstance
+let company: Company
+beforeAll(async () => {
+  app = await appWithTools(world.ports, "on")
+})
+afterAll(() => app.close())
+beforeEach(async () => {
+  company = await makeCompany(world)
+})
+
+/** What a tool answers. */
+const call = async (name: string, given: object = {}, meta?: object, headers = {}) => {
+  const { status, body } = await ask(app, company.key, calling(name, given, 1, meta), headers)
+  expect(status).toBe(200)
+  return saidBy(body)
+}
+
+/** What a tool refuses, and which fields it says it of. */
+const refused = async (name: string, given: object) => {
+  const { isError, said } = await call(name, given)
+  return [isError, said.error, said.fields]
+}
+
+describe("a tool's answer", () => {
+  it("is what its route answers, as text", async () => {
+    const change = { text: "hello", times: 2, note: null, size: "large", budget: 0.5 }
+    const { body } = await ask(app, company.key, calling("change_thing", { thing: "a", ...change }))
+    const direct = await callApp(app, company.key, "PUT", `${URL}/a/content`, { body: change })
+    expect(JSON.parse(body.result.content[0].text)).toEqual(direct.body)
+    expect(body.result).toEqual({
+      content: [{ type: "text", text: JSON.stringify(direct.body) }],
+      isError: false,
+    })
+  })
+
+  it("is an error where its route refuses, with all that it says", async () => {
+    const { isError, said } = await call("get_thing", { thing: "none" })
+    const direct = await callApp(app, company.key, "GET", `${URL}/none`)
+    expect([isError, said]).toEqual([true, direct.body])
+  })
+
+  it("tells nothing of the inside where its route fails", async () => {
+    const { isError, said } = await call("get_thing", { thing: "broken" })
+    expect([isError, said.error]).toEqual([true, "internal"])
+    expect(said.message).not.toContain("within")
+    expect(said.requestId).toMatch(/^req_/)
+  })
+
+  it("is of a call with a name of its own, and with nothing of the other's head", async () => {
+    const { headers } = await ask(app, company.key, message("ping"))
+    const other = { "x-forwarded-for": "10.0.0.1", "idempotency-key": "no", cookie: "a=b" }
+    const { said } = await call("get_thing", { thing: "a b/c" }, { idempotencyKey: "k" }, other)
+    expect(said).toMatchObject({ id: "a b/c", target: `${URL}/a%20b%2Fc`, address: "127.0.0.1" })
+    expect(said.requestId).toMatch(/^req_[0-9A-Za-z]{22}$/)
+    expect(said.requestId).not.toBe(headers["x-request-id"])
+    expect(Object.keys(said.headers).toSorted()).toEqual([
+      "authorization",
+      "content-type",
+      "idempotency-key",
+    ])
+  })
+})
+
+describe("what is refused of a tool", () => {
+  it("has its line in the log, with the request that it came in", async () => {
+    const lines: object[] = []
+    const info = (line: string, details?: object) => void lines.push({ line, ...details })
+    const logging = await appWithTools({ ...world.ports, log: { ...world.ports.log, info } })
+    const { headers, body } = await ask(logging, company.key, [
+      calling("get_thing", { thing: "here" }),
+      calling("get_thing", { thing: "none" }),
+    ])
+    expect(body).toHaveLength(2)
+    expect(lines).toEqual([
+      {
+        line: "GET /api/v1/pretended/tools/:id 404",
+        method: "GET",
+        status: 404,
+        route: "/api/v1/pretended/tools/:id",
+        error: "not_found",
+        company: company.companyId,
+        key: company.keyId,
+        chargeId: undefined,
+        requestId: expect.stringMatching(/^req_/) as string,
+        within: headers["x-request-id"],
+      },
+    ])
+    await logging.close()
+  })
+})
+
+describe("arguments", () => {
+  it.for([
+    ["get_thing", {}, { thing: "Is required." }],
+    ["get_thing", { thing: 7 }, { thing: "Must be text." }],
+    ["get_thing", { thing: null }, { thing: "Is required." }],
+    ["change_thing", { thing: "a" }, { text: "Is required." }],
+    ["change_thing", { thing: "a", text: 7 }, { text: "Must be text." }],
+    ["change_thing", { thing: "a", text: "b", times: 10 }, { times: "Must be at most 9." }],
+    ["change_thing", { thing: "a", text: "b", times: "1" }, { times: "Must be a number." }],
+    ["delete_thing", { thing: "a" }, { path: "Is required." }],
+    ["delete_thing", { thing: "a", path: ["b"] }, { path: "Must be text." }],
+    ["list_things", { all: 2 }, { all: "Must be 1." }],
+    ["list_things", { all: "2" }, { all: "Must be 1." }],
+    ["list_things", { al: 1 }, { al: "Is no argument of this tool; the nearest is all." }],
+    [
+      "list_things",
+      { hidden: "1" },
+      { hidden: "Is no argument of this tool, which takes all, path." },
+    ],
+    [
+      "change_thing",
+      { thing: "a", text: "b", secretly: true },
+      {
+        secretly:
+          "Is no argument of this tool, which takes thing, text, times, note, size, budget.",
+      },
+    ],
+    [
+      "list_things",
+      { "a b": 1 },
+      { arguments: "Have a name that this tool does not know, which takes all, path." },
+    ],
+  ] as const)("that are not right are the route's 400: %s %o", async ([name, given, fields]) => {
+    expect(await refused(name, given)).toEqual([true, "validation", fields])
+  })
+
+  it.for([1, "1", true])("may say a flag by %o", async (all) => {
+    const { isError, said } = await call("list_things", { all, path: "a b&c" })
+    expect([isError, said]).toEqual([
+      false,
+      { all: "1", path: "a b&c", target: `${URL}?all=1&path=a+b%26c` },
+    ])
+  })
+
+  it("never become nothing where they are endless: none would be no bound", async () => {
+    const params = `{"name":"change_thing","arguments":{"thing":"a","text":"b","budget":1e999}}`
+    const sent = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`
+    const { isError, said } = saidBy((await ask(app, company.key, sent)).body)
+    expect([isError, Object.keys(said.fields)]).toEqual([true, ["budget"]])
+  })
+
+  it("may be as long as the route takes them", async () => {
+    const text = "é".repeat(5_000_000)
+    const { isError, said } = await call("change_thing", { thing: "a", text })
+    expect([isError, said.length]).toEqual([false, 5_000_000])
+    const more = await call("change_thing", { thing: "a", text: `${text}é` })
+    expect([more.isError, Object.keys(more.said.fields)]).toEqual([true, ["text"]])
+  })
+})
+
+describe("the checks of a tool's route", () => {
+  it("count each call, also one that is not right", async () => {
+    await call("list_things")
+    await call("list_things", { nothing: 1 })
+    await call("get_thing", {})
+    expect(await callsOf(world, company)).toBe(3)
+  })
+
+  it("let 120 calls a minute pass, those over HTTP among them", async () => {
+    const over = await callApp(app, company.key, "GET", URL)
+    expect(over.status).toBe(200)
+    const batch = Array.from({ length: 120 }, (_, at) => calling("list_things", {}, at))
+    const { body } = await ask(app, company.key, batch)
+    const errors = body.map((one: object) => saidBy(one).said.error)
+    expect(errors).toEqual([...Array<undefined>(119).fill(undefined), "rate_limited"])
+    expect((await ask(app, company.key, message("ping"))).status).toBe(200)
+  })
+
+  it("ask for the operation of the route", async () => {
+    const { key } = await world.operate("key create", {
+      company: company.companyId,
+      person: company.ownerId,
+      operations: ["sandbox.read"],
+    })
+    const asked = calling("change_thing", { thing: "a", nothing: 1 })
+    const { isError, said } = saidBy((await ask(app, key, asked)).body)
+    expect([isError, said.error, said.operation]).toEqual([
+      true,
+      "operation_not_granted",
+      "sandbox.exec",
+    ])
+  })
+
+  it("refuse a key that was paused since the batch began", async () => {
+    const { key, keyId } = await world.operate("key create", {
+      company: company.companyId,
+      person: company.ownerId,
+      allOperations: true,
+    })
+    waits.before = async () => void (await world.operate("key pause", { keyId }))
+    const { body } = await ask(app, key, [
+      calling("change_thing", { thing: "a", text: "pause" }, 1),
+      calling("list_things", {}, 2),
+    ])
+    waits.before = async () => undefined
+    expect(body.map((one: object) => saidBy(one).said.error)).toEqual([undefined, "invalid_key"])
+  })
+
+  it("charge once for one _meta.idempotencyKey", async () => {
+    const [idempotencyKey, about] = [randomUUID(), randomUUID()]
+    const first = await call("buy_thing", { about }, { idempotencyKey })
+    expect(first.isError).toBe(false)
+    expect(await call("buy_thing", { about }, { idempotencyKey, progressToken: 1 })).toEqual(first)
+    expect(changed.filter((one) => one === `bought ${about}`)).toHaveLength(1)
+    const other = await call("buy_thing", { about: "another" }, { idempotencyKey })
+    expect([other.isError, other.said.error]).toEqual([true, "idempotency_conflict"])
+    const headers = { authorization: `Bearer ${company.key}`, "idempotency-key": idempotencyKey }
+    const direct = await app.inject({ method: "POST", url: URL, headers, payload: { about } })
+    expect([direct.json(), direct.headers["idempotency-replayed"]]).toEqual([first.said, "true"])
+  })
+
+  it.for(["", "é", "x".repeat(256)])("refuse %s as an idempotency key", async (idempotencyKey) => {
+    const { isError, said } = await call("buy_thing", { about: "it" }, { idempotencyKey })
+    expect([isError, Object.keys(said.fields)]).toEqual([true, ["Idempotency-Key"]])
+  })
+})
+
+describe("a batch of calls", () => {
+  const changes = ["first", "second", "third"].map((text, at) =>
+    calling("change_thing", { thing: "a", text }, at),
+  )
+
+  it("goes on while the server stops, and says of what was not begun that it was not", async () => {
+    const listening = await appWithTools(world.ports)
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const begun = Promise.withResolvers<void>()
+    waits.before = async (stopping) => {
+      begun.resolve()
+      await once(stopping, "abort")
+    }
+    changed.length = 0
+    const { port } = listening.server.address() as AddressInfo
+    const asked = fetch(`http://127.0.0.1:${port}${MCP}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${company.key}`, "content-type": "application/json" },
+      body: JSON.stringify(changes),
+    })
+    await begun.promise
+    const closed = listening.close()
+    const answers = (await (await asked).json()) as readonly object[]
+    await closed
+    waits.before = async () => undefined
+    expect(answers.map((one) => saidBy(one).said.error)).toEqual([
+      undefined,
+      "unavailable",
+      "unavailable",
+    ])
+    expect(changed).toEqual(["first"])
+  })
+
+  it.for(["answered", "told"])(
+    "ends where its caller has gone: what was not begun is not begun, %s",
+    async (kind) => {
+      const gone = new AbortController()
+      const begun: string[] = []
+      const given = {
+        body: kind === "answered" ? changes : changes.map((one) => ({ ...one, id: undefined })),
+        gone: gone.signal,
+        onward: async ({ body }: Onward) => {
+          begun.push((body as { readonly text: string }).text)
+          if (begun.length === 2) gone.abort()
+          return { status: 200, body: "{}" }
+        },
+      }
+      const reply = await mcpRoute(TOOLS).handle(world.ports, null as never, given as never)
+      const { sends } = reply as { readonly sends?: SentFile }
+      const target = { send: async () => undefined, progress: () => undefined, signal: gone.signal }
+      if (sends !== undefined) await expect(sends.write(target)).rejects.toThrow("aborted")
+      expect([begun, sends === undefined]).toEqual([["first", "second"], kind === "told"])
+    },
+  )
+})

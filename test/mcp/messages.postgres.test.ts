@@ -1,0 +1,200 @@
+/** What JSON-RPC and the protocol say of messages: requests, notifications, batches, and what is none. */
+import type { FastifyInstance } from "fastify"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { VERSIONS } from "../../src/mcp/dispatch.ts"
+import { RELEASE } from "../../src/frame/operator/cli/release.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import { appWithTools, ask, calling, message, saidBy } from "./asking.ts"
+import { changed } from "./pretended-tools.ts"
+
+const world = await sharedWorld()
+let app: FastifyInstance
+let company: Company
+beforeAll(async () => {
+  app = await appWithTools(world.ports)
+  company = await makeCompany(world)
+})
+afterAll(() => app.close())
+
+const send = (body: unknown, headers = {}) => ask(app, company.key, body, headers)
+
+describe("initialize", () => {
+  it.for(VERSIONS)("speaks %s", async (protocolVersion) => {
+    const { status, body } = await send(message("initialize", { protocolVersion }))
+    expect([status, body.result.protocolVersion]).toEqual([200, protocolVersion])
+  })
+
+  it.for([undefined, {}, { protocolVersion: "2099-01-01" }, { protocolVersion: 7 }])(
+    "offers the newest version to who asks %o",
+    async (params) => {
+      const { body } = await send(message("initialize", params))
+      expect(body.result).toEqual({
+        protocolVersion: "2025-11-25",
+        capabilities: { tools: {} },
+        serverInfo: { name: "company-ledger", version: RELEASE },
+        instructions: expect.stringContaining("start_box"),
+      })
+    },
+  )
+
+  it("gives no session, and takes no notice of what a client says of itself in headers", async () => {
+    const { status, headers } = await send(message("ping"), {
+      accept: "text/event-stream",
+      "mcp-protocol-version": "1999-01-01",
+      "mcp-session-id": "nothing",
+    })
+    expect([status, headers["mcp-session-id"]]).toEqual([200, undefined])
+    expect(headers["content-type"]).toBe("application/json; charset=utf-8")
+  })
+})
+
+describe("a message", () => {
+  it.for([0, -1, 1.5, "", "a", "1"])("is answered under its id %o", async (id) => {
+    const { status, body } = await send(message("ping", undefined, id))
+    expect([status, body]).toEqual([200, { jsonrpc: "2.0", id, result: {} }])
+  })
+
+  it.for([
+    [{}, null],
+    ["text", null],
+    ["null", null],
+    ["[]", null],
+    [{ jsonrpc: "2.0", id: 1 }, 1],
+    [{ id: "a", method: "ping" }, "a"],
+    [{ jsonrpc: "1.0", id: 1, method: "ping" }, 1],
+    [{ jsonrpc: "2.0", id: null, method: "ping" }, null],
+    [{ jsonrpc: "2.0", id: {}, method: "ping" }, null],
+    [{ jsonrpc: "2.0", id: true, method: "ping" }, null],
+    [`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`, null],
+    [{ jsonrpc: "2.0", id: 1, method: 1 }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: "ping", params: [] }, 1],
+    [{ jsonrpc: "2.0", id: 1, method: "ping", params: "a" }, 1],
+    [{ jsonrpc: "2.0", id: 1, result: {}, method: 1 }, 1],
+    [{ jsonrpc: "2.0", id: 1, error: "no" }, 1],
+    [{ jsonrpc: "2.0", result: {} }, null],
+    [{ method: "ping" }, null],
+  ] as const)("that is none is told so: %o", async ([sent, id]) => {
+    const { status, body } = await send(sent === "text" ? `"text"` : sent)
+    const error = { code: -32_600, message: expect.stringMatching(/^[A-Z].*\.$/) as string }
+    expect([status, body]).toEqual([200, { jsonrpc: "2.0", id, error }])
+  })
+
+  it.for(["nothing", "tools/Call", "constructor", "resources/list", "", "x".repeat(1_000)])(
+    "with a method that there is not is told so: %s",
+    async (method) => {
+      const { status, body } = await send(message(method))
+      expect([status, body.id, body.error.code]).toEqual([200, 1, -32_601])
+      expect(body.error.message.length).toBeLessThan(120)
+    },
+  )
+
+  it.for([
+    undefined,
+    {},
+    { name: 1 },
+    { name: "nothing" },
+    { name: "constructor" },
+    { name: "list_things", arguments: [] },
+    { name: "list_things", _meta: 1 },
+    { name: "list_things", _meta: { idempotencyKey: 1 } },
+  ])("that calls no tool is told so: %o", async (params) => {
+    const { status, body } = await send(message("tools/call", params))
+    expect([status, body.id, body.error.code]).toEqual([200, 1, -32_602])
+    expect(body.error.message).toMatch(/^[A-Z].*\.$/)
+  })
+
+  it.for([
+    { name: "list_things" },
+    { name: "list_things", arguments: null },
+    { name: "list_things", arguments: {}, _meta: null },
+    { name: "list_things", arguments: { all: null, path: null }, _meta: { idempotencyKey: null } },
+  ])("leaves out by null what it may leave out: %o", async (params) => {
+    const { body } = await send(message("tools/call", params))
+    expect(saidBy(body)).toMatchObject({ isError: false })
+    expect((await send(message("ping", null as never))).body).toMatchObject({ result: {} })
+  })
+
+  it("that lists takes any cursor for the beginning", async () => {
+    const { body } = await send(message("tools/list", { cursor: "a" }))
+    expect(body.result.tools.length).toBeGreaterThan(0)
+    expect(body.result.nextCursor).toBeUndefined()
+  })
+})
+
+describe("a notification", () => {
+  it.for([
+    { jsonrpc: "2.0", method: "notifications/initialized" },
+    { jsonrpc: "2.0", method: "nothing" },
+    { jsonrpc: "2.0", method: "tools/call", params: { name: "nothing" } },
+    [{ jsonrpc: "2.0", method: "ping" }],
+    [
+      { jsonrpc: "2.0", method: "ping" },
+      { jsonrpc: "2.0", method: "nothing" },
+    ],
+  ])("is taken without an answer: %o", async (sent) => {
+    const { status, headers, body } = await send(sent)
+    expect([status, body, headers["content-type"]]).toEqual([202, "", undefined])
+  })
+
+  it("of a tool is carried out", async () => {
+    const params = { name: "change_thing", arguments: { thing: "a", text: "told alone" } }
+    const told = { jsonrpc: "2.0", method: "tools/call", params }
+    expect((await send(told)).status).toBe(202)
+    const second = { ...told, params: { ...params, arguments: { thing: "a", text: "told too" } } }
+    expect((await send([second])).status).toBe(202)
+    expect(changed.filter((text) => text.startsWith("told"))).toEqual(["told alone", "told too"])
+  })
+})
+
+describe("a response", () => {
+  it.for([
+    { jsonrpc: "2.0", id: 1, result: {} },
+    { jsonrpc: "2.0", id: "a", result: null },
+    { jsonrpc: "2.0", id: 1, error: { code: -32_601, message: "Method not found" } },
+    [{ jsonrpc: "2.0", id: 1, result: {} }],
+  ])("is accepted without an answer: %o", async (sent) => {
+    const { status, body } = await send(sent)
+    expect([status, body]).toEqual([202, ""])
+  })
+
+  it("in a batch takes no place among the answers", async () => {
+    const { body } = await send([{ jsonrpc: "2.0", id: 9, result: {} }, message("ping")])
+    expect(body).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
+  })
+})
+
+describe("a batch", () => {
+  it("is answered in its order, without what asks for nothing, one thing after another", async () => {
+    changed.length = 0
+    const changes = ["one", "two", "three"].map((text, at) =>
+      calling("change_thing", { thing: "a", text }, at),
+    )
+    const told = { jsonrpc: "2.0", method: "notifications/cancelled" }
+    const { status, headers, body } = await send([...changes, told, {}, message("nothing"), 7])
+    expect([status, headers["content-type"]]).toEqual([200, "application/json; charset=utf-8"])
+    expect(changed).toEqual(["one", "two", "three"])
+    expect(body.slice(0, 3).map((one: object) => saidBy(one).said.length)).toEqual([3, 3, 5])
+    expect(body.map(({ id }: { id: unknown }) => id)).toEqual([0, 1, 2, null, 1, null])
+    const codes = body.slice(3).map(({ error }: { error: { code: number } }) => error.code)
+    expect(codes).toEqual([-32_600, -32_601, -32_600])
+  })
+
+  it("of one is answered by a list, with what is none in it too", async () => {
+    const { body } = await send([message("ping")])
+    expect(body).toEqual([{ jsonrpc: "2.0", id: 1, result: {} }])
+    expect((await send([[]])).body).toMatchObject([{ id: null, error: { code: -32_600 } }])
+  })
+
+  it("has 1,000 messages at most, and nothing is done of one that has more", async () => {
+    const pings = (count: number) =>
+      Array.from({ length: count }, (_, at) => message("ping", undefined, at))
+    const { body } = await send(pings(1_000))
+    expect(body.map(({ id }: { id: number }) => id)).toEqual(pings(1_000).map((_, at) => at))
+    changed.length = 0
+    const more = [calling("change_thing", { thing: "a", text: "too many" }), ...pings(1_000)]
+    const { status, body: refused } = await send(more)
+    expect([status, refused.id, refused.error.code]).toEqual([200, null, -32_600])
+    expect(changed).toEqual([])
+  })
+})

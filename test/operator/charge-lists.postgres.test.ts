@@ -1,0 +1,269 @@
+/** Charges and texts as an operator lists and shows them. */
+import { beforeAll, describe, expect, it } from "vitest"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
+
+const TEXTS = "/api/v1/phone/messages"
+const JANUARY = "2031-01-31T23:59:59.000Z"
+const FEBRUARY = "2031-02-01T00:00:00.000Z"
+
+const world = await ownWorld("time")
+let company: Company
+let other: Company
+beforeAll(async () => {
+  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+  await makeCallsFree(world)
+  company = await makeCompany(world)
+  other = await makeCompany(world)
+  await text("+14155550101")
+  await text("+14155550102")
+  await spend("run-1", { dollars: "0.5", item: "chat completion" })
+  await spend("run-2", { person: company.ownerId })
+  await spend("shared")
+  await world.operate("charge", { ...SPENDING, company: other.companyId, id: "shared" })
+  await world.operate("clock set", { to: JANUARY })
+  await spend("late")
+  await world.operate("clock set", { to: FEBRUARY })
+  await spend("early")
+})
+
+const SPENDING = { class: "ai", dollars: "0.1", item: "tokens" }
+
+function spend(id: string, input: object = {}) {
+  return world.operate("charge", { company: company.companyId, ...SPENDING, id, ...input })
+}
+
+function text(to: string) {
+  return world.call(company.key, "POST", TEXTS, { body: { to, body: "STOP to end" } })
+}
+
+const list = (input: object = {}) =>
+  world.operate("charge list", { company: company.companyId, ...input })
+
+async function idsOf(input: object): Promise<readonly string[]> {
+  const { charges } = await list(input)
+  return charges.map(({ chargeId }: { chargeId: string }) => chargeId)
+}
+
+async function refusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
+  const error: unknown = await done.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(OperatorRefused)
+  return error as OperatorRefused
+}
+
+describe("charge list", () => {
+  it("lists charges newest first, with what they were for", async () => {
+    const { charges, next } = await list()
+    expect(next).toBeNull()
+    // Beside two texts and five others the calls of a night.
+    expect(charges).toHaveLength(8)
+    expect(charges.slice(0, 2)).toMatchObject([{ chargeId: "early" }, { chargeId: "late" }])
+    expect(charges.at(-1)).toMatchObject({
+      item: "text_segment",
+      quantity: 1,
+      unitPriceMicros: 9_000,
+      amountMicros: 9_000,
+      keyId: company.keyId,
+      personId: company.ownerId,
+      class: "general",
+      state: "final",
+      resource: expect.stringMatching(/^msg_\w+$/),
+    })
+  })
+
+  it("lists those of a month by UTC, of a key, a person or an item", async () => {
+    expect(await idsOf({ month: "2031-02" })).toEqual(["early"])
+    expect(await idsOf({ month: "2031-01" })).toContain("late")
+    expect(await idsOf({ month: "2031-01" })).not.toContain("early")
+    expect(await idsOf({ month: "2031-03" })).toEqual([])
+    expect(await idsOf({ key: company.keyId })).toHaveLength(3)
+    expect(await idsOf({ key: other.keyId })).toEqual([])
+    expect(await idsOf({ person: company.ownerId, item: "tokens" })).toEqual(["run-2"])
+    expect(await idsOf({ item: "chat completion" })).toEqual(["run-1"])
+  })
+
+  it("lists those of one thing by its id, and none of another whose id begins alike", async () => {
+    const { charges } = await list({ item: "text_segment" })
+    const [newest, oldest] = charges
+    expect(await idsOf({ resource: newest.resource })).toEqual([newest.chargeId])
+    expect(await idsOf({ resource: oldest.resource, item: "tokens" })).toEqual([])
+    expect(await idsOf({ resource: newest.resource.slice(0, -1) })).toEqual([])
+    expect(await idsOf({ resource: `${newest.resource}@` })).toEqual([])
+    expect(await idsOf({ resource: "msg_%" })).toEqual([])
+  })
+
+  it("knows an item by its name in the price book, by a short one, and by that on the bill", async () => {
+    const texts = await idsOf({ item: "text_segment" })
+    expect(texts).toHaveLength(2)
+    for (const item of ["Text message segment", "text message segment", "text", "Text-Segment"]) {
+      expect([item, await idsOf({ item })]).toEqual([item, texts])
+    }
+    // There are such items, and nothing was charged for them.
+    expect(await idsOf({ item: "Publish" })).toEqual([])
+    expect(await idsOf({ item: "tokens", month: "2031-03" })).toEqual([])
+  })
+
+  it("takes what was charged under exactly this name for it, and not what it may be short for", async () => {
+    const own = await makeCompany(world)
+    const charged = { ...SPENDING, company: own.companyId }
+    await world.operate("charge", { ...charged, item: "text", id: "own" })
+    const { charges } = await list({ company: own.companyId, item: "text" })
+    expect(charges).toMatchObject([{ chargeId: "own", item: "text" }])
+  })
+
+  it("says that there is no such item, and which was meant", async () => {
+    for (const [item, nearest] of [
+      ["text_segmnt", "Was text_segment meant?"],
+      ["Text message segments", "Was Text message segment meant?"],
+      ["chat completions", "Was chat completion meant?"],
+      ["what nobody ever bought", '"price list" has those with a price.'],
+    ] as const) {
+      const { code, message } = await refusalOf(list({ item }))
+      expect([code, message]).toEqual(["not_found", `There is no item "${item}". ${nearest}`])
+    }
+    expect(
+      (await refusalOf(list({ company: other.companyId, item: "chat completion" }))).code,
+    ).toBe("not_found")
+  })
+
+  it("knows no key and no person by what is not even an id", async () => {
+    expect((await refusalOf(list({ key: "agent" }))).code).toBe("not_found")
+    expect((await refusalOf(list({ person: "ada" }))).code).toBe("not_found")
+  })
+
+  it("goes on behind what was shown", async () => {
+    const seen: string[] = []
+    let before: number | undefined
+    for (;;) {
+      const { charges, next } = await list({
+        limit: 3,
+        ...(before === undefined ? {} : { before }),
+      })
+      seen.push(...charges.map(({ chargeId }: { chargeId: string }) => chargeId))
+      if (next === null) break
+      expect(charges).toHaveLength(3)
+      before = next
+    }
+    expect(seen).toEqual(await idsOf({}))
+  })
+})
+
+describe("charge show", () => {
+  it("shows all of a charge and why it came back", async () => {
+    const back = { chargeId: "run-1", dollars: "0.2" }
+    await world.operate("charge give-back", back, "half of it failed")
+    const shown = await world.operate("charge show", { chargeId: "run-1" })
+    expect(shown).toMatchObject({
+      companyId: company.companyId,
+      chargeId: "run-1",
+      kind: "charge",
+      item: "chat completion",
+      quantity: 1,
+      unitPriceMicros: 500_000,
+      priceVersion: 0,
+      amountMicros: 500_000,
+      class: "ai",
+      via: "company",
+      keyId: null,
+      personId: null,
+      resource: null,
+      state: "final",
+      givenBackMicros: 200_000,
+      at: "2031-01-15T12:00:00.000Z",
+      giveBacks: [{ at: FEBRUARY, amountMicros: 200_000, reason: "half of it failed" }],
+    })
+  })
+
+  it("shows nothing that came back of another charge", async () => {
+    const shown = await world.operate("charge show", { chargeId: "run-2" })
+    expect(shown).toMatchObject({ givenBackMicros: 0, giveBacks: [] })
+  })
+
+  it("asks whose it is where several have it", async () => {
+    const { message } = await refusalOf(world.operate("charge show", { chargeId: "shared" }))
+    expect(message).toContain("name one with --company")
+    const named = { chargeId: "shared", company: other.companyId }
+    expect(await world.operate("charge show", named)).toMatchObject({ companyId: other.companyId })
+  })
+
+  it("says that there is none, and whether it was refused", async () => {
+    const nothing = await refusalOf(world.operate("charge show", { chargeId: "nothing" }))
+    expect([nothing.code, nothing.message]).toEqual(["not_found", "There is no charge nothing."])
+    await refusalOf(spend("too-much", { dollars: "500" }))
+    await world.operate("refusals list", { company: company.companyId })
+    const refused = await refusalOf(world.operate("charge show", { chargeId: "too-much" }))
+    expect(refused.message).toContain(`look among the refusals of ${company.companyId}`)
+    const ofOther = { chargeId: "run-1", company: other.companyId }
+    expect((await refusalOf(world.operate("charge show", ofOther))).code).toBe("not_found")
+  })
+})
+
+describe("message list", () => {
+  const messages = (input: object = {}) =>
+    world.operate("message list", { company: company.companyId, ...input })
+
+  it("lists texts, the newest last, each with its charge", async () => {
+    const { messages: all, next } = await messages()
+    expect(next).toBeNull()
+    expect(all).toMatchObject([
+      { direction: "out", to: "+14155550101", body: "STOP to end", keyId: company.keyId },
+      { to: "+14155550102", errorCode: null },
+    ])
+    const { charges } = await list({ key: company.keyId, item: "text_segment" })
+    expect(all[1].chargeId).toBe(charges[0].chargeId)
+  })
+
+  it("shows the newest of those between two times, and goes on before them", async () => {
+    const { messages: all } = await messages()
+    const [first, second] = all.map(({ at }: { at: string }) => at)
+    expect((await messages({ since: first })).messages).toEqual([all[1]])
+    expect((await messages({ before: second })).messages).toEqual([all[0]])
+    expect(await messages({ limit: 1 })).toEqual({ messages: [all[1]], next: second })
+    expect((await world.operate("message list", { company: other.companyId })).messages).toEqual([])
+  })
+})
+
+/** What people are shown of an answer. */
+async function shownFor(line: string): Promise<string> {
+  const [topic, verb] = line.split(" ")
+  const answering = fakeOperation(`${topic} ${verb}`, async (_, input) => {
+    const found = PROGRAM.operations.find(({ name }) => name === `${topic} ${verb}`)
+    return world.operate(`${topic} ${verb}`, found?.input.parse(input) as object)
+  })
+  return (await run(wordsOf(line), fakeHost([answering]))).stdout
+}
+
+describe("for people", () => {
+  it("a charge is a line, and says how to see more", async () => {
+    const shown = await shownFor(`charge list --company ${company.companyId} --limit 1`)
+    expect(shown).toMatch(/^revision +at +charge id +item +quantity +amount +state/)
+    expect(shown).toMatch(/early +tokens +1 +\$0\.10 +final/)
+    expect(shown).toMatch(/\nThere are more: --before \d+\n$/)
+  })
+
+  it("what came back of a charge stands below it", async () => {
+    const shown = await shownFor("charge show run-1")
+    expect(shown).toMatch(/amount: \$0\.50\n/)
+    expect(shown).toMatch(/\nGiven back:\n.*\n.*\$0\.20 +half of it failed\n$/)
+    expect(await shownFor("charge show run-2")).not.toContain("Given back:")
+  })
+
+  it("a text is a line without its body", async () => {
+    const shown = await shownFor(`message list --company ${company.companyId}`)
+    expect(shown).toMatch(/out +\+1\d+ +\+14155550102 +sent/)
+    expect(shown).not.toContain("STOP")
+  })
+
+  it("an operation says what it needs, and whether it can be granted", async () => {
+    const { stdout, code } = await run(wordsOf("operation list"), fakeHost([]))
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/\nphone\.messages\.send +Use phone +yes\n/)
+    expect(stdout).toMatch(/\nai\.models\.use +- +no\n/)
+  })
+})

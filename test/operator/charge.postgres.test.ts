@@ -1,0 +1,287 @@
+/** Spending made outside the API, its give-backs, and what is open. */
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+
+const TEXTS = "/api/v1/phone/messages"
+
+const world = await ownWorld("time")
+let company: Company
+beforeAll(async () => {
+  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+  await makeCallsFree(world)
+})
+beforeEach(async () => {
+  company = await makeCompany(world)
+})
+
+const spend = (input: object = {}) =>
+  world.operate("charge", {
+    company: company.companyId,
+    class: "ai",
+    dollars: "0.5",
+    item: "chat completion",
+    ...input,
+  })
+
+async function refusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
+  const error: unknown = await done.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(OperatorRefused)
+  return error as OperatorRefused
+}
+
+async function balance(): Promise<number> {
+  return (await world.operate("company show", { company: company.companyId })).balanceMicros
+}
+
+async function facts(type: string): Promise<readonly Record<string, unknown>[]> {
+  const stream = `ledger-${company.companyId}`
+  const { events } = await world.operate("audit show", { stream, type })
+  return events.map(({ data }: { data: Record<string, unknown> }) => data)
+}
+
+async function usedOf(holder: string, limited: string): Promise<number | undefined> {
+  const { limits } = await world.operate("limit list", { company: company.companyId })
+  return limits.find(
+    (one: { holder: string; class: string }) => one.holder === holder && one.class === limited,
+  )?.usedMicros
+}
+
+async function limit(name: object): Promise<void> {
+  const window = { period: "month", dollars: "0.9" }
+  await world.operate("limit set", { company: company.companyId, ...window, ...name })
+}
+
+describe("charge", () => {
+  it("charges a person's spending on the dashboard, final at once", async () => {
+    const made = await spend({ person: company.ownerId })
+    expect(made).toMatchObject({ charged: true, amountMicros: 500_000, balanceMicros: 49_500_000 })
+    expect(await facts("Charged")).toEqual([
+      expect.objectContaining({
+        chargeId: made.chargeId,
+        via: "person",
+        personId: company.ownerId,
+        class: "ai",
+        item: "chat completion",
+        open: false,
+        priceVersion: 0,
+      }),
+    ])
+  })
+
+  it("weighs on the company alone without a person", async () => {
+    await limit({ class: "ai" })
+    await limit({ class: "ai", person: company.ownerId })
+    await spend()
+    expect([await usedOf("company", "ai"), await usedOf("person", "ai")]).toEqual([500_000, 0])
+  })
+
+  it.each([
+    ["company", {}],
+    ["person", { person: true }],
+  ])("is refused by a limit of the %s, with the API's body", async (holder, who) => {
+    const person = "person" in who ? { person: company.ownerId } : {}
+    await limit({ class: "ai", ...person })
+    await spend(person)
+    const { code, message, details } = await refusalOf(spend(person))
+    expect(code).toBe("spend_limit_reached")
+    expect(message).toContain("$0.40 is left")
+    expect(details).toMatchObject({
+      limit: { holder, class: "ai", usedMicros: 500_000, askedMicros: 500_000 },
+    })
+    expect(await balance()).toBe(49_500_000)
+  })
+
+  it("says what is missing where the funds are short, and shows no way for a key to pay", async () => {
+    const { code, details } = await refusalOf(spend({ dollars: "50.01" }))
+    expect([code, details]).toEqual(["payment_required", { needed: 50.01, balance: 50 }])
+  })
+
+  it("keeps the evidence of its refusals, by funds or by a limit, as of any other", async () => {
+    await limit({ class: "ai" })
+    await spend()
+    await refusalOf(spend({ id: "over-limit" }))
+    await refusalOf(spend({ class: "general", dollars: "50.01", id: "over-funds" }))
+    const { refusals } = await world.operate("refusals list", { company: company.companyId })
+    expect(refusals).toMatchObject([
+      { code: "payment_required", chargeId: "over-funds", amountMicros: 50_010_000 },
+      { code: "spend_limit_reached", chargeId: "over-limit", limit: { usedMicros: 500_000 } },
+    ])
+    const { body } = await world.call(company.key, "GET", "/api/v1/refusals")
+    expect(JSON.stringify(body)).toContain("over-funds")
+    const proof = await world.operate("audit proof", { chargeId: "over-limit" })
+    expect(proof).toMatchObject({ type: "ChargeRefused", chargeId: "over-limit" })
+  })
+
+  it("charges the same id once, however often and long after", async () => {
+    const first = await spend({ id: "run-1" })
+    const state = { item: "chat completion", state: "final", givenBackMicros: 0 }
+    expect(await spend({ id: "run-1" })).toEqual({ ...first, charged: false, ...state })
+    // More than the ledger keeps in mind: only the look-up knows the id now.
+    for (let i = 0; i < 300; i += 50) {
+      await Promise.all(
+        Array.from({ length: 50 }, (_, j) => spend({ id: `run-${2 + i + j}`, dollars: "0" })),
+      )
+    }
+    expect(await spend({ id: "run-1" })).toMatchObject({ charged: false, chargeId: "run-1" })
+    expect(await balance()).toBe(49_500_000)
+  })
+
+  it.each(["key_1:per_1:2031-01-15", "chg_1", "+1", "-x", "ü", "a".repeat(201)])(
+    "takes no id that the ledger makes itself, or that a file would bend: %s",
+    async (id) => {
+      await expect(spend({ id })).rejects.toThrow(/begins with a letter or digit/)
+    },
+  )
+
+  it("charges one id sent many times at once exactly once", async () => {
+    const made = await Promise.all(Array.from({ length: 40 }, () => spend({ id: "same" })))
+    expect(made.filter(({ charged }) => charged)).toHaveLength(1)
+    expect(await facts("Charged")).toHaveLength(1)
+  })
+
+  it.each<[string, object, object]>([
+    ["amount", { dollars: "0.51" }, { dollars: "0.5" }],
+    ["item", { item: "another" }, {}],
+    ["class", { class: "general" }, {}],
+    ["person", { person: true }, {}],
+    ["amount, item, class", { dollars: "1", item: "x", class: "general" }, {}],
+  ])(
+    "refuses an id that is recorded with another %s, as the API does",
+    async (what, other, own) => {
+      await spend({ id: "run-9", ...own })
+      const person = "person" in other ? { person: company.ownerId } : {}
+      const refused = await refusalOf(spend({ id: "run-9", ...other, ...person }))
+      expect(refused.code).toBe("idempotency_conflict")
+      expect(refused.message).toContain(`is recorded with another ${what}; nothing was charged`)
+      expect(refused.details).toEqual({
+        chargeId: "run-9",
+        recorded: {
+          amountMicros: 500_000,
+          item: "chat completion",
+          class: "ai",
+          personId: null,
+        },
+      })
+      expect(await spend({ id: "run-9", ...own })).toMatchObject({ charged: false })
+      expect(await balance()).toBe(49_500_000)
+    },
+  )
+
+  it("tells the one of many at once that asks for something else", async () => {
+    const amounts = ["0.5", "0.5", "0.6", "0.6", "0.5", "0.6"]
+    const ends = await Promise.allSettled(
+      amounts.map((dollars) => spend({ id: "one-of-many", dollars })),
+    )
+    const codes = ends.map((end) =>
+      end.status === "fulfilled" ? "fine" : (end.reason as OperatorRefused).code,
+    )
+    expect(codes.toSorted()).toEqual([
+      "fine",
+      "fine",
+      "fine",
+      "idempotency_conflict",
+      "idempotency_conflict",
+      "idempotency_conflict",
+    ])
+    expect(await facts("Charged")).toHaveLength(1)
+  })
+
+  it("takes the same id of two companies for two charges", async () => {
+    await spend({ id: "shared" })
+    const other = await makeCompany(world)
+    expect(await spend({ id: "shared", company: other.companyId })).toMatchObject({ charged: true })
+    const { code } = await refusalOf(giveBack("shared"))
+    expect(code).toBe("validation")
+    const named = await giveBack("shared", { company: company.companyId })
+    expect(named).toMatchObject({ companyId: company.companyId })
+  })
+
+  it("knows nobody of another company", async () => {
+    const other = await makeCompany(world)
+    expect((await refusalOf(spend({ person: other.ownerId }))).code).toBe("not_found")
+  })
+})
+
+function giveBack(chargeId: string, input: object = {}, reason: string | null = "a mistake") {
+  return world.operate("charge give-back", { chargeId, ...input }, reason)
+}
+
+describe("charge give-back", () => {
+  it("gives a final charge back, to the funds and the windows, with the reason", async () => {
+    await limit({ class: "ai" })
+    await spend({ id: "c-1" })
+    const done = await giveBack("c-1")
+    expect(done).toMatchObject({ givenBackMicros: 500_000, balanceMicros: 50_000_000 })
+    expect(await usedOf("company", "ai")).toBe(0)
+    expect(await facts("ChargeGivenBack")).toEqual([
+      expect.objectContaining({ chargeId: "c-1", amountMicros: "500000", reason: "a mistake" }),
+    ])
+  })
+
+  it("says of an id that was charged and came back what became of it", async () => {
+    await spend({ id: "c-9" })
+    await giveBack("c-9")
+    const again = await spend({ id: "c-9" })
+    expect(again).toMatchObject({ charged: false, state: "given_back", givenBackMicros: 500_000 })
+  })
+
+  it("gives a part back, and never a second time", async () => {
+    await spend({ id: "c-2" })
+    expect(await giveBack("c-2", { dollars: "0.2" })).toMatchObject({ givenBackMicros: 200_000 })
+    const { code, details } = await refusalOf(giveBack("c-2"))
+    expect([code, details]).toEqual(["conflict", { givenBackMicros: 200_000 }])
+    expect(await balance()).toBe(49_700_000)
+  })
+
+  it("gives back once where many operators do it at once", async () => {
+    await spend({ id: "c-3" })
+    const ends = await Promise.allSettled(Array.from({ length: 20 }, () => giveBack("c-3")))
+    expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(1)
+    expect(await balance()).toBe(50_000_000)
+  })
+
+  it("refuses more than was charged, what is unknown, and a missing reason", async () => {
+    await spend({ id: "c-4" })
+    expect((await refusalOf(giveBack("c-4", { dollars: "0.51" }))).code).toBe("bad_amount")
+    expect((await refusalOf(giveBack("nothing"))).code).toBe("not_found")
+    expect((await refusalOf(giveBack("c-4", {}, null))).code).toBe("validation")
+    expect(await balance()).toBe(49_500_000)
+  })
+
+  it("gives a night's API calls back into the windows of their own day", async () => {
+    await world.operate("price set", { item: "api_call", dollars: "0.25" })
+    await limit({ class: "general" })
+    await world.call(company.key, "GET", "/api/v1/credits")
+    await world.operate("clock advance", { duration: "1d" })
+    const id = `${company.keyId}:${company.ownerId}:2031-01-15`
+    expect(await usedOf("company", "general")).toBe(250_000)
+    expect(await giveBack(id)).toMatchObject({ givenBackMicros: 250_000 })
+    expect(await usedOf("company", "general")).toBe(0)
+    await makeCallsFree(world)
+  })
+})
+
+describe("charges open", () => {
+  it("lists a text's charge until the carrier took it", async () => {
+    // It is asked what became of the text in a minute, by a clock that stands.
+    await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
+    const body = { to: "+14155550177", body: "STOP to end" }
+    await world.call(company.key, "POST", TEXTS, { body })
+    const named = { company: company.companyId }
+    const { charges } = await world.operate("charges open", named)
+    expect(charges).toEqual([
+      expect.objectContaining({ item: "text_segment", amountMicros: 9_000, keyId: company.keyId }),
+    ])
+    const all = await world.operate("charges open")
+    expect(all.charges).toContainEqual(charges[0])
+    // A part would end it: of what fails afterwards the rest would stay charged.
+    const { code, message } = await refusalOf(giveBack(charges[0].chargeId, { dollars: "0.006" }))
+    expect([code, message]).toEqual(["conflict", expect.stringContaining("is open")])
+    expect(await giveBack(charges[0].chargeId)).toMatchObject({ givenBackMicros: 9_000 })
+  })
+})

@@ -1,0 +1,199 @@
+/** Corrections of the funds, what may be spent beyond them, what keys may buy, and prices. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { allowanceOf } from "../../domain/charging/ledger-views.ts"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+
+const TEXTS = "/api/v1/phone/messages"
+
+const world = await ownWorld("prices")
+let company: Company
+let numbers = 200
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+beforeEach(async () => {
+  company = await makeCompany(world, "0.009")
+})
+
+const correct = (dollars: string, reason: string | null = "a chargeback") =>
+  world.operate("funds correct", { company: company.companyId, dollars }, reason)
+const change = (input: object) =>
+  world.operate("company change", { company: company.companyId, ...input })
+const show = () => world.operate("company show", { company: company.companyId })
+
+function text() {
+  numbers += 1
+  const body = { to: `+14155550${numbers}`, body: "STOP to end" }
+  return world.call(company.key, "POST", TEXTS, { body })
+}
+
+async function codeOf(done: Promise<unknown>): Promise<string> {
+  const error: unknown = await done.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(OperatorRefused)
+  return (error as OperatorRefused).code
+}
+
+describe("funds correct", () => {
+  it("moves the funds up and down, also below zero, and keeps the reason", async () => {
+    expect(await correct("1.5")).toMatchObject({ balanceMicros: 1_509_000 })
+    expect(await correct("-2")).toMatchObject({ correctedMicros: -2_000_000 })
+    expect((await show()).balanceMicros).toBe(-491_000)
+    const stream = ledgerOf(company.companyId).stream
+    const { events } = await world.operate("audit show", { stream, type: "FundsCorrected" })
+    expect(events[1]).toMatchObject({
+      data: { amountMicros: "-2000000", reason: "a chargeback" },
+      metadata: { actor: "test", reason: "a chargeback" },
+    })
+    expect((await text()).body).toMatchObject({ error: "payment_required", balance: -0.491 })
+  })
+
+  it("refuses nothing, too much, and a correction without a reason", async () => {
+    expect(await codeOf(correct("0"))).toBe("bad_amount")
+    expect(await codeOf(correct("9000000000"))).toBe("bad_amount")
+    expect(await codeOf(correct("1", null))).toBe("validation")
+    expect((await show()).balanceMicros).toBe(9_000)
+  })
+})
+
+describe("company change", () => {
+  it("lets a company that pays by card spend its credit line, to the micro", async () => {
+    await change({ pays: "card", creditLine: "0.018" })
+    const answers = [await text(), await text(), await text(), await text()]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 402])
+    expect((await show()).balanceMicros).toBe(-18_000)
+  })
+
+  it("gives no credit line to a company that pays from prepaid funds", async () => {
+    expect(await codeOf(change({ creditLine: "5" }))).toBe("validation")
+    await change({ pays: "card", creditLine: "5" })
+    expect(await codeOf(change({ pays: "prepaid" }))).toBe("validation")
+    expect(await show()).toMatchObject({ pays: "card", creditLineMicros: 5_000_000 })
+    expect(await change({ pays: "prepaid", creditLine: "0" })).toMatchObject({ pays: "prepaid" })
+  })
+
+  it("shows a prepaid-only company no way to pay, and stops its credit line", async () => {
+    await change({ pays: "card", creditLine: "5", prepaidOnly: "on" })
+    expect((await text()).status).toBe(200)
+    const refused = await text()
+    expect(refused.status).toBe(402)
+    expect(refused.body).not.toHaveProperty("pay")
+    await change({ prepaidOnly: "off" })
+    expect((await text()).status).toBe(200)
+  })
+
+  it("changes the plan alone, and nothing else", async () => {
+    await change({ plan: "79" })
+    expect(await show()).toMatchObject({ plan: "79", pays: "prepaid", prepaidOnly: false })
+  })
+})
+
+describe("key change", () => {
+  const allowance = () =>
+    world.ports.runner.read(ledgerOf(company.companyId), (state, at) =>
+      allowanceOf(state, company.keyId, at),
+    )
+
+  it("turns purchases on, waits for review, and off", async () => {
+    const { keyId } = company
+    expect(await codeOf(world.operate("key change", { keyId, purchases: "on" }))).toBe("validation")
+    const limits = { addFundsPerPurchase: "20", addFundsPerMonth: "50" }
+    await world.operate("key change", { keyId, ...limits })
+    expect(await allowance()).toMatchObject({ mode: "on", perPurchaseMicros: 20_000_000 })
+    const { keys } = await world.operate("key list", { company: company.companyId })
+    const addFunds = { mode: "on", perPurchaseMicros: 20_000_000, perMonthMicros: 50_000_000 }
+    expect(keys.find((one: { keyId: string }) => one.keyId === keyId)).toMatchObject({ addFunds })
+    await world.operate("key change", { keyId, purchases: "review" })
+    expect(await allowance()).toMatchObject({ mode: "needs_owner_review" })
+    await world.operate("key change", { keyId, purchases: "off", addFundsPerMonth: "60" })
+    expect(await allowance()).toMatchObject({ mode: "off", perMonthMicros: 60_000_000 })
+  })
+
+  it("lets a key do other things than before, and tells which", async () => {
+    const { keyId, key } = company
+    const sending = { keyId, operations: ["phone.messages.send"] }
+    const { removed, added } = await world.operate("key change", sending)
+    expect(removed).toContain("team.people.read")
+    expect(added).toEqual([])
+    expect((await world.call(key, "GET", "/api/v1/people")).body).toMatchObject({
+      error: "operation_not_granted",
+      operation: "team.people.read",
+    })
+    const reading = { keyId, operations: ["team.people.read"] }
+    expect(await world.operate("key change", reading)).toMatchObject({
+      added: ["team.people.read"],
+      removed: ["phone.messages.send"],
+    })
+    expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
+    const { keys } = await world.operate("key list", { company: company.companyId })
+    expect(keys).toMatchObject([{ keyId, operations: ["team.people.read"] }])
+    await world.operate("key change", { keyId, allOperations: true })
+    expect((await text()).status).toBe(200)
+  })
+
+  it("changes nothing at all where what it may buy is refused", async () => {
+    const { keyId, key } = company
+    const both = { keyId, operations: ["phone.messages.send"], purchases: "on" }
+    expect(await codeOf(world.operate("key change", both))).toBe("validation")
+    expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
+  })
+
+  it("names the nearest of an operation that there is not, and refuses those without a route", async () => {
+    const { keyId, key } = company
+    const granting = (name: string) =>
+      world.operate("key change", { keyId, operations: [name, "phone.messages.send"] })
+    await expect(granting("phone.message.send")).rejects.toThrow(
+      /phone\.message\.send is no operation; was phone\.messages\.send meant\?/,
+    )
+    await expect(granting("nonsense")).rejects.toThrow(/is no operation; .{1,2}operation list/)
+    await expect(granting("ai.models.use")).rejects.toThrow(/has no route yet/)
+    expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
+  })
+
+  it("refuses a key that is deleted or not there", async () => {
+    const { keyId } = company
+    await world.operate("key delete", { keyId })
+    const all = { allOperations: true }
+    expect(await codeOf(world.operate("key change", { keyId, ...all }))).toBe("no_such_key")
+    expect(await codeOf(world.operate("key change", { keyId: "key_none", ...all }))).toBe(
+      "not_found",
+    )
+  })
+
+  it("decides what a 402 tells the key", async () => {
+    await text()
+    const instructions = async () => String((await text()).body.pay.instructions)
+    expect(await instructions()).toMatch(/^An owner must turn on Add funds/)
+    const limits = { addFundsPerPurchase: "20", addFundsPerMonth: "50" }
+    await world.operate("key change", { keyId: company.keyId, ...limits })
+    expect(await instructions()).toMatch(/^Send this request/)
+  })
+})
+
+describe("price set", () => {
+  it("is a new version; what was charged keeps the one before", async () => {
+    const { version } = await world.operate("price list")
+    await text()
+    const set = { item: "text_segment", dollars: "0.01" }
+    expect(await world.operate("price set", set)).toMatchObject({ version: version + 1 })
+    expect(await world.operate("price set", set)).toMatchObject({ changed: false })
+    await world.operate("funds add", { company: company.companyId, dollars: "1" })
+    await text()
+    const stream = ledgerOf(company.companyId).stream
+    const { events } = await world.operate("audit show", { stream, type: "Charged" })
+    expect(events.map(({ data }: { data: object }) => data)).toEqual([
+      expect.objectContaining({ unitPriceMicros: "9000", priceVersion: version }),
+      expect.objectContaining({ unitPriceMicros: "10000", priceVersion: version + 1 }),
+    ])
+    const { prices } = await world.operate("price list")
+    const shown = { item: "text_segment", name: "Text message segment", unitPriceMicros: 10_000 }
+    expect(prices).toContainEqual(shown)
+    expect(await codeOf(world.operate("price set", { ...set, dollars: "-1" }))).toBe("bad_amount")
+    await world.operate("price set", { item: "text_segment", dollars: "0.009" })
+  })
+})

@@ -1,0 +1,168 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { SEGMENT, chargesOf, sendText } from "./texting.ts"
+
+const URL = "/api/v1/phone/destinations"
+const LONDON = "+447400123456"
+const KINGSTON = "+18765550123"
+
+const world = await ownWorld("prices")
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "prices-"))
+})
+afterAll(async () => {
+  await rm(folder, { recursive: true })
+})
+
+const read = async ({ key }: Company) => (await world.call(key, "GET", URL)).body
+const put = ({ key }: Company, country: string, on: boolean) =>
+  world.call(key, "PATCH", URL, { body: { country, on } })
+const of = (all: readonly { readonly code: string }[], code: string) =>
+  all.find((one) => one.code === code)
+const byOperator = (what: "add" | "remove", { companyId }: Company, country: string) =>
+  world.operate(`destination ${what}`, { company: companyId, country })
+
+describe("the countries", () => {
+  it("are the two that are always on, those to switch, and those that support adds", async () => {
+    const { alwaysOn, selfServe, support, pricing } = await read(await makeCompany(world))
+    expect(alwaysOn).toEqual([
+      { code: "US", name: "United States" },
+      { code: "CA", name: "Canada" },
+    ])
+    expect(selfServe).toHaveLength(29)
+    expect(of(selfServe, "GB")).toEqual({
+      code: "GB",
+      name: "United Kingdom",
+      prefixes: ["+44"],
+      on: false,
+      price: { textMicros: 100_000, callMicros: 60_000 },
+    })
+    expect(of(selfServe, "PR")).toMatchObject({ prefixes: ["+1787", "+1939"] })
+    expect(of(support, "JM")).toEqual({
+      code: "JM",
+      name: "Jamaica",
+      prefixes: ["+1658", "+1876"],
+      on: false,
+      textMicros: 250_000,
+      callMicros: 400_000,
+    })
+    for (const code of ["CU", "IR", "KP", "SY", "US", "GB"]) {
+      expect(of(support, code), code).toBeUndefined()
+    }
+    expect(pricing).toEqual({ markup: null, carrierPricesFrom: null })
+  })
+
+  it("are switched by the company where it may", async () => {
+    const company = await makeCompany(world)
+    const { status, body } = await put(company, "gb", true)
+    expect(status).toBe(200)
+    expect(of(body.selfServe, "GB")).toMatchObject({ on: true })
+    expect(body).toEqual(await read(company))
+    expect(of((await put(company, "GB", false)).body.selfServe, "GB")).toMatchObject({ on: false })
+  })
+
+  it.for(["US", "JM", "CU", "ZZ"])("%s is none of them", async (country) => {
+    const { status, body } = await put(await makeCompany(world), country, true)
+    expect([status, body.error]).toEqual([403, "contact_support"])
+  })
+
+  it("are added by support, but for those that nobody may reach", async () => {
+    const company = await makeCompany(world)
+    await byOperator("add", company, "JM")
+    expect(of((await read(company)).support, "JM")).toMatchObject({ on: true })
+    await expect(byOperator("add", company, "CU")).rejects.toThrow("nobody can reach")
+    await expect(byOperator("remove", company, "US")).rejects.toThrow("always on")
+    await expect(byOperator("add", company, "ZZ")).rejects.toThrow("two letters")
+    await byOperator("remove", company, "JM")
+    expect(of((await read(company)).support, "JM")).toMatchObject({ on: false })
+  })
+})
+
+describe("a text", () => {
+  it("goes where a country is on, at what it costs, and nowhere else", async () => {
+    const company = await makeCompany(world)
+    const refused = await sendText(world, company.key, { to: LONDON })
+    expect([refused.status, refused.body.error]).toEqual([400, "bad_number"])
+    await put(company, "GB", true)
+    expect((await sendText(world, company.key, { to: LONDON })).status).toBe(200)
+    expect((await sendText(world, company.key)).status).toBe(200)
+    expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([
+      100_000,
+      SEGMENT,
+    ])
+    await put(company, "GB", false)
+    expect((await sendText(world, company.key, { to: LONDON })).status).toBe(400)
+  })
+
+  it("to an island is none to the US, whatever its prefix", async () => {
+    const company = await makeCompany(world)
+    expect((await sendText(world, company.key, { to: KINGSTON })).body.error).toBe("bad_number")
+    await byOperator("add", company, "JM")
+    expect((await sendText(world, company.key, { to: KINGSTON })).status).toBe(200)
+    expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([250_000])
+  })
+
+  it.for([
+    ["a landline of a country that is on", "+442070313000"],
+    ["an island beside it, by its own country", "+447797123456"],
+    ["a satellite", "+8816123456789"],
+    ["a premium number of no country", "+19765550123"],
+  ] as const)("never goes to %s", async ([, to]) => {
+    const company = await makeCompany(world)
+    await put(company, "GB", true)
+    expect((await sendText(world, company.key, { to })).body.error).toBe("bad_number")
+  })
+})
+
+async function list(text: string): Promise<string> {
+  const file = join(folder, "prices.csv")
+  await writeFile(file, text)
+  return file
+}
+
+const HEADER = "country,carrierTextMicros,carrierCallMicros"
+
+describe("price destinations", () => {
+  it("sets what a carrier's list says with the markup, rounded up to 100 micro-dollars", async () => {
+    const company = await makeCompany(world)
+    const file = await list(`${HEADER}\r\nFR,50001,12000\r\nJM,200000,300000\r\n`)
+    const loaded = await world.operate("price destinations", {
+      file,
+      markup: "1.3",
+      from: "2026-11-01",
+    })
+    expect(loaded).toMatchObject({ countries: 2, markupPermille: 1_300 })
+    const { selfServe, support, pricing } = await read(company)
+    expect(of(selfServe, "FR")).toMatchObject({
+      price: { textMicros: 65_100, callMicros: 15_600 },
+    })
+    expect(of(support, "JM")).toMatchObject({ textMicros: 260_000, callMicros: 390_000 })
+    expect(of(selfServe, "DE")).toMatchObject({ price: { textMicros: 100_000 } })
+    expect(pricing).toEqual({ markup: 1.3, carrierPricesFrom: "2026-11-01" })
+    await put(company, "FR", true)
+    await sendText(world, company.key, { to: "+33612345678" })
+    expect(await chargesOf(world, company)).toMatchObject([{ micros: 65_100 }])
+    const again = await world.operate("price destinations", { file })
+    expect(again.version).toBe(loaded.version + 1)
+  })
+
+  it.for([
+    ["another header", "code,text,call\nGB,1,2\n", "Line 1 must be"],
+    ["no country", `${HEADER}\nZZ,1,2\n`, "Line 2 names ZZ, which is no country"],
+    ["a price that is none", `${HEADER}\nGB,1,2\nFR,1.5,2\n`, "Line 3 must be a country"],
+    ["what price set prices", `${HEADER}\nUS,1,2\n`, "Line 2 prices US, which price set does"],
+    ["whom nobody reaches", `${HEADER}\nKP,1,2\n`, "Line 2 prices KP, which nobody reaches"],
+    ["one twice", `${HEADER}\nGB,1,2\nGB,1,2\n`, "Line 3 names GB a second time"],
+    ["nothing", `${HEADER}\n`, "Line 2 must be"],
+  ] as const)("refuses a list with %s as a whole", async ([, text, message]) => {
+    const file = await list(text)
+    await expect(world.operate("price destinations", { file })).rejects.toThrow(message)
+    const missing = { file: join(folder, "none.csv") }
+    await expect(world.operate("price destinations", missing)).rejects.toThrow("ENOENT")
+  })
+})

@@ -1,0 +1,175 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { TEXTS, makeKey, newNumber, sendText } from "./texting.ts"
+
+const world = await ownWorld("settings", { rateLimits: "off" })
+
+/** The texts that a key is shown. */
+async function list(key: string, query = "") {
+  const { status, body } = await world.call(key, "GET", `${TEXTS}${query}`)
+  expect(status).toBe(200)
+  return body.messages as readonly {
+    readonly id: string
+    readonly body: string
+    readonly createdAt: string
+    readonly status: string
+  }[]
+}
+
+describe("200", () => {
+  it("gives every field of a text sent and of a text received", async () => {
+    const company = await makeCompany(world)
+    const to = newNumber()
+    const sent = (await sendText(world, company.key, { to })).body
+    const { from } = sent
+    const { messageId } = await world.operate("carrier text-in", { from: to, to: from, body: "Hi" })
+    await world.operate("wait")
+    const [out, received] = await list(company.key)
+    const numberId = expect.stringMatching(/^num_/)
+    const createdAt = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    expect(out).toEqual({
+      id: sent.id,
+      numberId,
+      direction: "out",
+      from,
+      to,
+      body: sent.body,
+      media: 0,
+      status: "sent",
+      errorCode: null,
+      apiKeyId: company.keyId,
+      createdAt,
+    })
+    expect(received).toEqual({
+      id: messageId,
+      numberId,
+      direction: "in",
+      from: to,
+      to: from,
+      body: "Hi",
+      media: 0,
+      status: "received",
+      errorCode: null,
+      apiKeyId: null,
+      createdAt,
+    })
+  })
+
+  it("shows how far each text has come", async () => {
+    const { key } = await makeCompany(world)
+    const delivered = (await sendText(world, key)).body.id
+    const undelivered = (await sendText(world, key)).body.id
+    await world.operate("wait")
+    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
+    await sendText(world, key)
+    await world.operate("wait")
+    await world.operate("carrier deliver", { messageId: delivered, status: "delivered" })
+    const failure = { messageId: undelivered, status: "failed", code: "30005" }
+    await world.operate("carrier deliver", failure)
+    expect(await list(key)).toMatchObject([
+      { status: "delivered", errorCode: null },
+      { status: "failed", errorCode: "30005" },
+      { status: "failed", errorCode: "30007" },
+    ])
+  })
+
+  it("is empty for a new company, and shows nobody else's texts", async () => {
+    const [one, other] = [await makeCompany(world), await makeCompany(world)]
+    await sendText(world, one.key)
+    expect(await list(one.key)).toHaveLength(1)
+    expect(await list(other.key)).toEqual([])
+  })
+
+  it("shows one's own write at once, each time", async () => {
+    const { key } = await makeCompany(world)
+    for (let texts = 1; texts <= 10; texts += 1) {
+      await sendText(world, key)
+      expect(await list(key)).toHaveLength(texts)
+    }
+  })
+
+  it("keeps the order of the ledger, and no two texts share a time", async () => {
+    const { key } = await makeCompany(world)
+    const to = newNumber()
+    const bodies = Array.from({ length: 12 }, (_none, i) => `stop ${i}`)
+    for (const body of bodies) await sendText(world, key, { to, body })
+    const found = await list(key)
+    expect(found.map(({ body }) => body)).toEqual(bodies)
+    const times = found.map(({ createdAt }) => createdAt)
+    expect(times).toEqual([...new Set(times)].toSorted())
+  })
+})
+
+describe("since", () => {
+  let company: Company
+  let all: Awaited<ReturnType<typeof list>>
+  beforeAll(async () => {
+    company = await makeCompany(world)
+    const sends = Array.from({ length: 205 }, (_none, i) =>
+      sendText(world, company.key, { body: `Number ${i}` }),
+    )
+    await Promise.all(sends)
+    await world.operate("wait")
+    all = await list(company.key)
+  })
+
+  it("left out gives the newest 200, oldest first", () => {
+    expect(all).toHaveLength(200)
+    const times = all.map(({ createdAt }) => createdAt)
+    expect(times).toEqual(times.toSorted())
+  })
+
+  it("gives what was created strictly after it, in any time zone", async () => {
+    const at = all[150]?.createdAt as string
+    const after = all.slice(151)
+    expect(await list(company.key, `?since=${at}`)).toEqual(after)
+    expect(await list(company.key, `?since=${at.toLowerCase()}`)).toEqual(after)
+    const local = new Date(Date.parse(at) + 2 * 3_600_000).toISOString().replace("Z", "%2B02:00")
+    expect(await list(company.key, `?since=${local}`)).toEqual(after)
+    const before = new Date(Date.parse(at) - 1).toISOString()
+    expect(await list(company.key, `?since=${before}`)).toEqual(all.slice(150))
+  })
+
+  it("gives the newest 200 of more than 200", async () => {
+    expect(await list(company.key, "?since=2000-01-01T00:00:00Z")).toEqual(all)
+  })
+
+  it("gives nothing after the newest, and the next text once it is there", async () => {
+    const newest = all.at(-1)?.createdAt
+    expect(await list(company.key, `?since=${newest}`)).toEqual([])
+    const { body } = await sendText(world, company.key)
+    expect(await list(company.key, `?since=${newest}`)).toMatchObject([{ id: body.id }])
+    expect(await list(company.key, "?since=9999-12-31T23:59:59Z")).toEqual([])
+  })
+
+  it.for([
+    "?since=",
+    "?since=yesterday",
+    "?since=2026-13-01T00:00:00Z",
+    "?since=2026-02-30T00:00:00Z",
+    "?since=2026-01-01",
+    "?since=2026-01-01T00:00:00",
+    "?since=1700000000000",
+    "?since=2026-01-01T00:00:00Z&since=2026-01-02T00:00:00Z",
+    "?since=2026-01-01T00:00:00Z';--",
+    "?since=%EF%BF%BD",
+  ])("that is no time is 400: %s", async (query) => {
+    const { status, body } = await world.call(company.key, "GET", `${TEXTS}${query}`)
+    expect([status, body.error]).toEqual([400, "validation"])
+    expect(Object.keys(body.fields)).toEqual(["since"])
+  })
+})
+
+describe("403", () => {
+  it("asks for the operation and the person's permission", async () => {
+    const company = await makeCompany(world)
+    const sender = await makeKey(world, company, { operations: ["phone.messages.send"] })
+    expect((await world.call(sender.key, "GET", TEXTS)).body).toMatchObject({
+      error: "operation_not_granted",
+      operation: "phone.messages.read",
+    })
+    const user = await makeKey(world, company, { role: "user" })
+    expect((await world.call(user.key, "GET", TEXTS)).body.error).toBe("not_allowed")
+  })
+})

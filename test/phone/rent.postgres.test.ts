@@ -1,0 +1,235 @@
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { ListedWork } from "../../adapters/work/port.ts"
+import { rent } from "../../src/phone/reactions/rent.ts"
+import { rowOf } from "../effects/texts.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
+import { fundsOf, sendText } from "./texting.ts"
+
+const world = await ownWorld("time", { rateLimits: "off" })
+let company: Company
+let year = 2040
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+beforeEach(async () => {
+  // Each test has a year of its own, none a leap year: the clock goes one way.
+  year += year % 4 === 3 ? 2 : 1
+  await at(`${year}-01-31T08:00:00.000Z`)
+})
+
+async function at(to: string): Promise<void> {
+  await world.operate("clock set", { to })
+  await world.operate("wait")
+}
+
+const mailsOf = async ({ companyId }: Company): Promise<readonly { readonly subject: string }[]> =>
+  (await world.operate("mail list", { company: companyId })).mails
+
+/** The number that a company got last, by what an operator is told: that counts as no call. */
+const last = async ({ companyId }: Company): Promise<Record<string, unknown> | undefined> =>
+  (await world.operate("number list", { company: companyId })).numbers.at(-1)
+
+describe("rent", () => {
+  it("is charged to the company each month on the day of buying", async () => {
+    company = await makeCompany(world)
+    const { id } = await bought(world, company)
+    await at(`${year}-02-28T07:59:59.999Z`)
+    expect(await rentsOf(world, company)).toHaveLength(1)
+    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(`${year}-03-31T08:00:00.000Z`)
+    expect((await rentsOf(world, company)).slice(1)).toEqual(
+      ["02-28", "03-31"].map((day) => ({
+        micros: LOCAL,
+        state: "final",
+        name: `${year}-${day.slice(0, 2)}`,
+        at: `${year}-${day}T08:00:00.000Z`,
+      })),
+    )
+    expect(await last(company)).toMatchObject({ id, paidThrough: `${year}-04-30T08:00:00.000Z` })
+    // The number that came with the company costs nothing.
+    expect((await numbersOf(world, company))[0]).toMatchObject({ paidThrough: null })
+  })
+
+  it("of months that nobody was there for is charged in their order", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    await at(`${year}-05-01T00:00:00.000Z`)
+    const names = (await rentsOf(world, company)).map(({ name }) => name)
+    expect(names).toEqual(["first", `${year}-02`, `${year}-03`, `${year}-04`])
+    expect(await last(company)).toMatchObject({ paidThrough: `${year}-05-31T08:00:00.000Z` })
+  })
+
+  it("is charged when it is due, however often an operator calls it before", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    await world.operate("wait")
+    const { work } = await world.operate("work list")
+    const isOwn = (row: ListedWork) => row.companyId === company.companyId && row.kind === "rent"
+    const { workId, name } = (work as ListedWork[]).find(isOwn) as ListedWork
+    const dueAt = `${year}-02-28T08:00:00.000Z`
+    for (const operation of ["work retry", "work skip", "work retry"]) {
+      await expect(world.operate(operation, { workId })).rejects.toMatchObject({
+        code: "conflict",
+        message: expect.stringContaining(dueAt),
+      })
+    }
+    await world.operate("wait")
+    // Also where it is called early by anything else.
+    const row = await rowOf(world, "rent", name)
+    const put = { result: "later", dueAt: Date.parse(dueAt) }
+    expect(await rent.perform(world.ports, row)).toEqual(put)
+    expect(await rentsOf(world, company)).toHaveLength(1)
+    await at(dueAt)
+    expect(await rentsOf(world, company)).toHaveLength(2)
+  })
+
+  it("that was refused is asked for again at once, where an operator wants it", async () => {
+    company = await makeCompany(world, "1.50")
+    const { id } = await bought(world, company)
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect(await rentsOf(world, company)).toHaveLength(1)
+    await world.operate("funds add", { company: company.companyId, dollars: "10" })
+    const { workId } = await rowOf(world, "rent", `${id}:${year}-02`)
+    expect(await world.operate("work retry", { workId })).toMatchObject({ state: "done" })
+    expect(await rentsOf(world, company)).toHaveLength(2)
+  })
+
+  it("costs what the price book says when it is due", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    await world.operate("price set", { item: "number_month_local", dollars: "2" })
+    expect(await last(company)).toMatchObject({ monthlyMicros: 2_000_000 })
+    await at(`${year}-02-28T08:00:00.000Z`)
+    await world.operate("price set", { item: "number_month_local", dollars: "1.5" })
+    expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([
+      LOCAL,
+      2_000_000,
+    ])
+  })
+
+  it("takes the funds below zero once; the next is refused, and nothing goes out", async () => {
+    company = await makeCompany(world, "1.60")
+    const { id, number } = await bought(world, company)
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect(await fundsOf(world, company)).toBe(100_000 - LOCAL)
+    expect((await sendText(world, company.key, { from: id })).status).toBe(402)
+    await at(`${year}-03-31T08:00:00.000Z`)
+    expect(await chargesOf(world, company)).toHaveLength(2)
+    const until = `${year}-04-14T08:00:00.000Z`
+    expect(await last(company)).toMatchObject({ id, releasedUnlessPaidBy: until })
+    const refused = await sendText(world, company.key, { from: id })
+    expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
+    expect(refused.body.message).toContain("rent")
+    // Texts still come in.
+    const text = { company: company.companyId, from: "+14155559001", to: number, body: "Hello" }
+    expect(await world.operate("carrier text-in", text)).toMatchObject({ keyword: null })
+  })
+})
+
+describe("a number whose rent is refused", () => {
+  beforeEach(async () => {
+    company = await makeCompany(world, "1.50")
+    await bought(world, company)
+    await at(`${year}-02-28T08:00:00.000Z`)
+  })
+
+  it("is asked for again each day, and goes on once it is paid", async () => {
+    await at(`${year}-03-05T07:00:00.000Z`)
+    await world.operate("funds add", { company: company.companyId, dollars: "0.01" })
+    await world.operate("wait")
+    expect(await chargesOf(world, company)).toHaveLength(1)
+    await at(`${year}-03-05T08:00:00.000Z`)
+    expect((await rentsOf(world, company)).at(-1)).toMatchObject({ name: `${year}-02` })
+    expect(await last(company)).toMatchObject({
+      releasedUnlessPaidBy: null,
+      paidThrough: `${year}-03-31T08:00:00.000Z`,
+    })
+    expect(await fundsOf(world, company)).toBe(10_000 - LOCAL)
+  })
+
+  it("is let go to the millisecond after 14 days, and its owners hear of it before", async () => {
+    const { id, number } = (await last(company)) as { id: string; number: string }
+    const since = Date.parse(`${year}-02-28T08:00:00.000Z`)
+    const until = since + 14 * 86_400_000
+    for (const [i, day] of [0, 6, 12].entries()) {
+      await at(new Date(since + day * 86_400_000).toISOString())
+      expect(await mailsOf(company)).toHaveLength(i + 1)
+    }
+    expect((await mailsOf(company))[0]?.subject).toContain(number)
+    await at(new Date(until - 1).toISOString())
+    expect((await last(company))?.["id"]).toBe(id)
+    await at(new Date(until).toISOString())
+    expect((await last(company))?.["id"]).not.toBe(id)
+    // Somebody else can have it.
+    await at(new Date(until + 1_000).toISOString())
+    expect((await buy(world, await makeCompany(world), number)).status).toBe(201)
+    expect(await mailsOf(company)).toHaveLength(3)
+  })
+
+  it("that is released costs nothing more, and nobody hears of it", async () => {
+    const id = String((await last(company))?.["id"])
+    await world.call(company.key, "POST", "/api/v1/phone/release", { body: { id } })
+    await world.operate("funds add", { company: company.companyId, dollars: "50" })
+    await at(`${year}-04-30T08:00:00.000Z`)
+    expect(await chargesOf(world, company)).toHaveLength(1)
+    expect(await mailsOf(company)).toHaveLength(1)
+  })
+})
+
+describe("a limit", () => {
+  it("refuses rent like any charge, exempt from funds or not", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    const limit = { company: company.companyId, class: "general", period: "month" }
+    await world.operate("limit set", { ...limit, dollars: "1.499999" })
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect((await last(company))?.["releasedUnlessPaidBy"]).not.toBeNull()
+    await world.operate("limit set", { ...limit, dollars: "1.50" })
+    await at(`${year}-03-01T08:00:00.000Z`)
+    expect((await last(company))?.["releasedUnlessPaidBy"]).toBeNull()
+  })
+})
+
+describe("a deleted company", () => {
+  it("pays no rent, begins no grace, and lets its numbers go with its data", async () => {
+    company = await makeCompany(world)
+    const { number } = await bought(world, company)
+    await at(`${year}-02-20T08:00:00.000Z`)
+    await world.operate("company delete", { company: company.companyId })
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect(await chargesOf(world, company)).toHaveLength(1)
+    expect(await mailsOf(company)).toEqual([])
+    const other = await makeCompany(world)
+    expect((await buy(world, other, number)).status).toBe(409)
+    await at(`${year}-03-07T08:00:00.000Z`)
+    expect((await buy(world, other, number)).status).toBe(201)
+    // Nothing is left to be done for it, and nobody is asked again.
+    const { numbers } = await world.operate("number list", { company: company.companyId })
+    expect(numbers).toEqual([])
+    await at(`${year}-05-07T08:00:00.000Z`)
+    const { work } = await world.operate("work list")
+    const own = work.filter(
+      (row: { companyId: string; kind: string }) =>
+        row.companyId === company.companyId && row.kind === "rent",
+    )
+    expect(own).toEqual([])
+    const { refusals } = await world.operate("refusals list", { company: company.companyId })
+    expect(refusals).toEqual([])
+  })
+})
+
+describe("an audit", () => {
+  it("comes to the same decisions about rent from the events alone", async () => {
+    company = await makeCompany(world, "1.60")
+    await bought(world, company)
+    await at(`${year}-05-01T08:00:00.000Z`)
+    const rents = await rentsOf(world, company)
+    expect(rents.map(({ micros }) => micros)).toEqual([LOCAL, LOCAL])
+    const replayed = await world.operate("audit replay", { company: company.companyId })
+    expect(replayed).toMatchObject({ ok: true })
+    const { refusals } = await world.operate("refusals list", { company: company.companyId })
+    expect(refusals.length).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,291 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { SEGMENT, TEXTS, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
+
+const world = await ownWorld("time")
+beforeAll(async () => {
+  await makeCallsFree(world)
+  // A Wednesday in the middle of a month, so that no window ends by chance.
+  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+})
+
+const MONTH_END = "2031-02-01T00:00:00.000Z"
+const MONDAY = "2031-01-20T00:00:00.000Z"
+const MIDNIGHT = "2031-01-16T00:00:00.000Z"
+
+const holders = {
+  company: () => ({ class: "general" }),
+  person: ({ ownerId }: Company) => ({ class: "general", person: ownerId }),
+  key: ({ keyId }: Company) => ({ key: keyId }),
+}
+
+/** Sets a limit of so many micros on a company, its owner or its key. */
+async function limit(
+  company: Company,
+  holder: keyof typeof holders,
+  micros: number,
+  period = "month",
+): Promise<void> {
+  const name = holders[holder](company)
+  const dollars = (micros / 1_000_000).toFixed(6)
+  await world.operate("limit set", { company: company.companyId, ...name, period, dollars })
+}
+
+/** How many of four texts pass, one after the other. */
+async function textsThatPass(company: Company): Promise<number> {
+  let passed = 0
+  for (let i = 0; i < 4; i += 1) {
+    if ((await sendText(world, company.key)).status === 200) passed += 1
+  }
+  return passed
+}
+
+describe("a limit for exactly three texts", () => {
+  it.for(["company", "person", "key"] as const)("of the %s lets three pass", async (holder) => {
+    const company = await makeCompany(world)
+    await limit(company, holder, 3 * SEGMENT)
+    expect(await textsThatPass(company)).toBe(3)
+    expect(await fundsOf(world, company)).toBe(50_000_000 - 3 * SEGMENT)
+  })
+
+  it.for(["company", "person", "key"] as const)(
+    "less one micro, of the %s, lets two pass",
+    async (holder) => {
+      const company = await makeCompany(world)
+      await limit(company, holder, 3 * SEGMENT - 1)
+      expect(await textsThatPass(company)).toBe(2)
+    },
+  )
+
+  it("lets three of twenty at once pass", async () => {
+    const company = await makeCompany(world)
+    await limit(company, "company", 3 * SEGMENT)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => sendText(world, company.key)),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(17)
+  })
+})
+
+describe("429", () => {
+  it.for([
+    ["company", "month", MONTH_END, "company's general"],
+    ["company", "week", MONDAY, "company's general"],
+    ["person", "month", MONTH_END, "person's general"],
+    ["person", "week", MONDAY, "person's general"],
+  ] as const)(
+    "says who, how much is left and when it resets: %s, %s",
+    async ([holder, period, resetsAt, who]) => {
+      const company = await makeCompany(world)
+      await limit(company, holder, 2 * SEGMENT + 500, period)
+      await sendText(world, company.key)
+      await sendText(world, company.key)
+      const { status, body } = await sendText(world, company.key)
+      expect(status).toBe(429)
+      expect(body).toEqual({
+        error: "spend_limit_reached",
+        message:
+          `The ${who} limit of $0.0185 a ${period} stops this: $0.018 is used and $0.0005 is ` +
+          `left, and this costs $0.009. It resets at ${resetsAt}. Adding funds does not help.`,
+        limit: {
+          holder,
+          class: "general",
+          period,
+          amountMicros: 18_500,
+          usedMicros: 18_000,
+          remainingMicros: 500,
+          askedMicros: 9_000,
+          resetsAt,
+        },
+      })
+    },
+  )
+
+  it("says the same of a key with something left, but too little", async () => {
+    const company = await makeCompany(world)
+    await limit(company, "key", SEGMENT + 1, "day")
+    await sendText(world, company.key)
+    const { status, body } = await sendText(world, company.key)
+    expect([status, body.error]).toEqual([429, "spend_limit_reached"])
+    expect(body.message).toMatch(/^This key's own limit of \$0\.009001 a day stops this/)
+    expect(body.limit).toEqual({
+      holder: "key",
+      class: "all",
+      period: "day",
+      amountMicros: 9_001,
+      usedMicros: 9_000,
+      remainingMicros: 1,
+      askedMicros: 9_000,
+      resetsAt: MIDNIGHT,
+    })
+  })
+
+  it("refuses up front once nothing is left, and asks for nothing", async () => {
+    const company = await makeCompany(world)
+    await limit(company, "company", SEGMENT)
+    await sendText(world, company.key)
+    const text = await sendText(world, company.key)
+    const read = await world.call(company.key, "GET", TEXTS)
+    for (const { status, body } of [text, read]) {
+      expect([status, body.error]).toEqual([429, "spend_limit_reached"])
+      expect(body.limit).toMatchObject({ usedMicros: 9_000, remainingMicros: 0, askedMicros: 0 })
+      expect(body.message).toContain("$0.009 is used and $0.00 is left. It resets")
+    }
+  })
+
+  it.for(["company", "person"] as const)(
+    "refuses every counted read up front, and not the list of people: %s",
+    async (holder) => {
+      const company = await makeCompany(world)
+      await limit(company, holder, 0)
+      for (const url of [TEXTS, "/api/v1/phone/opt-outs", "/api/v1/credits"]) {
+        expect((await world.call(company.key, "GET", url)).status).toBe(429)
+      }
+      const optOut = { body: { phone: newNumber() } }
+      const changed = await world.call(company.key, "POST", "/api/v1/phone/opt-outs", optOut)
+      expect(changed.status).toBe(429)
+      expect((await world.call(company.key, "GET", "/api/v1/people")).status).toBe(200)
+    },
+  )
+
+  it("names the key before the person, and the person before the company", async () => {
+    const company = await makeCompany(world)
+    await sendText(world, company.key)
+    const found: string[] = []
+    for (const holder of ["company", "person", "key"] as const) {
+      await limit(company, holder, 2 * SEGMENT - 1)
+      found.push((await sendText(world, company.key)).body.limit.holder)
+    }
+    expect(found).toEqual(["company", "person", "key"])
+  })
+
+  it("counts a person's keys together, and another person's not", async () => {
+    const company = await makeCompany(world)
+    const one = await makeKey(world, company)
+    const { key: second } = await world.operate("key create", {
+      company: company.companyId,
+      person: one.personId,
+      allOperations: true,
+    })
+    const name = { company: company.companyId, person: one.personId, class: "general" }
+    await world.operate("limit set", { ...name, period: "month", dollars: "0.018" })
+    expect((await sendText(world, one.key)).status).toBe(200)
+    expect((await sendText(world, second)).status).toBe(200)
+    expect((await sendText(world, second)).status).toBe(429)
+    expect((await sendText(world, company.key)).status).toBe(200)
+  })
+
+  it("does not count own keys where a person's limit leaves keys out", async () => {
+    const company = await makeCompany(world)
+    const name = { company: company.companyId, person: company.ownerId, class: "general" }
+    await world.operate("limit set", { ...name, period: "week", dollars: "0", leaveKeysOut: true })
+    expect((await sendText(world, company.key)).status).toBe(200)
+  })
+
+  it("does not count texts under a limit for AI", async () => {
+    const company = await makeCompany(world)
+    const name = { company: company.companyId, class: "ai" }
+    await world.operate("limit set", { ...name, period: "month", dollars: "0" })
+    expect((await sendText(world, company.key)).status).toBe(200)
+  })
+
+  it("counts what was spent before the limit was set", async () => {
+    const company = await makeCompany(world)
+    await sendText(world, company.key)
+    await limit(company, "company", SEGMENT)
+    const { body } = await sendText(world, company.key)
+    expect(body.limit.usedMicros).toBe(SEGMENT)
+  })
+
+  it("lets the text pass again once the limit is raised or taken away", async () => {
+    const company = await makeCompany(world)
+    await limit(company, "company", 0)
+    expect((await sendText(world, company.key)).status).toBe(429)
+    await limit(company, "company", SEGMENT)
+    expect((await sendText(world, company.key)).status).toBe(200)
+    expect((await sendText(world, company.key)).status).toBe(429)
+    await world.operate("limit remove", { company: company.companyId, class: "general" })
+    expect((await sendText(world, company.key)).status).toBe(200)
+  })
+
+  it("looks at limits before funds", async () => {
+    const company = await makeCompany(world, "0.001")
+    await limit(company, "company", 1)
+    expect((await sendText(world, company.key)).status).toBe(429)
+    await limit(company, "company", SEGMENT)
+    expect((await sendText(world, company.key)).status).toBe(402)
+  })
+
+  it("gives room back where the carrier refuses the text", async () => {
+    const company = await makeCompany(world)
+    await limit(company, "company", SEGMENT)
+    // An earlier test's text would take the outcome away.
+    await world.operate("wait")
+    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
+    expect((await sendText(world, company.key)).status).toBe(200)
+    await world.operate("wait")
+    expect((await sendText(world, company.key)).status).toBe(200)
+    expect((await sendText(world, company.key)).status).toBe(429)
+  })
+})
+
+describe("401", () => {
+  it("refuses a key whose own limit is used up, with the same block, on every route", async () => {
+    const company = await makeCompany(world)
+    await limit(company, "key", SEGMENT, "week")
+    await sendText(world, company.key)
+    const text = await sendText(world, company.key)
+    const reads = await Promise.all(
+      [TEXTS, "/api/v1/credits", "/api/v1/people"].map((url) =>
+        world.call(company.key, "GET", url),
+      ),
+    )
+    for (const { status, body } of [text, ...reads]) {
+      expect([status, body.error]).toEqual([401, "invalid_key"])
+      expect(body.limit).toEqual({
+        holder: "key",
+        class: "all",
+        period: "week",
+        amountMicros: 9_000,
+        usedMicros: 9_000,
+        remainingMicros: 0,
+        askedMicros: 0,
+        resetsAt: MONDAY,
+      })
+    }
+  })
+
+  it("comes before a used-up limit of the company, and before the account", async () => {
+    const company = await makeCompany(world)
+    await limit(company, "key", 0)
+    await limit(company, "company", 0)
+    await world.operate("company lock", { company: company.companyId })
+    expect((await sendText(world, company.key)).status).toBe(401)
+  })
+})
+
+describe("a new window", () => {
+  it("begins at its own midnight and not before", async () => {
+    const later = await openWorld("time")
+    await makeCallsFree(later)
+    try {
+      await later.operate("clock set", { to: "2031-01-31T23:00:00.000Z" })
+      const company = await makeCompany(later)
+      const { companyId, key, keyId } = company
+      const month = { company: companyId, class: "general", period: "month", dollars: "0.009" }
+      await later.operate("limit set", month)
+      const day = { company: companyId, key: keyId, period: "day", dollars: "0.009001" }
+      await later.operate("limit set", day)
+      expect((await sendText(later, key)).status).toBe(200)
+      await later.operate("clock set", { to: "2031-01-31T23:59:59.999Z" })
+      expect((await sendText(later, key)).status).toBe(429)
+      await later.operate("clock set", { to: "2031-02-01T00:00:00.000Z" })
+      expect((await sendText(later, key)).status).toBe(200)
+      expect((await sendText(later, key)).body.limit).toMatchObject({ holder: "company" })
+    } finally {
+      await later.close()
+    }
+  })
+})

@@ -1,0 +1,228 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import type { Company } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import { TEXTS, chargesOf, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
+
+const world = await sharedWorld()
+let company: Company
+beforeAll(async () => {
+  company = await makeCompany(world)
+})
+
+/** A body sent as bytes, with a content type. */
+async function sendBytes(payload: string | Buffer, type = "application/json") {
+  const headers = { authorization: `Bearer ${company.key}`, "content-type": type }
+  const answer = await world.app.inject({ method: "POST", url: TEXTS, headers, payload })
+  return { status: answer.statusCode, body: answer.json() }
+}
+
+describe("400 bad_number", () => {
+  it.for([
+    ["no country", "4155550123"],
+    ["letters", "+1415555CALL"],
+    ["too short", "+1415555012"],
+    ["too long", "+141555501234"],
+    ["a word", "hello"],
+    ["a character that cannot be stored", "+1415555\0"],
+    ["a lone surrogate", "\ud83d"],
+    ["far more than a number", `+1415555${"0".repeat(4_000)}`],
+    ["nothing", ""],
+    ["only a plus", "+"],
+    ["an area code that begins with 1", "+11155550123"],
+    ["an area code that begins with 0", "+10155550123"],
+    ["an exchange that begins with 0", "+14150550123"],
+    ["a number among other words", "+14155550123 or so"],
+    ["an extension", "+14155550123 ext 5"],
+    ["two numbers", "+14155550123,+14155550124"],
+    ["a premium number", "+19005550123"],
+    ["a landline of another country", "+442071838750"],
+    ["a mobile of a country that is not on", "+447400123456"],
+    ["the Bahamas, which share +1", "+12425550123"],
+    ["the Dominican Republic, which shares +1", "+18095550123"],
+    ["a country that does not exist", "+999123456789"],
+  ])("refuses %s", async ([, to]) => {
+    const { status, body } = await sendText(world, company.key, { to })
+    expect([status, body.error]).toEqual([400, "bad_number"])
+  })
+
+  it.for([
+    ["an empty body", { to: "\0", body: "" }],
+    ["no body", { to: "abc" }],
+    ["a body that is no text", { to: 5, body: 5 }],
+    ["a body that is too long", { to: null, body: "x".repeat(1_601) }],
+  ] as const)("wins over what is wrong beside it: %s", async ([, text]) => {
+    const { status, body } = await world.call(company.key, "POST", TEXTS, { body: text })
+    expect([status, body.error]).toEqual([400, "bad_number"])
+  })
+
+  it.for([
+    ["the United States", "+14155550123"],
+    ["Canada", "+16045550123"],
+    ["a toll-free number", "+18005550123"],
+  ])("lets %s pass", async ([, to]) => {
+    const { companyId, key } = await makeCompany(world)
+    expect((await sendText(world, key, { to })).status).toBe(200)
+    expect(await chargesOf(world, { companyId })).toHaveLength(1)
+  })
+})
+
+describe("400 validation", () => {
+  it.for([
+    ["nothing", {}, ["to", "body"]],
+    ["no number", { body: "x" }, ["to"]],
+    ["no body", { to: "+14155550123" }, ["body"]],
+    ["an empty body", { to: "+14155550123", body: "" }, ["body"]],
+    ["numbers", { body: 2, from: 3 }, ["to", "body", "from"]],
+    ["nothing where text belongs", { body: null, from: null }, ["to", "body", "from"]],
+    ["lists and objects", { body: { text: "x" }, from: ["a"] }, ["to", "body", "from"]],
+    ["only spaces", { to: "+14155550123", body: "   " }, ["body"]],
+    ["spaces of every kind", { to: "+14155550123", body: " \t\r\n\u00a0\u3000\u2003" }, ["body"]],
+    [
+      "what shows nothing",
+      { to: "+14155550123", body: "\u200b\ufeff\u202e\u2060\u3164\u2800" },
+      ["body"],
+    ],
+    ["a lone surrogate", { to: "+14155550123", body: "\ud83d" }, ["body"]],
+    ["a character that cannot be stored", { to: "+14155550123", body: "a\0b" }, ["body"]],
+    ["1,601 characters", { to: "+14155550123", body: "x".repeat(1_601) }, ["body"]],
+    ["1,601 emoji", { to: "+14155550123", body: "🙂".repeat(1_601) }, ["body"]],
+  ] as const)("names each field that is wrong: %s", async ([, text, fields]) => {
+    const { status, body } = await world.call(company.key, "POST", TEXTS, { body: text })
+    expect([status, body.error]).toEqual([400, "validation"])
+    expect(Object.keys(body.fields).toSorted()).toEqual(fields.toSorted())
+    for (const field of fields)
+      expect(body.message).toContain(body.fields[field].replace(/\.$/, ""))
+  })
+
+  it("charges nothing for a text of spaces", async () => {
+    const { companyId, key } = await makeCompany(world)
+    expect((await sendText(world, key, { body: "  \u200b" })).body.error).toBe("validation")
+    expect(await chargesOf(world, { companyId })).toEqual([])
+  })
+
+  it("counts characters, not units: 1,600 emoji pass", async () => {
+    const { key } = await makeCompany(world)
+    const body = "🙂".repeat(1_600)
+    expect((await sendText(world, key, { body })).body.body).toContain(body)
+  })
+
+  it.for([
+    ["a list", "[]"],
+    ["a list of texts", '[{"to":"+14155550123","body":"x"}]'],
+    ["a text", '"hello"'],
+    ["a number", "7"],
+    ["null", "null"],
+    ["false", "false"],
+    ["no JSON", '{"to":'],
+    ["a trailing comma", '{"to":"+14155550123","body":"x",}'],
+    ["two documents", "{} {}"],
+    ["NaN", "NaN"],
+    ["nothing at all", ""],
+    ["levels without end", `${"[".repeat(50_000)}${"]".repeat(50_000)}`],
+    ["an object without end", `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`],
+  ])("refuses a body that is %s", async ([, payload]) => {
+    const { status, body } = await sendBytes(payload as string)
+    expect([status, body.error]).toEqual([400, "validation"])
+    expect(Object.keys(body.fields)).not.toEqual([])
+  })
+
+  it("refuses bytes that are no UTF-8 instead of changing them", async () => {
+    const payload = Buffer.concat([
+      Buffer.from('{"to":"+14155550123","body":"'),
+      Buffer.from([0xc3, 0x28]),
+      Buffer.from('"}'),
+    ])
+    const { status, body } = await sendBytes(payload)
+    expect([status, body.error]).toEqual([400, "validation"])
+  })
+
+  it("is not fooled by fields with the names of an object's own", async () => {
+    const payload = `{"__proto__":{"to":"${newNumber()}","body":"x"},"constructor":{}}`
+    const { body } = await sendBytes(payload)
+    expect(Object.keys(body.fields).toSorted()).toEqual(["body", "to"])
+  })
+})
+
+describe("415", () => {
+  const payload = JSON.stringify({ to: "+14155550123", body: "x" })
+  it.for([
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/xml",
+    "application/jsonp",
+    "text/json",
+    "application/json; charset=utf-16",
+    'application/json; charset="latin1"',
+    ";;;",
+  ])("refuses %s", async (type) => {
+    const { status, body } = await sendBytes(payload, type)
+    expect([status, body.error]).toEqual([415, "unsupported_media_type"])
+  })
+
+  it.for(["application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8"])(
+    "takes %s",
+    async (type) => {
+      const { status, body } = await sendBytes('{"to":"x","body":"x"}', type)
+      expect([status, body.error]).toEqual([400, "bad_number"])
+    },
+  )
+})
+
+describe("409 no_number", () => {
+  it("refuses a company without a number", async () => {
+    const none = await world.operate("company create", { name: "no number", withNumber: false })
+    await world.operate("card set", { company: none.companyId })
+    const { key } = await makeKey(world, none)
+    const { status, body } = await sendText(world, key)
+    expect([status, body.error]).toEqual([409, "no_number"])
+  })
+
+  it("refuses a number the company does not keep, by number or id", async () => {
+    const other = await makeCompany(world)
+    const { from } = (await sendText(world, other.key)).body
+    const { numberId } = (await world.call(other.key, "GET", TEXTS)).body.messages[0]
+    for (const unknown of [from, numberId, newNumber(), "num_unknown", "", from.slice(2)]) {
+      const { status, body } = await sendText(world, company.key, { from: unknown })
+      expect([unknown, status, body.error]).toEqual([unknown, 409, "no_number"])
+    }
+  })
+})
+
+describe("409 opted_out", () => {
+  it("refuses a recipient whom the company took off", async () => {
+    const { key } = await makeCompany(world)
+    const to = newNumber()
+    await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
+    const { status, body } = await sendText(world, key, { to })
+    expect([status, body.error]).toEqual([409, "opted_out"])
+    await world.call(key, "DELETE", "/api/v1/phone/opt-outs", { body: { phone: to } })
+    expect((await sendText(world, key, { to })).status).toBe(200)
+  })
+
+  it("refuses a recipient who texted STOP, until they text START", async () => {
+    const { key } = await makeCompany(world)
+    const to = newNumber()
+    const { from } = (await sendText(world, key, { to })).body
+    await world.operate("carrier text-in", { from: to, to: from, body: " Stop! " })
+    const { status, body } = await sendText(world, key, { to })
+    expect([status, body.error]).toEqual([409, "opted_out"])
+    await world.operate("carrier text-in", { from: to, to: from, body: "start" })
+    expect((await sendText(world, key, { to })).status).toBe(200)
+  })
+
+  it("charges nothing, and opts nobody out of another company's texts", async () => {
+    const [one, other] = [await makeCompany(world), await makeCompany(world)]
+    const to = newNumber()
+    await world.call(one.key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
+    await sendText(world, one.key, { to })
+    expect(await fundsOf(world, one)).toBe(50_000_000)
+    expect((await sendText(world, other.key, { to })).status).toBe(200)
+  })
+})
+
+describe("all of these", () => {
+  it("charged nothing", async () => {
+    expect(await fundsOf(world, company)).toBe(50_000_000)
+  })
+})

@@ -1,0 +1,153 @@
+import { describe, expect, it } from "vitest"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
+
+const world = await ownWorld("settings")
+
+describe("200", () => {
+  it("queues a text, sends it, closes its charge and shows it in the list", async () => {
+    const { key, companyId } = await makeCompany(world)
+    const to = newNumber()
+    const sent = await sendText(world, key, { to })
+    expect(sent.status).toBe(200)
+    expect(sent.headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
+    expect(sent.headers["content-type"]).toBe("application/json; charset=utf-8")
+    await world.operate("wait")
+    const list = await world.call(key, "GET", TEXTS)
+    expect(list.body.messages).toMatchObject([
+      { id: sent.body.id, status: "sent", direction: "out" },
+    ])
+    const credits = await world.call(key, "GET", "/api/v1/credits")
+    expect(credits.body.balance).toBe(49.991)
+    expect(await chargesOf(world, { companyId })).toEqual([{ micros: SEGMENT, state: "final" }])
+    const audit = await world.operate("audit verify", { company: companyId })
+    expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+  })
+
+  it("answers id, status, from, to and body, and nothing else", async () => {
+    const { key } = await makeCompany(world)
+    const to = newNumber()
+    const { body } = await sendText(world, key, { to })
+    expect(body).toEqual({
+      id: expect.stringMatching(/^msg_[0-9A-Za-z]{22}$/),
+      status: "queued",
+      from: expect.stringMatching(/^\+1\d{10}$/),
+      to,
+      body: `Hello${LINE}`,
+    })
+  })
+
+  it("gives each text an id and a charge of its own, however equal they are", async () => {
+    const company = await makeCompany(world)
+    const to = newNumber()
+    const first = await sendText(world, company.key, { to })
+    const second = await sendText(world, company.key, { to })
+    expect(second.body.id).not.toBe(first.body.id)
+    expect(await chargesOf(world, company)).toHaveLength(2)
+  })
+
+  it("takes a number with spaces and brackets, and answers E.164", async () => {
+    const { key } = await makeCompany(world)
+    const { body } = await sendText(world, key, { to: " +1 (415) 555-0199 " })
+    expect(body.to).toBe("+14155550199")
+  })
+
+  it("keeps a text to the last character, whatever it is made of", async () => {
+    const { key } = await makeCompany(world)
+    const text = "\t STOP ✋🏽 \u202e\u0001 <b>&amp;</b> \\ \"'\n"
+    const { body } = await sendText(world, key, { body: text })
+    expect(body.body).toBe(text)
+    const { messages } = (await world.call(key, "GET", TEXTS)).body
+    expect(messages[0].body).toBe(text)
+  })
+
+  it("ignores fields that it does not know", async () => {
+    const { key } = await makeCompany(world)
+    const sent = await sendText(world, key, { media: ["https://example.com/a.png"], id: "mine" })
+    expect(sent.status).toBe(200)
+    expect(Object.keys(sent.body)).toEqual(["id", "status", "from", "to", "body"])
+  })
+})
+
+describe("the opt-out line", () => {
+  it("is on the first text to a recipient and on no later one", async () => {
+    const { key } = await makeCompany(world)
+    const to = newNumber()
+    expect((await sendText(world, key, { to })).body.body).toBe(`Hello${LINE}`)
+    expect((await sendText(world, key, { to })).body.body).toBe("Hello")
+    expect((await sendText(world, key, { to: newNumber() })).body.body).toBe(`Hello${LINE}`)
+  })
+
+  it("is each company's own affair", async () => {
+    const [one, other] = [await makeCompany(world), await makeCompany(world)]
+    const to = newNumber()
+    expect((await sendText(world, one.key, { to })).body.body).toBe(`Hello${LINE}`)
+    expect((await sendText(world, other.key, { to })).body.body).toBe(`Hello${LINE}`)
+  })
+
+  it("is left out where the body says STOP, and is then not owed later either", async () => {
+    const { key } = await makeCompany(world)
+    const to = newNumber()
+    const body = "Reply stop to end."
+    expect((await sendText(world, key, { to, body })).body.body).toBe(body)
+    expect((await sendText(world, key, { to })).body.body).toBe("Hello")
+  })
+
+  it("is added to a body that only has the letters in another word", async () => {
+    const { key } = await makeCompany(world)
+    const { body } = await sendText(world, key, { body: "Nonstop sale" })
+    expect(body.body).toBe(`Nonstop sale${LINE}`)
+  })
+
+  it("is on exactly one of two first texts at once, and the other pays for itself only", async () => {
+    const company = await makeCompany(world)
+    const to = newNumber()
+    // Alone the body fills a segment; the line makes it two.
+    const body = "x".repeat(160)
+    const both = await Promise.all([1, 2].map(() => sendText(world, company.key, { to, body })))
+    const bodies = both.map((one) => one.body.body).toSorted((a, b) => a.length - b.length)
+    expect(bodies).toEqual([body, body + LINE])
+    await world.operate("wait")
+    expect(await fundsOf(world, company)).toBe(50_000_000 - 3 * SEGMENT)
+  })
+
+  it("comes again on the next text where the carrier refused the first", async () => {
+    const { key } = await makeCompany(world)
+    const to = newNumber()
+    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
+    await sendText(world, key, { to })
+    await world.operate("wait")
+    expect((await sendText(world, key, { to })).body.body).toBe(`Hello${LINE}`)
+  })
+})
+
+describe("the price", () => {
+  const first = 160 - LINE.length
+  it.for([
+    ["GSM that fills one segment", "x".repeat(first), 1],
+    ["GSM that the line pushes into a second", "x".repeat(first + 1), 2],
+    ["two whole GSM segments", "x".repeat(306 - LINE.length), 2],
+    ["one more", "x".repeat(307 - LINE.length), 3],
+    ["a character of the extension table, which takes two", `${"x".repeat(first - 1)}€`, 2],
+    ["UCS-2 that fills one segment", "ж".repeat(70 - LINE.length), 1],
+    ["UCS-2 that the line pushes into a second", "ж".repeat(71 - LINE.length), 2],
+    ["an emoji, which takes two units", `${"x".repeat(70 - LINE.length - 2)}🙂`, 1],
+    ["one unit more beside it", `${"x".repeat(70 - LINE.length - 1)}🙂`, 2],
+  ] as const)("counts the line in: %s", async ([, body, segments]) => {
+    const company = await makeCompany(world)
+    expect((await sendText(world, company.key, { body })).status).toBe(200)
+    expect(await fundsOf(world, company)).toBe(50_000_000 - segments * SEGMENT)
+  })
+})
+
+describe("from", () => {
+  it("is the company's number, by number or by id", async () => {
+    const { key } = await makeCompany(world)
+    const { from } = (await sendText(world, key)).body
+    const { numberId } = (await world.call(key, "GET", TEXTS)).body.messages[0]
+    expect((await sendText(world, key, { from })).body.from).toBe(from)
+    expect((await sendText(world, key, { from: numberId })).body.from).toBe(from)
+    const spaced = `${from.slice(0, 2)} ${from.slice(2)}`
+    expect((await sendText(world, key, { from: spaced })).body.from).toBe(from)
+  })
+})

@@ -1,0 +1,230 @@
+import { describe, expect, it } from "vitest"
+import type { Company } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import { bought, numbersOf } from "./numbering.ts"
+import { newNumber, sendText } from "./texting.ts"
+
+const URL = "/api/v1/phone/settings"
+
+const world = await sharedWorld()
+
+const read = async ({ key }: Company) => (await world.call(key, "GET", URL)).body
+const patch = ({ key }: Company, body: object) => world.call(key, "PATCH", URL, { body })
+const firstOf = async (company: Company) => String((await numbersOf(world, company))[0]?.["id"])
+
+const USUAL = {
+  voice: true,
+  sms: true,
+  label: null,
+  ringMode: "all",
+  ringTo: [],
+  ringSeconds: 25,
+  screenCalls: true,
+  recordCalls: false,
+  recordingNotice: "This call is recorded.",
+  voicemail: true,
+  voicemailGreeting: null,
+  optOutReply: null,
+}
+
+describe("the settings", () => {
+  it("are the usual ones where nobody chose", async () => {
+    const company = await makeCompany(world)
+    const { texting, numbers } = await read(company)
+    expect(numbers).toEqual([{ id: await firstOf(company), number: numbers[0].number, ...USUAL }])
+    expect(texting).toMatchObject({
+      extraOptOutWords: [],
+      optOutLine: true,
+      repliesAppliedAt: null,
+    })
+    expect(texting.suggested.optOutReply).toBe(texting.optOutReply)
+  })
+
+  it("change in what is sent alone, and the answer is what a read gives", async () => {
+    const company = await makeCompany(world)
+    const id = await firstOf(company)
+    const ringTo = [{ phone: "+1 415 555 7001", name: "Ada" }, { phone: "+14155557002" }]
+    const sent = { id, label: "Front desk", ringMode: "order", ringSeconds: 10, ringTo }
+    const { status, body } = await patch(company, {
+      texting: { helpReply: "Write to us." },
+      numbers: [sent],
+    })
+    expect(status).toBe(200)
+    expect(body.numbers[0]).toEqual({
+      ...USUAL,
+      id,
+      number: body.numbers[0].number,
+      label: "Front desk",
+      ringMode: "order",
+      ringSeconds: 10,
+      ringTo: [
+        { phone: "+14155557001", name: "Ada" },
+        { phone: "+14155557002", name: null },
+      ],
+    })
+    const again = await patch(company, { numbers: [{ id, label: null, voicemail: false }] })
+    expect(again.body.numbers[0]).toMatchObject({ label: null, voicemail: false, ringSeconds: 10 })
+    await world.operate("wait")
+    const { texting, numbers } = await read(company)
+    expect(numbers).toEqual(again.body.numbers)
+    expect(texting).toMatchObject({ helpReply: "Write to us.", optOutLine: true })
+    // The built-in carrier says nothing itself: what the company says holds at once.
+    expect(texting.repliesAppliedAt).not.toBeNull()
+    // What a read gives can be sent back.
+    expect((await patch(company, await read(company))).body).toEqual(await read(company))
+    expect((await patch(company, {})).status).toBe(400)
+  })
+
+  it("change as a whole or not at all", async () => {
+    const company = await makeCompany(world)
+    const id = await firstOf(company)
+    const other = await firstOf(await makeCompany(world))
+    for (const wrong of [other, "num_none", "none"]) {
+      const numbers = [
+        { id, voicemail: false },
+        { id: wrong, voicemail: false },
+      ]
+      const { status } = await patch(company, { numbers, texting: { optOutLine: false } })
+      expect(status).toBe(404)
+    }
+    expect((await read(company)).numbers[0]).toMatchObject({ voicemail: true })
+    expect((await read(company)).texting.optOutLine).toBe(true)
+  })
+
+  it("record calls once somebody answers for it, for all numbers", async () => {
+    const company = await makeCompany(world)
+    const id = await firstOf(company)
+    const second = (await bought(world, company)).id
+    const record = { numbers: [{ id: second, recordCalls: true }] }
+    const { status, body } = await patch(company, record)
+    expect([status, body.error]).toEqual([400, "validation"])
+    expect(Object.keys(body.fields)).toEqual(["numbers.0.acknowledgeRecording"])
+    const first = { id: second, recordCalls: true, acknowledgeRecording: true }
+    expect((await patch(company, { numbers: [first] })).status).toBe(200)
+    const { body: both } = await patch(company, { numbers: [{ id, recordCalls: true }] })
+    expect(both.numbers.map((one: { recordCalls: boolean }) => one.recordCalls)).toEqual([
+      true,
+      true,
+    ])
+    const other = await makeCompany(world)
+    const at = { numbers: [{ id: await firstOf(other), recordCalls: true }] }
+    expect((await patch(other, { ...at, acknowledgeRecording: true })).status).toBe(200)
+  })
+
+  it("are a person's to change who manages the phone", async () => {
+    const { companyId } = await makeCompany(world)
+    const { personId } = await world.operate("person add", {
+      company: companyId,
+      name: "Bob",
+      email: "bob@example.com",
+      role: "user",
+      permissions: ["Use phone"],
+    })
+    const { key } = await world.operate("key create", {
+      company: companyId,
+      person: personId,
+      allOperations: true,
+    })
+    expect((await world.call(key, "GET", URL)).status).toBe(200)
+    const body = { texting: { optOutLine: true } }
+    const write = await world.call(key, "PATCH", URL, { body })
+    expect([write.status, write.body.error]).toEqual([403, "not_allowed"])
+  })
+})
+
+const long = (most: number) => "x".repeat(most + 1)
+
+describe("400 validation", () => {
+  it.for<[string, object]>([
+    ["texting.helpReply", { texting: { helpReply: long(320) } }],
+    ["texting.optOutReply", { texting: { optOutReply: " " } }],
+    ["texting.extraOptOutWords", { texting: { extraOptOutWords: Array(21).fill("BASTA") } }],
+    ["texting.extraOptOutWords.0", { texting: { extraOptOutWords: ["start!"] } }],
+    ["texting.extraOptOutWords.1", { texting: { extraOptOutWords: ["BASTA", "Help"] } }],
+    ["texting.extraOptOutWords.0", { texting: { extraOptOutWords: ["?!"] } }],
+    ["numbers.0.label", { label: long(40) }],
+    ["numbers.0.ringMode", { ringMode: "random" }],
+    ["numbers.0.ringSeconds", { ringSeconds: 9 }],
+    ["numbers.0.ringSeconds", { ringSeconds: 61 }],
+    ["numbers.0.recordingNotice", { recordingNotice: long(300) }],
+    ["numbers.0.voicemailGreeting", { voicemailGreeting: long(500) }],
+    ["numbers.0.optOutReply", { optOutReply: long(320) }],
+    ["numbers.0.ringTo", { ringTo: Array.from({ length: 6 }, () => ({ phone: "+14155557001" })) }],
+    ...[
+      ["premium", "+19005550123"],
+      ["of no country, as premium ones are", "+19765550123"],
+      ["of a satellite", "+8816123456789"],
+      ["of an island under +1", "+18765550123"],
+      ["of a country that is off", "+442070313000"],
+      ["premium abroad", "+33899123456"],
+      ["too short", "+1415555"],
+      ["no number", "anonymous"],
+    ].map(([, phone]): [string, object] => ["numbers.0.ringTo.0.phone", { ringTo: [{ phone }] }]),
+  ])("%s", async ([field, sent]) => {
+    const company = await makeCompany(world)
+    const number = { id: await firstOf(company), ...sent }
+    const body = "texting" in sent ? sent : { numbers: [number] }
+    const { status, body: answer } = await patch(company, body)
+    expect([status, answer.error, Object.keys(answer.fields)]).toEqual([400, "validation", [field]])
+  })
+
+  it("a number that is kept here does not ring: two that forward to each other never end", async () => {
+    const company = await makeCompany(world)
+    const own = (await bought(world, company)).number
+    const foreign = (await bought(world, await makeCompany(world))).number
+    await world.operate("wait")
+    const id = await firstOf(company)
+    const ringTo = [{ phone: own }, { phone: "+14155557001" }, { phone: foreign }]
+    const { body } = await patch(company, { numbers: [{ id, ringTo }] })
+    expect(Object.keys(body.fields)).toEqual([
+      "numbers.0.ringTo.0.phone",
+      "numbers.0.ringTo.2.phone",
+    ])
+  })
+
+  it("no number is named twice, and no more than fifty are", async () => {
+    const company = await makeCompany(world)
+    const id = await firstOf(company)
+    expect((await patch(company, { numbers: [{ id }, { id }] })).status).toBe(400)
+    const many = Array.from({ length: 51 }, (_, i) => ({ id: `num_${i}` }))
+    expect((await patch(company, { numbers: many })).status).toBe(400)
+  })
+})
+
+/** What a company sent to a recipient last, by its list of texts. */
+async function lastTo(company: Company, to: string): Promise<string | undefined> {
+  await world.operate("wait")
+  const { body } = await world.call(company.key, "GET", "/api/v1/phone/messages")
+  return body.messages.findLast((one: { to: string }) => one.to === to)?.body
+}
+
+describe("texting", () => {
+  it("answers with the company's words, and with the number's own where it has some", async () => {
+    const company = await makeCompany(world)
+    const second = await bought(world, company)
+    const [first] = (await numbersOf(world, company)) as readonly { number: string }[]
+    await world.operate("wait")
+    const texting = { optOutReply: "Bye.", optInReply: "Hello again.", helpReply: "Ask us." }
+    const numbers = [{ id: second.id, optOutReply: "Bye from here." }]
+    await patch(company, { texting: { ...texting, extraOptOutWords: ["basta"] }, numbers })
+    const from = newNumber()
+    const text = (body: string, to = first?.number) =>
+      world.operate("carrier text-in", { company: company.companyId, from, to, body })
+    for (const [body, answer] of [
+      ["HELP", "Ask us."],
+      ["Basta!", "Bye."],
+      ["START", "Hello again."],
+    ] as const) {
+      await text(body)
+      expect(await lastTo(company, from)).toBe(answer)
+    }
+    await text("STOP", second.number)
+    expect(await lastTo(company, from)).toBe("Bye from here.")
+  })
+
+  it("adds no line to first texts where that is off", async () => {
+    const company = await makeCompany(world)
+    await patch(company, { texting: { optOutLine: false } })
+    expect((await sendText(world, company.key, { body: "Hello" })).body.body).toBe("Hello")
+  })
+})

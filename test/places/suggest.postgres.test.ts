@@ -1,0 +1,147 @@
+/** `POST /api/v1/places`, `action: suggest`, and what both look-ups take. */
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { startPhoton } from "./place-servers.ts"
+import { PLACES_URL, SUGGESTION, TOKEN, details, lines, open, suggest } from "./looking.ts"
+
+const world = await ownWorld("settings", { rateLimits: "off" })
+let company: Company
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+beforeEach(async () => {
+  company = await makeCompany(world)
+})
+
+const playing = (outcome: string) =>
+  world.operate("stand-in set", { name: "places", outcome, times: 1 })
+
+describe("suggestions", () => {
+  it("are charged each time, and lead to an address", async () => {
+    const first = await suggest(world, company)
+    expect(first.status).toBe(200)
+    expect(first.body.result[0]).toMatchObject({ main: expect.stringMatching(/^12 Ma/) as string })
+    await suggest(world, company, { input: "12 maple" })
+    expect([await lines(world, company), await open(world, company)]).toEqual([
+      [`charge -${SUGGESTION}`, `charge -${SUGGESTION}`],
+      [],
+    ])
+    const { placeId, main } = first.body.result[0]
+    const { body } = await details(world, company, { placeId })
+    expect(body.result).toMatchObject({ line1: main, country: "US" })
+  })
+
+  it("of nothing are charged as well; those that nobody made are given back", async () => {
+    await playing("none")
+    expect((await suggest(world, company)).body).toEqual({ result: [] })
+    await playing("unavailable")
+    const { status, body } = await suggest(world, company)
+    expect([status, body.error]).toEqual([503, "unavailable"])
+    expect(await lines(world, company)).toEqual([
+      `charge -${SUGGESTION}`,
+      `charge -${SUGGESTION}`,
+      `give_back ${SUGGESTION}`,
+    ])
+  })
+
+  it("are stored nowhere", async () => {
+    await suggest(world, company, { input: "742 secret lane" })
+    await world.operate("wait")
+    const found = await world.ports.readAll
+      .withSchema("ledger")
+      .selectFrom("kept")
+      .selectAll()
+      .where("company_id", "=", company.companyId)
+      .execute()
+    expect(found).toEqual([])
+    const { body } = await world.call(company.key, "GET", "/api/v1/ledger/events")
+    expect(JSON.stringify(body)).not.toMatch(/secret lane|session-1/)
+  })
+
+  it("take a card that is paid up, as addresses do", async () => {
+    await world.operate("card remove", { company: company.companyId })
+    for (const ask of [suggest, details]) {
+      expect((await ask(world, company)).body.error).toBe("needs_managed_plan")
+    }
+  })
+})
+
+describe("what is asked", () => {
+  it.for([
+    ["an input of one character", { input: "a" }],
+    ["an input of 200", { input: "a".repeat(200) }],
+    ["an input of 200 emoji", { input: "😀".repeat(200) }],
+    ["a token of 8", { sessionToken: "12345678" }],
+    ["a token of 100", { sessionToken: "é".repeat(100) }],
+  ] as const)("may be %s", async ([, body]) => {
+    expect((await suggest(world, company, body)).status).toBe(200)
+  })
+
+  it.for([
+    ["an empty input", { input: "" }, "input"],
+    ["an input of spaces", { input: " \u00a0 " }, "input"],
+    ["an input of 201", { input: "a".repeat(201) }, "input"],
+    ["an input of 201 emoji", { input: "😀".repeat(201) }, "input"],
+    ["an input with a line end", { input: "a\nb" }, "input"],
+    ["an input with NUL", { input: "a\0" }, "input"],
+    ["an input that is no text", { input: 5 }, "input"],
+    ["half a character", { input: "\ud83d" }, "input"],
+    ["a token of 7", { sessionToken: "1234567" }, "sessionToken"],
+    ["a token of 101", { sessionToken: "1".repeat(101) }, "sessionToken"],
+    ["a token of 7 emoji", { sessionToken: "😀".repeat(7) }, "sessionToken"],
+  ] as const)("may not be %s", async ([, body, field]) => {
+    const answer = await suggest(world, company, body)
+    expect([answer.status, Object.keys(answer.body.fields)]).toEqual([400, [field]])
+  })
+
+  it.for([
+    ["", 400],
+    ["x".repeat(1_001), 400],
+    ["a\u0000b", 400],
+    ["x".repeat(1_000), 200],
+    ["../..?key=", 200],
+  ] as const)("may be the place %s: %i", async ([placeId, status]) => {
+    const answer = await details(world, company, { placeId })
+    expect(answer.status).toBe(status)
+    if (status === 200) expect(answer.body).toEqual({ result: null })
+  })
+
+  it("says what it is, once", async () => {
+    const bodies = [
+      { input: "12 map", sessionToken: TOKEN },
+      { action: "find", input: "12 map", sessionToken: TOKEN },
+      { action: ["suggest", "details"], input: "12 map", sessionToken: TOKEN },
+    ]
+    for (const body of bodies) {
+      const { status } = await world.call(company.key, "POST", PLACES_URL, { body })
+      expect(status).toBe(400)
+    }
+  })
+})
+
+describe("another provider", () => {
+  it("is asked where the settings name one, and what only an operator mends is in the log", async () => {
+    const photon = await startPhoton()
+    const other = await openWorld("start", { settings: { PLACES_PHOTON_URL: photon.url } })
+    try {
+      await makeCallsFree(other)
+      const made = await makeCompany(other)
+      const { body } = await suggest(other, made)
+      expect(body.result[0].main).toBe("12 Maple Street")
+      const { placeId } = body.result[0]
+      expect((await details(other, made, { placeId })).body.result).toMatchObject({ zip: "40218" })
+      // Another company's place is none.
+      const stranger = await makeCompany(other)
+      expect((await details(other, stranger, { placeId })).body).toEqual({ result: null })
+      photon.next = { status: 403, body: "" }
+      expect((await suggest(other, made)).status).toBe(503)
+      expect(other.warnings).toEqual([
+        expect.stringMatching(/^addresses cannot be looked up: .*look at PLACES_PHOTON_URL$/),
+      ])
+    } finally {
+      await other.close()
+      await photon.close()
+    }
+  })
+})

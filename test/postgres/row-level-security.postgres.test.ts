@@ -1,0 +1,266 @@
+import { PROGRAM } from "../../src/slices.ts"
+import type pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { readAsCompany } from "../../adapters/postgres/read-as.ts"
+import { API_ROLE } from "../../adapters/postgres/roles.ts"
+import { openPool, openApiPool } from "../../adapters/postgres/database.ts"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { fillEveryTable } from "./filled-tables.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+
+let database: TestDatabase
+let world: World
+let owner: pg.Pool
+let api: pg.Pool
+let acme: Company
+let other: Company
+
+beforeAll(async () => {
+  // What may be done with a database is no part of its template.
+  database = await testDatabase({ migrated: false })
+  world = await openWorld("start", { url: database.url })
+  owner = openPool(database.url, 2, () => undefined)
+  api = openApiPool(database.url, 2, () => undefined)
+  acme = await makeCompany(world)
+  other = await makeCompany(world)
+  // What the read models write themselves is there first: a row of this test's never meets it.
+  await world.operate("wait")
+  for (const { companyId } of [acme, other]) await fillEveryTable(owner, companyId)
+})
+afterAll(async () => {
+  await Promise.all([owner.end(), api.end()])
+  await world.close()
+  await database.drop()
+})
+
+interface Table {
+  readonly schema: string
+  readonly name: string
+  readonly owner: string
+  readonly secured: boolean
+  readonly forced: boolean
+  readonly policies: number
+  readonly has_company: boolean
+}
+
+/** Every table of the program, in schemas that are being built included. */
+async function tables(): Promise<readonly Table[]> {
+  const { rows } = await owner.query<Table>(
+    `select n.nspname as schema, c.relname as name, pg_get_userbyid(c.relowner) as owner,
+       c.relrowsecurity as secured, c.relforcerowsecurity as forced,
+       (select count(*) from pg_policy p where p.polrelid = c.oid) as policies,
+       exists (select from pg_attribute a where a.attrelid = c.oid
+         and a.attname = 'company_id' and not a.attisdropped) as has_company
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'v', 'm', 'f')
+       and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
+     order by 1, 2`,
+  )
+  return rows
+}
+
+/** What the API's role may do with a table, by PostgreSQL's own word. */
+async function grants(table: Table): Promise<readonly string[]> {
+  const rights = ["select", "insert", "update", "delete", "truncate", "references", "trigger"]
+  const { rows } = await owner.query<{ right: string }>(
+    `select r as right from unnest($3::text[]) r
+     where has_schema_privilege($1, $2::regnamespace, 'usage')
+       and has_table_privilege($1, $4::text, r)`,
+    [API_ROLE, table.schema, rights, `${table.schema}."${table.name}"`],
+  )
+  return rows.map(({ right }) => right)
+}
+
+/** How the API's role could see another company's row, or make something; by PostgreSQL's own word. */
+async function holes(client: pg.ClientBase | pg.Pool): Promise<readonly string[]> {
+  const { rows } = await client.query<{ hole: string }>(
+    `select format('%s.%s without row-level security', nspname, relname) as hole
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname !~ '^pg_'
+       and has_schema_privilege($1, n.oid, 'usage')
+       and exists (select from pg_attribute a where a.attrelid = c.oid
+         and a.attname = 'company_id' and not a.attisdropped)
+       and not (c.relrowsecurity and c.relforcerowsecurity)
+     union all
+     select format('makes things in %s', nspname) from pg_namespace
+     where has_schema_privilege($1, oid, 'create')
+     union all
+     select format('%s in the database', r) from unnest(array['create', 'temporary']) r
+     where has_database_privilege($1, current_database(), r)
+     order by 1`,
+    [API_ROLE],
+  )
+  return rows.map(({ hole }) => hole)
+}
+
+describe("the catalogue", () => {
+  it("leaves the API's role no way to another company's row, and nothing to make", async () => {
+    expect(await holes(owner)).toEqual([])
+  })
+
+  it.for([
+    [`grant usage on schema ledger to ${API_ROLE}`, "ledger.claims without row-level security"],
+    ["alter table read.messages no force row level security", /^read.messages without/],
+    ["create view read.all_people as select * from read.people", /^read.all_people without/],
+    [`grant create on schema read to ${API_ROLE}`, "makes things in read"],
+    ["grant temporary on database %I to public", "temporary in the database"],
+    [`grant create on database %I to ${API_ROLE}`, "create in the database"],
+  ] as const)("would show what is opened by: %s", async ([statement, hole]) => {
+    const client = await owner.connect()
+    try {
+      await client.query("begin")
+      const { rows } = await client.query<{ sql: string }>(
+        "select case when $1 like '%\\%I%' then format($1, current_database()) else $1 end as sql",
+        [statement],
+      )
+      await client.query(rows[0]?.sql ?? "")
+      expect(await holes(client)).toContainEqual(
+        typeof hole === "string" ? hole : expect.stringMatching(hole),
+      )
+    } finally {
+      await client.query("rollback")
+      client.release()
+    }
+  })
+
+  it("leaves whom the program logs in as temporary tables", async () => {
+    const { rows } = await owner.query<{ may: boolean }>(
+      "select has_database_privilege(current_user, current_database(), 'temporary') as may",
+    )
+    expect(rows).toEqual([{ may: true }])
+  })
+
+  it("has every table of the read models, and none that no read model names", async () => {
+    const named = PROGRAM.readModels.flatMap((projection) => projection.tables).toSorted()
+    const found = (await tables()).filter(({ schema }) => schema === "read")
+    expect(found.map(({ name }) => name)).toEqual(named)
+  })
+
+  it("forces row-level security on each of them, by company, for a role that owns none", async () => {
+    for (const table of (await tables()).filter(({ schema }) => schema === "read")) {
+      expect(table, table.name).toMatchObject({
+        secured: true,
+        forced: true,
+        policies: 2,
+        has_company: true,
+      })
+      expect(table.owner, table.name).not.toBe(API_ROLE)
+    }
+  })
+
+  it("lets the API's role read the read models and do nothing else anywhere", async () => {
+    for (const table of await tables()) {
+      const wanted = table.schema === "read" ? ["select"] : []
+      expect(await grants(table), `${table.schema}.${table.name}`).toEqual(wanted)
+    }
+  })
+
+  it("gives the API's role no schema to make things in, no login and no power", async () => {
+    const { rows } = await owner.query(
+      `select nspname from pg_namespace where has_schema_privilege($1, oid, 'create')`,
+      [API_ROLE],
+    )
+    expect(rows).toEqual([])
+    const { rows: roles } = await owner.query(
+      `select rolcanlogin, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb,
+         (select count(*) from pg_auth_members m where m.member = r.oid) as memberships
+       from pg_roles r where rolname = $1`,
+      [API_ROLE],
+    )
+    expect(roles).toEqual([
+      {
+        rolcanlogin: false,
+        rolsuper: false,
+        rolbypassrls: false,
+        rolcreaterole: false,
+        rolcreatedb: false,
+        memberships: 0,
+      },
+    ])
+  })
+})
+
+describe("a connection of the API", () => {
+  it("sees no row of any table where no company is set", async () => {
+    for (const { name } of (await tables()).filter(({ schema }) => schema === "read")) {
+      expect((await api.query(`select from read."${name}"`)).rowCount, name).toBe(0)
+    }
+  })
+
+  it("sees the rows of its company and no other's", async () => {
+    const read = readAsCompany(api)
+    for (const { name } of (await tables()).filter(({ schema }) => schema === "read")) {
+      for (const { companyId } of [acme, other]) {
+        const ids = await read(companyId, async (db) =>
+          (db as unknown as typeof world.ports.readAll)
+            .selectFrom(name)
+            .select("company_id")
+            .distinct()
+            .execute(),
+        )
+        expect(ids, name).toEqual([{ company_id: companyId }])
+      }
+    }
+  })
+
+  it("does not show the company of whoever read before", async () => {
+    const one = openApiPool(database.url, 1, () => undefined)
+    const read = readAsCompany(one)
+    const count = (companyId: CompanyId | "") =>
+      // A setting that names no company shows nobody's rows.
+      read(companyId as CompanyId, async (db) => {
+        const rows = await (db as unknown as typeof world.ports.readAll)
+          .selectFrom("people")
+          .selectAll()
+          .execute()
+        return rows.length
+      })
+    // Its owner, and the row of this test.
+    expect(await count(acme.companyId)).toBe(2)
+    expect(await count("co_nobody")).toBe(0)
+    expect(await count("")).toBe(0)
+    await one.end()
+  })
+
+  it("is given up after a query that failed, whatever state it is in", async () => {
+    const one = openApiPool(database.url, 1, () => undefined)
+    const read = readAsCompany(one)
+    const failing = read(acme.companyId, async (db) =>
+      (db as unknown as typeof world.ports.readAll).selectFrom("nothing").selectAll().execute(),
+    )
+    await expect(failing).rejects.toThrow('relation "nothing" does not exist')
+    expect((await one.query("select from people")).rowCount).toBe(0)
+    await one.end()
+  })
+
+  it("cannot write, nor read anything but the read models", async () => {
+    for (const statement of [
+      "delete from read.messages",
+      "insert into read.companies values ('co_x', null, now())",
+      "update read.accounts set balance_micros = 0",
+      "truncate read.charges",
+      "select from eventstore.events",
+      "select from ledger.installation",
+      "select from ledger.subject_keys",
+      "select from ledger.work",
+      "create table read.mine (id int)",
+      "create temporary table mine (id int)",
+      "select eventstore.append_many('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
+    ]) {
+      await expect(api.query(statement), statement).rejects.toMatchObject({ code: "42501" })
+    }
+  })
+
+  it("keeps its role over `reset role`; only the login user's own rights could leave it", async () => {
+    // `set role none` is possible for whoever logged in: the wall stands between the program's
+    // queries and other companies' rows, not against somebody who can run any statement.
+    const client = await api.connect()
+    await client.query("reset role")
+    const { rows } = await client.query("select current_user as name")
+    client.release(true)
+    expect(rows).toEqual([{ name: API_ROLE }])
+  })
+})

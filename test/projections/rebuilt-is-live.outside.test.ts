@@ -1,0 +1,281 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { randomUUID } from "node:crypto"
+import fc from "fast-check"
+import { sql } from "kysely"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
+import { HINTS } from "../../src/compose/hints.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { NO_HASH, expectedHash, hashIn } from "../../src/frame/kernel/envelope.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import { TEXTS } from "../phone/texting.ts"
+import { optIn } from "../phone/opted-in.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { useCode } from "../code-checks/pretended.ts"
+import { useBoxes } from "../boxes/pretended.ts"
+import { useForms } from "../leads/forms.ts"
+import { useDomains } from "../domains/pretended.ts"
+import { usePublishing } from "../publishing/pretended.ts"
+import { useVoice } from "../voice/pretended.ts"
+import { useRecordings } from "../recordings/recorded.ts"
+import { makePages } from "../registration/paged.ts"
+import { askEverything } from "./asking.ts"
+import { RECIPIENTS, deed, perform } from "./deeds.ts"
+import { settled } from "./settled.ts"
+
+let world: World
+beforeEach(async () => {
+  world = await openWorld("time")
+})
+afterEach(async () => {
+  await world.close()
+})
+
+/** A change of each read model that nothing stored leads to. */
+const CHANGES: Readonly<Record<string, string>> = {
+  accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
+  "api-calls": "update api_calls set calls = calls + 1",
+  boxes: "update boxes set minutes = minutes + 1",
+  calls: "update calls set charged_micros = charged_micros + 1",
+  previews: "update previews set port = port + 1",
+  apps: "update devices set sequence = sequence + 1",
+  "charge-days": "update charge_days set charges = charges + 1",
+  charges: "update charges set given_back_micros = 1 where kind = 'charge'",
+  forms: "update forms set closed_at = null",
+  leads: "delete from leads where collected_at is null",
+  companies: "update companies set name = 'x'",
+  invitations: "update invitations set role = 'owner'",
+  keys: "update keys set status = 'active', operations = '{}'",
+  limits: "update spending set spent_micros = spent_micros - 1 where period = 'week'",
+  months: "insert into months select 'co_x', '2026-11', 0, 0, 0, 0, 0, 0, 0, 0, 0, '', now()",
+  messages: "delete from messages where to_number = '+14155550125'",
+  numbers: "insert into numbers values ('co_x', 'num_x', '+12015550100', true, now())",
+  "opt-ins": "delete from opt_ins",
+  "opt-outs": "update opt_outs set since = since + interval '1 microsecond'",
+  "page-sites": "update page_sites set slug = 'x'",
+  people: "update people set role = 'user'",
+  purchases: "insert into purchase_terms values ('co_x', 'key_x', 'on', 1, 1)",
+  refusals: `insert into refusals select 'co_x', 0, 'k', now(), 'c', 'chg', 'company', null, null,
+    'ai', 'i', 1, 0, null, 0, 0, 0, '[]', null, 0, null`,
+  "dns-records": "update dns_zones set serial = serial + 1",
+  domains: "update domains set status = 'moved'",
+  hostnames: "delete from hostnames",
+  "sending-domains": "update sending_domains set status = 'failed'",
+  senders: "delete from senders",
+  mails: "update mails set code = 'x'",
+  suppressions: "delete from suppressions",
+  publishes: "update publishes set status = 'queued'",
+  pushes: "update pushes set status = 'landed', lines = null",
+  recordings: "update recordings set voicemail_seconds = 1",
+  reminders: "delete from reminders",
+  repositories: "delete from repositories",
+}
+
+describe("every read model", () => {
+  it("is what a rebuild gives, after random histories over days, weeks and months", async () => {
+    const everywhere = await makeCompany(world)
+    await askEverything(world, everywhere)
+    await optIn(world, everywhere, "+14155550199")
+    await useForms(world, everywhere)
+    await makePages(world, everywhere)
+    await useRecordings(world, everywhere)
+    await useCode(world, everywhere)
+    await world.operate("clock advance", { duration: "40d" })
+    const histories = fc.tuple(fc.array(deed, { minLength: 25, maxLength: 45 }), fc.nat(2))
+    await fc.assert(
+      fc.asyncProperty(histories, async ([deeds, other]) => {
+        const companies = [await makeCompany(world, "0.05"), await makeCompany(world)] as const
+        for (const [i, one] of deeds.entries()) {
+          await perform(world, one, companies[(i + other) % 3 === 0 ? 1 : 0])
+        }
+        await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
+        const { ok, checks } = await world.operate("audit verify")
+        expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+        expect(ok).toBe(true)
+      }),
+      { numRuns: 4, endOnFailure: true },
+    )
+    await useBoxes(world, everywhere)
+    await useVoice(world, await makeCompany(world))
+    await usePublishing(world, await makeCompany(world))
+    await useDomains(world, await makeCompany(world))
+    // Of what was checked, nothing was empty but what the histories may have left out.
+    const { projections } = await world.operate("projections verify")
+    const empty = projections
+      .flatMap((one: { tables: { table: string; live: string }[] }) => one.tables)
+      .filter((table: { live: string }) => table.live.startsWith("0 rows"))
+    expect(empty).toEqual([])
+  })
+
+  it("is found where a row was changed, and mended by a rebuild while texts are sent", async () => {
+    const company = await makeCompany(world)
+    await askEverything(world, company)
+    await perform(world, { does: "limit", period: "day", dollars: "1" }, company)
+    for (const to of RECIPIENTS) await perform(world, { does: "send", to }, company)
+    await perform(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
+    await optIn(world, company, "+14155550198")
+    await useForms(world, company)
+    await makePages(world, company)
+    await useRecordings(world, company)
+    await useCode(world, company)
+    await useBoxes(world, company)
+    await useVoice(world, await makeCompany(world))
+    await usePublishing(world, await makeCompany(world))
+    await useDomains(world, await makeCompany(world))
+    await world.operate("wait")
+    const names = (await world.operate("projections verify")).projections.map(
+      (one: { name: string }) => one.name,
+    )
+    expect(Object.keys(CHANGES).toSorted()).toEqual(names.toSorted())
+    for (const [name, change] of Object.entries(CHANGES)) {
+      await sql.raw(change).execute(world.ports.readAll)
+      const found = await world.operate("projections verify", { name })
+      expect(found, name).toMatchObject({ ok: false, projections: [{ name, same: false }] })
+      const texts = [1, 2, 3].map((i) =>
+        perform(world, { does: "send", to: `+1415555${i}${String(i).padStart(3, "0")}` }, company),
+      )
+      expect(await world.operate("projections rebuild", { name })).toEqual({
+        name,
+        rebuilt: true,
+        leftOut: [],
+      })
+      await Promise.all(texts)
+      expect((await world.operate("projections verify", { name })).ok, name).toBe(true)
+    }
+    expect((await world.operate("audit verify")).ok).toBe(true)
+    for (const verb of ["rebuild", "verify"]) {
+      for (const hint of HINTS) {
+        await expect(world.operate(`projections ${verb}`, { name: hint })).rejects.toThrow(
+          `${hint} is no read model`,
+        )
+      }
+    }
+    const { projections } = await world.operate("projections status")
+    const listed = projections as readonly { name: string; rebuildable: boolean }[]
+    const others = listed.filter(({ rebuildable }) => !rebuildable)
+    expect(others.map(({ name }) => name)).toEqual(HINTS)
+    expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
+    await expect(world.operate("projections verify", { name: "nothing" })).rejects.toThrow(
+      "There is no read model nothing",
+    )
+  })
+
+  it("goes on over connections that break in the middle of everything", async () => {
+    const company = await makeCompany(world)
+    const accepted: string[] = []
+    for (let round = 0; round < 5; round += 1) {
+      const texts = RECIPIENTS.map((to) =>
+        world.call(company.key, "POST", TEXTS, { body: { to, body: "Hi" } }),
+      )
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'company-ledger behind'`.execute(
+        world.ports.readAll,
+      )
+      const answers = await Promise.all(texts)
+      accepted.push(...answers.map(({ body }) => body.id as string))
+    }
+    await settled(world)
+    const { rows } = await sql<{ id: string }>`
+      select message_id as id from messages`.execute(world.ports.readAll)
+    expect(rows.map(({ id }) => id).toSorted()).toEqual(accepted.toSorted())
+    const { checks } = await world.operate("audit verify")
+    expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+  })
+})
+
+/** The last event of a stream. */
+const lastOf = async (store: EventStore, stream: string) =>
+  (await collect(store.read(stream))).at(-1)
+
+/** Metadata with which an event goes on with the chain of the one before it. */
+function chained(event: Omit<StoredEvent, "position" | "metadata">, before: string, version = 1) {
+  const metadataWith = (hash: string) => JSON.stringify({ command: "raw", hash, version })
+  return metadataWith(expectedHash({ ...event, metadata: metadataWith(NO_HASH) }, before))
+}
+
+/**
+ * Puts an event at the end of a stream as a newer version of the program would: its chain is whole, and
+ * its type or version is unknown.
+ */
+async function appendNewer(store: EventStore, stream: string, type: string) {
+  const last = await lastOf(store, stream)
+  const before = hashIn(last?.metadata ?? "") ?? NO_HASH
+  const revision = last?.revision ?? NO_STREAM
+  const event = { id: randomUUID(), type, data: '{"a":1}', stream, revision: revision + 1 }
+  const appended = await store.append(
+    stream,
+    [{ ...event, metadata: chained(event, before, 99) }],
+    revision,
+  )
+  return { ...event, before, position: appended.position }
+}
+
+describe("a fact of a newer version of the program", () => {
+  it("stops the read models that it concerns and no others, says where, and fails who waits", async () => {
+    const company = await makeCompany(world)
+    await world.operate("wait")
+    const stream = ledgerOf(company.companyId).stream
+    const { revision, position } = await appendNewer(world.ports.store, stream, "Charged")
+    const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
+    // The others are not concerned by charges.
+    const ofLedger = ["accounts", "api-calls", "calls", "charge-days", "charges", "limits"]
+    const stopped = [...ofLedger, LATE_FOLLOW_UPS]
+    const { projections } = await world.operate("projections status")
+    const others = projections
+      .map((one: { name: string }) => one.name)
+      .filter((name: string) => !stopped.includes(name))
+    expect(await Promise.all(stopped.map((name) => wait(name)))).toEqual(stopped.map(() => false))
+    expect(await wait(...others)).toBe(true)
+    const models = [...PROGRAM.readModels.map(({ name }) => name), FOLLOW_UPS]
+    const unconcerned = models.filter((name) => !stopped.includes(name))
+    expect(others.toSorted()).toEqual(unconcerned.toSorted())
+    for (const one of (await world.operate("projections status")).projections) {
+      const isStopped = stopped.includes(one.name)
+      expect(one.state, one.name).toBe(isStopped ? "stopped" : "running")
+      if (isStopped) expect(one.fault, one.name).toMatch(`${stream} revision ${revision}: `)
+    }
+    await expect(world.operate("wait")).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(`stopped: ${stopped.join(", ")}`),
+    })
+    const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
+    await expect(
+      world.operate("export billing", { company: company.companyId, month, format: "csv" }),
+    ).rejects.toMatchObject({ code: "unavailable" })
+    await world.operate("person add", {
+      company: company.companyId,
+      name: "Late",
+      email: "late@example.com",
+      role: "user",
+    })
+    expect(
+      await world.ports.projector.waitFor(await world.ports.store.head(), 10_000, ["people"]),
+    ).toBe(true)
+    const { checks } = await world.operate("audit verify")
+    const faults = checks.filter((check: { ok: boolean }) => !check.ok)
+    expect(faults.map((check: { name: string }) => check.name)).toEqual([
+      "stored text is the form of its type",
+      ...ofLedger.map((name) => `read model ${name} = rebuild`),
+    ])
+  })
+
+  it("is tried again after a restart", async () => {
+    const company = await makeCompany(world)
+    await world.operate("wait")
+    const stream = ledgerOf(company.companyId).stream
+    const { before, ...newer } = await appendNewer(world.ports.store, stream, "Nothing")
+    expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(false)
+    const data = '{"at":"2026-11-21T00:00:00.000Z"}'
+    const metadata = chained({ ...newer, type: "AccountLocked", data }, before)
+    await sql`update eventstore.events set type = 'AccountLocked', data = ${data}, metadata = ${metadata}
+      where type = 'Nothing'`.execute(world.ports.readAll)
+    world = await world.restart()
+    expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(true)
+    const { projections, corruptStreams } = await world.operate("projections status")
+    expect(projections.filter((one: { state: string }) => one.state !== "running")).toEqual([])
+    expect(corruptStreams).toEqual([])
+  })
+})

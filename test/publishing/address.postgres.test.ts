@@ -1,0 +1,136 @@
+/** Addresses of previews: every company has one of its own, that any browser can open. */
+import fc from "fast-check"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { companyIdOfTag } from "../../domain/kernel/ids.ts"
+import { readConfig } from "../../src/compose/config.ts"
+import { addressOf, companyAt, companyTagged, labelOf } from "../../src/publishing/address.ts"
+import { publishingSettings } from "../../src/publishing/settings.ts"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+const TAG_LETTERS = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"]
+const companyId = fc
+  .array(fc.constantFrom(...TAG_LETTERS), { minLength: 6, maxLength: 6 })
+  .map((letters) => companyIdOfTag(letters.join("")))
+const name = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 80 }),
+  fc.string({ unit: fc.constantFrom(..."aZ09-. xn\u00e9\u0130\u212a"), maxLength: 80 }),
+  fc.stringMatching(/^[a-z]{1,5}-[a-z2-7]{8}$/),
+)
+
+describe("the label of a company", () => {
+  it.for([
+    ["acme", "acme"],
+    [" Acme ", "acme"],
+    ["a", "a"],
+    ["42", "42"],
+    ["acme-inc", "acme-inc"],
+    ["Acme Inc.", "acme-inc-aaaaaaaa"],
+    ["Caf\u00e9 M\u00fcller", "cafe-muller-aaaaaaaa"],
+    ["-acme-", "acme-aaaaaaaa"],
+    ["xn--acme", "xn-acme-aaaaaaaa"],
+    ["acme-software", "acme-software-aaaaaaaa"],
+    ["\u6771\u4eac", "company-aaaaaaaa"],
+    ["a".repeat(40), "a".repeat(40)],
+    ["a".repeat(41), `${"a".repeat(40)}-aaaaaaaa`],
+  ])("%j is %s", ([given, label]) => {
+    expect(labelOf(given ?? "", "co_000000")).toBe(label)
+  })
+
+  it("is one that a host can have, and leads back to its company alone", () => {
+    fc.assert(
+      fc.property(name, companyId, companyId, (given, one, other) => {
+        const label = labelOf(given, one)
+        expect(label).toMatch(LABEL)
+        const url = `http://${label}.preview.localhost/`
+        expect(new URL(url).href).toBe(url)
+        const tagged = companyTagged(label)
+        const plain = given.trim().toLowerCase()
+        // By the name itself, which no other company has, or by the tag.
+        expect(tagged === null ? label : tagged).toBe(tagged === null ? plain : one)
+        if (tagged !== null && one !== other) expect(labelOf(given, other)).not.toBe(label)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it("leads nowhere where its tag is none of a company's", () => {
+    expect(companyTagged("x-77777777")).toBeNull()
+    expect(companyTagged("acme")).toBeNull()
+    expect(companyTagged("-aaaaaaa1")).toBeNull()
+  })
+})
+
+describe("an address", () => {
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld("store")
+  })
+  afterAll(() => world.close())
+
+  const made = async (given: string): Promise<CompanyId> => {
+    const ownerEmail = "owner@example.com"
+    return (await world.operate("company create", { name: given, ownerEmail })).companyId
+  }
+
+  it("is found by any case of the name, and by nobody else's", async () => {
+    const [acme, inc] = [await made("AcMe"), await made("Acme Inc.")]
+    expect(await addressOf(world.ports, acme)).toEqual({
+      host: "acme.preview.localhost",
+      url: "http://acme.preview.localhost/",
+    })
+    expect(await companyAt(world.ports, "acme")).toBe(acme)
+    const { host } = await addressOf(world.ports, inc)
+    expect(host).toMatch(/^acme-inc-[a-z2-7]{8}\.preview\.localhost$/)
+    expect(await companyAt(world.ports, host.split(".", 1)[0] ?? "")).toBe(inc)
+    for (const label of ["acme-inc", "acm", "", "acme inc.", "acme-inc-aaaaaaaa", "x-77777777"]) {
+      expect([label, await companyAt(world.ports, label)]).toEqual([label, null])
+    }
+  })
+
+  it("has the port of the service's own", async () => {
+    const acme = await companyAt(world.ports, "acme")
+    const ports = { ...world.ports, baseUrl: () => "https://ledger.test:8443" }
+    expect(await addressOf(ports, acme as CompanyId)).toEqual({
+      host: "acme.preview.localhost:8443",
+      url: "https://acme.preview.localhost:8443/",
+    })
+  })
+})
+
+describe("the domain of previews", () => {
+  const faults = (given: Record<string, string>) => publishingSettings.faults?.(given) ?? []
+
+  it("is none of the service's own name, nor of the boxes' domain", () => {
+    const base = "https://api.example.com"
+    for (const domain of ["api.example.com", "example.com"]) {
+      const told = faults({ PREVIEW_DOMAIN: domain, BASE_URL: base })
+      expect([domain, told]).toEqual([domain, [expect.stringContaining("BASE_URL")]])
+    }
+    expect(faults({ PREVIEW_DOMAIN: "preview.example.com", BASE_URL: base })).toEqual([])
+    expect(
+      faults({ PREVIEW_DOMAIN: "preview.localhost", BASE_URL: "http://localhost:3000" }),
+    ).toEqual([])
+    for (const domain of ["box.localhost", "a.box.localhost"]) {
+      expect(faults({ PREVIEW_DOMAIN: domain })).toEqual([expect.stringContaining("BOX_DOMAIN")])
+    }
+    expect(faults({ BOX_DOMAIN: "preview.localhost" })).toHaveLength(1)
+  })
+
+  it("is a domain in small letters", () => {
+    const { schema } = publishingSettings
+    expect(schema.parse({})).toEqual({ PREVIEW_DOMAIN: "preview.localhost" })
+    for (const PREVIEW_DOMAIN of [
+      "localhost",
+      "Preview.example.com",
+      "a..b",
+      "http://a.b",
+      "127.0.0.1",
+    ]) {
+      expect(schema.safeParse({ PREVIEW_DOMAIN }).success).toBe(false)
+    }
+    expect(readConfig({}).settings(publishingSettings).PREVIEW_DOMAIN).toBe("preview.localhost")
+  })
+})

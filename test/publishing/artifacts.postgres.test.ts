@@ -1,0 +1,188 @@
+/** What is kept of what was built, whatever a hostile build makes; and what of it is let go again. */
+import { createHash, randomBytes } from "node:crypto"
+import { sql } from "kysely"
+import { pack } from "tar-stream"
+import type { Header } from "tar-stream"
+import { beforeAll, describe, expect, it } from "vitest"
+import type { Recipe } from "../../adapters/providers/preview-host/port.ts"
+import { newId } from "../../src/frame/kernel/ids.ts"
+import { openArtifact, removeArtifact, storeArtifact } from "../../src/publishing/artifacts.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+
+const world = await sharedWorld()
+let company: Company
+beforeAll(async () => {
+  company = await makeCompany(world)
+})
+
+type Entry = Partial<Header> & Pick<Header, "name">
+
+/** A tar archive of files by their paths, and of other things. */
+function tarOf(
+  files: Readonly<Record<string, string | Buffer>>,
+  others: readonly Entry[] = [],
+): AsyncIterable<Uint8Array> {
+  const archive = pack()
+  for (const other of others) archive.entry(other, "")
+  for (const [name, content] of Object.entries(files)) archive.entry({ name }, content)
+  archive.finalize()
+  return archive as unknown as AsyncIterable<Uint8Array>
+}
+
+const base = { root: ".", install: null, build: null, env: {} }
+const SITE: Recipe = { ...base, serves: { kind: "static", folder: "d", fallback: null } }
+const APP: Recipe = { ...base, serves: { kind: "app", start: "x", release: null, health: "/" } }
+
+const newArtifact = (recipe: Recipe) => ({
+  companyId: company.companyId,
+  publishId: newId("pub"),
+  recipe,
+})
+
+const sha256 = (bytes: string | Buffer) => createHash("sha256").update(bytes).digest("hex")
+
+async function bytesOf(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const parts: Uint8Array[] = []
+  for await (const piece of source) parts.push(piece)
+  return Buffer.concat(parts)
+}
+
+async function blobsLeft(): Promise<number> {
+  const { rows } = await sql<{ count: string }>`select count(*) from ledger.blobs`.execute(
+    world.ports.readAll,
+  )
+  return Number(rows[0]?.count)
+}
+
+describe("a site", () => {
+  it("is kept file by file, each found by its path with its own bytes", async () => {
+    const of = newArtifact(SITE)
+    const big = randomBytes(300_000)
+    const files = { "./index.html": "<h1>a</h1>", "a/b.bin": big, "empty.txt": "" }
+    const stored = await storeArtifact(world.ports, of, tarOf(files))
+    expect(stored).toMatchObject({ files: 3, bytes: 300_010, leftOut: [] })
+    const found = await openArtifact(world.ports, of.companyId, of.publishId)
+    expect(found?.manifest.recipe).toEqual(SITE)
+    expect([...(found?.manifest.files?.keys() ?? [])]).toEqual([
+      "index.html",
+      "a/b.bin",
+      "empty.txt",
+    ])
+    const one = found?.manifest.files?.get("a/b.bin")
+    expect(one).toEqual({ from: 10, size: 300_000, hash: sha256(big) })
+    const range = { from: 10, until: 300_010 }
+    expect(await bytesOf(found?.content.read(range) ?? noise())).toEqual(big)
+  })
+
+  it("has no links, pipes, devices, and no path that leads out or twice to one file", async () => {
+    const of = newArtifact(SITE)
+    const others: readonly Entry[] = [
+      { name: "leak.txt", type: "symlink", linkname: "/etc/passwd" },
+      { name: "hard", type: "link", linkname: "index.html" },
+      { name: "pipe", type: "fifo" },
+      { name: "disk", type: "block-device", devmajor: 8, devminor: 0 },
+      { name: "folder", type: "directory" },
+      ...["../out.txt", "a/../../out.txt", "/etc/out.txt", "x".repeat(1_001)].map((name) => ({
+        name,
+      })),
+    ]
+    const files = { "index.html": "first", "./index.html": "second", __proto__x: "p" }
+    const stored = await storeArtifact(world.ports, of, tarOf(files, others))
+    const found = await openArtifact(world.ports, of.companyId, of.publishId)
+    expect([...(found?.manifest.files?.keys() ?? [])]).toEqual(["index.html", "__proto__x"])
+    expect(found?.manifest.files?.get("index.html")?.hash).toBe(sha256("first"))
+    expect(stored.leftOut).toContain("leak.txt")
+    expect(stored.leftOut).not.toContain("folder")
+  })
+
+  it.each([
+    ["no file at all", () => tarOf({}, [{ name: "d", type: "directory" }]), /has no files/],
+    ["more files than 20,000", () => many(20_001), /more than 20000 files/],
+    ["one of more than 100 MiB", () => zeros(101), /more than 100 MiB/],
+    ["what is no archive", () => noise(), /no archive/],
+  ])("of %s is refused, and nothing stays of it", async (_what, tar, says) => {
+    const before = await blobsLeft()
+    const stored = storeArtifact(world.ports, newArtifact(SITE), tar())
+    await expect(stored).rejects.toThrow(says)
+    expect(await blobsLeft()).toBe(before)
+  })
+
+  it("whose build breaks off in the middle is not kept, for the build's own reason", async () => {
+    const before = await blobsLeft()
+    const stored = storeArtifact(world.ports, newArtifact(SITE), torn())
+    await expect(stored).rejects.toThrow("the sandbox ended")
+    expect(await blobsLeft()).toBe(before)
+  })
+})
+
+describe("an app", () => {
+  it("is kept as the archive it is, links too, and taken away with all of it", async () => {
+    const before = await blobsLeft()
+    const of = newArtifact(APP)
+    const link: Entry = { name: "node_modules/.bin/x", type: "symlink", linkname: "../x" }
+    const archive = await bytesOf(tarOf({ "server.js": "1" }, [link]))
+    await storeArtifact(world.ports, of, whole(archive))
+    // Once more, as by a process that goes on with what another one left.
+    const stored = await storeArtifact(world.ports, of, whole(archive))
+    expect(stored).toMatchObject({ files: 1, bytes: archive.length })
+    const found = await openArtifact(world.ports, of.companyId, of.publishId)
+    expect(found?.manifest).toEqual({ recipe: APP, files: null })
+    expect(await bytesOf(found?.content.read() ?? noise())).toEqual(archive)
+    await removeArtifact(world.ports, of)
+    await removeArtifact(world.ports, of)
+    expect(await openArtifact(world.ports, of.companyId, of.publishId)).toBeNull()
+    expect(await blobsLeft()).toBe(before)
+  })
+
+  it("of more than 500 MiB is refused while it is read", async () => {
+    let read = 0
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      const piece = Buffer.alloc(8 * 1024 * 1024)
+      for (;;) {
+        read += piece.length
+        yield piece
+      }
+    }
+    const bounded = { ...world.ports, blobs: { ...world.ports.blobs, write: swallow } }
+    const stored = storeArtifact(bounded, newArtifact(APP), endless())
+    await expect(stored).rejects.toThrow("more than 500 MiB")
+    expect(read).toBeLessThan(520 * 1024 * 1024)
+  })
+})
+
+/** Takes what is written, and keeps nothing of it. */
+const swallow: World["ports"]["blobs"]["write"] = async (_blob, source) => {
+  let length = 0
+  for await (const piece of source) length += piece.length
+  return { length, edition: "none", read: () => pack() as unknown as AsyncIterable<Buffer> }
+}
+
+async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+async function* noise(): AsyncGenerator<Uint8Array> {
+  yield Buffer.alloc(4_096, 7)
+}
+
+async function* torn(): AsyncGenerator<Uint8Array> {
+  const archive = await bytesOf(tarOf({ "a.txt": "a".repeat(100_000) }))
+  yield archive.subarray(0, 50_000)
+  throw new Error("the sandbox ended")
+}
+
+const many = (count: number) =>
+  tarOf(Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, ""])))
+
+/** One file of so many MiB, that is never in memory. */
+async function* zeros(mebibytes: number): AsyncGenerator<Uint8Array> {
+  const size = mebibytes * 1024 * 1024
+  const header = pack()
+  header.entry({ name: "big.bin", size })
+  for await (const piece of header as unknown as AsyncIterable<Buffer>) {
+    yield piece
+    break
+  }
+  for (let n = 0; n < mebibytes; n += 1) yield Buffer.alloc(1024 * 1024)
+}

@@ -1,0 +1,52 @@
+/** What becomes of recordings when their company is erased. */
+import { sql } from "kysely"
+import { beforeAll, describe, expect, it } from "vitest"
+import { recordingsOf } from "../../domain/recordings/aggregates.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import { ledgerFacts } from "../effects/spending.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { RECORDINGS, listen, record } from "./recorded.ts"
+
+const world = await ownWorld("time")
+beforeAll(async () => {
+  await makeCallsFree(world)
+})
+
+describe("the recordings of an erased company", () => {
+  it("are gone: blobs, route and nights, and those of others stay", async () => {
+    const [company, other] = [await makeCompany(world), await makeCompany(world)]
+    const callId = await record(world, company, { subject: "caller1" })
+    await record(world, company, { callId, kind: "voicemail" })
+    const others = await record(world, other)
+    await world.operate("company delete", { company: company.companyId })
+    await world.operate("clock advance", { duration: "15d" })
+    const { rows } = await sql<{ blob_id: string }>`select blob_id from ledger.blobs`.execute(
+      world.ports.readAll,
+    )
+    expect(rows).toEqual([{ blob_id: `${others}-call` }])
+    const stream = recordingsOf(company.companyId).stream
+    const facts = (await collect(world.ports.store.read(stream))).map(({ type, data }) => [
+      type,
+      (JSON.parse(data) as { readonly reason?: string }).reason,
+    ])
+    expect(facts.filter(([type]) => type === "AudioDeleted")).toEqual([
+      ["AudioDeleted", "erased"],
+      ["AudioDeleted", "erased"],
+    ])
+    // Its keys work no more; the stream says the same to whoever else would ask.
+    expect((await listen(world, company, callId)).status).toBe(401)
+    const count = facts.length
+    await world.operate("clock advance", { duration: "5d" })
+    expect(await collect(world.ports.store.read(stream))).toHaveLength(count)
+    expect(await ledgerFacts(world, company.companyId, "Charged")).toEqual([])
+    expect((await listen(world, other, others)).status).toBe(200)
+  })
+
+  it("answer 404 from the moment in which the keys are destroyed", async () => {
+    const company = await makeCompany(world)
+    const callId = await record(world, company)
+    await world.ports.erasure.destroyKeys(company.companyId)
+    const { status, body } = await world.call(company.key, "GET", `${RECORDINGS}/${callId}`)
+    expect([status, body.error]).toEqual([404, "not_found"])
+  })
+})

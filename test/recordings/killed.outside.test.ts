@@ -1,0 +1,100 @@
+/** `kill -9` at each line of a night: every day is counted and charged once, and what is old is deleted. */
+import { sql } from "kysely"
+import { afterAll, expect, it } from "vitest"
+import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
+import { recordingsOf } from "../../domain/recordings/aggregates.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { isDeep } from "../charging/runs.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import { ledgerFacts, sleepTo } from "../effects/spending.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place } from "../support/server-process.ts"
+import { died, makePlace } from "../support/server-process.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { listen, record } from "./recorded.ts"
+
+const places: Place[] = []
+afterAll(async () => {
+  for (const place of places) await place.clear()
+})
+
+type At = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
+const DAY_MS = 86_400_000
+
+/** Every third where there is little time: `LEDGER_DEEP=1` dies at all. */
+const ALL = [
+  "append.before:AudioDeleted=1",
+  "append.after:AudioDeleted=1",
+  "append.before:KeptMinutesCounted=1",
+  "append.after:KeptMinutesCounted=1",
+  "append.after:KeptMinutesCounted=2",
+  "append.before:Charged=1",
+  "append.after:Charged=1",
+  "append.after:Charged=2",
+  "projection.inside=1",
+] as const satisfies readonly At[]
+const AT = isDeep ? ALL : ALL.filter((_, i) => i % 3 === 1)
+
+/** A company with an old recording and a young one, two nights of which are owed. */
+async function owing(world: World) {
+  await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
+  const company = await makeCompany(world)
+  const calledAt = world.ports.clock.now() - 30 * DAY_MS
+  const old = await record(world, company, { calledAt: calledAt + 1, seconds: 600 })
+  const young = await record(world, company, { seconds: 61 })
+  const keep = { type: "SetKeepDays" as const, days: 30 as const }
+  await world.ports.runner.execute(recordingsOf(company.companyId), keep, causedBy("test"))
+  await world.operate("wait")
+  await sleepTo(world, "2040-03-12T12:00:00Z")
+  return { company, old, young }
+}
+
+const charged = async (world: World, { companyId }: Company) =>
+  (await ledgerFacts(world, companyId, "Charged")).map(({ chargeId, quantity }) => [
+    chargeId.slice(companyId.length),
+    quantity,
+  ])
+
+it.each(AT)(
+  "a process that ended at %s",
+  async (failpoint) => {
+    const database = await testDatabase()
+    const setting = await openWorld("start", { url: database.url })
+    const { company, old, young } = await owing(setting)
+    await setting.close()
+    const place = await makePlace({
+      DATABASE_URL: database.url,
+      LEDGER_CLOCK: "test",
+      NODE_ENV: "test",
+      LEDGER_FAILPOINTS: failpoint,
+    })
+    places.push(place)
+    expect(await died(place)).toBeNull()
+    const world = await openWorld("start", { url: database.url })
+    await world.operate("clock advance", { duration: "11m" })
+    expect(await charged(world, company)).toEqual([
+      [":recordings:2040-03-10", 2],
+      [":recordings:2040-03-11", 2],
+    ])
+    const stream = recordingsOf(company.companyId).stream
+    const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
+    expect(types).toEqual([
+      "AudioKept",
+      "AudioKept",
+      "KeepDaysSet",
+      "AudioDeleted",
+      "KeptMinutesCounted",
+      "KeptMinutesCounted",
+    ])
+    expect((await listen(world, company, old)).status).toBe(404)
+    expect((await listen(world, company, young)).status).toBe(200)
+    const { rows } = await sql`select from ledger.blobs`.execute(world.ports.readAll)
+    expect(rows).toHaveLength(1)
+    await world.operate("clock advance", { duration: "2h" })
+    expect(await charged(world, company)).toHaveLength(2)
+    await world.close()
+    await database.drop()
+  },
+  120_000,
+)

@@ -1,0 +1,210 @@
+/** The night: what is old is deleted, what is held is counted and charged, each day once. */
+import { sql } from "kysely"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { chargeKeptMinutes } from "../../src/recordings/reactions/charge-kept-minutes.ts"
+import { keepRecordings } from "../../src/recordings/reactions/keep-recordings.ts"
+import { ledgerFacts, sleepTo, spend, tell } from "../effects/spending.ts"
+import { fundsOf, rowOf, workOf } from "../effects/texts.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { RECORDINGS, listed, listen, record, remove } from "./recorded.ts"
+
+let world: World
+let company: Company
+let month = 0
+beforeAll(async () => {
+  world = await openWorld("time", { rateLimits: "off" })
+  await makeCallsFree(world)
+})
+// Each test has days of its own.
+beforeEach(async () => {
+  month += 1
+  await world.operate("clock set", { to: at("01", "12:00:00") })
+  company = await makeCompany(world, "10")
+})
+afterAll(() => world.close())
+
+const at = (day: string, time: string) => `2040-${String(month).padStart(2, "0")}-${day}T${time}Z`
+const dayOf = (day: string) => at(day, "").slice(0, 10)
+const PRICE = 20
+
+/** What was charged for keeping: the day, its minutes, and micros. */
+async function charged() {
+  const facts = await ledgerFacts(world, company.companyId, "Charged")
+  return facts
+    .filter(({ item }) => item === "recording_minute_day")
+    .map(({ chargeId, quantity, amountMicros }) => [
+      chargeId.replace(`${company.companyId}:recordings:`, ""),
+      quantity,
+      amountMicros,
+    ])
+}
+
+const keepFor = (days: number | null) =>
+  world.call(company.key, "PUT", `${RECORDINGS}/keep`, { body: { days } })
+
+describe("the night", () => {
+  it("comes ten minutes after a day and charges the company for what is held", async () => {
+    await record(world, company, { seconds: 61 })
+    await record(world, company, { seconds: 59, kind: "voicemail" })
+    await world.operate("clock set", { to: at("02", "00:09:59.999") })
+    expect(await charged()).toEqual([])
+    await world.operate("clock set", { to: at("02", "00:10:00") })
+    expect(await charged()).toEqual([[dayOf("01"), 3, 3 * PRICE]])
+    const [charge] = (await ledgerFacts(world, company.companyId, "Charged")).slice(-1)
+    expect(charge).toMatchObject({
+      via: "company",
+      keyId: null,
+      personId: null,
+      class: "general",
+      open: false,
+      exempt: "funds_while_above_zero",
+      resource: null,
+      once: true,
+      dueAt: Date.parse(at("02", "00:00:00")),
+      servedFrom: Date.parse(at("01", "00:00:00")),
+    })
+    await world.operate("clock set", { to: at("04", "12:00:00") })
+    expect(await charged()).toEqual(["01", "02", "03"].map((day) => [dayOf(day), 3, 3 * PRICE]))
+    expect(await fundsOf(world, company.companyId)).toBe(10_000_000 - 9 * PRICE)
+  })
+
+  it("counts what was kept by the end of its day, and ends when nothing is held", async () => {
+    const first = await record(world, company, { seconds: 60 })
+    await world.operate("clock set", { to: at("02", "00:05:00") })
+    const second = await record(world, company, { seconds: 120 })
+    await world.operate("clock set", { to: at("02", "12:00:00") })
+    expect(await charged()).toEqual([[dayOf("01"), 1, PRICE]])
+    await world.operate("clock set", { to: at("03", "12:00:00") })
+    await remove(world, company, first)
+    await remove(world, company, second)
+    await world.operate("clock set", { to: at("06", "12:00:00") })
+    expect(await charged()).toEqual([
+      [dayOf("01"), 1, PRICE],
+      [dayOf("02"), 3, 3 * PRICE],
+    ])
+    expect(await workOf(world, company.companyId)).toEqual([])
+    // It begins again with the next one.
+    await record(world, company, { seconds: 60 })
+    await world.operate("clock set", { to: at("07", "12:00:00") })
+    expect((await charged()).at(-1)).toEqual([dayOf("06"), 1, PRICE])
+  })
+
+  it("deletes what is old first, counted from the call, and that is not charged", async () => {
+    const now = Date.parse(at("01", "12:00:00"))
+    const old = await record(world, company, { calledAt: now - 29 * 86_400_000 })
+    const young = await record(world, company)
+    expect((await keepFor(30)).status).toBe(200)
+    await world.operate("clock set", { to: at("02", "12:00:00") })
+    expect(await charged()).toEqual([[dayOf("01"), 2, 2 * PRICE]])
+    await world.operate("clock set", { to: at("03", "12:00:00") })
+    expect((await charged()).at(-1)).toEqual([dayOf("02"), 1, PRICE])
+    expect((await listed(world, company)).map(({ id }) => id)).toEqual([young])
+    expect((await listen(world, company, old)).status).toBe(404)
+    const { rows } = await sql`select from ledger.blobs where blob_id = ${`${old}-call`}`.execute(
+      world.ports.readAll,
+    )
+    expect(rows).toHaveLength(0)
+  })
+
+  it("asks what was said last, and deletes nothing for null", async () => {
+    const calledAt = Date.parse(at("01", "12:00:00")) - 29 * 86_400_000
+    const callId = await record(world, company, { calledAt })
+    await keepFor(30)
+    await keepFor(null)
+    await world.operate("clock set", { to: at("04", "12:00:00") })
+    expect((await listen(world, company, callId)).status).toBe(200)
+    expect(await charged()).toHaveLength(3)
+    await keepFor(30)
+    await world.operate("clock set", { to: at("05", "12:00:00") })
+    expect((await listen(world, company, callId)).status).toBe(404)
+    expect(await charged()).toHaveLength(3)
+  })
+})
+
+describe("a night that the ledger refuses", () => {
+  it("by a limit costs nothing, deletes nothing and is not tried again", async () => {
+    const callId = await record(world, company, { seconds: 60 * 60 })
+    const limit = { company: company.companyId, class: "general", period: "month" }
+    await world.operate("limit set", { ...limit, dollars: "0.001" })
+    await world.operate("clock set", { to: at("02", "12:00:00") })
+    expect(await charged()).toEqual([])
+    const { refusals } = await world.operate("refusals list", { company: company.companyId })
+    expect(refusals[0]).toMatchObject({
+      chargeId: `${company.companyId}:recordings:${dayOf("01")}`,
+      code: "spend_limit_reached",
+    })
+    await world.operate("limit set", { ...limit, dollars: "5" })
+    await world.operate("clock set", { to: at("02", "23:00:00") })
+    expect(await charged()).toEqual([])
+    expect((await listen(world, company, callId)).status).toBe(200)
+    await world.operate("clock set", { to: at("03", "12:00:00") })
+    expect(await charged()).toEqual([[dayOf("02"), 60, 60 * PRICE]])
+  })
+
+  it("for want of funds is one day below zero at most", async () => {
+    await record(world, company, { seconds: 60 * 60 })
+    await spend(world, company.companyId, { dollars: 9.999_999 })
+    await world.operate("clock set", { to: at("05", "12:00:00") })
+    expect(await charged()).toEqual([[dayOf("01"), 60, 60 * PRICE]])
+    expect(await fundsOf(world, company.companyId)).toBe(1 - 60 * PRICE)
+    await world.operate("funds add", { company: company.companyId, dollars: "1" })
+    await world.operate("clock set", { to: at("06", "12:00:00") })
+    expect((await charged()).map(([day]) => day)).toEqual([dayOf("01"), dayOf("05")])
+  })
+
+  it("of a closed company is nobody's, and goes on when the deletion is undone", async () => {
+    await record(world, company)
+    await tell(world, company.companyId, { type: "CloseLedger" })
+    await world.operate("clock set", { to: at("03", "12:00:00") })
+    expect(await charged()).toEqual([])
+    await world.operate("company restore", { company: company.companyId })
+    await world.operate("clock set", { to: at("04", "12:00:00") })
+    expect(await charged()).toEqual([[dayOf("03"), 1, PRICE]])
+  })
+})
+
+describe("nights that were missed", () => {
+  it("are made up for, each day once and in their order", async () => {
+    await record(world, company, { seconds: 60 })
+    await sleepTo(world, at("03", "12:00:00"))
+    // It comes while nobody works, so a row of a later day is there before those of the days between.
+    await record(world, company, { seconds: 120 })
+    await sleepTo(world, at("05", "12:00:00"))
+    await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)
+    const names = [dayOf("01"), dayOf("03")].map((day) => `${company.companyId}:${day}`)
+    const rows = await Promise.all(names.map((name) => rowOf(world, "keep-recordings", name)))
+    expect(await charged()).toEqual([])
+    world = await world.restart()
+    await world.operate("clock advance", { duration: "1s" })
+    const all = [
+      [dayOf("01"), 1, PRICE],
+      [dayOf("02"), 1, PRICE],
+      [dayOf("03"), 3, 3 * PRICE],
+      [dayOf("04"), 3, 3 * PRICE],
+    ]
+    expect(await charged()).toEqual(all)
+    for (const row of [...rows, ...rows]) {
+      expect(await keepRecordings.perform(world.ports, row)).toEqual({ result: "done" })
+    }
+    const [row] = rows
+    for (const [day, minutes] of all) {
+      const payload = { day: Date.parse(`${String(day)}T00:00:00Z`), minutes }
+      const again = { ...(row as NonNullable<typeof row>), payload }
+      expect(await chargeKeptMinutes.perform(world.ports, again)).toEqual({ result: "done" })
+    }
+    await world.operate("wait")
+    expect(await charged()).toEqual(all)
+  })
+
+  it("of a row that an operator calls early waits for the end of the day", async () => {
+    await record(world, company)
+    await world.operate("wait")
+    const { workId } = await rowOf(world, "keep-recordings", `${company.companyId}:${dayOf("01")}`)
+    await expect(world.operate("work retry", { workId })).rejects.toThrow("goes on by itself then")
+    await world.operate("wait")
+    expect(await charged()).toEqual([])
+    await world.operate("clock set", { to: at("02", "12:00:00") })
+    expect(await charged()).toHaveLength(1)
+  })
+})

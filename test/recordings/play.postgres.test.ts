@@ -1,0 +1,200 @@
+/** Listening to recordings: the whole and its parts, and what is not there, damaged or erased. */
+import { sql } from "kysely"
+import { beforeAll, describe, expect, it } from "vitest"
+import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
+import type { CallId } from "../../domain/recordings/ids.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { listen, newCall, record, remove } from "./recorded.ts"
+
+const world = await ownWorld("store", { rateLimits: "off" })
+let company: Company
+/** Three chunks, the last one short; each byte says where it is, as far as a byte can. */
+const BYTES = Buffer.from(
+  Uint8Array.from({ length: 2 * CHUNK_BYTES + 1_000 }, (_none, i) => (i * 7 + (i >> 8)) % 251),
+)
+const SIZE = BYTES.length
+
+beforeAll(async () => {
+  company = await makeCompany(world)
+})
+
+const recordBytes = (callId = newCall()) => record(world, company, { callId }, [BYTES])
+
+describe("a recording", () => {
+  let callId: CallId
+  beforeAll(async () => {
+    callId = await recordBytes()
+  })
+
+  it("is MP3 that nobody keeps, heard before any read model shows it", async () => {
+    const fresh = await recordBytes()
+    const { status, headers, bytes } = await listen(world, company, fresh)
+    expect([status, bytes.equals(BYTES)]).toEqual([200, true])
+    expect(headers).toMatchObject({
+      "content-type": "audio/mpeg",
+      "content-length": String(SIZE),
+      "accept-ranges": "bytes",
+      "cache-control": "private, no-store",
+      "content-disposition": "inline",
+    })
+    expect(headers.etag).toMatch(/^"[0-9a-f-]{36}"$/)
+  })
+
+  const borders = [CHUNK_BYTES, 2 * CHUNK_BYTES].flatMap((border) => [
+    border - 1,
+    border,
+    border + 1,
+  ])
+  it.for(
+    [
+      ...borders.flatMap((from) => borders.map((last) => [from, last] as const)),
+      ...([
+        [0, 0],
+        [0, SIZE - 1],
+        [SIZE - 1, SIZE - 1],
+        [SIZE - 1, SIZE],
+        [5, 10 * SIZE],
+      ] as const),
+    ].filter(([from, last]) => from <= last),
+  )("has the part from %i to %i", async ([from, last]) => {
+    const range = `bytes=${from}-${last}`
+    const { status, headers, bytes } = await listen(world, company, callId, { range })
+    const until = Math.min(last + 1, SIZE)
+    expect(status).toBe(206)
+    expect(headers["content-range"]).toBe(`bytes ${from}-${until - 1}/${SIZE}`)
+    expect(headers["content-length"]).toBe(String(until - from))
+    expect(bytes.equals(BYTES.subarray(from, until))).toBe(true)
+  })
+
+  it.for([
+    ["bytes=-1", SIZE - 1],
+    [`bytes=-${CHUNK_BYTES}`, SIZE - CHUNK_BYTES],
+    [`bytes=-${10 * SIZE}`, 0],
+    [`bytes=${2 * CHUNK_BYTES}-`, 2 * CHUNK_BYTES],
+  ] as const)("has its end: %s", async ([range, from]) => {
+    const { status, bytes } = await listen(world, company, callId, { range })
+    expect([status, bytes.equals(BYTES.subarray(from))]).toEqual([206, true])
+  })
+
+  it.for([`bytes=${SIZE}-`, `bytes=${SIZE}-${SIZE + 5}`, "bytes=-0"])(
+    "has nothing of %s",
+    async (range) => {
+      const { status, headers, bytes } = await listen(world, company, callId, { range })
+      expect([status, headers["content-range"]]).toEqual([416, `bytes */${SIZE}`])
+      expect(JSON.parse(String(bytes))).toMatchObject({ error: "range_not_satisfiable" })
+    },
+  )
+
+  it.for(["bytes=0-1,3-4", "bytes=0-1,9999999-", "bytes=9-3", "bytes=a-b", "lines=0-1", "bytes"])(
+    "is whole where no part, or several are asked for: %s",
+    async (range) => {
+      const { status, bytes } = await listen(world, company, callId, { range })
+      expect([status, bytes.length]).toEqual([200, SIZE])
+    },
+  )
+
+  it("is a part only of what the player has the rest of", async () => {
+    const { headers } = await listen(world, company, callId)
+    const ask = async (known: string) =>
+      (await listen(world, company, callId, { range: "bytes=0-3", "if-range": known })).status
+    expect([await ask(String(headers.etag)), await ask('"another"')]).toEqual([206, 200])
+  })
+
+  it("has a head and no body for HEAD", async () => {
+    const { status, headers, bytes } = await listen(world, company, callId, { method: "HEAD" })
+    expect([status, headers["content-length"], bytes.length]).toEqual([200, String(SIZE), 0])
+  })
+
+  it("of which a part is asked for is read there alone", async () => {
+    const wrong = await recordBytes()
+    // All other chunks are such as nobody could open.
+    await damage(wrong, sql`update ledger.blob_chunks set sealed = '' where index <> 1`)
+    const range = `bytes=${CHUNK_BYTES}-${2 * CHUNK_BYTES - 1}`
+    const { status, bytes } = await listen(world, company, wrong, { range })
+    const chunk = BYTES.subarray(CHUNK_BYTES, 2 * CHUNK_BYTES)
+    expect([status, bytes.equals(chunk)]).toEqual([206, true])
+  })
+})
+
+/** Changes the chunks of a recording. */
+async function damage(callId: CallId, change: ReturnType<typeof sql>): Promise<void> {
+  const edition = sql`(select edition from ledger.blobs where blob_id = ${`${callId}-call`})`
+  await sql`${change} and edition = ${edition}`.execute(world.ports.readAll)
+}
+
+describe("a recording that somebody changed where it is stored", () => {
+  it.for([
+    ["lacks a chunk", sql`delete from ledger.blob_chunks where index = 1`],
+    ["lacks its end", sql`delete from ledger.blob_chunks where index = 2`],
+    [
+      "has a chunk twice",
+      sql`update ledger.blob_chunks b set sealed = (select sealed from
+      ledger.blob_chunks o where o.edition = b.edition and o.index = 0) where index = 1`,
+    ],
+    [
+      "has a byte changed",
+      sql`update ledger.blob_chunks
+      set sealed = set_byte(sealed, 100, 255 - get_byte(sealed, 100)) where index = 1`,
+    ],
+  ] as const)("and %s is cut before anything wrong is heard", async ([, change]) => {
+    const callId = await recordBytes()
+    await damage(callId, change)
+    const before = world.warnings.length
+    const heard = await listen(world, company, callId).catch((error: unknown) => error)
+    expect(heard).toBeInstanceOf(Error)
+    expect(world.warnings.slice(before).join()).toContain("is damaged")
+  })
+
+  it("by giving it the audio of another call is refused", async () => {
+    const [mine, others] = [await recordBytes(), await recordBytes()]
+    const of = (callId: CallId) => `${callId}-call`
+    await sql`delete from ledger.blobs where blob_id = ${of(mine)}`.execute(world.ports.readAll)
+    await sql`update ledger.blobs set blob_id = ${of(mine)} where blob_id = ${of(others)}`.execute(
+      world.ports.readAll,
+    )
+    expect((await listen(world, company, mine)).status).toBe(500)
+    expect((await listen(world, company, others)).status).toBe(404)
+  })
+
+  it("so that it says to be longer or shorter is refused", async () => {
+    const callId = await recordBytes()
+    await sql`update ledger.blobs set length = length - 1
+      where blob_id = ${`${callId}-call`}`.execute(world.ports.readAll)
+    expect((await listen(world, company, callId)).status).toBe(500)
+  })
+})
+
+describe("there is no recording", () => {
+  it("of a call that is not there, of the other kind, or of another company", async () => {
+    const callId = await record(world, company, { kind: "voicemail" })
+    const other = await makeCompany(world)
+    const asked = [
+      await listen(world, company, newCall()),
+      await listen(world, company, "msg_1"),
+      await listen(world, company, "call_*"),
+      await listen(world, company, callId),
+      await listen(world, other, callId, { kind: "voicemail" }),
+    ]
+    expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 404))
+    expect((await listen(world, company, callId, { kind: "voicemail" })).status).toBe(200)
+  })
+
+  it("that was deleted, though its blob were still there", async () => {
+    const callId = await recordBytes()
+    expect((await remove(world, company, callId)).body).toEqual({ deleted: 1 })
+    expect((await listen(world, company, callId)).status).toBe(404)
+    const { rows } =
+      await sql`select from ledger.blobs where blob_id = ${`${callId}-call`}`.execute(
+        world.ports.readAll,
+      )
+    expect(rows).toHaveLength(0)
+  })
+
+  it("of a caller who was erased", async () => {
+    const callId = await record(world, company, { subject: "caller1" }, [BYTES])
+    expect((await listen(world, company, callId)).status).toBe(200)
+    await world.ports.erasure.destroySubject(company.companyId, "caller1")
+    expect((await listen(world, company, callId)).status).toBe(404)
+  })
+})

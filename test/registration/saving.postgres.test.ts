@@ -1,0 +1,175 @@
+/** Business details and campaigns as callers save, read and draft them. */
+import { describe, expect, it } from "vitest"
+import { makeCompany, sharedWorld } from "../support/world.ts"
+import {
+  BUSINESS,
+  asked,
+  done,
+  passPages,
+  savePages,
+  sendBusiness,
+  written,
+} from "./registering.ts"
+
+const world = await sharedWorld()
+
+describe("business details", () => {
+  it("are saved whole, and shown by phone/state", async () => {
+    const company = await makeCompany(world)
+    expect(await done(world, company, "PUT business", BUSINESS)).toEqual({ ok: true })
+    const first = await done(world, company, "GET state")
+    expect(first.business).toEqual({ ...BUSINESS, country: "US" })
+    const { brandName: _brand, ...without } = BUSINESS
+    await done(world, company, "PUT business", without)
+    expect((await done(world, company, "GET state")).business).not.toHaveProperty("brandName")
+  })
+
+  it("answer what is wrong with each field at once", async () => {
+    const company = await makeCompany(world)
+    const wrong = { ...BUSINESS, ein: "12", region: "Texas", repEmail: "ada" }
+    const { status, body } = await asked(world, company, "PUT business", wrong)
+    expect([status, body.error]).toEqual([400, "validation"])
+    expect(body.fields).toEqual({
+      ein: "Must be nine digits.",
+      region: "Must be the two letters of a state.",
+      repEmail: "Must be an email address.",
+    })
+  })
+
+  it("do not change while they are with the carriers", async () => {
+    const company = await makeCompany(world)
+    await done(world, company, "PUT business", BUSINESS)
+    expect((await sendBusiness(world, company)).status).toBe(200)
+    const { status, body } = await asked(world, company, "PUT business", {
+      ...BUSINESS,
+      brandName: "Another Bakery",
+    })
+    expect([status, body.error]).toEqual([409, "conflict"])
+    // What is the same changes nothing.
+    expect((await asked(world, company, "PUT business", BUSINESS)).status).toBe(200)
+  })
+
+  it("stand nowhere in clear", async () => {
+    const company = await makeCompany(world)
+    await written(world, company)
+    const { events } = await world.operate("audit show", {
+      stream: `registration-${company.companyId}`,
+    })
+    expect(events).toHaveLength(4)
+    const told = JSON.stringify(events)
+    for (const secret of ["Acme", "123456789", "Ada", "pick-ups"]) {
+      expect(told).not.toContain(secret)
+    }
+  })
+})
+
+describe("a campaign", () => {
+  it("says what comes first", async () => {
+    const company = await makeCompany(world)
+    const read = async () => done(world, company, "GET campaign")
+    expect(await read()).toEqual({ ready: false, missing: ["business", "pages"] })
+    const early = await asked(world, company, "POST campaign/draft")
+    expect([early.status, early.body.missing]).toEqual([409, ["business", "pages"]])
+    await done(world, company, "PUT business", BUSINESS)
+    expect(await read()).toEqual({ ready: false, missing: ["pages"] })
+    await savePages(world, company)
+    expect(await read()).toMatchObject({
+      ready: true,
+      saved: false,
+      brandType: null,
+      description: null,
+      samples: [],
+      setupPaid: false,
+      mock: true,
+      problems: expect.any(Array) as object,
+      fees: {
+        brandMicros: 4_500_000,
+        campaignMicros: 15_000_000,
+        rushMicros: 29_000_000,
+        dueMicros: 0,
+      },
+    })
+  })
+
+  it("is drafted, and read as it was saved", async () => {
+    const company = await makeCompany(world)
+    await written(world, company)
+    const draft = await done(world, company, "POST campaign/draft")
+    expect(draft.messageFlow).toContain("https://acme.example/texts")
+    const read = await done(world, company, "GET campaign")
+    expect(read).toMatchObject({
+      ready: true,
+      saved: true,
+      brandType: "low_volume",
+      samples: draft.samples,
+      description: draft.description,
+      hasLinks: draft.hasLinks,
+      directLending: false,
+    })
+  })
+
+  it("has no problem once keywords are answered as is suggested", async () => {
+    const company = await makeCompany(world)
+    await written(world, company)
+    const { problems } = await done(world, company, "GET campaign")
+    expect(problems.map(({ where }: { where: string }) => where).toSorted()).toEqual([
+      "replies.helpReply",
+      "replies.optInReply",
+      "replies.optOutReply",
+    ])
+    const { suggested } = (await done(world, company, "GET settings")).texting
+    expect(suggested.helpReply).toContain("help@acme.example")
+    await done(world, company, "PATCH settings", { texting: suggested })
+    const read = await done(world, company, "GET campaign")
+    expect([read.problems, read.replies]).toEqual([[], suggested])
+  })
+
+  it("says what a reviewer would refuse of it", async () => {
+    const company = await makeCompany(world)
+    await written(world, company)
+    const { ready: _ready, ...campaign } = await done(world, company, "GET campaign")
+    const samples = ["Your order is ready: bit.ly/1 or so.", "And another one of these texts."]
+    const saved = await done(world, company, "PUT campaign", { ...campaign, samples })
+    const wheres = saved.problems.map(({ where, code }: { where: string; code: string }) => {
+      return `${where} ${code}`
+    })
+    expect(wheres.slice(0, 4)).toEqual([
+      "samples.0 no_brand",
+      "samples.0 short_link",
+      "samples.1 no_brand",
+      "samples no_stop",
+    ])
+  })
+
+  it.for([
+    ["description", "too short"],
+    ["samples", ["only one sample of a text"]],
+    ["brandType", "sole_proprietor"],
+  ] as const)("answers what is wrong with %s", async ([field, value]) => {
+    const company = await makeCompany(world)
+    await written(world, company)
+    const draft = await done(world, company, "POST campaign/draft")
+    const body = { ...draft, brandType: "low_volume", [field]: value }
+    const answer = await asked(world, company, "PUT campaign", body)
+    expect([answer.status, Object.keys(answer.body.fields)]).toEqual([400, [field]])
+  })
+
+  it("is sent once what it needs is there, each told by name", async () => {
+    const company = await makeCompany(world)
+    const missing = async () => (await asked(world, company, "POST registration", {})).body.missing
+    expect(await missing()).toEqual([
+      "business",
+      "pages",
+      "pages_check",
+      "campaign",
+      "business_review",
+    ])
+    await done(world, company, "PUT business", BUSINESS)
+    await savePages(world, company)
+    expect(await missing()).toEqual(["pages_check", "campaign", "business_review"])
+    await passPages(world, company)
+    const draft = await done(world, company, "POST campaign/draft")
+    await done(world, company, "PUT campaign", { ...draft, brandType: "low_volume" })
+    expect(await missing()).toEqual(["business_review"])
+  })
+})
