@@ -3,6 +3,7 @@
 // `ledger.cjs` is the command line, `program.cjs` everything else. A command that a running server answers loads
 // only the first. The other files are where processes and threads begin.
 
+import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, relative, resolve, sep } from "node:path"
 import { withLock } from "./install.mjs"
@@ -171,6 +172,13 @@ const COMMON = {
   logLevel: "error",
 }
 
+const PROGRAM = "program.cjs"
+/** It is a function, for it is loaded with the code that V8 made of it: `src/bundle/program.ts`. */
+const AROUND = {
+  banner: { js: `(function(require,module,__dirname){${BANNER}` },
+  footer: { js: "})" },
+}
+
 /**
  * Makes all files of the bundle.
  *
@@ -178,10 +186,16 @@ const COMMON = {
  */
 async function bundled() {
   const esbuild = await import("esbuild")
-  /** @param {string} file @param {string} contents @param {import("esbuild").Plugin[]} plugins */
-  const make = async (file, contents, ...plugins) => {
+  /**
+   * @param {string} file
+   * @param {string} contents
+   * @param {import("esbuild").BuildOptions} [own]
+   * @param {import("esbuild").Plugin[]} plugins
+   */
+  const make = async (file, contents, own = {}, ...plugins) => {
     const stdin = { contents, resolveDir: ROOT, sourcefile: file }
-    const made = await esbuild.build({ ...COMMON, stdin, plugins, outfile: join(OUT, file) })
+    const outfile = join(OUT, file)
+    const made = await esbuild.build({ ...COMMON, ...own, stdin, plugins, outfile })
     return made.outputFiles ?? []
   }
   /** @type {Set<string>} */
@@ -197,7 +211,18 @@ async function bundled() {
   const shared = Object.keys(metafile.inputs).filter(
     (path) => path !== MAIN && ROOMS.some((room) => path.startsWith(`${room}/`)),
   )
-  const made = await Promise.all([
+  const program = await make(
+    PROGRAM,
+    table(later, (path) => `() => import("./${path}")`),
+    AROUND,
+    sharedPlugin(new Set(shared)),
+    packagesPlugin,
+    sourcesPlugin(),
+  )
+  const hash = createHash("sha256")
+  for (const { contents } of program) hash.update(contents)
+  const define = { PROGRAM_HASH: JSON.stringify(hash.digest("hex").slice(0, 16)) }
+  const others = await Promise.all([
     make(
       "ledger.cjs",
       [
@@ -207,21 +232,15 @@ async function bundled() {
         'export { load } from "./src/bundle/program.ts"',
         `if (require.main === module) void import("./${MAIN}")`,
       ].join("\n"),
+      { define },
       front,
-    ),
-    make(
-      "program.cjs",
-      table(later, (path) => `() => import("./${path}")`),
-      sharedPlugin(new Set(shared)),
-      packagesPlugin,
-      sourcesPlugin(),
     ),
     make("process.cjs", `require("./ledger.cjs").load(${JSON.stringify(PROCESS)})`),
     ...THREADS.map((path) =>
-      make(ENTRIES[path] ?? "", `${MAPPED}\nimport "./${path}"`, sourcesPlugin()),
+      make(ENTRIES[path] ?? "", `${MAPPED}\nimport "./${path}"`, {}, sourcesPlugin()),
     ),
   ])
-  return made.flat()
+  return [...program, ...others.flat()]
 }
 
 /** Builds the bundle; the files of the last one stay until all new ones are there. */

@@ -4,7 +4,9 @@ import module, { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Script, constants } from "node:vm"
-import { crc32 } from "node:zlib"
+
+/** A hash of that file, which the builder puts in place of this name. */
+declare const PROGRAM_HASH: string
 
 const FILE = fileURLToPath(new URL("../../dist/program.cjs", import.meta.url))
 /** By then a server has run what a start runs. */
@@ -23,10 +25,10 @@ export async function load(path: string): Promise<object> {
 }
 
 function program(): Modules {
-  // The builder writes ASCII alone.
+  // It is ASCII alone, and the function that `Run` describes: nothing is put around so large a text.
   const source = readFileSync(FILE, "latin1")
-  const kept = keptCode(source)
-  const script = new Script(`(function (require, module, __dirname) {${source}\n})`, {
+  const kept = keptCode()
+  const script = new Script(source, {
     filename: FILE,
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     ...(kept.code === undefined ? {} : { cachedData: kept.code }),
@@ -42,10 +44,10 @@ function program(): Modules {
 type Run = (require: NodeJS.Require, module: object, dirname: string) => void
 
 /** The code that was kept of a source by this version of Node, and where it is kept: nowhere where Node keeps none. */
-function keptCode(source: string): { readonly path: string | null; readonly code?: Buffer } {
+function keptCode(): { readonly path: string | null; readonly code?: Buffer } {
   const folder = module.getCompileCacheDir()
   if (folder === undefined) return { path: null }
-  const path = join(folder, `program-${crc32(source).toString(16)}`)
+  const path = join(folder, `program-${PROGRAM_HASH}`)
   try {
     return { path, code: readFileSync(path) }
   } catch {

@@ -3,15 +3,16 @@
  * imports it before all else; a map is read when a stack first needs it.
  */
 import { existsSync, readFileSync } from "node:fs"
-import { SourceMap } from "node:module"
 import { dirname, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import type { FindOrigin, SourceMapText } from "./line-map.ts"
+import { openLineMap } from "./line-map.ts"
 
 /** The folder of the bundle. */
 const BUNDLE = fileURLToPath(new URL("../../dist/", import.meta.url))
 
 /** The maps of the files that a stack has named so far; null for a file without one. */
-const maps = new Map<string, SourceMap | null>()
+const maps = new Map<string, FindOrigin | null>()
 
 Error.prepareStackTrace = (error, sites) =>
   [headOf(error), ...sites.map((site) => `    at ${lineOf(site)}`)].join("\n")
@@ -29,25 +30,21 @@ function lineOf(site: NodeJS.CallSite): string {
   const [file, line, column] = [site.getFileName(), site.getLineNumber(), site.getColumnNumber()]
   const shown = String(site)
   if (file === null || file === undefined || line === null || column === null) return shown
-  const found = mapOf(file)?.findOrigin(line, column)
-  if (found === undefined || !("fileName" in found)) return shown
-  const source = resolve(dirname(file), found.fileName)
+  const origin = mapOf(file)?.(line, column) ?? null
+  if (origin === null) return shown
+  const source = resolve(dirname(file), origin.source)
   return shown.replace(
     `${file}:${line}:${column}`,
-    () => `${source}:${found.lineNumber}:${found.columnNumber}`,
+    () => `${source}:${origin.line}:${origin.column}`,
   )
 }
 
-function mapOf(file: string): SourceMap | null {
+function mapOf(file: string): FindOrigin | null {
   const known = maps.get(file)
   if (known !== undefined) return known
   const path = `${file}.map`
-  const map =
-    file.startsWith(BUNDLE) && existsSync(path)
-      ? new SourceMap(
-          JSON.parse(readFileSync(path, "utf8")) as ConstructorParameters<typeof SourceMap>[0],
-        )
-      : null
+  const isMapped = file.startsWith(BUNDLE) && existsSync(path)
+  const map = isMapped ? openLineMap(JSON.parse(readFileSync(path, "utf8")) as SourceMapText) : null
   maps.set(file, map)
   return map
 }

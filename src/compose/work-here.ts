@@ -10,7 +10,6 @@ import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { HEALTH_URLS } from "../frame/http/health.ts"
 import { openLog } from "../frame/kernel/log.ts"
 import type { Log } from "../frame/ports.ts"
-import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
@@ -18,11 +17,9 @@ import { FolderHeld } from "./host-environment.ts"
 import { howMany } from "./processes/how-many.ts"
 import { runProcesses } from "./processes/parent.ts"
 import { requireInstallation } from "./required-installation.ts"
-import { restoreBackup } from "./restoring.ts"
 import type { OpenStores, ServerOptions } from "./server.ts"
 import { repairStreamSettings } from "./settings-repair.ts"
 import { openStores, runServer } from "./server.ts"
-import { copyStore } from "./store-copy.ts"
 
 /** The server that holds this data folder. */
 interface LivingServer {
@@ -78,11 +75,16 @@ async function moveStores(
   switch (name) {
     case "store copy":
       await requireInstallation(config)
-      return copyStore(config, String(input["to"]), log, talk)
+      return (await import("./store-copy.ts")).copyStore(config, String(input["to"]), log, talk)
     case "store repair-settings":
       return repairStreamSettings(config, String(input["stream"]), input["show"] !== true)
     case "restore":
-      return restoreBackup(config, String(input["file"]), log, talk)
+      return (await import("./restoring.ts")).restoreBackup(
+        config,
+        String(input["file"]),
+        log,
+        talk,
+      )
   }
   throw new Error(`there is no move ${name}`)
 }
@@ -146,7 +148,7 @@ export function openWork(around: Around): WorkHere {
       }
       return examine(config, living)
     },
-    bench: (words) => runBenchmarks(words, signal),
+    bench: async (words) => (await import("./benchmarks.ts")).runBenchmarks(words, signal),
     isLeft: () => isLeft,
     warn: openLog("warn").warn,
   }

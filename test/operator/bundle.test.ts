@@ -1,9 +1,21 @@
 /** The bundle: when it is run in place of the sources, and what it keeps. */
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, readFile, readdir, rm, utimes, writeFile } from "node:fs/promises"
+import type { SourceMapPayload } from "node:module"
+import { SourceMap } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { BUNDLE, ROOMS, SOURCE, isBundleFresh, programFile, sources } from "../../bin/program.mjs"
+import {
+  BUNDLE,
+  OUT,
+  ROOMS,
+  SOURCE,
+  isBundleFresh,
+  programFile,
+  sources,
+} from "../../bin/program.mjs"
+import type { SourceMapText } from "../../src/bundle/line-map.ts"
+import { openLineMap } from "../../src/bundle/line-map.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 
@@ -90,4 +102,26 @@ it("is no part of a server that starts from the sources", async () => {
   expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
   expect(await place.ledger("company", "list")).toEqual({ companies: [] })
   expect(await server.end("SIGTERM")).toBe(0)
+})
+
+describe("the places in a file of the bundle", () => {
+  it("lead to the places in the sources that Node's own reader finds", async () => {
+    const text = await readFile(join(OUT, "page-thread.cjs.map"), "utf8")
+    const find = openLineMap(JSON.parse(text) as SourceMapText)
+    const map = new SourceMap(JSON.parse(text) as SourceMapPayload)
+    // Its last line names the map.
+    const code = (await readFile(join(OUT, "page-thread.cjs"), "utf8")).split("\n").slice(0, -2)
+    const spots = code.flatMap((line, row) =>
+      Array.from({ length: Math.ceil(line.length / 7) }, (_, i) => [row + 1, i * 7 + 1] as const),
+    )
+    expect(spots.length).toBeGreaterThan(10_000)
+    const found = spots.map((spot) => find(...spot))
+    const wanted = spots.map(([line, column]) => {
+      const entry = map.findEntry(line - 1, column - 1)
+      if (!("originalSource" in entry) || entry.originalSource === undefined) return null
+      const { originalSource: source, originalLine, originalColumn } = entry
+      return { source, line: originalLine + 1, column: originalColumn + 1 }
+    })
+    expect(found).toEqual(wanted)
+  })
 })

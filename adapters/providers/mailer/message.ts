@@ -1,6 +1,4 @@
 /** Mails as bytes. Addresses come as objects that were read before: as text they could be several. */
-import DKIM from "nodemailer/lib/dkim"
-import MailComposer from "nodemailer/lib/mail-composer"
 import type { Composer, Copy, Letter, Named, Signer } from "./port.ts"
 import { UnsignedMail } from "./port.ts"
 
@@ -21,6 +19,7 @@ export const composer: Composer = { compose, sign }
 
 async function compose({ mailId, at, ...letter }: Letter): Promise<(copy: Copy) => Buffer> {
   const { from, replyTo, subject, text, html } = letter
+  const { default: MailComposer } = await import("nodemailer/lib/mail-composer")
   const root = new MailComposer({
     ...{ from: mailboxOf(from), ...(replyTo === null ? {} : { replyTo: mailboxOf(replyTo) }) },
     ...(text === null ? {} : { text }),
@@ -70,6 +69,7 @@ export function encodedSubject(subject: string): string {
 }
 
 async function sign(copy: Buffer, { domain, selector, privateKey }: Signer): Promise<Buffer> {
+  const { default: DKIM } = await import("nodemailer/lib/dkim")
   const signing = new DKIM({
     ...{ domainName: domain, keySelector: selector, privateKey },
     headerFieldNames: SIGNED_HEADERS,

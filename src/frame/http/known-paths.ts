@@ -58,13 +58,10 @@ export function refuseOtherVerbs(
 ): void {
   const all = [...taken, ...retired.map((url) => [url, ROUTED_VERBS] as const)]
   const forms = all.map(([url, verbs]) => ({ url, verbs, parts: partsOf(url) }))
-  const open = forms.filter(({ url }) => url.includes("*"))
-  const bySize = Map.groupBy(forms, ({ parts }) => parts.length)
   for (const [url, allowed] of taken) {
     known.add(url, allowed)
     const parts = partsOf(url)
-    const near = url.includes("*") ? forms : [...(bySize.get(parts.length) ?? []), ...open]
-    const others = near.filter((one) => one.url !== url && meet(parts, one.parts))
+    const others = forms.filter((one) => one.url !== url && meet(parts, one.parts))
     const verbs = new Set(others.flatMap((one) => one.verbs))
     const method = [...verbs].filter((verb) => !allowed.includes(verb))
     if (method.length === 0) continue
@@ -76,17 +73,22 @@ export function refuseOtherVerbs(
   }
 }
 
-const partsOf = (url: string): readonly string[] => url.split("/").slice(1)
+/** The parts of a form of path; null for one that may be anything. */
+const partsOf = (url: string): readonly (string | null)[] =>
+  url
+    .split("/")
+    .slice(1)
+    .map((part) => (part.includes(":") ? null : part))
 
 /** Whether a path can have two forms at once. */
-function meet(one: readonly string[], other: readonly string[]): boolean {
-  for (const [place, part] of one.entries()) {
-    const against = other[place]
-    if (part === "*" || against === "*") return true
-    if (against === undefined) return false
-    if (part !== against && !part.includes(":") && !against.includes(":")) return false
+function meet(one: readonly (string | null)[], other: readonly (string | null)[]): boolean {
+  const parts = Math.min(one.length, other.length)
+  for (let place = 0; place < parts; place += 1) {
+    const [a, b] = [one[place], other[place]]
+    if (a === "*" || b === "*") return true
+    if (a !== b && a !== null && b !== null) return false
   }
-  return one.length === other.length || other[one.length] === "*"
+  return one.length === other.length || one[parts] === "*" || other[parts] === "*"
 }
 
 /** A path that was retired: 410, whatever the verb. */

@@ -12,8 +12,8 @@ import { flagsOf, problemsOf, problemsOfReplies } from "./campaign.ts"
 import { missingIn, readyOf, repliesOf } from "./drafts.ts"
 import { tooLongToSend } from "./carrier-faults.ts"
 import { businessFee, campaignFee } from "./fees.ts"
-import { PAGE_PROBLEMS } from "./page-problems.ts"
-import type { PageProblem } from "./page-problems.ts"
+import { PAGE_PROBLEMS } from "./problem-words.ts"
+import type { PageProblem } from "./problem-words.ts"
 import { openedOf } from "./saved.ts"
 
 const Ready = z.object({

@@ -7,8 +7,8 @@ import { brandNameOf } from "./business.ts"
 import { pageOf } from "./hosted-pages.ts"
 import { problemsApart } from "./looking-through.ts"
 import { liveAddresses } from "./page-addresses.ts"
-import type { PageProblem } from "./page-problems.ts"
-import { PAGE_PROBLEMS, problemsIn } from "./page-problems.ts"
+import type { PageProblem } from "./problem-words.ts"
+import { PAGE_PROBLEMS } from "./problem-words.ts"
 import type { PageName } from "./pages.ts"
 import { PAGE_NAMES } from "./pages.ts"
 import type { SavedPages } from "./saved.ts"
@@ -52,7 +52,7 @@ export async function checkPages(
   isLive: boolean,
 ): Promise<PagesCheck> {
   const isHosted = saved.pages.pages.mode === "hosted"
-  const looked = isHosted ? lookAtHosted(saved, isLive) : await lookAtOwn(ports, saved)
+  const looked = await (isHosted ? lookAtHosted(saved, isLive) : lookAtOwn(ports, saved))
   return {
     problems: looked.flatMap(({ page, codes }) =>
       codes.map((code) => ({ page, code, message: messageOf(code, isHosted) })),
@@ -67,10 +67,11 @@ const messageOf = (code: PageProblem, isHosted: boolean): string =>
   isHosted && code === "unreachable" ? NOT_CONNECTED : PAGE_PROBLEMS[code]
 
 /** The pages as they are served from here. Until their name leads here by https nobody can read them. */
-function lookAtHosted(
+async function lookAtHosted(
   { business, pages: saved }: CheckedPages,
   isLive: boolean,
-): readonly Looked[] {
+): Promise<readonly Looked[]> {
+  const { problemsIn } = await import("./page-problems.ts")
   const { pages, savedAt } = saved
   const content = { business, pages, isPreview: false, savedAt }
   return PAGE_NAMES.map((page) => {

@@ -3,7 +3,7 @@
  * parser takes minutes and gigabytes for it, and nobody else may wait for that.
  */
 import { Worker } from "node:worker_threads"
-import type { PageProblem } from "./page-problems.ts"
+import type { PageProblem } from "./problem-words.ts"
 import type { PageName } from "./pages.ts"
 import { openTurns } from "./turns.ts"
 
