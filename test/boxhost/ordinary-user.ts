@@ -38,7 +38,7 @@ const BECOME =
 
 /** Runs a program of the project as an ordinary user, who is given a run folder. */
 export async function ordinaryProgram(script: string): Promise<Ordinary> {
-  const folder = mkdtempSync(join(tmpdir(), "ordinary-"))
+  const folder = mkdtempSync(join(tmpdir(), "user-"))
   chmodSync(folder, 0o755)
   const [project, tun, runDir] = [join(folder, "project"), join(folder, "tun"), join(folder, "run")]
   for (const path of [project, runDir]) mkdirSync(path)

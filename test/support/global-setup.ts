@@ -1,5 +1,5 @@
 import { existsSync, rmSync, statfsSync } from "node:fs"
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises"
+import { chmod, mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import type { TestProject } from "vitest/node"
@@ -12,7 +12,8 @@ import {
 } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { makeTemplate } from "./postgres.ts"
 
-const PREFIX = "ledger-test-"
+/** Short, because sockets lie below it and the path of a socket has at most 107 bytes. */
+const PREFIX = "ledger-"
 
 /** What Node compiled of the program and the tests, for the next run. */
 const COMPILED = join(import.meta.dirname, "../../node_modules/.cache/company-ledger-tests")
@@ -38,6 +39,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.off("exit", atExit)
   }
   process.once("exit", atExit)
+  // Data folders, repositories and profiles of browsers lie next to it: a flush to a disk costs more than most tests.
+  const temporary = join(dataDir, "tmp")
+  await mkdir(temporary)
+  // Tests run programs as other users too, and so does a PostgreSQL that root starts.
+  for (const path of [dataDir, temporary]) await chmod(path, 0o755)
+  process.env["TMPDIR"] = temporary
   process.env["NODE_COMPILE_CACHE"] ??= COMPILED
   // Tests start the program as processes of their own, which load the bundle in a third of the time.
   const bundled = buildBundleIfNeeded().then(
@@ -65,12 +72,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return teardown
 }
 
-/** Where test runs put PostgreSQL: in memory where Linux has at least 2 GiB free there, else in the temporary folder. */
+/** Where test runs put their files: in memory where Linux has at least 4 GiB free there, else in the temporary folder. */
 function folders(): readonly string[] {
   const inMemory = "/dev/shm"
   if (!existsSync(inMemory)) return [tmpdir()]
   const { bavail, bsize } = statfsSync(inMemory)
-  return bavail * bsize < 2 * 1024 ** 3 ? [tmpdir(), inMemory] : [inMemory, tmpdir()]
+  return bavail * bsize < 4 * 1024 ** 3 ? [tmpdir(), inMemory] : [inMemory, tmpdir()]
 }
 
 /** Ends PostgreSQL without an event loop: its last deed is to remove the file with its id. */

@@ -1,47 +1,24 @@
-/**
- * A PowerDNS of the test: Debian's packages taken apart into a folder, for installing them would start a
- * server of the machine. Where they cannot be had, tests say so and skip.
- */
-import { execFileSync, spawn, spawnSync } from "node:child_process"
-import {
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs"
+/** A PowerDNS of the test, of Debian's packages. */
+import { spawn } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { takenApart } from "./debian.ts"
 
-const PACKAGES = ["pdns-server", "pdns-backend-sqlite3", "libluajit-5.1-2", "libluajit-5.1-common"]
-/** Taken apart once, for all runs. */
-const FOLDER = join(tmpdir(), "ledger-test-powerdns")
+const PACKAGES = [
+  "pdns-server",
+  "pdns-backend-sqlite3",
+  "libluajit-5.1-2",
+  "libluajit-5.1-common",
+] as const
 const KEY = "test-key"
 
 /** Where its program and libraries are, or why there are none. */
-export function powerDnsHere(): { readonly root: string } | { readonly missing: string } {
-  const root = join(FOLDER, "root")
-  if (existsSync(join(root, "usr/sbin/pdns_server"))) return { root }
-  for (const tool of ["apt-get", "dpkg"]) {
-    if (spawnSync(tool, ["--version"]).error !== undefined) {
-      return { missing: `${tool} is not installed here` }
-    }
-  }
-  // Several files prepare at once: each in a folder of its own, and the first to be ready stays.
-  const own = mkdtempSync(`${FOLDER}-`)
-  const got = spawnSync("apt-get", ["download", ...PACKAGES], { cwd: own, timeout: 60_000 })
-  if (got.status !== 0) return { missing: "PowerDNS could not be downloaded from Debian" }
-  for (const name of readdirSync(own).filter((one) => one.endsWith(".deb"))) {
-    execFileSync("dpkg", ["-x", join(own, name), join(own, "root")])
-  }
-  if (!existsSync(FOLDER)) renameSync(own, FOLDER)
-  return { root: existsSync(join(own, "root")) ? join(own, "root") : root }
-}
+export const powerDnsHere = () => takenApart(PACKAGES)
 
 /** A running one. */
 export interface PowerDns {
