@@ -1,5 +1,5 @@
 // The import rules. The first path segment is the layer, the second is the slice.
-// `test/tidy/import-rules.test.ts` sees each rule fire on a small tree and hold on this one.
+// `test/tidy/import-rules.test.ts` sees each rule fire on a small tree; `house-imports.outside.test.ts` holds them here.
 
 /** Rooms of `src/` above the frame and below the operator; with frame and composition, no slices. */
 const ABOVE_FRAME = "audit|exports|moving"

@@ -1,6 +1,6 @@
 /**
- * How a ledger is made faulty: by wrapping what the real one decides, folds or saves, or by bending
- * a rule of the plain one.
+ * Ways to make a ledger faulty: by wrapping what the real one decides, folds or saves, or by bending a rule of the
+ * plain one.
  */
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -9,9 +9,9 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { type Span, naiveCalendar } from "../kernel/naive-calendar.ts"
 import type { LawName } from "./laws.ts"
-import { type Rules, RULES, hasRoom } from "./plain-facts.ts"
+import { type Rules, RULES } from "./plain-facts.ts"
 import type { Answer } from "./reference-ledger.ts"
-import { type LedgerRun, type Subject, factsOf, plainLedger, realLedger } from "./subject.ts"
+import { type LedgerRun, type Subject, plainLedger, realLedger } from "./subject.ts"
 
 /** A ledger that does one thing wrong, and a law that must notice. */
 export interface FaultyLedger {
@@ -74,23 +74,7 @@ export function hearing<T extends LedgerCommand["type"]>(
   }))
 }
 
-/** Answers otherwise, knowing all facts there were. */
-export function remembering(
-  change: (answer: Answer, command: Command, facts: readonly LedgerEvent[]) => Answer,
-): Subject {
-  return wrapped((run) => {
-    const facts: LedgerEvent[] = []
-    return {
-      decide: (command) => change(run.decide(command), command, facts),
-      evolve: (fact) => {
-        facts.push(fact)
-        run.evolve(fact)
-      },
-    }
-  })
-}
-
-/** Does something once more that was done: where it should be quiet, it records this. */
+/** Does something once more that was done: where the ledger is quiet, it records this again. */
 export function again<T extends LedgerCommand["type"]>(
   type: T,
   fact: (
@@ -98,35 +82,21 @@ export function again<T extends LedgerCommand["type"]>(
     command: Extract<Command, { type: T }>,
   ) => LedgerEvent | undefined,
 ): Subject {
-  return remembering((answer, command, facts) => {
-    if (command.type !== type || isRefusal(answer) || answer.length > 0) return answer
-    const former = fact(facts, command as Extract<Command, { type: T }>)
-    return former === undefined ? answer : [{ ...former, at: command.at }]
-  })
-}
-
-/** Decides under a name like no other, and records under the given one: no name is ever known. */
-export function namingless(type: "Charge" | "GiveBackEnded"): Subject {
-  return answering((answer, command, run) => {
-    if (command.type === "Charge" && type === "Charge") {
-      const { chargeId } = command
-      return renamed(run.decide({ ...command, chargeId: `${chargeId}:again` }), chargeId)
+  return wrapped((run) => {
+    const facts: LedgerEvent[] = []
+    return {
+      decide: (command) => {
+        const answer = run.decide(command)
+        if (command.type !== type || isRefusal(answer) || answer.length > 0) return answer
+        const former = fact(facts, command as Extract<Command, { type: T }>)
+        return former === undefined ? answer : [{ ...former, at: command.at }]
+      },
+      evolve: (one) => {
+        facts.push(one)
+        run.evolve(one)
+      },
     }
-    if (command.type === "GiveBackEnded" && type === "GiveBackEnded") {
-      const { chargeId } = command.charge
-      if (run.open().includes(chargeId)) return answer
-      const charge = { ...command.charge, chargeId: `${chargeId}:again` }
-      return renamed(run.decide({ ...command, charge }), chargeId)
-    }
-    return answer
   })
-}
-
-function renamed(answer: Answer, chargeId: string): Answer {
-  if (!isRefusal(answer)) {
-    return answer.map((fact) => ("chargeId" in fact ? { ...fact, chargeId } : fact))
-  }
-  return answer.type === "ChargeRefused" ? { ...answer, chargeId } : answer
 }
 
 /** Accepts a charge that was refused, where this says so. */
@@ -144,17 +114,6 @@ function chargedBy(command: Charge & Stamp): Charged {
   return { ...request, type: "Charged", once: searchedTo !== null, weighed: false }
 }
 
-/** Whether a refusal comes of limits alone, and each of those is like this. */
-export function onlyLimits(
-  refusal: ChargeRefused,
-  isIgnored: (limit: ChargeRefused["limits"][number]) => boolean,
-): boolean {
-  if (refusal.code !== "spend_limit_reached") return false
-  const funds = refusal.fundsMicros + refusal.creditLineMicros
-  const full = refusal.limits.filter((limit) => !hasRoom(limit))
-  return refusal.amountMicros <= funds && full.every(isIgnored)
-}
-
 /** Saves something else in the place of a part: `tallies.people` is the people within the tallies. */
 export function savingWithout(place: string, value: unknown): Subject {
   return wrapped((run) => ({
@@ -168,11 +127,6 @@ export function savingWithout(place: string, value: unknown): Subject {
       })
     },
   }))
-}
-
-/** The facts that the real ledger would record for a command. */
-export function factsFor(run: LedgerRun, command: Command): readonly LedgerEvent[] {
-  return factsOf(run.decide(command))
 }
 
 /** The plain ledger with another window for one period. */

@@ -1,16 +1,89 @@
-/**
- * Ledgers with one fault each. A law that no fault of this list can break guards nothing.
- */
+/** Ledgers with one fault each. They show that each law can be broken. */
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { type FaultyLedger, accepting, answering, folding, hearing, wrapped } from "./faulting.ts"
-import { FAULTY_CALLS } from "./faulty-calls.ts"
-import { FAULTY_CHECKPOINTS } from "./faulty-checkpoints.ts"
-import { FAULTY_ENDINGS } from "./faulty-endings.ts"
-import { FAULTY_MONTHS, FAULTY_PURCHASES, FAULTY_REMINDERS } from "./faulty-matters.ts"
-import { FAULTY_NOTICES } from "./faulty-notices.ts"
-import { FAULTY_LIMITS, FAULTY_WINDOWS } from "./faulty-rules.ts"
+import {
+  type FaultyLedger,
+  accepting,
+  again,
+  answering,
+  bent,
+  folding,
+  hearing,
+  later,
+  recording,
+  savingWithout,
+  withWindow,
+  wrapped,
+} from "./faulting.ts"
+import { hasRoom, isSameName } from "./plain-facts.ts"
 
-const funds: readonly FaultyLedger[] = [
+/** What a checkpoint forgets, where it keeps it, and what stands there instead. */
+const FORGOTTEN: readonly (readonly [
+  what: string,
+  place: string,
+  instead: unknown,
+  among?: "crowded" | "rich",
+])[] = [
+  ["the funds", "scalars.fundsMicros", 0],
+  ["the sums of people", "tallies.people", []],
+  ["the limits", "limits", []],
+  ["what was told", "reached", []],
+  ["how much is being bought", "purchases.pendingMicros", 0, "rich"],
+  ["the names that were used", "recent.names", [], "crowded"],
+]
+
+/** A ledger for each part of a checkpoint. */
+const FAULTY_CHECKPOINTS = FORGOTTEN.map(([what, place, instead, among]): FaultyLedger => ({
+  fault: `a checkpoint forgets ${what}`,
+  breaks: "checkpointsChangeNothing",
+  subject: savingWithout(place, instead),
+  ...(among === undefined ? {} : { among }),
+}))
+
+/** All of them: at least one for each law. */
+export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
+  {
+    fault: "every limit is looser by one micro",
+    breaks: "everyChargeFits",
+    subject: accepting(({ code, limits, ...refusal }) => {
+      const funds = refusal.fundsMicros + refusal.creditLineMicros
+      return (
+        code === "spend_limit_reached" &&
+        refusal.amountMicros <= funds &&
+        limits
+          .filter((limit) => !hasRoom(limit))
+          .every(({ usedMicros, askedMicros, amountMicros }) => {
+            return usedMicros + askedMicros === amountMicros + 1
+          })
+      )
+    }),
+  },
+  {
+    fault: "a locked account goes on",
+    breaks: "everyChargeFits",
+    subject: folding("AccountLocked", ({ at }) => ({ type: "AccountUnlocked", at })),
+  },
+  {
+    fault: "calls that are gathered do not weigh",
+    breaks: "everyChargeFits",
+    subject: bent({ gatheredWeigh: false }),
+  },
+  {
+    fault: "calls that are gathered do not weigh, and pass a limit",
+    breaks: "callsPassNothingAlone",
+    subject: bent({ gatheredWeigh: false }),
+  },
+  {
+    fault: "what exactly fills a limit is refused",
+    breaks: "nothingThatFitsIsRefused",
+    subject: folding("LimitSet", (fact) => {
+      return { ...fact, amountMicros: Math.max(0, fact.amountMicros - 1) }
+    }),
+  },
+  {
+    fault: "the exempt are asked for funds",
+    breaks: "nothingThatFitsIsRefused",
+    subject: hearing("Charge", (command) => ({ ...command, exempt: null })),
+  },
   {
     fault: "a charge does not lower the funds",
     breaks: "fundsAddUp",
@@ -31,94 +104,63 @@ const funds: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a correction is forgotten",
-    breaks: "postingsBalance",
-    subject: folding("FundsCorrected", (fact) => ({ ...fact, amountMicros: 0 })),
-  },
-  {
-    fault: "what is bought raises the funds before it is paid",
-    breaks: "fundsAddUp",
-    subject: wrapped((run) => ({
-      evolve: (fact) => {
-        run.evolve(fact)
-        if (fact.type !== "PurchaseStarted") return
-        const { at, amountMicros } = fact
-        run.evolve({ type: "FundsAdded", at, amountMicros, reference: null })
-      },
-    })),
-  },
-  {
-    fault: "the credit line is ignored",
-    breaks: "nothingThatFitsIsRefused",
-    subject: folding("LedgerOpened", (fact) => ({ ...fact, creditLineMicros: 0 })),
-  },
-  {
-    fault: "changed terms are ignored",
-    breaks: "nothingThatFitsIsRefused",
-    subject: folding("TermsChanged", (fact) => ({ ...fact, creditLineMicros: 0 })),
-  },
-  {
-    fault: "a company that is prepaid only has a credit line",
-    breaks: "everyChargeFits",
-    subject: folding("TermsChanged", (fact) => ({ ...fact, prepaidOnly: false })),
-  },
-  {
-    fault: "what is exempt from the funds is exempt from limits too",
-    breaks: "everyChargeFits",
-    subject: accepting(({ exempt, code }) => exempt !== null && code === "spend_limit_reached"),
-  },
-  {
-    fault: "the exempt are asked for funds",
-    breaks: "nothingThatFitsIsRefused",
-    subject: hearing("Charge", (command) => ({ ...command, exempt: null })),
-  },
-  {
-    fault: "what may take the funds below zero once may do so again and again",
-    breaks: "everyChargeFits",
-    subject: accepting(
-      ({ exempt, code }) => exempt === "funds_while_above_zero" && code === "payment_required",
-    ),
-  },
-  {
-    fault: "what may take the funds below zero once is asked for all of it",
-    breaks: "nothingThatFitsIsRefused",
-    subject: hearing("Charge", (command) => {
-      return command.exempt === "funds_while_above_zero" ? { ...command, exempt: null } : command
+    fault: "ai and general are mixed up",
+    breaks: "sumsAddUp",
+    subject: folding("Charged", (fact) => {
+      return { ...fact, class: fact.class === "ai" ? "general" : "ai" }
     }),
   },
   {
-    fault: "what costs nothing is asked for funds below zero",
-    breaks: "nothingThatFitsIsRefused",
-    subject: answering((answer, command, run) => {
-      if (command.type !== "Charge" || isRefusal(answer) || command.amountMicros > 0) return answer
-      const isShort = command.exempt === null && run.fundsMicros() < 0
-      // One micro cannot be paid either.
-      return isShort ? run.decide({ ...command, unitPriceMicros: 1, amountMicros: 1 }) : answer
+    fault: "a limit that is removed takes its sums along",
+    breaks: "sumsAddUp",
+    subject: bent({
+      sumsBegin: (facts, name) =>
+        facts.findLastIndex((fact) => fact.type === "LimitRemoved" && isSameName(fact, name)) + 1,
     }),
   },
   {
-    fault: "funds are looked at before limits",
-    breaks: "agreesWithThePlainOne",
+    fault: "months are closed behind what is recorded",
+    breaks: "monthsAddUp",
     subject: answering((answer) => {
-      if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
-      const isShort = answer.amountMicros > answer.fundsMicros + answer.creditLineMicros
-      return isShort ? { ...answer, code: "payment_required", refusedBy: null } : answer
+      if (isRefusal(answer)) return answer
+      const closings = answer.filter(({ type }) => type === "MonthClosed")
+      return [...answer.filter(({ type }) => type !== "MonthClosed"), ...closings]
     }),
   },
   {
-    fault: "a locked account goes on",
-    breaks: "everyChargeFits",
-    subject: folding("AccountLocked", ({ at }) => ({ type: "AccountUnlocked", at })),
+    fault: "a month leaves corrections out",
+    breaks: "monthsAddUp",
+    subject: recording("MonthClosed", (fact) => [{ ...fact, correctedMicros: 0 }]),
   },
   {
-    fault: "a closed ledger goes on",
-    breaks: "everyChargeFits",
-    subject: folding("LedgerClosed", ({ at }) => ({ type: "LedgerReopened", at })),
+    fault: "an ended charge is given back again",
+    breaks: "chargesEndOnce",
+    subject: again("GiveBack", (facts, { chargeId }) => {
+      return facts.findLast((fact) => {
+        return fact.type === "ChargeGivenBack" && fact.chargeId === chargeId
+      })
+    }),
   },
   {
-    fault: "an erased company comes back",
-    breaks: "agreesWithThePlainOne",
-    subject: folding("ErasureBegun", ({ at }) => ({ type: "AccountUnlocked", at })),
+    fault: "any charge can be closed",
+    breaks: "chargesEndOnce",
+    subject: answering((answer, command) => {
+      if (command.type !== "CloseCharges" || command.chargeIds.length === 0) return answer
+      return [{ type: "ChargesClosed", at: command.at, chargeIds: command.chargeIds }]
+    }),
+  },
+  {
+    fault: "a refund by hand ignores the refunds before it",
+    breaks: "noChargeIsRefundedBeyondItsAmount",
+    subject: hearing("GiveBackEnded", (command) => {
+      return { ...command, leftMicros: command.charge.amountMicros }
+    }),
+  },
+  {
+    fault: "a charge by hand that was forgotten is given back again",
+    breaks: "noChargeIsRefundedBeyondItsAmount",
+    among: "crowded",
+    subject: hearing("GiveBackEnded", (command) => ({ ...command, searchedTo: Infinity })),
   },
   {
     fault: "a reference adds again",
@@ -126,25 +168,16 @@ const funds: readonly FaultyLedger[] = [
     subject: folding("FundsAdded", (fact) => ({ ...fact, reference: null })),
   },
   {
-    fault: "sums may pass what adds up exactly",
-    breaks: "everythingIsExact",
-    among: "rich",
-    subject: accepting(({ code }) => code === "amount_too_large"),
-  },
-  {
-    fault: "a charge need not be its quantity times its unit price",
-    breaks: "agreesWithThePlainOne",
-    subject: hearing("Charge", (command) => {
-      return { ...command, unitPriceMicros: command.amountMicros / command.quantity }
+    fault: "a purchase is paid twice",
+    breaks: "onceIsOnce",
+    subject: again("PayPurchase", (facts, { purchaseId }) => {
+      return facts.find((fact) => fact.type === "PurchasePaid" && fact.purchaseId === purchaseId)
     }),
   },
-]
-
-const names: readonly FaultyLedger[] = [
   {
-    fault: "a name that callers chose is not kept",
+    fault: "a month is closed twice",
     breaks: "onceIsOnce",
-    subject: folding("Charged", (fact) => ({ ...fact, once: false })),
+    subject: recording("MonthClosed", (fact) => [fact, fact]),
   },
   {
     fault: "a name that was forgotten is charged again",
@@ -155,48 +188,81 @@ const names: readonly FaultyLedger[] = [
     }),
   },
   {
-    fault: "a charge by hand that was forgotten is given back again",
-    breaks: "noChargeIsRefundedBeyondItsAmount",
-    among: "crowded",
-    subject: hearing("GiveBackEnded", (command) => ({ ...command, searchedTo: Infinity })),
+    fault: "a reminder is told again with every charge",
+    breaks: "remindersAreToldOnce",
+    subject: bent({ toldSince: (facts) => facts.length }),
   },
   {
-    fault: "a name that was searched for to the end must be searched for again",
-    breaks: "nothingThatFitsIsRefused",
-    among: "crowded",
-    subject: hearing("Charge", (command) => {
-      return { ...command, searchedTo: command.searchedTo === null ? null : -1 }
+    fault: "a reminder is told one micro late",
+    breaks: "remindersAreToldOnce",
+    subject: recording("ReminderReached", (fact) => {
+      return fact.usedMicros === fact.reminderMicros ? [] : [fact]
     }),
   },
   {
-    fault: "a refused command is remembered",
-    breaks: "onceIsOnce",
-    subject: wrapped((run) => {
-      const refused = new Set<string>()
-      return {
-        decide: (command) => {
-          if (command.type !== "Charge") return run.decide(command)
-          if (refused.has(command.chargeId)) return []
-          const answer = run.decide(command)
-          if (isRefusal(answer)) refused.add(command.chargeId)
-          return answer
-        },
-      }
+    fault: "only the first of several reminders is told",
+    breaks: "remindersAreToldOnce",
+    subject: answering((answer) => {
+      if (isRefusal(answer)) return answer
+      const first = answer.findIndex(({ type }) => type === "ReminderReached")
+      return answer.filter(({ type }, i) => type !== "ReminderReached" || i === first)
     }),
   },
-]
-
-/** All of them. */
-export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
-  ...FAULTY_LIMITS,
-  ...FAULTY_WINDOWS,
-  ...FAULTY_CALLS,
-  ...FAULTY_REMINDERS,
-  ...FAULTY_NOTICES,
-  ...FAULTY_MONTHS,
-  ...FAULTY_PURCHASES,
-  ...funds,
-  ...FAULTY_ENDINGS,
-  ...names,
+  {
+    fault: "low funds are told twice",
+    breaks: "lowFundsAreToldOnce",
+    subject: recording("FundsRanLow", (fact) => [fact, fact]),
+  },
+  {
+    fault: "low funds are told one micro late",
+    breaks: "lowFundsAreToldOnce",
+    subject: recording("FundsRanLow", (fact) => {
+      return fact.fundsMicros === fact.belowMicros - 1 ? [] : [fact]
+    }),
+  },
+  {
+    fault: "low funds are told before what lowered them",
+    breaks: "lowFundsAreToldOnce",
+    subject: answering((answer) => {
+      if (isRefusal(answer)) return answer
+      const told = answer.filter(({ type }) => type === "FundsRanLow")
+      return [...told, ...answer.filter(({ type }) => type !== "FundsRanLow")]
+    }),
+  },
+  {
+    fault: "the week begins on Sunday",
+    breaks: "windowsMoveForward",
+    subject: withWindow("week", later("week", -86_400_000)),
+  },
+  {
+    fault: "windows are those of the instant at which the caller asked",
+    breaks: "windowsMoveForward",
+    subject: folding("Charged", (fact) => ({ ...fact, at: fact.requestedAt })),
+  },
+  {
+    fault: "the last that refuses is named, not the first",
+    breaks: "agreesWithThePlainOne",
+    subject: answering((answer) => {
+      if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
+      const last = answer.limits.findLastIndex((limit) => !hasRoom(limit))
+      return { ...answer, refusedBy: answer.refusedBy === null ? null : last }
+    }),
+  },
+  {
+    fault: "an erased company comes back",
+    breaks: "agreesWithThePlainOne",
+    subject: folding("ErasureBegun", ({ at }) => ({ type: "AccountUnlocked", at })),
+  },
+  {
+    fault: "a correction is forgotten",
+    breaks: "postingsBalance",
+    subject: folding("FundsCorrected", (fact) => ({ ...fact, amountMicros: 0 })),
+  },
+  {
+    fault: "sums may pass what adds up exactly",
+    breaks: "everythingIsExact",
+    among: "rich",
+    subject: accepting(({ code }) => code === "amount_too_large"),
+  },
   ...FAULTY_CHECKPOINTS,
 ]

@@ -10,13 +10,13 @@ import { refused } from "./reference-charge.ts"
 const MAX_SUM = 9_000_000_000_000_000
 
 /** The sum below which the owners want to hear of the funds; null where they do not. */
-export function noticeIn(facts: Facts): Micros | null {
+function noticeIn(facts: Facts): Micros | null {
   const last = facts.findLast(({ type }) => type === "FundsNoticeSet")
   return last?.type === "FundsNoticeSet" ? last.belowMicros : null
 }
 
 /** Whether the funds are below the sum of the notice. */
-export function isLowIn(facts: Facts): boolean {
+function isLowIn(facts: Facts): boolean {
   const belowMicros = noticeIn(facts)
   return belowMicros !== null && fundsIn(facts) < belowMicros
 }

@@ -1,15 +1,10 @@
 import { randomUUID } from "node:crypto"
 import { EventStoreDBClient, type JSONType } from "@eventstore/db-client"
 import fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
-import {
-  type EventStore,
-  NO_STREAM,
-  type Position,
-  type ProposedEvent,
-} from "../../adapters/eventstore/port.ts"
+import { NO_STREAM, type Position, type ProposedEvent } from "../../adapters/eventstore/port.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { causedBy, expectedHash, NO_HASH, wrap } from "../../src/frame/kernel/envelope.ts"
 import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
@@ -17,20 +12,9 @@ import { STORED } from "../kernel/stored-formats.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
 
-const types = STORED.flatMap(({ category, codec }) =>
-  codec.types.map((type) => ({ category, type, codec })),
-)
-
-let server: EventStoreDbServer
-let store: EventStore
-let client: EventStoreDBClient
-
-beforeAll(async () => {
-  server = await EventStoreDbServer.start()
-  store = openEventStoreDb({ url: server.url })
-  client = EventStoreDBClient.connectionString(server.url)
-})
-
+const server = await EventStoreDbServer.start()
+const store = openEventStoreDb({ url: server.url })
+const client = EventStoreDBClient.connectionString(server.url)
 afterAll(async () => {
   await client.dispose()
   await store.close()
@@ -48,18 +32,26 @@ async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
 }
 
 describe("17: what is stored in EventStoreDB", () => {
-  it.each(types)(
-    "$category: $type comes back to the byte, and from parsed JSON too",
-    async ({ category, type, codec }) => {
-      const fields = fc.record(EVENT_FIELDS[category]?.[type] ?? {}, { noNullPrototype: true })
+  it.for(STORED)(
+    "$category: each type comes back to the byte, and from parsed JSON too",
+    async ({ category, codec }) => {
+      const facts = fc.tuple(
+        ...codec.types.map((type) =>
+          fc.array(
+            fc
+              .record(EVENT_FIELDS[category]?.[type] ?? {}, { noNullPrototype: true })
+              .map((fields) => ({ type, ...fields }) as unknown as Fact),
+            { minLength: 1, maxLength: 5 },
+          ),
+        ),
+      )
       await fc.assert(
-        fc.asyncProperty(fc.array(fields, { minLength: 1, maxLength: 5 }), async (values) => {
+        fc.asyncProperty(facts, async (byType) => {
           const stream = `${category}-${randomUUID()}`
           let previousHash = NO_HASH
-          const written = values.map((value, revision) => {
-            const event = { type, ...value } as unknown as Fact
+          const written = byType.flat().map((fact, revision) => {
             const place = { stream, revision, previousHash }
-            const { proposed, hash } = wrap(codec, event, place, causedBy("Ünï\u2028 cödé"))
+            const { proposed, hash } = wrap(codec, fact, place, causedBy("Ünï\u2028 cödé"))
             previousHash = hash
             return proposed
           })

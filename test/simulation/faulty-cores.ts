@@ -52,13 +52,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "takes an unknown outcome for a no, and decides anew",
     breaks: /is stored twice|calls counted of/,
-    likely: 7,
+    likely: 5,
     appendSurely: () => appendOnce,
   },
   {
     fault: "says that nobody knows, and decides anew all the same",
     breaks: /was told DeadlinePassed, and is stored|is stored twice/,
-    likely: 7,
+    likely: 5,
     appendSurely: (real) => async (ports, append) => {
       try {
         return await real(ports, { ...append, waitedUntil: () => -Infinity })
@@ -76,7 +76,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "answers a no from a state that others have moved",
     breaks: /was refused at \d+, asked at|nothing to do|without a reason/,
-    likely: 54,
+    likely: 3,
     believesEveryNo: true,
   },
   {
@@ -88,13 +88,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "does not hear what others wrote, and believes that it did",
     breaks: /seen at \d+, though it had|was refused at \d+, asked at|nothing to do/,
-    likely: 9,
+    likely: 4,
     runner: (real) => ({ ...real, heard: () => undefined }),
   },
   {
     fault: "loses gathered calls with the state that it throws away",
     breaks: /calls lost without a crash/,
-    likely: 2,
+    likely: 44,
     forgetState: () => (_ports, lane) => {
       lane.loaded = null
       lane.hasGathered = false
@@ -103,7 +103,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "records gathered calls twice where it decides again",
     breaks: /calls counted of/,
-    likely: 101,
+    likely: 44,
     forgetState: (real) => (ports, lane) => {
       const gathered = lane.loaded === null ? null : real.takeGathered(ports, lane, lane.loaded)
       lane.loaded = null
@@ -142,19 +142,19 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "begins anew what a dead process had begun",
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
-    likely: 3,
+    likely: 7,
     resumes: false,
   },
   {
     fault: "frees a key that was taken over in vain",
     breaks: /went out \d times|was told for it/,
-    likely: 306,
+    likely: 26,
     freesTakenOver: true,
   },
   {
     fault: "ends the work for an open charge, and not the charge",
     breaks: /and nobody ended it|no work will end it|paid for no text/,
-    likely: 29,
+    likely: 15,
     endCharge: async () => ({ result: "done" }),
   },
   {
