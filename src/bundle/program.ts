@@ -1,7 +1,7 @@
 /** What the bundle loads only once it is needed: `program.cjs`, with the code that V8 made of it before. */
-import { readFileSync, renameSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import module, { createRequire } from "node:module"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Script, constants } from "node:vm"
 
@@ -9,6 +9,8 @@ import { Script, constants } from "node:vm"
 declare const PROGRAM_HASH: string
 
 const FILE = fileURLToPath(new URL("../../dist/program.cjs", import.meta.url))
+/** What the names of files with kept code begin with. */
+const KEPT = "program-"
 /** By then a server has run what a start runs. */
 const KEEP_AFTER_MS = 5_000
 
@@ -47,7 +49,7 @@ type Run = (require: NodeJS.Require, module: object, dirname: string) => void
 function keptCode(): { readonly path: string | null; readonly code?: Buffer } {
   const folder = module.getCompileCacheDir()
   if (folder === undefined) return { path: null }
-  const path = join(folder, `program-${PROGRAM_HASH}`)
+  const path = join(folder, `${KEPT}${PROGRAM_HASH}`)
   try {
     return { path, code: readFileSync(path) }
   } catch {
@@ -67,6 +69,11 @@ function keepCode(script: Script, path: string): void {
       const draft = `${path}.${process.pid}`
       writeFileSync(draft, script.createCachedData())
       renameSync(draft, path)
+      // That of another bundle takes 6 MB, and is used by nobody who has this one.
+      const folder = dirname(path)
+      for (const name of readdirSync(folder)) {
+        if (name.startsWith(KEPT) && name !== basename(path)) rmSync(join(folder, name))
+      }
     } catch {
       // Without it the next start takes longer, and that is all.
     }

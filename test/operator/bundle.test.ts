@@ -1,39 +1,19 @@
-/** The bundle: when it is run in place of the sources, and what it keeps. */
-import { mkdir, mkdtemp, readFile, readdir, rm, utimes, writeFile } from "node:fs/promises"
+/** Whether the bundle is that of the sources, and where its places are in them. */
+import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises"
 import type { SourceMapPayload } from "node:module"
 import { SourceMap } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  BUNDLE,
-  OUT,
-  ROOMS,
-  SOURCE,
-  isBundleFresh,
-  programFile,
-  sources,
-} from "../../bin/program.mjs"
+import { OUT, ROOMS, sources } from "../../bin/program.mjs"
 import type { SourceMapText } from "../../src/bundle/line-map.ts"
 import { openLineMap } from "../../src/bundle/line-map.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
 
 let folder = ""
-const places: Place[] = []
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "ledger-bundle-"))
 })
-afterAll(async () => {
-  for (const place of places) await place.clear()
-  await rm(folder, { recursive: true })
-})
-
-async function opened(...args: Parameters<typeof makePlace>): Promise<Place> {
-  const place = await makePlace(...args)
-  places.push(place)
-  return place
-}
+afterAll(() => rm(folder, { recursive: true }))
 
 describe("the hash of the sources", () => {
   const AT = new Date(1_700_000_000_000)
@@ -63,45 +43,6 @@ describe("the hash of the sources", () => {
     seen.add(sources(folder))
     expect(seen.size).toBe(own.length + 3)
   })
-})
-
-it("is what a checkout runs once it is built", () => {
-  expect(isBundleFresh()).toBe(true)
-  expect(programFile()).toBe(BUNDLE)
-})
-
-it("answers as the sources do", async () => {
-  const [bundled, plain] = [await opened(), await opened({}, SOURCE)]
-  for (const line of ["--version", "limit set --help", "company lst", "config"]) {
-    const words = line.split(" ")
-    const answer = await plain.attempt(...words)
-    const away = (text: string) => text.replaceAll(plain.dataDir, bundled.dataDir)
-    expect(await bundled.attempt(...words), line).toEqual({
-      code: answer.code,
-      stdout: away(answer.stdout),
-      stderr: away(answer.stderr),
-    })
-  }
-})
-
-it("keeps the code that V8 made of the program, where Node keeps its own", async () => {
-  const kept = join(folder, "compiled")
-  const place = await opened({ NODE_COMPILE_CACHE: kept })
-  const files = async () =>
-    (await readdir(kept, { recursive: true })).filter((path) => path.includes("program-"))
-  await place.ledger("config")
-  const first = await files()
-  expect(first).toEqual([expect.stringMatching(/\/program-[0-9a-f]+$/)])
-  await place.ledger("config")
-  expect(await files()).toEqual(first)
-})
-
-it("is no part of a server that starts from the sources", async () => {
-  const place = await opened({}, SOURCE)
-  const server = await place.start()
-  expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
-  expect(await place.ledger("company", "list")).toEqual({ companies: [] })
-  expect(await server.end("SIGTERM")).toBe(0)
 })
 
 describe("the places in a file of the bundle", () => {
