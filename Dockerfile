@@ -14,8 +14,9 @@ RUN npm pack --pack-destination /packed \
 FROM node:24.21.0-bookworm-slim AS installed
 WORKDIR /opt/company-ledger
 COPY package.json package-lock.json .npmrc ./
-# The image has a Node of its own.
-RUN npm ci --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-* package-lock.json
+# The image has a Node of its own, and the bundle is built.
+RUN npm ci --omit=dev --ignore-scripts \
+  && rm -rf node_modules/node-linux-* node_modules/esbuild node_modules/@esbuild package-lock.json
 COPY --from=packed /packed/package/ ./
 
 FROM node:24.21.0-bookworm-slim

@@ -169,7 +169,8 @@ const COMMON = {
   sourcemap: "linked",
   sourcesContent: false,
   write: false,
-  logLevel: "error",
+  // What it finds is in the error that it throws.
+  logLevel: "silent",
 }
 
 const PROGRAM = "program.cjs"
