@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { ListedWork } from "../../adapters/work/port.ts"
 import { rent } from "../../src/phone/reactions/rent.ts"
 import { rowOf } from "../effects/texts.ts"
@@ -7,17 +7,28 @@ import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
 import { fundsOf, sendText } from "./texting.ts"
 
+const DAY_MS = 86_400_000
+
 const world = await ownWorld("time", { rateLimits: "off" })
+await makeCallsFree(world)
 let company: Company
-let year = 2040
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
+/** The tenth of a month, when a test begins; each test has later months than the one before. */
+let begunAt = world.ports.clock.now()
+
 beforeEach(async () => {
-  // Each test has a year of its own, none a leap year: the clock goes one way.
-  year += year % 4 === 3 ? 2 : 1
-  await at(`${year}-01-31T08:00:00.000Z`)
+  const now = new Date(world.ports.clock.now())
+  begunAt = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 10, 8)
+  await at(month(0))
 })
+
+/** The time, so many months and milliseconds after the test began. */
+function month(count: number, ms = 0): string {
+  const begun = new Date(begunAt)
+  const tenth = Date.UTC(begun.getUTCFullYear(), begun.getUTCMonth() + count, 10, 8)
+  return new Date(tenth + ms).toISOString()
+}
+
+const nameOf = (time: string) => time.slice(0, "2040-01".length)
 
 async function at(to: string): Promise<void> {
   await world.operate("clock set", { to })
@@ -33,6 +44,8 @@ const last = async ({ companyId }: Company): Promise<Record<string, unknown> | u
 
 describe("rent", () => {
   it("is charged to the company each month on the day of buying", async () => {
+    const year = new Date(begunAt).getUTCFullYear() + 1
+    await at(`${year}-01-31T08:00:00.000Z`)
     company = await makeCompany(world)
     const { id } = await bought(world, company)
     await at(`${year}-02-28T07:59:59.999Z`)
@@ -52,13 +65,13 @@ describe("rent", () => {
     expect((await numbersOf(world, company))[0]).toMatchObject({ paidThrough: null })
   })
 
-  it("of months that nobody was there for is charged in their order", async () => {
+  it("of missed months is charged in their order", async () => {
     company = await makeCompany(world)
     await bought(world, company)
-    await at(`${year}-05-01T00:00:00.000Z`)
+    await at(month(3, DAY_MS))
     const names = (await rentsOf(world, company)).map(({ name }) => name)
-    expect(names).toEqual(["first", `${year}-02`, `${year}-03`, `${year}-04`])
-    expect(await last(company)).toMatchObject({ paidThrough: `${year}-05-31T08:00:00.000Z` })
+    expect(names).toEqual(["first", ...[1, 2, 3].map((count) => nameOf(month(count)))])
+    expect(await last(company)).toMatchObject({ paidThrough: month(4) })
   })
 
   it("is charged when it is due, however often an operator calls it before", async () => {
@@ -68,7 +81,7 @@ describe("rent", () => {
     const { work } = await world.operate("work list")
     const isOwn = (row: ListedWork) => row.companyId === company.companyId && row.kind === "rent"
     const { workId, name } = (work as ListedWork[]).find(isOwn) as ListedWork
-    const dueAt = `${year}-02-28T08:00:00.000Z`
+    const dueAt = month(1)
     for (const operation of ["work retry", "work skip", "work retry"]) {
       await expect(world.operate(operation, { workId })).rejects.toMatchObject({
         code: "conflict",
@@ -85,13 +98,13 @@ describe("rent", () => {
     expect(await rentsOf(world, company)).toHaveLength(2)
   })
 
-  it("that was refused is asked for again at once, where an operator wants it", async () => {
+  it("that was refused is charged again when an operator retries it", async () => {
     company = await makeCompany(world, "1.50")
     const { id } = await bought(world, company)
-    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(month(1))
     expect(await rentsOf(world, company)).toHaveLength(1)
     await world.operate("funds add", { company: company.companyId, dollars: "10" })
-    const { workId } = await rowOf(world, "rent", `${id}:${year}-02`)
+    const { workId } = await rowOf(world, "rent", `${id}:${nameOf(month(1))}`)
     expect(await world.operate("work retry", { workId })).toMatchObject({ state: "done" })
     expect(await rentsOf(world, company)).toHaveLength(2)
   })
@@ -101,7 +114,7 @@ describe("rent", () => {
     await bought(world, company)
     await world.operate("price set", { item: "number_month_local", dollars: "2" })
     expect(await last(company)).toMatchObject({ monthlyMicros: 2_000_000 })
-    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(month(1))
     await world.operate("price set", { item: "number_month_local", dollars: "1.5" })
     expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([
       LOCAL,
@@ -112,12 +125,12 @@ describe("rent", () => {
   it("takes the funds below zero once; the next is refused, and nothing goes out", async () => {
     company = await makeCompany(world, "1.60")
     const { id, number } = await bought(world, company)
-    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(month(1))
     expect(await fundsOf(world, company)).toBe(100_000 - LOCAL)
     expect((await sendText(world, company.key, { from: id })).status).toBe(402)
-    await at(`${year}-03-31T08:00:00.000Z`)
+    await at(month(2))
     expect(await chargesOf(world, company)).toHaveLength(2)
-    const until = `${year}-04-14T08:00:00.000Z`
+    const until = month(2, 14 * DAY_MS)
     expect(await last(company)).toMatchObject({ id, releasedUnlessPaidBy: until })
     const refused = await sendText(world, company.key, { from: id })
     expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
@@ -132,47 +145,45 @@ describe("a number whose rent is refused", () => {
   beforeEach(async () => {
     company = await makeCompany(world, "1.50")
     await bought(world, company)
-    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(month(1))
   })
 
-  it("is asked for again each day, and goes on once it is paid", async () => {
-    await at(`${year}-03-05T07:00:00.000Z`)
+  it("is charged again each day, and stays once the rent is paid", async () => {
+    await at(month(1, 5 * DAY_MS - 1))
     await world.operate("funds add", { company: company.companyId, dollars: "0.01" })
     await world.operate("wait")
     expect(await chargesOf(world, company)).toHaveLength(1)
-    await at(`${year}-03-05T08:00:00.000Z`)
-    expect((await rentsOf(world, company)).at(-1)).toMatchObject({ name: `${year}-02` })
+    await at(month(1, 5 * DAY_MS))
+    expect((await rentsOf(world, company)).at(-1)).toMatchObject({ name: nameOf(month(1)) })
     expect(await last(company)).toMatchObject({
       releasedUnlessPaidBy: null,
-      paidThrough: `${year}-03-31T08:00:00.000Z`,
+      paidThrough: month(2),
     })
     expect(await fundsOf(world, company)).toBe(10_000 - LOCAL)
   })
 
-  it("is let go to the millisecond after 14 days, and its owners hear of it before", async () => {
+  it("is released to the millisecond after 14 days, and its owners get mails before", async () => {
     const { id, number } = (await last(company)) as { id: string; number: string }
-    const since = Date.parse(`${year}-02-28T08:00:00.000Z`)
-    const until = since + 14 * 86_400_000
     for (const [i, day] of [0, 6, 12].entries()) {
-      await at(new Date(since + day * 86_400_000).toISOString())
+      await at(month(1, day * DAY_MS))
       expect(await mailsOf(company)).toHaveLength(i + 1)
     }
     expect((await mailsOf(company))[0]?.subject).toContain(number)
-    await at(new Date(until - 1).toISOString())
+    await at(month(1, 14 * DAY_MS - 1))
     expect((await last(company))?.["id"]).toBe(id)
-    await at(new Date(until).toISOString())
+    await at(month(1, 14 * DAY_MS))
     expect((await last(company))?.["id"]).not.toBe(id)
-    // Somebody else can have it.
-    await at(new Date(until + 1_000).toISOString())
+    // Another company can buy it.
+    await at(month(1, 14 * DAY_MS + 1_000))
     expect((await buy(world, await makeCompany(world), number)).status).toBe(201)
     expect(await mailsOf(company)).toHaveLength(3)
   })
 
-  it("that is released costs nothing more, and nobody hears of it", async () => {
+  it("costs nothing more once it is released, and sends no mail", async () => {
     const id = String((await last(company))?.["id"])
     await world.call(company.key, "POST", "/api/v1/phone/release", { body: { id } })
     await world.operate("funds add", { company: company.companyId, dollars: "50" })
-    await at(`${year}-04-30T08:00:00.000Z`)
+    await at(month(2))
     expect(await chargesOf(world, company)).toHaveLength(1)
     expect(await mailsOf(company)).toHaveLength(1)
   })
@@ -184,10 +195,10 @@ describe("a limit", () => {
     await bought(world, company)
     const limit = { company: company.companyId, class: "general", period: "month" }
     await world.operate("limit set", { ...limit, dollars: "1.499999" })
-    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(month(1))
     expect((await last(company))?.["releasedUnlessPaidBy"]).not.toBeNull()
     await world.operate("limit set", { ...limit, dollars: "1.50" })
-    await at(`${year}-03-01T08:00:00.000Z`)
+    await at(month(1, DAY_MS))
     expect((await last(company))?.["releasedUnlessPaidBy"]).toBeNull()
   })
 })
@@ -196,19 +207,19 @@ describe("a deleted company", () => {
   it("pays no rent, begins no grace, and lets its numbers go with its data", async () => {
     company = await makeCompany(world)
     const { number } = await bought(world, company)
-    await at(`${year}-02-20T08:00:00.000Z`)
+    await at(month(1, -8 * DAY_MS))
     await world.operate("company delete", { company: company.companyId })
-    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(month(1))
     expect(await chargesOf(world, company)).toHaveLength(1)
     expect(await mailsOf(company)).toEqual([])
     const other = await makeCompany(world)
     expect((await buy(world, other, number)).status).toBe(409)
-    await at(`${year}-03-07T08:00:00.000Z`)
+    await at(month(1, 7 * DAY_MS))
     expect((await buy(world, other, number)).status).toBe(201)
-    // Nothing is left to be done for it, and nobody is asked again.
+    // No work is left for it.
     const { numbers } = await world.operate("number list", { company: company.companyId })
     expect(numbers).toEqual([])
-    await at(`${year}-05-07T08:00:00.000Z`)
+    await at(month(2, 7 * DAY_MS))
     const { work } = await world.operate("work list")
     const own = work.filter(
       (row: { companyId: string; kind: string }) =>
@@ -221,10 +232,10 @@ describe("a deleted company", () => {
 })
 
 describe("an audit", () => {
-  it("comes to the same decisions about rent from the events alone", async () => {
+  it("reaches the same decisions about rent from the events alone", async () => {
     company = await makeCompany(world, "1.60")
     await bought(world, company)
-    await at(`${year}-05-01T08:00:00.000Z`)
+    await at(month(2, 14 * DAY_MS))
     const rents = await rentsOf(world, company)
     expect(rents.map(({ micros }) => micros)).toEqual([LOCAL, LOCAL])
     const replayed = await world.operate("audit replay", { company: company.companyId })

@@ -148,34 +148,37 @@ export interface SharedWorldOptions {
   readonly rateLimits?: "on" | "off"
   /** Default priced; free where a test counts other charges. */
   readonly calls?: "priced" | "free"
+  /** Default it stands still; forward where tests move it, in months that no test before them saw. */
+  readonly clock?: "still" | "forward"
 }
 
 const shared = new Map<string, Promise<World>>()
 
+const CLOCK_OPERATIONS = ["clock set", "clock advance"]
 /** Operations that change the whole installation for all files. */
-const NOT_SHARED = new Set(["clock set", "clock advance", "price set", "stand-in set"])
+const NOT_SHARED = ["price set", "stand-in set"]
 
 /**
  * The world that all test files of a worker process share, each with companies of its own. It ends with the process.
- * Its clock stands still, its prices and providers do not change, and it is never empty: a test that needs anything
- * else opens its own.
+ * Its prices and providers do not change, its clock stands still unless the test asks for one that it can move
+ * forward, and it is never empty: a test that needs anything else opens its own.
  */
 export function sharedWorld(options: SharedWorldOptions = {}): Promise<World> {
-  const { rateLimits = "on", calls = "priced" } = options
-  const name = `${rateLimits} ${calls}`
-  const found = shared.get(name) ?? openShared(rateLimits, calls)
+  const { rateLimits = "on", calls = "priced", clock = "still" } = options
+  const name = `${rateLimits} ${calls} ${clock}`
+  const found = shared.get(name) ?? openShared({ rateLimits, calls, clock })
   shared.set(name, found)
   return found
 }
 
-async function openShared(rateLimits: "on" | "off", calls: "priced" | "free"): Promise<World> {
-  const world = await openWorld("settings", { rateLimits })
-  if (calls === "free") await makeCallsFree(world)
+async function openShared(options: Required<SharedWorldOptions>): Promise<World> {
+  const world = await openWorld("settings", { rateLimits: options.rateLimits })
+  if (options.calls === "free") await makeCallsFree(world)
+  const refused = new Set([...NOT_SHARED, ...(options.clock === "still" ? CLOCK_OPERATIONS : [])])
   const refuse = () => Promise.reject(new Error("This world is shared: open one with ownWorld"))
   return {
     ...world,
-    operate: async (name, ...rest) =>
-      NOT_SHARED.has(name) ? refuse() : world.operate(name, ...rest),
+    operate: async (name, ...rest) => (refused.has(name) ? refuse() : world.operate(name, ...rest)),
     restart: refuse,
     close: refuse,
   }

@@ -1,8 +1,6 @@
 /** What callers and operators are shown of calls: `since`, `cursor`, and what is left once erased. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { World } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany } from "../support/world.ts"
-import type { Called } from "./voice-world.ts"
 import {
   CALLS,
   PHONES,
@@ -10,26 +8,25 @@ import {
   callIn,
   listed,
   makeCalled,
-  openVoiceWorld,
+  sharedVoiceWorld,
   playCall,
 } from "./voice-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openVoiceWorld()
-})
-afterAll(async () => {
-  await world.close()
-})
-
-/** So many calls of callers who show no number: ten of them are taken. */
-async function flood({ companyId, to }: Called, count: number): Promise<void> {
-  for (let i = 0; i < count; i += 1) {
-    const call = { companyId, ref: `list-${to}-${i}`, from: "", to, attestation: null }
-    await world.ports.simulatedVoice.callIn({ ...call, script: null })
-  }
-  await world.operate("wait")
+const world = await sharedVoiceWorld()
+/** More calls than a page has, of callers who show no number: ten of them are taken. */
+const MANY = 207
+const flooded = await makeCalled(world)
+for (let i = 0; i < MANY; i += 1) {
+  await world.ports.simulatedVoice.callIn({
+    companyId: flooded.companyId,
+    ref: `list-${flooded.to}-${i}`,
+    from: "",
+    to: flooded.to,
+    attestation: null,
+    script: null,
+  })
 }
+await world.operate("wait")
 
 const idsOf = (calls: readonly Record<string, unknown>[]) => calls.map(({ id }) => id)
 
@@ -61,8 +58,7 @@ describe("GET /phone/calls", () => {
   })
 
   it("walks back from the newest 200 to since, and loses none", async () => {
-    const company = await makeCalled(world)
-    await flood(company, 207)
+    const company = flooded
     const first = await world.call(company.key, "GET", CALLS)
     expect(first.body.calls).toHaveLength(200)
     const query = `?cursor=${first.body.nextCursor}`
@@ -81,9 +77,8 @@ describe("GET /phone/calls", () => {
     expect(idsOf(rest.body.calls)).toEqual(idsOf(all).slice(4, 7))
   })
 
-  it("shows nobody else's, takes no cursor of another list or company, and is empty at first", async () => {
-    const [one, other] = [await makeCalled(world), await makeCompany(world)]
-    await flood(one, 203)
+  it("shows no other company's calls, takes no cursor of another list or company, and is empty at first", async () => {
+    const [one, other] = [flooded, await makeCompany(world)]
     expect(await listed(world, other)).toEqual([])
     const { nextCursor } = (await world.call(one.key, "GET", CALLS)).body
     const lists = [[other.key, CALLS] as const, [one.key, "/api/v1/phone/messages"] as const]

@@ -1,8 +1,7 @@
 /** A call's minutes against limits and funds, to the micro and to the millisecond. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { receiveCallEvent } from "../../src/voice/receive.ts"
-import type { World } from "../support/world.ts"
 import type { Called } from "./voice-world.ts"
 import {
   MINUTE,
@@ -14,19 +13,13 @@ import {
   listed,
   makeCalled,
   minutesOfBill,
-  openVoiceWorld,
   playCall,
+  sharedVoiceWorld,
   spentOf,
   switchCountry,
 } from "./voice-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openVoiceWorld()
-})
-afterAll(async () => {
-  await world.close()
-})
+const world = await sharedVoiceWorld()
 
 const UNSCREENED = { phones: PHONES.slice(0, 1), screenCalls: false }
 

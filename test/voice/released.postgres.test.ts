@@ -1,5 +1,5 @@
 /** Numbers that are released, and bought by another company, while calls to them go on. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { callStreamOf } from "../../domain/voice/aggregates.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
@@ -8,7 +8,6 @@ import { newId } from "../../src/frame/kernel/ids.ts"
 import { receiveCallEvent } from "../../src/voice/receive.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { listed as recordingsOf } from "../recordings/recorded.ts"
-import type { World } from "../support/world.ts"
 import type { Called } from "./voice-world.ts"
 import {
   PHONES,
@@ -19,14 +18,10 @@ import {
   listed,
   makeCalled,
   minutesOfBill,
-  openVoiceWorld,
+  sharedVoiceWorld,
 } from "./voice-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openVoiceWorld()
-})
-afterAll(() => world.close())
+const world = await sharedVoiceWorld()
 
 const ONE = { phones: PHONES.slice(0, 1), screenCalls: false }
 

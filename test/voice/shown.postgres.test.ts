@@ -1,7 +1,6 @@
 /** What people are told on calls, and operators of them. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterEach, describe, expect, it, vi } from "vitest"
 import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
-import type { World } from "../support/world.ts"
 import {
   MINUTE,
   PHONES,
@@ -10,17 +9,13 @@ import {
   makeCalled,
   minutesOfBill,
   newCaller,
-  openVoiceWorld,
+  sharedVoiceWorld,
 } from "./voice-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openVoiceWorld()
-})
+const world = await sharedVoiceWorld()
 afterEach(() => {
   vi.restoreAllMocks()
 })
-afterAll(() => world.close())
 
 describe("both who talk", () => {
   it("hear the notice that the settings show, where nobody chose other words", async () => {

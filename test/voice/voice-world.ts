@@ -1,4 +1,5 @@
 /** Companies whose numbers are called, at the built-in carrier. */
+import { afterAll } from "vitest"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { NumberSettings } from "../../domain/phone/number-settings.ts"
 import { heldNumbers } from "../../domain/phone/phone-views.ts"
@@ -8,7 +9,7 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { readCall } from "../../src/voice/find-call.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { selectLines } from "../../projections/charging/charges.ts"
-import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, sharedWorld } from "../support/world.ts"
 
 /** What a minute costs, micro-dollars. */
 export const MINUTE = 12_000
@@ -31,6 +32,17 @@ export type SetUp = Partial<Omit<NumberSettings, "ringTo">> & {
 export async function openVoiceWorld(options: WorldOptions = {}): Promise<World> {
   const world = await openWorld("time", { rateLimits: "off", ...options })
   await makeCallsFree(world)
+  return world
+}
+
+/** The shared world in which calls of the API cost nothing and the clock is moved. */
+export const sharedVoiceWorld = (): Promise<World> =>
+  sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
+
+/** Opens a world in which calls of the API cost nothing, and closes it after the calling test file. */
+export async function ownVoiceWorld(): Promise<World> {
+  const world = await openVoiceWorld()
+  afterAll(() => world.close())
   return world
 }
 

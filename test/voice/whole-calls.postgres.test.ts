@@ -1,9 +1,8 @@
 /** Calls from the first ring to the bill. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { CallId } from "../../domain/voice/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf, receiveCallEvent } from "../../src/voice/receive.ts"
-import type { World } from "../support/world.ts"
 import {
   MINUTE,
   PHONES,
@@ -15,18 +14,12 @@ import {
   makeCalled,
   minutesOfBill,
   newCaller,
-  openVoiceWorld,
   playCall,
+  sharedVoiceWorld,
   spentOf,
 } from "./voice-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openVoiceWorld()
-})
-afterAll(async () => {
-  await world.close()
-})
+const world = await sharedVoiceWorld()
 
 describe("a call that waits for an operator", () => {
   it("rings all, is taken by who presses 1, talks, and costs each minute that began", async () => {
