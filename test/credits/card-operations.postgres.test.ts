@@ -2,9 +2,9 @@ import { sql } from "kysely"
 import { beforeEach, describe, expect, it } from "vitest"
 import { sendText } from "../phone/texting.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 
-const world = await ownWorld("settings")
+const world = await sharedWorld()
 let company: Company
 beforeEach(async () => {
   company = await makeCompany(world)

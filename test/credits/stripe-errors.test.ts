@@ -13,9 +13,6 @@ import { startStripeServer } from "./stripe-server.ts"
 
 const COMPANY = "co_aaaaaa"
 const secretKey = "sk_test_of_a_stand_in"
-/** How many answers are lost. */
-const LOST = 100
-
 /** The adapter, for a server and its clock. */
 const opened = (server: StripeServer) =>
   openStripeCards({ secretKey, url: server.url, clock: { now: () => server.now() } })
@@ -26,21 +23,29 @@ describe("payments whose answers were lost", () => {
     onTestFinished(server.close)
     const cards = opened(server)
     const outcomes = ["paid", "declined", "needs_owner", "processing", "halted"] as const
+    const companyIds = Array.from({ length: 10 }, (_none, i): CompanyId => `co_${i}`)
+    for (const companyId of companyIds) server.customers.set(companyId, "pm_card")
     server.losesAnswers = true
     const sent: { readonly payment: OrderedPayment; readonly answer: string }[] = []
-    for (let i = 0; i < LOST; i += 1) {
-      const companyId: CompanyId = `co_${i % 10}`
-      server.customers.set(companyId, "pm_card")
-      server.now = () => BEGUN_AT + i * 60_000
-      server.next = outcomes[i % 5] ?? "paid"
-      const wallet = { customerId: null, sharedPaymentToken: "spt_of_a_wallet" }
-      const payment = aPayment(companyId, { begunAt: server.now(), ...(i % 7 === 0 ? wallet : {}) })
-      // Of some not even the order arrives.
-      if (i % 11 === 0) sent.push({ payment, answer: "unknown" })
-      else {
-        await expect(cards.pay(payment)).rejects.toThrow(ProviderSilent)
-        sent.push({ payment, answer: server.next === "halted" ? "unconfirmed" : server.next })
-      }
+    // Each company orders at the same time: after a lost answer the vendor's library waits half a second.
+    for (const [minute, outcome] of [...outcomes, ...outcomes].entries()) {
+      server.now = () => BEGUN_AT + minute * 60_000
+      server.next = outcome
+      const lost = companyIds.map(async (companyId, i) => {
+        const isWallet = (minute + i) % 7 === 0
+        const payment = aPayment(companyId, {
+          begunAt: server.now(),
+          customerId: isWallet ? null : `cus_${companyId}`,
+          sharedPaymentToken: isWallet ? "spt_of_a_wallet" : null,
+        })
+        // Of some not even the order arrives.
+        if ((minute + i) % 11 === 0) sent.push({ payment, answer: "unknown" })
+        else {
+          await expect(cards.pay(payment)).rejects.toThrow(ProviderSilent)
+          sent.push({ payment, answer: outcome === "halted" ? "unconfirmed" : outcome })
+        }
+      })
+      await Promise.all(lost)
     }
     server.losesAnswers = false
     const asked = await Promise.all(sent.map(async ({ payment }) => cards.ask(payment)))
