@@ -46,7 +46,7 @@ async function open(): Promise<BlobsUnderTest> {
   const sealing = openPostgresSealing(pool, MASTER)
   const statements = [vi.spyOn(pool, "query"), vi.spyOn(behind, "query")]
   const isOfChunk = ([query]: readonly unknown[]) =>
-    typeof query === "object" && JSON.stringify(query).includes("ledger.blob_chunks")
+    (query as { readonly text?: string }).text?.includes("ledger.blob_chunks") === true
   const { forgetKeys } = sealing
   const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
   return {
