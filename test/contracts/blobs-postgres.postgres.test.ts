@@ -6,12 +6,12 @@ import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { blobsContract } from "./blobs-contract.ts"
 import type { BlobsUnderTest, StoredBlob, StoredBlobs, StoredChunk } from "./blobs-fixture.ts"
 import { MUCH, WHOSE, inPieces, readAll } from "./blobs-fixture.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
 
 const BLOBS = `

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { checkpointsContract } from "./checkpoints-contract.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 
 checkpointsContract("checkpoints in PostgreSQL", async () => {
   const pool = database.pool()

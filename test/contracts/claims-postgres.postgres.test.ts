@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from "vitest"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import type { Processes } from "../../adapters/processes/port.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { aRequest, claimsContract } from "./claims-contract.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 
 /** A process among those that live. */
 function aProcess(own: string, living: Set<string>): Processes {

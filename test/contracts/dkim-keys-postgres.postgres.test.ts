@@ -5,11 +5,11 @@ import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { dkimMigrations } from "../../src/email/dkim-table.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { dkimKeysContract } from "./dkim-keys-contract.ts"
 
 const MASTER = randomBytes(32)
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 beforeAll(() => migrateToLatest(database.url, dkimMigrations))
 
 function open() {

@@ -1,10 +1,10 @@
 import type pg from "pg"
 import { beforeAll, describe, expect, it } from "vitest"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { describeLocks, taken } from "./locks-contract.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const warnings: string[] = []
 const warn = (message: string) => warnings.push(message)
 let mine: pg.Pool

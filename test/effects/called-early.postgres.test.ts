@@ -1,9 +1,8 @@
 /** Work that an operator calls before it is due: rejected, unless it is known to be safe. */
 import { sql } from "kysely"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { FoundWork } from "../../adapters/work/port.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 /** The kinds that an operator may call early, and why that is safe. */
@@ -27,10 +26,7 @@ const SAFE: Readonly<Record<string, string>> = {
 const RENT = "rent"
 
 const world = await ownWorld("store")
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 /** A row that is due in a day. */
 async function waiting(kind: string, name = "early"): Promise<number> {

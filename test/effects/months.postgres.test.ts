@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { closeMonth } from "../../src/charging/reactions/close-month.ts"
-import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { ledgerFacts, sleepTo, spend, tell } from "./spending.ts"
 import { rowOf } from "./texts.ts"
@@ -8,14 +7,9 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openWorld("time")
-  await world.operate("clock set", { to: "2040-01-30T12:00:00Z" })
-})
-afterAll(async () => {
-  await world.close()
-})
+let world = await openWorld("time")
+afterAll(() => world.close())
+await world.operate("clock set", { to: "2040-01-30T12:00:00Z" })
 
 /** The months that are closed, and when each was. */
 async function closedMonths(companyId: CompanyId) {

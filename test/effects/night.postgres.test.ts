@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import type { CallTally } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { chargeCalls } from "../../src/charging/reactions/charge-calls.ts"
-import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { ledgerFacts, serve, sleepTo, tell } from "./spending.ts"
 import { fundsOf, rowOf } from "./texts.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openWorld("time")
-  await world.operate("clock set", { to: "2040-03-28T12:00:00Z" })
-})
-afterAll(async () => {
-  await world.close()
-})
+let world = await openWorld("time")
+afterAll(() => world.close())
+await world.operate("clock set", { to: "2040-03-28T12:00:00Z" })
 
 const OWN: CallTally = { via: "own_key", keyId: "key_own", personId: "per_a", calls: 5 }
 const SIGNED: CallTally = { via: "shared_key", keyId: "key_app", personId: "per_b", calls: 7 }

@@ -1,17 +1,11 @@
 import { CARRIER } from "../../adapters/providers/carrier/simulator.ts"
 import { sql } from "kysely"
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
-import type { World } from "../support/world.ts"
+import { afterAll, describe, expect, it, vi } from "vitest"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { carrierIs, send, silentWhenAsked, workOf } from "./texts.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openWorld("time")
-})
-afterAll(async () => {
-  await world.close()
-})
+let world = await openWorld("time")
+afterAll(() => world.close())
 
 const now = async () => Date.parse((await world.operate("clock show")).now)
 

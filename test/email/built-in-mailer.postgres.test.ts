@@ -7,9 +7,9 @@ import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/ou
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const COMPANY = "co_aaaaaa"
 const ADA = { personId: "per_ada", address: "ada@example.com" } as const
 const BOB = { personId: "per_bob", address: "bob@example.com" } as const

@@ -7,9 +7,9 @@ import { ClockUnsure } from "../../adapters/clock/port.ts"
 import type { TestClock } from "../../adapters/clock/test.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 
 /** A database whose time, and the time it takes to say so, are set by hand; and a pacer beside it. */
 class SetByHand {

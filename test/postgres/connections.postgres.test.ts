@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 
 /** What a statement fails with. */
 async function failureOf(work: Promise<unknown>): Promise<unknown> {

@@ -1,20 +1,16 @@
 /** Batches of several read models in one transaction. */
-import type pg from "pg"
-import { beforeAll, beforeEach, expect, it } from "vitest"
+import { beforeEach, expect, it } from "vitest"
 import { START } from "../../adapters/eventstore/port.ts"
 import { onConnection } from "../../adapters/postgres/on-connection.ts"
 import type { Part } from "../../adapters/postgres/projector/joint.ts"
 import { openJoint } from "../../adapters/postgres/projector/joint.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const to = { commit: 7n, prepare: 7n }
 const last = { stream: "ledger-co_1", revision: 3, id: "an id", position: to }
-let pool: pg.Pool
-beforeAll(async () => {
-  pool = database.pool(5)
-  await pool.query("create table read.joined (name text, xid xid8)")
-})
+const pool = database.pool(5)
+await pool.query("create table read.joined (name text, xid xid8)")
 beforeEach(async () => {
   await pool.query("delete from ledger.projections; delete from read.joined")
   await pool.query(

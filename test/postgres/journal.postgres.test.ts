@@ -1,12 +1,12 @@
 /** What was done, in PostgreSQL. */
 import type pg from "pg"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import type { Journal, JournalKind } from "../../adapters/journal/port.ts"
 import { openPostgresJournals } from "../../adapters/journal/postgres.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
 const COMPANY = "co_aaaaaa"
 const OTHER = "co_bbbbbb"
@@ -18,8 +18,8 @@ interface Command {
   readonly n: number
 }
 
-const database = new DatabaseUnderTest()
-let pool: pg.Pool
+const database = await databaseUnderTest()
+const pool = database.pool()
 
 const open = (differing: Partial<JournalKind> = {}) =>
   openPostgresJournals(pool).of<Command>({ ...KIND, ...differing })
@@ -31,9 +31,6 @@ const newest = async (
 ) => (await journal.newest(company, "box_1", limit)).map(({ content }) => content.n)
 const rows = async () => (await pool.query("select from ledger.journal")).rowCount
 
-beforeAll(() => {
-  pool = database.pool()
-})
 beforeEach(async () => {
   await pool.query("truncate ledger.journal")
 })

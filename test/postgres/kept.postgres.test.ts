@@ -1,11 +1,10 @@
 /** What slices keep for a time, in PostgreSQL. */
-import type pg from "pg"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import type { KeptThing } from "../../adapters/kept/port.ts"
 import { openPostgresKept } from "../../adapters/kept/postgres.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
 const COMPANY = "co_aaaaaa"
 const OTHER = "co_bbbbbb"
@@ -16,8 +15,8 @@ interface Count {
   readonly count: number
 }
 
-const database = new DatabaseUnderTest()
-let pool: pg.Pool
+const database = await databaseUnderTest()
+const pool = database.pool()
 let now: number
 
 /** What a process knows: nothing but what is stored. */
@@ -29,9 +28,6 @@ const oneMore = (known: KeptThing<Count> | null): KeptThing<Count> => ({
 })
 const rows = async () => (await pool.query("select name from ledger.kept")).rowCount
 
-beforeAll(() => {
-  pool = database.pool()
-})
 beforeEach(async () => {
   await pool.query("truncate ledger.kept")
   now = NOW

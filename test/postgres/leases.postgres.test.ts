@@ -2,9 +2,9 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const SOON = { interval: 10 }
 
 /** A process that is signed off after the running test, unless it was before. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
 import { NewerDatabase, migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { execute } from "../support/postgres.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
-const database = new DatabaseUnderTest({ migrated: false })
+const database = await databaseUnderTest({ migrated: false })
 
 describe("migrating", () => {
   it("makes everything in an empty database, and nothing the second time", async () => {

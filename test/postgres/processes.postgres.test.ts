@@ -1,16 +1,11 @@
-import type pg from "pg"
-import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { describe, expect, it, onTestFinished, vi } from "vitest"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
-const database = new DatabaseUnderTest()
-let pool: pg.Pool
-
-beforeAll(() => {
-  pool = database.pool()
-})
+const database = await databaseUnderTest()
+const pool = database.pool()
 
 /** Registers a process that is signed off after the running test. */
 async function register(url = database.url) {

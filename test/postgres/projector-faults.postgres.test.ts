@@ -1,14 +1,11 @@
 import type pg from "pg"
-import { afterEach, beforeAll, describe, expect, it } from "vitest"
+import { afterEach, describe, expect, it } from "vitest"
 import { forgetReadModels } from "../support/read-models.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
 
-const database = new DatabaseUnderTest()
-let pool: pg.Pool
-beforeAll(() => {
-  pool = database.pool(20)
-})
+const database = await databaseUnderTest()
+const pool = database.pool(20)
 afterEach(() => forgetReadModels(pool))
 
 const SPENT = sums({ name: "spent", category: "spending" })

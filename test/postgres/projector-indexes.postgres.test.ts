@@ -1,17 +1,13 @@
 /** Indexes that only lists use are made once all was folded. */
-import type pg from "pg"
-import { afterEach, beforeAll, expect, it } from "vitest"
+import { afterEach, expect, it } from "vitest"
 import { bigint, forLists, madeOf, table, text } from "../../projections/kernel/table.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { forgetReadModels } from "../support/read-models.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
 
-const database = new DatabaseUnderTest()
-let pool: pg.Pool
-beforeAll(() => {
-  pool = database.pool(20)
-})
+const database = await databaseUnderTest()
+const pool = database.pool(20)
 afterEach(() => forgetReadModels(pool))
 
 const COLUMNS = { company_id: text(), sum: bigint(), facts: bigint() }

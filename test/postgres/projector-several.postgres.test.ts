@@ -1,21 +1,17 @@
 /** Read models of several processes: one keeps each up, the others stand by. */
-import type pg from "pg"
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterEach, describe, expect, it, onTestFinished } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
 import { forgetReadModels } from "../support/read-models.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const SOON = { interval: 10 }
 const none = () => undefined
-let pool: pg.Pool
-beforeAll(() => {
-  pool = database.pool(40)
-})
+const pool = database.pool(40)
 afterEach(() => forgetReadModels(pool))
 
 const SPENT = sums({ name: "spent", category: "spending" })

@@ -1,40 +1,23 @@
 import { PROGRAM } from "../../src/slices.ts"
 import type pg from "pg"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { readAsCompany } from "../../adapters/postgres/read-as.ts"
 import { API_ROLE } from "../../adapters/postgres/roles.ts"
-import { openPool, openApiPool } from "../../adapters/postgres/database.ts"
-import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 import { fillEveryTable } from "./filled-tables.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
-let database: TestDatabase
-let world: World
-let owner: pg.Pool
-let api: pg.Pool
-let acme: Company
-let other: Company
-
-beforeAll(async () => {
-  // What may be done with a database is no part of its template.
-  database = await testDatabase({ migrated: false })
-  world = await openWorld("start", { url: database.url })
-  owner = openPool(database.url, 2, () => undefined)
-  api = openApiPool(database.url, 2, () => undefined)
-  acme = await makeCompany(world)
-  other = await makeCompany(world)
-  // What the read models write themselves is there first: a row of this test's never meets it.
-  await world.operate("wait")
-  for (const { companyId } of [acme, other]) await fillEveryTable(owner, companyId)
-})
-afterAll(async () => {
-  await Promise.all([owner.end(), api.end()])
-  await world.close()
-  await database.drop()
-})
+// What may be done with a database is no part of its template.
+const database = await databaseUnderTest({ migrated: false })
+const world = await ownWorld("start", { url: database.url })
+const owner = database.pool(2)
+const api = database.apiPool(2)
+const acme = await makeCompany(world)
+const other = await makeCompany(world)
+// What the read models write themselves is there first: a row of this test's never meets it.
+await world.operate("wait")
+for (const { companyId } of [acme, other]) await fillEveryTable(owner, companyId)
 
 interface Table {
   readonly schema: string
@@ -207,7 +190,7 @@ describe("a connection of the API", () => {
   })
 
   it("does not show the company of whoever read before", async () => {
-    const one = openApiPool(database.url, 1, () => undefined)
+    const one = database.apiPool(1)
     const read = readAsCompany(one)
     const count = (companyId: CompanyId | "") =>
       // A setting that names no company shows nobody's rows.
@@ -222,18 +205,16 @@ describe("a connection of the API", () => {
     expect(await count(acme.companyId)).toBe(2)
     expect(await count("co_nobody")).toBe(0)
     expect(await count("")).toBe(0)
-    await one.end()
   })
 
   it("is given up after a query that failed, whatever state it is in", async () => {
-    const one = openApiPool(database.url, 1, () => undefined)
+    const one = database.apiPool(1)
     const read = readAsCompany(one)
     const failing = read(acme.companyId, async (db) =>
       (db as unknown as typeof world.ports.readAll).selectFrom("nothing").selectAll().execute(),
     )
     await expect(failing).rejects.toThrow('relation "nothing" does not exist')
     expect((await one.query("select from people")).rowCount).toBe(0)
-    await one.end()
   })
 
   it("cannot write, nor read anything but the read models", async () => {

@@ -11,10 +11,10 @@ import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import { watchDatabase } from "../../adapters/postgres/watch.ts"
 import { cuttable } from "../support/cuttable.ts"
 import { aRequest } from "../contracts/claims-contract.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 import { within } from "../support/within.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 
 const SHORT: DatabaseWaits = {
   answerMs: 300,

@@ -1,6 +1,5 @@
 /** Moments of a updater between two processes that no clock brings about. */
-import type pg from "pg"
-import { afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterEach, describe, expect, it, onTestFinished } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
@@ -9,14 +8,11 @@ import { Beat } from "../../adapters/postgres/projector/rest.ts"
 import { Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { forgetReadModels } from "../support/read-models.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, decode, sums } from "./projector-fixture.ts"
 
-const database = new DatabaseUnderTest()
-let pool: pg.Pool
-beforeAll(() => {
-  pool = database.pool(20)
-})
+const database = await databaseUnderTest()
+const pool = database.pool(20)
 afterEach(() => forgetReadModels(pool))
 
 interface Opening {

@@ -1,20 +1,13 @@
-import type pg from "pg"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { WorkQueue } from "../../adapters/work/port.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import { DatabaseUnderTest } from "./database-under-test.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const NOW = Date.UTC(2026, 10, 21, 12)
-let pool: pg.Pool
-let queue: WorkQueue
-let others: WorkQueue
-
-beforeAll(() => {
-  pool = database.pool()
-  queue = openPostgresWork(pool, { own: "prc_own", isAlive: async () => true })
-  others = openPostgresWork(pool, { own: "prc_other", isAlive: async () => true })
-})
+const pool = database.pool()
+const queue = openPostgresWork(pool, { own: "prc_own", isAlive: async () => true })
+const others = openPostgresWork(pool, { own: "prc_other", isAlive: async () => true })
 beforeEach(async () => {
   await pool.query("truncate ledger.work restart identity")
 })

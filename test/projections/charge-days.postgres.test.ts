@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { dayStart } from "../../domain/kernel/window.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
@@ -9,9 +9,7 @@ const DAY = 86_400_000
 
 const world = await ownWorld("time")
 let company: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-01-30T12:00:00.000Z" })
-})
+await world.operate("clock set", { to: "2031-01-30T12:00:00.000Z" })
 beforeEach(async () => {
   company = await makeCompany(world)
 })

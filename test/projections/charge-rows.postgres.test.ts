@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -9,18 +9,15 @@ import {
   listOpenCharges,
   refundable,
 } from "../../projections/charging/charges.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { ask, counted } from "./asking.ts"
 import { selectLines } from "../../projections/charging/charges.ts"
 import { charging } from "./every-fact.ts"
 
 const world = await ownWorld("time")
+const db = world.ports.readAll
 let company: Company
-let db: World["ports"]["readAll"]
-beforeAll(async () => {
-  db = world.ports.readAll
-})
 beforeEach(async () => {
   company = await makeCompany(world)
 })

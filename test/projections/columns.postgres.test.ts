@@ -1,12 +1,11 @@
 /** Rows as arrays of columns: PostgreSQL gets back what was given, whatever the text. */
 import fc from "fast-check"
 import { sql } from "kysely"
-import type pg from "pg"
-import { beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import type { Columns } from "../../projections/kernel/columns.ts"
 import { unnested } from "../../projections/kernel/columns.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 interface Row {
   readonly t: string | null
@@ -23,11 +22,8 @@ const COLUMNS: Columns<Row> = {
   at: "timestamptz",
 }
 
-const database = new DatabaseUnderTest()
-let pool: pg.Pool
-beforeAll(() => {
-  pool = database.pool()
-})
+const database = await databaseUnderTest()
+const pool = database.pool()
 
 const instants = { min: Date.UTC(1, 0), max: Date.UTC(9999, 11, 31) }
 const awkward = fc.constantFrom(

@@ -1,6 +1,6 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { sql } from "kysely"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { fundsOf, unbalanced } from "../../projections/charging/accounts.ts"
 import { findCharge } from "../../projections/charging/charges.ts"
 import { listCompanies } from "../../projections/company/companies.ts"
@@ -9,15 +9,12 @@ import { holderOf } from "../../projections/phone/numbers.ts"
 import { listOptOuts } from "../../projections/phone/opt-outs.ts"
 import { listPeople } from "../../projections/access/people.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
+const db = world.ports.readAll
 let company: Company
-let db: World["ports"]["readAll"]
-beforeAll(async () => {
-  db = world.ports.readAll
-})
 beforeEach(async () => {
   company = await makeCompany(world)
 })

@@ -2,8 +2,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import type { Transaction } from "kysely"
-import type pg from "pg"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { openBehindPool } from "../../adapters/postgres/database.ts"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { createTables, inTransaction } from "../../adapters/postgres/projector/tables.ts"
@@ -13,7 +12,6 @@ import { ledger } from "../../domain/charging/ledger.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { findCharge, refundable } from "../../projections/charging/charges.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
-import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { EVERYTHING, FACT_TYPES, THE_END } from "./every-fact.ts"
 import type { Step } from "./ledger-steps.ts"
@@ -24,14 +22,10 @@ import { shownOf, standingOf } from "./standing.ts"
 
 const MODELS = PROGRAM.readModels.filter(({ categories }) => categories.includes("ledger"))
 
-let database: TestDatabase
-let pool: pg.Pool
-beforeAll(async () => {
-  database = await testDatabase()
-  pool = openBehindPool(database.url, 2, () => undefined)
-  await inTransaction(pool, async (client) => {
-    for (const model of MODELS) await createTables(client, model, "read")
-  })
+const database = await testDatabase()
+const pool = openBehindPool(database.url, 2, () => undefined)
+await inTransaction(pool, async (client) => {
+  for (const model of MODELS) await createTables(client, model, "read")
 })
 afterAll(async () => {
   await pool.end()

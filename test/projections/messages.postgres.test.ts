@@ -1,16 +1,13 @@
 import { sql } from "kysely"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { findMessage, listMessages } from "../../projections/phone/message-lists.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
 
 const world = await ownWorld("time")
+const db = world.ports.readAll
 let company: Company
-let db: World["ports"]["readAll"]
-beforeAll(async () => {
-  db = world.ports.readAll
-})
 beforeEach(async () => {
   company = await makeCompany(world)
 })

@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart, monthEnd, monthStart } from "../../domain/kernel/window.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
@@ -8,17 +8,14 @@ import { limitStandings } from "../../projections/charging/limits.ts"
 import { closedMonths } from "../../projections/charging/months.ts"
 import { findPurchase, purchaseAllowance } from "../../projections/charging/purchases.ts"
 import { listReminders } from "../../projections/charging/reminders.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { ask, counted } from "./asking.ts"
 import { charging } from "./every-fact.ts"
 
 const world = await ownWorld("time")
+const db = world.ports.readAll
 let company: Company
-let db: World["ports"]["readAll"]
-beforeAll(async () => {
-  db = world.ports.readAll
-})
 beforeEach(async () => {
   company = await makeCompany(world)
 })

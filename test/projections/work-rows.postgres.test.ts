@@ -1,8 +1,7 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { sql } from "kysely"
 import type { Transaction } from "kysely"
-import type pg from "pg"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openBehindPool } from "../../adapters/postgres/database.ts"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
@@ -10,15 +9,10 @@ import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
-import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 
-let database: TestDatabase
-let pool: pg.Pool
-beforeAll(async () => {
-  database = await testDatabase()
-  pool = openBehindPool(database.url, 1, () => undefined)
-})
+const database = await testDatabase()
+const pool = openBehindPool(database.url, 1, () => undefined)
 afterAll(async () => {
   await pool.end()
   await database.drop()

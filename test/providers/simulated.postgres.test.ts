@@ -5,7 +5,7 @@ import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import type { SimulatedKind, SimulatedThings } from "../../adapters/providers/simulators/port.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const COMPANY = "co_aaaaaa"
@@ -17,7 +17,7 @@ interface Count {
   readonly count: number
 }
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 let pool: pg.Pool
 let now: number
 let texts: SimulatedThings<Count>

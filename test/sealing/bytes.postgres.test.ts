@@ -8,10 +8,10 @@ import { CompanyErased, SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const COMPANY = "co_aaaaaa"
 const HERE: SealedContext = ["blob", "rec_1", 3]
 

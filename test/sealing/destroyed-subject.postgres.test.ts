@@ -1,16 +1,9 @@
 /** The key of one subject of a company is destroyed: what it sealed is gone, in every process. */
-import { afterAll, beforeAll, expect, it } from "vitest"
-import type { World } from "../support/world.ts"
-import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { expect, it } from "vitest"
+import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("store")
-let other: World
-beforeAll(async () => {
-  other = await openWorld("start", { url: world.databaseUrl })
-})
-afterAll(async () => {
-  await other.close()
-})
+const other = await ownWorld("start", { url: world.databaseUrl })
 
 it("leaves all others of the company, and none is made for it again", async () => {
   const { companyId } = await makeCompany(world)

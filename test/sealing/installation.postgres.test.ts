@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto"
 import { beforeEach, describe, expect, it } from "vitest"
 import { WrongMasterKey, loadInstallation } from "../../adapters/sealing/installation.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 
 beforeEach(async () => {
   await database.pool().query("delete from ledger.installation")

@@ -1,22 +1,17 @@
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
 import type pg from "pg"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { LRU } from "../../adapters/sealing/lru.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
-import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
 
-const database = new DatabaseUnderTest()
+const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
-let pool: pg.Pool
-let sealing: ReturnType<typeof openPostgresSealing>
-
-beforeAll(() => {
-  pool = database.pool(20)
-  sealing = openPostgresSealing(pool, MASTER)
-})
+const pool = database.pool(20)
+const sealing = openPostgresSealing(pool, MASTER)
 
 const COMPANY = "co_aaaaaa"
 

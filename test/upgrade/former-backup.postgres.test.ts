@@ -5,46 +5,32 @@
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished } from "vitest"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { readConfig } from "../../src/compose/config.ts"
-import type { Restored } from "../../src/moving/operate/move-commands.ts"
 import { restoreBackup } from "../../src/compose/restoring.ts"
 import { faultsOf } from "../moving/looking.ts"
 import { query } from "../support/embedded.ts"
 import { testDatabase } from "../support/postgres.ts"
-import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import { KNOWN, oldInstallation } from "./old-installation.ts"
 
 const FILE = join(import.meta.dirname, "..", "data", "upgrade", "before-simulated.backup")
 
-const closing: (() => Promise<unknown>)[] = []
-let restored: Restored
-let url: string
-
-beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), "ledger-former-"))
-  closing.push(() => rm(folder, { recursive: true, force: true }))
-  const database = await testDatabase()
-  closing.push(() => database.drop())
-  url = database.url
-  const config = readConfig({
+const folder = await mkdtemp(join(tmpdir(), "ledger-former-"))
+afterAll(() => rm(folder, { recursive: true, force: true }))
+const { url, drop } = await testDatabase()
+afterAll(drop)
+const restored = await restoreBackup(
+  readConfig({
     DATABASE_URL: url,
     LEDGER_DATA_DIR: join(folder, "data"),
     LEDGER_CLOCK: "test",
-  })
-  const talk = { progress: () => undefined, signal: new AbortController().signal }
-  restored = await restoreBackup(
-    config,
-    FILE,
-    { info: () => undefined, warn: () => undefined },
-    talk,
-  )
-})
-afterAll(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
+  }),
+  FILE,
+  { info: () => undefined, warn: () => undefined },
+  { progress: () => undefined, signal: new AbortController().signal },
+)
 
 const REMEMBERED = `
   select provider, kind, name, company_id, content, lasting, at from ledger.simulated
@@ -59,7 +45,7 @@ describe("a backup of before simulators shared a table", () => {
 
   it("has what an installation has that was brought forward", async () => {
     const old = await oldInstallation()
-    closing.push(() => old.drop())
+    onTestFinished(old.drop)
     await migrateToLatest(old.url)
     const moved = await query<{ kind: string }>(old.url, REMEMBERED)
     expect(moved.map(({ kind }) => kind)).toEqual(["payment", "text", "text", "text"])
@@ -71,8 +57,8 @@ describe("a backup of before simulators shared a table", () => {
   })
 
   it("goes on: mails are listed as they were, and whoever has one gets it no second time", async () => {
-    const world: World = await openWorld("start", { url, clock: "test" })
-    closing.push(() => world.close())
+    const world = await openWorld("start", { url, clock: "test" })
+    onTestFinished(() => world.close())
     await world.operate("wait")
     const { mails } = await world.operate("mail list", { company: KNOWN.company.companyId })
     expect(mails.slice(0, 2)).toMatchObject([

@@ -2,24 +2,20 @@
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { openInstallation } from "../../src/compose/installation.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { query } from "../support/embedded.ts"
-import type { TestDatabase } from "../support/postgres.ts"
 import { execute, testDatabase } from "../support/postgres.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await testDatabase()
-  const world = await openWorld("start", { url: database.url })
-  await makeCompany(world)
-  await world.operate("wait")
-  await world.close()
-  await execute(database.url, "update ledger.projections set version = 0 where name = 'companies'")
-})
+const database = await testDatabase()
 afterAll(() => database.drop())
+const world = await openWorld("start", { url: database.url })
+await makeCompany(world)
+await world.operate("wait")
+await world.close()
+await execute(database.url, "update ledger.projections set version = 0 where name = 'companies'")
 
 const versions = () =>
   query(database.url, "select version from ledger.projections where name = 'companies'")

@@ -1,30 +1,19 @@
 /** What an installation of before holds goes on as if nothing had happened, once. */
 import { sql } from "kysely"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { derivedId } from "../../src/frame/kernel/ids.ts"
 import { faultsOf } from "../moving/looking.ts"
 import { messageOf } from "../effects/texts.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { ownWorld } from "../support/world.ts"
 import { DERIVED_IDS, KNOWN, faultOfFormerProgram, oldInstallation } from "./old-installation.ts"
 
 const { company, buyer } = KNOWN
 const TEXTS = "/api/v1/phone/messages"
 
-let world: World
-let url: string
-let faultBefore: unknown
-let drop: () => Promise<void>
-beforeAll(async () => {
-  const database = await oldInstallation()
-  ;({ url, drop } = database)
-  faultBefore = await faultOfFormerProgram(url)
-  world = await openWorld("start", { url: database.url, clock: "test" })
-})
-afterAll(async () => {
-  await world.close()
-  await drop()
-})
+const { url, drop } = await oldInstallation()
+afterAll(drop)
+const faultBefore = await faultOfFormerProgram(url)
+const world = await ownWorld("start", { url, clock: "test" })
 
 const send = (to: string, body: string, name: string) =>
   world.call(company.key, "POST", TEXTS, {
