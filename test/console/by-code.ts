@@ -1,7 +1,7 @@
 /** Signing in on the page by a mailed code, as anybody does. */
 import type { Page } from "playwright-core"
 import { expect } from "vitest"
-import type { Opened } from "./in-chromium.ts"
+import type { Place } from "./in-chromium.ts"
 import { newPage, settled } from "./visiting.ts"
 
 interface Mail {
@@ -11,7 +11,7 @@ interface Mail {
 }
 
 /** The codes that were mailed to an email, by their mails' ids. */
-async function codesTo({ world }: Opened, email: string): Promise<ReadonlyMap<string, string>> {
+async function codesTo({ world }: Place, email: string): Promise<ReadonlyMap<string, string>> {
   const { mails } = await world.operate("mail list")
   const found = (mails as readonly Mail[]).filter(
     ({ to, subject }) => to.includes(email) && /^\d{6} /.test(subject),
@@ -21,7 +21,7 @@ async function codesTo({ world }: Opened, email: string): Promise<ReadonlyMap<st
 
 /** What somebody does who has an email: `ask` has the code mailed, and the answer is what was mailed then. */
 export async function codeOnceAsked(
-  opened: Opened,
+  opened: Place,
   email: string,
   ask: () => Promise<void>,
 ): Promise<string> {
@@ -39,7 +39,7 @@ export async function codeOnceAsked(
 }
 
 /** A browser of their own, in which somebody signed in by the code that was mailed to them; who is invited may name themselves. */
-export async function signedInByCode(opened: Opened, email: string, name = ""): Promise<Page> {
+export async function signedInByCode(opened: Place, email: string, name = ""): Promise<Page> {
   const page = await newPage(opened.browser)
   await page.goto(`${opened.url}/console`)
   const code = await codeOnceAsked(opened, email, async () => {

@@ -1,10 +1,9 @@
 /** Code, what was published of it, and boxes, as people work with them in the console. */
 import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { zipOf } from "../code/zips.ts"
-import { noBrowser } from "../publishing/browser.ts"
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, addPerson, openConsole, ownerOf, signedInPage } from "./in-chromium.ts"
+import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { callerOf } from "./work-data.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -12,29 +11,10 @@ const WITHIN_MS = 600_000
 /** It looks like a key of a cloud and is none. */
 const LIKE_A_SECRET = "AKIAIOSFODNN7ABCDEFG"
 
-let opened: Opened
-let owner: Page
-let key: string
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
-  const whose = { company: COMPANY, person: await ownerOf(opened), label: "laptop" }
-  ;({ key } = await opened.world.operate("key create", { ...whose, allOperations: true }))
-  owner = await signedInPage(opened)
-}, WITHIN_MS)
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const opened = await openConsole()
+const { owner, company } = opened
 
 const go = (page: Page, name: string) => page.getByRole("link", { name, exact: true }).click()
-
-/** A call of the API with the owner's key. */
-async function post(path: string, body: object) {
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  const asked = { method: "POST", headers, body: JSON.stringify(body) }
-  const answer = await fetch(`${opened.url}/api/v1${path}`, asked)
-  return (await answer.json()) as Record<string, unknown>
-}
 
 /** Sends a zip by the page's form. */
 async function upload(name: string, bytes: Buffer): Promise<void> {
@@ -46,14 +26,13 @@ async function upload(name: string, bytes: Buffer): Promise<void> {
 }
 
 const FILES = zipOf([
-  { name: "company.json", text: '{"company":"acme","static":"site"}' },
+  { name: "company.json", text: JSON.stringify({ company, static: "site" }) },
   { name: "site/index.html", text: "<h1>Hello</h1>" },
   { name: "notes.txt", text: `id = ${LIKE_A_SECRET}\n` },
 ])
 
 describe("code", { timeout: WITHIN_MS }, () => {
-  it("is taken as a zip once what looks like a secret is let through", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("is taken as a zip once what looks like a secret is let through", async () => {
     await go(owner, "Code")
     await owner.getByText("There is no repository yet").waitFor()
     await owner.getByRole("button", { name: "Create the repository" }).click()
@@ -82,8 +61,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await owner.getByRole("cell", { name: "main (default)" }).waitFor()
   })
 
-  it("lists pushes, and says of a refused one why", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("lists pushes, and says of a refused one why", async () => {
     await owner.getByRole("link", { name: "Pushes", exact: true }).click()
     await owner.getByRole("cell", { name: "Landed" }).waitFor()
     const row = owner.getByRole("row").filter({ hasText: "Refused" })
@@ -92,8 +70,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     await expect.poll(() => owner.getByText("notes.txt, line 1").count()).toBe(1)
   })
 
-  it("shows to a developer what a developer may", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("shows to a developer what a developer may", async () => {
     const page = await signedInPage(opened, await addPerson(opened, "Dev", "developer"))
     await go(page, "Code")
     await page.getByRole("link", { name: "Pushes", exact: true }).click()
@@ -112,14 +89,13 @@ describe("code", { timeout: WITHIN_MS }, () => {
 })
 
 describe("what is published", { timeout: WITHIN_MS }, () => {
-  it("is listed with who and what it cost, and has its log", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("is listed with who and what it cost, and has its log", async () => {
     await go(owner, "Previews")
     await owner.getByText("Nothing was published yet").waitFor()
-    const { refs } = await opened.world.operate("repository show", { company: COMPANY })
-    expect(await post("/publish/preview", { commit: refs[0].id })).toMatchObject({
-      status: "queued",
-    })
+    const { refs } = await opened.world.operate("repository show", { company })
+    const { ask } = await callerOf(opened)
+    const queued = await ask("POST", "/publish/preview", { commit: refs[0].id })
+    expect(queued).toMatchObject({ status: "queued" })
     await opened.world.operate("wait")
     await owner.reload()
     const live = owner.getByRole("cell", { name: "Live", exact: true })
@@ -133,9 +109,9 @@ describe("what is published", { timeout: WITHIN_MS }, () => {
 })
 
 describe("a box", { timeout: WITHIN_MS }, () => {
-  it("is worked in, and stopped by typing its name", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
-    await post("/sandboxes", { size: "small", label: "fix the tests" })
+  it("is worked in, and stopped by typing its name", async () => {
+    const { ask } = await callerOf(opened)
+    await ask("POST", "/sandboxes", { size: "small", label: "fix the tests" })
     await opened.world.operate("wait")
     await go(owner, "Boxes")
     await owner.getByRole("link", { name: "fix the tests" }).click()

@@ -1,82 +1,119 @@
-/** The console in a real browser, at an installation of its own with the demo's company. */
+/** The console in a real browser: one installation and one browser for all test files of a worker process. */
 import type { AddressInfo } from "node:net"
 import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeEach } from "vitest"
 import { buildConsoleIfNeeded } from "../../bin/console.mjs"
-import { makeDemo } from "../../src/compose/demo/acme.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
-import { openBrowser } from "../publishing/browser.ts"
-import type { World, WorldOptions } from "../support/world.ts"
+import { noBrowser, openBrowser } from "../publishing/browser.ts"
+import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import { newPage, settled } from "./visiting.ts"
 
-/** The demo's company, and whom it belongs to. */
-export const [COMPANY, OWNER] = ["acme", "ada@example.com"] as const
-
-/** An installation that listens, and a browser. */
-export interface Opened {
+/** A company at an installation that listens, and a browser. */
+export interface Place {
   readonly world: World
   readonly url: string
   readonly browser: Browser
-  readonly close: () => Promise<void>
+  /** The company's name. */
+  readonly company: string
+  readonly companyId: CompanyId
+  readonly ownerId: PersonId
+  /** The owner's. */
+  readonly email: string
 }
 
-let running: Promise<Browser> | null = null
-
-/** One browser for the files that run in one process: it ends with that, and each page has a profile of its own. */
-function sharedBrowser(): Promise<Browser> {
-  running ??= openBrowser()
-  return running
+/** The same, with a page on which the owner is signed in. */
+export interface Opened extends Place {
+  readonly owner: Page
 }
 
-/** Builds the pages where that is needed, and opens an installation with the demo's company as it is new. */
-export async function openConsole(settings: WorldOptions["settings"] = {}): Promise<Opened> {
+let running: Promise<Pick<Place, "world" | "url" | "browser">> | undefined
+let companies = 0
+
+/** Builds the pages where that is needed. It all ends with the process; each page has a profile of its own. */
+async function run(): Promise<Pick<Place, "world" | "url" | "browser">> {
   const code = await buildConsoleIfNeeded()
   if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
-  const world = await openWorld("time", { clock: "system", settings })
+  const [world, browser] = await Promise.all([
+    openWorld("time", { clock: "system" }),
+    openBrowser(),
+  ])
   await world.app.listen({ port: 0, host: "127.0.0.1" })
   const { port } = world.app.server.address() as AddressInfo
-  const url = `http://127.0.0.1:${port}`
-  await makeDemo(world.ports, { url, program: "company-ledger", isPlayed: false })
-  const browser = await sharedBrowser()
-  const close = async () => {
-    await Promise.all(browser.contexts().map((context) => context.close()))
-    await world.close()
-  }
-  return { world, url, browser, close }
+  return { world, url: `http://127.0.0.1:${port}`, browser }
 }
 
-/** The demo's owner, by id. */
-export async function ownerOf({ world }: Pick<Opened, "world">): Promise<string> {
-  const { people } = await world.operate("person list", { company: COMPANY })
-  return people[0].personId
+/**
+ * Opens the console for the calling test file, with a company like the demo's. Call it at the top level of the file.
+ * The file's tests are skipped where there is no browser.
+ *
+ * @param prepare what is done before the owner signs in
+ */
+export async function openConsole(
+  prepare: (place: Place) => Promise<unknown> = async () => undefined,
+): Promise<Opened> {
+  beforeEach((test) => test.skip(noBrowser !== null, String(noBrowser)))
+  // No test of the file reads it then.
+  if (noBrowser !== null) return {} as Opened
+  running ??= run()
+  const place = { ...(await running), ...(await makeDemo((await running).world)) }
+  await prepare(place)
+  afterAll(() => Promise.all(place.browser.contexts().map((context) => context.close())))
+  return { ...place, owner: await signedInPage(place) }
 }
 
-/** Adds somebody to the company as an operator does; answers their id. */
+/** Makes a company with the demo's card, limits and key. */
+async function makeDemo(world: World) {
+  companies += 1
+  const company = `acme-${companies}`
+  const email = `ada@${company}.example`
+  const { companyId, ownerId } = await world.operate("company create", {
+    name: company,
+    funds: "50",
+    ownerName: "Ada Example",
+    ownerEmail: email,
+  })
+  await world.operate("card set", { company, verified: true })
+  const general = { company, class: "general" }
+  await world.operate("limit set", { ...general, period: "month", dollars: "40" })
+  await world.operate("limit set", { ...general, person: ownerId, period: "week", dollars: "20" })
+  const { keyId } = await world.operate("key create", {
+    company,
+    person: ownerId,
+    allOperations: true,
+    label: "demo",
+    addFundsPerPurchase: "50",
+    addFundsPerMonth: "200",
+  })
+  await world.operate("limit set", { company, key: keyId, period: "day", dollars: "5" })
+  return { company, companyId, ownerId, email }
+}
+
+/** Adds a person to the company as an operator does; answers their id. */
 export async function addPerson(
-  { world }: Opened,
+  { world, company }: Place,
   name: string,
   role: string,
   permissions: readonly string[] = [],
 ): Promise<string> {
-  const email = `${name.toLowerCase()}@example.com`
-  const whose = { company: COMPANY, name, email, role, permissions }
+  const email = `${name.toLowerCase()}@${company}.example`
+  const whose = { company, name, email, role, permissions }
   return (await world.operate("person add", whose)).personId
 }
 
-/** A page on which somebody is signed in, by a link of the operator's; the demo's owner where nobody is named. */
-export async function signedInPage(opened: Opened, personId?: string): Promise<Page> {
-  const person = personId ?? (await ownerOf(opened))
-  const { url } = await opened.world.operate("console link", { person })
-  const page = await newPage(opened.browser)
-  await page.goto(`${opened.url}${new URL(url).pathname}`)
+/** A page on which a person is signed in by an operator's link. */
+export async function signedInPage(place: Place, person: string = place.ownerId): Promise<Page> {
+  const { url } = await place.world.operate("console link", { person })
+  const page = await newPage(place.browser)
+  await page.goto(`${place.url}${new URL(url).pathname}`)
   await settled(page)
   return page
 }
 
-/** What is spent and refused at the company, so that its pages have something to show. */
-export async function spendSomething({ world, ...opened }: Opened): Promise<void> {
-  const person = await ownerOf({ world, ...opened })
-  const ai = { company: COMPANY, class: "ai" }
+/** Spends at the company and has a charge refused, so that its pages have something to show. */
+export async function spendSomething({ world, company, ownerId: person }: Place): Promise<void> {
+  const ai = { company, class: "ai" }
   await world.operate("limit set", { ...ai, period: "week", dollars: "12", reminders: ["10"] })
   const charge = (dollars: string) =>
     world.operate("charge", { ...ai, person, item: "chat completion", dollars })
@@ -84,4 +121,12 @@ export async function spendSomething({ world, ...opened }: Opened): Promise<void
   // It is more than is left: what is refused is shown too.
   const refused = await charge("5").catch((error: unknown) => error)
   if (!(refused instanceof OperatorRefused)) throw new Error("more was spent than may be")
+}
+
+/** Opens a dialog by its button. */
+export async function dialogOf(page: Page, button: string) {
+  await page.getByRole("button", { name: button, exact: true }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.waitFor()
+  return dialog
 }

@@ -1,24 +1,15 @@
 /** The console without a mouse: everything is reached by keys, and one sees where one is. */
 import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { noBrowser } from "../publishing/browser.ts"
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, OWNER, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import { describe, expect, it } from "vitest"
+import { openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
 import { codeOnceAsked } from "./by-code.ts"
 import { newPage, visit } from "./visiting.ts"
 
 /** No way on a page is longer. */
 const MOST_TABS = 60
 
-let opened: Opened
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
-  await spendSomething(opened)
-})
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const opened = await openConsole(spendSomething)
+const { company } = opened
 
 const here = (page: Page) => new URL(page.url()).pathname.split("/").slice(3).join("/")
 
@@ -61,15 +52,14 @@ async function goTo(page: Page, words: string): Promise<void> {
 }
 
 describe("without a mouse", () => {
-  it("somebody signs in", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("somebody signs in", async () => {
     const page = await newPage(opened.browser)
     await page.goto(`${opened.url}/console`)
     await page.getByLabel("Email").waitFor()
     // The one field of the page has the focus by itself.
     await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("INPUT")
-    const code = await codeOnceAsked(opened, OWNER, async () => {
-      await page.keyboard.type(OWNER)
+    const code = await codeOnceAsked(opened, opened.email, async () => {
+      await page.keyboard.type(opened.email)
       await page.keyboard.press("Enter")
       await page.getByRole("heading", { name: "Enter the code" }).waitFor()
     })
@@ -82,10 +72,8 @@ describe("without a mouse", () => {
     await page.getByRole("heading", { name: "Spending" }).waitFor()
   })
 
-  it("the palette leads to a page, a key, a person and a charge", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("the palette leads to a page, a key, a person and a charge", async () => {
     const page = await signedInPage(opened)
-    const company = COMPANY
     const { keys } = await opened.world.operate("key list", { company })
     const { charges } = await opened.world.operate("charge list", { company })
     const { people } = await opened.world.operate("person list", { company })
@@ -99,11 +87,9 @@ describe("without a mouse", () => {
     await expect.poll(() => here(page)).toBe(`spending/${charges[0].chargeId}`)
   })
 
-  it("the arrow keys go from row to row, and Enter opens one", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("the arrow keys go from row to row, and Enter opens one", async () => {
     const page = await signedInPage(opened)
-    const [company] = new URL(page.url()).pathname.match(/^\/console\/[^/]+/) ?? []
-    await visit(page, `${company}/spending`)
+    await visit(page, `/console/${opened.companyId}/spending`)
     const rows = page.locator("[data-row]")
     await rows.first().waitFor()
     const places = await rows.evaluateAll((all) => all.map((row) => row.getAttribute("href")))
@@ -118,8 +104,7 @@ describe("without a mouse", () => {
     await expect.poll(() => new URL(page.url()).pathname).toBe(places[1])
   })
 
-  it("a key is made, and Escape leaves a dialog and gives the focus back", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("a key is made, and Escape leaves a dialog and gives the focus back", async () => {
     const page = await signedInPage(opened)
     await goTo(page, "Keys")
     await page.getByRole("heading", { name: "Keys" }).waitFor()

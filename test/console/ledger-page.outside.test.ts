@@ -1,17 +1,8 @@
 /** The ledger as an auditor reads it in the console: streams, events, what is signed, and checking it. */
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { noBrowser } from "../publishing/browser.ts"
-import type { Opened } from "./in-chromium.ts"
-import {
-  COMPANY,
-  OWNER,
-  addPerson,
-  openConsole,
-  signedInPage,
-  spendSomething,
-} from "./in-chromium.ts"
+import { describe, expect, it } from "vitest"
+import { addPerson, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -22,17 +13,8 @@ const COMMANDS = [
   ["Head and key", "audit head"],
 ] as const
 
-let opened: Opened
-let owner: Page
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
-  await spendSomething(opened)
-  owner = await signedInPage(opened)
-}, WITHIN_MS)
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const opened = await openConsole(spendSomething)
+const { owner, company, email } = opened
 
 /** A page of somebody new with a role. */
 async function pageOf(role: string): Promise<Page> {
@@ -46,8 +28,7 @@ async function openStream(page: Page, holds: string): Promise<void> {
 }
 
 describe("the ledger's page", { timeout: WITHIN_MS }, () => {
-  it("hands out commands that are of this company alone", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("hands out commands that are of this company alone", async () => {
     await owner.context().grantPermissions(["clipboard-read", "clipboard-write"])
     await owner.getByRole("link", { name: "Ledger", exact: true }).click()
     for (const [tab, command] of COMMANDS) {
@@ -56,12 +37,11 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
       await main.getByRole("button", { name: "Copy as command" }).click()
       await main.getByRole("button", { name: "Copied" }).waitFor()
       const copied = await owner.evaluate("navigator.clipboard.readText()")
-      expect(copied).toBe(`company-ledger ${command} --company ${COMPANY}`)
+      expect(copied).toBe(`company-ledger ${command} --company ${company}`)
     }
   })
 
-  it("shows each event with its hash and the one before, and opens personal fields by a switch", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("shows each event with its hash and the one before, and opens personal fields by a switch", async () => {
     await openStream(owner, "People, keys and roles")
     await owner.getByRole("link", { name: "PersonAdded" }).click()
     const event = owner.getByRole("dialog")
@@ -70,9 +50,9 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(await hash.innerText()).toMatch(/^[0-9a-f]{64}$/)
     expect(before).toMatch(/^[0-9a-f]{64}$/)
     const data = event.getByRole("region", { name: "Data", exact: true })
-    expect(await data.innerText()).not.toContain(OWNER)
+    expect(await data.innerText()).not.toContain(email)
     await event.getByRole("switch", { name: "Open personal fields" }).click()
-    await expect.poll(() => data.innerText(), { timeout: WITHIN_MS }).toContain(OWNER)
+    await expect.poll(() => data.innerText(), { timeout: WITHIN_MS }).toContain(email)
     // The one before is the one that it says it is.
     await owner.goto(owner.url().replace(/event=\d+/, "event=0"))
     await expect.poll(() => hash.innerText(), { timeout: WITHIN_MS }).toBe(before)
@@ -80,8 +60,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(await none.innerText()).toBe("0".repeat(64))
   })
 
-  it("narrows streams to a type of event, and says where there is none", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("narrows streams to a type of event, and says where there is none", async () => {
     await owner.getByRole("dialog").getByRole("button", { name: "Close" }).click()
     await owner.getByRole("link", { name: "Ledger", exact: true }).first().click()
     await owner.getByRole("combobox", { name: "Type of event" }).click()
@@ -90,8 +69,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(owner.url()).toContain("type=KeyDeleted")
   })
 
-  it("shows what one request caused, by the id of its answer in the palette", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("shows what one request caused, by the id of its answer in the palette", async () => {
     const operation = `/console/${new URL(owner.url()).pathname.split("/")[2]}/operations/limit-set`
     const requestId = await owner.evaluate(async (path) => {
       const headers = { "x-console": "1", "content-type": "application/json" }
@@ -114,8 +92,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await owner.getByRole("link", { name: "Ledger", exact: true }).first().click()
   })
 
-  it("verifies all of it, and says what is wrong where a noted head is not there", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("verifies all of it, and says what is wrong where a noted head is not there", async () => {
     await owner.getByRole("link", { name: "Verify", exact: true }).click()
     await owner.getByRole("button", { name: "Verify" }).click()
     await owner.getByText("Everything holds").waitFor({ timeout: WITHIN_MS })
@@ -129,12 +106,11 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     await owner.getByText("The first place that does not hold").waitFor()
   })
 
-  it("shows the key and the head, and gives the raw streams out", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("shows the key and the head, and gives the raw streams out", async () => {
     await owner.getByRole("link", { name: "Head and key", exact: true }).click()
     await owner.getByRole("button", { name: "Sign and show the head" }).click()
     const key = await owner.getByRole("region", { name: "Public key (Ed25519)" }).innerText()
-    const { publicKey } = await opened.world.operate("audit head", { company: COMPANY })
+    const { publicKey } = await opened.world.operate("audit head", { company })
     expect(key).toBe(publicKey)
     await owner.getByRole("button", { name: "Export" }).click()
     const saving = owner.waitForEvent("download")
@@ -146,8 +122,7 @@ describe("the ledger's page", { timeout: WITHIN_MS }, () => {
     expect(lines.at(-1)).toContain("manifest")
   })
 
-  it("opens nothing personal to who is no admin, and is not there without See billing", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("opens nothing personal to who is no admin, and is not there without See billing", async () => {
     const manager = await pageOf("manager")
     await openStream(manager, "People, keys and roles")
     await manager.getByRole("link", { name: "CompanyOpened" }).click()

@@ -1,22 +1,12 @@
 /** The pages of the team and of billing, in a real browser against the real server. */
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { noBrowser } from "../publishing/browser.ts"
+import { describe, expect, it } from "vitest"
 import { signedInByCode } from "./by-code.ts"
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, addPerson, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import { addPerson, dialogOf, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
 
-let opened: Opened
-let owner: Page
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
-  owner = await signedInPage(opened)
-})
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const opened = await openConsole()
+const { owner, company, email } = opened
 
 /** Goes to a page by the navigation. */
 async function goTo(page: Page, name: string): Promise<void> {
@@ -31,21 +21,12 @@ async function openPerson(page: Page, name: string): Promise<void> {
   await page.getByRole("heading", { level: 1, name, exact: true }).waitFor()
 }
 
-/** Opens a dialog by its button. */
-async function dialogOf(page: Page, button: string) {
-  await page.getByRole("button", { name: button, exact: true }).click()
-  const dialog = page.getByRole("dialog")
-  await dialog.waitFor()
-  return dialog
-}
-
 /** What a region of the page says. */
 const saysOf = (page: Page, region: string) => () =>
   page.getByRole("region", { name: region, exact: true }).innerText()
 
 describe("the team", () => {
-  it("invites somebody, who comes with a role of their own, which an owner lowers", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("invites somebody, who comes with a role of their own, which an owner lowers", async () => {
     await goTo(owner, "Team")
     await owner.getByText("Nobody is invited").waitFor()
     const form = await dialogOf(owner, "Invite")
@@ -72,21 +53,19 @@ describe("the team", () => {
     expect(await alan.getByRole("link", { name: "Keys" }).count()).toBe(0)
   })
 
-  it("says who is online, and keeps what was typed where an invitation is refused", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("says who is online, and keeps what was typed where an invitation is refused", async () => {
     await goTo(owner, "Team")
     await expect.poll(saysOf(owner, "People")).toMatch(/Online\s+in the dashboard/)
     const form = await dialogOf(owner, "Invite")
-    await form.getByLabel("Email", { exact: true }).fill("ada@example.com")
+    await form.getByLabel("Email", { exact: true }).fill(email)
     await form.getByRole("button", { name: "Invite" }).click()
     const fault = form.getByRole("alert")
     await fault.waitFor()
     expect(await fault.innerText()).toContain("already has this email")
-    expect(await form.getByLabel("Email", { exact: true }).inputValue()).toBe("ada@example.com")
+    expect(await form.getByLabel("Email", { exact: true }).inputValue()).toBe(email)
   })
 
-  it("gives and takes permissions, and removes whoever's name is typed", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("gives and takes permissions, and removes whoever's name is typed", async () => {
     await addPerson(opened, "Uma", "user")
     await owner.goto(owner.url())
     await goTo(owner, "Team")
@@ -108,8 +87,7 @@ describe("the team", () => {
     await expect.poll(saysOf(owner, "People")).not.toContain("Uma")
   })
 
-  it("lets a manager give what they hold, and says why not the rest", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("lets a manager give what they hold, and says why not the rest", async () => {
     const personId = await addPerson(opened, "Ulf", "user")
     const mary = await signedInPage(opened, await addPerson(opened, "Mary", "manager"))
     await goTo(mary, "Team")
@@ -126,14 +104,13 @@ describe("the team", () => {
     await may.getByLabel("Send email").check()
     await may.getByRole("button", { name: "Save" }).click()
     await expect.poll(saysOf(mary, "Permissions")).toMatch(/Send email\s.*\sGiven\n/)
-    const { people } = await opened.world.operate("person list", { company: COMPANY })
+    const { people } = await opened.world.operate("person list", { company })
     expect(people).toContainEqual(
       expect.objectContaining({ personId, permissions: ["Send email"], ofRole: [] }),
     )
   })
 
-  it("lets a manager make a key for what they may, and offers nothing else", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("lets a manager make a key for what they may, and offers nothing else", async () => {
     const meg = await signedInPage(opened, await addPerson(opened, "Meg", "manager"))
     await goTo(meg, "Keys")
     const form = await dialogOf(meg, "Create key")
@@ -144,7 +121,7 @@ describe("the team", () => {
     await form.getByLabel("Everything").check()
     await form.getByRole("button", { name: "Create key" }).click()
     await meg.getByRole("dialog").getByText("The new key").waitFor()
-    const { keys } = await opened.world.operate("key list", { company: COMPANY })
+    const { keys } = await opened.world.operate("key list", { company })
     const made = keys.find(({ label }: { readonly label: string }) => label === "of Meg")
     expect(made.operations).toContain("phone.messages.send")
     expect(made.operations).not.toContain("code.push")
@@ -152,8 +129,7 @@ describe("the team", () => {
 })
 
 describe("billing", () => {
-  it("shows the month, and hands it out in six forms", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("shows the month, and hands it out in six forms", async () => {
     await spendSomething(opened)
     await owner.goto(owner.url())
     await goTo(owner, "Billing")
@@ -170,14 +146,13 @@ describe("billing", () => {
       owner.waitForEvent("download"),
       owner.getByRole("menuitem", { name: /^CSV/ }).click(),
     ])
-    expect(file.suggestedFilename()).toMatch(/^acme-\d{4}-\d\d\.csv$/)
+    expect(file.suggestedFilename()).toMatch(/^acme-\d+-\d{4}-\d\d\.csv$/)
     const text = await readFile(await file.path(), "utf8")
     expect(text).toContain('"chat completion"')
     expect(text).toContain("-3200000")
   })
 
-  it("changes the plan, takes the card off, puts another one on file and verifies it", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("changes the plan, takes the card off, puts another one on file and verifies it", async () => {
     await goTo(owner, "Billing")
     const plan = await dialogOf(owner, "Change the plan")
     await plan.getByRole("combobox", { name: "Plan" }).click()
@@ -205,8 +180,7 @@ describe("billing", () => {
     await expect.poll(saysOf(owner, "Card")).toContain("On file, verified")
   })
 
-  it("is not shown to whoever holds neither Team nor See billing", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("is not shown to whoever holds neither Team nor See billing", async () => {
     const urs = await signedInPage(opened, await addPerson(opened, "Urs", "user"))
     const links = await urs
       .getByRole("navigation", { name: "Pages" })

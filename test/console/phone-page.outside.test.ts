@@ -1,9 +1,6 @@
 /** What people do on the console's phone page, in a real browser against the real server. */
-import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { noBrowser } from "../publishing/browser.ts"
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { describe, expect, it } from "vitest"
+import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
 import { faultsOf, visit } from "./visiting.ts"
 import { callerOf, phoneSomething } from "./work-data.ts"
 
@@ -21,28 +18,17 @@ const FILL_IN: Readonly<Record<string, string>> = {
   Phone: "+15125550123",
 }
 
-let opened: Opened
-let page: Page
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
-  page = await signedInPage(opened)
-})
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const opened = await openConsole()
+const { owner: page, company, companyId } = opened
 
-const open = async (tab: string) => {
-  await visit(page, `/console/${new URL(page.url()).pathname.split("/")[2]}/phone?tab=${tab}`)
-}
+const open = (tab: string) => visit(page, `/console/${companyId}/phone?tab=${tab}`)
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
 const dialog = () => page.getByRole("dialog")
 const does = (name: string) => dialog().getByRole("button", { name, exact: true }).click()
 const said = (text: RegExp | string) => page.getByText(text).first().waitFor()
 
 describe("the phone page", () => {
-  it("says what would be there where nothing is yet", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("says what would be there where nothing is yet", async () => {
     for (const [tab, title] of [
       ["texts", "No texts here"],
       ["calls", "No calls here"],
@@ -54,8 +40,7 @@ describe("the phone page", () => {
     }
   })
 
-  it("sends a text, shows the conversation, and stops texting the number", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("sends a text, shows the conversation, and stops texting the number", async () => {
     await open("texts")
     await press("Send a text")
     await dialog().getByLabel("To", { exact: true }).fill("4155550123")
@@ -78,8 +63,7 @@ describe("the phone page", () => {
     await said("Opted in again")
   })
 
-  it("searches for a number, buys it, says who is called, and lets it go", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("searches for a number, buys it, says who is called, and lets it go", async () => {
     await open("numbers")
     await page.getByLabel("Area code").fill("415")
     await press("Search")
@@ -107,8 +91,7 @@ describe("the phone page", () => {
     await expect.poll(() => owned.getByRole("link", { name: number }).count()).toBe(0)
   })
 
-  it("says how long to wait where too many numbers were searched for", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("says how long to wait where too many numbers were searched for", async () => {
     const { ask } = await callerOf(opened)
     // The same ten a minute are those of programs.
     const search = () => ask("GET", "/phone/search?kind=local").then(() => "found", String)
@@ -119,9 +102,8 @@ describe("the phone page", () => {
     await said(/Try again in \d+ seconds/)
   })
 
-  it("shows a text that the funds refuse as a refusal", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
-    const limit = { company: COMPANY, class: "general", period: "month" }
+  it("shows a text that the funds refuse as a refusal", async () => {
+    const limit = { company, class: "general", period: "month" }
     await opened.world.operate("limit set", { ...limit, dollars: "0.001" })
     await open("texts")
     await press("Send a text")
@@ -136,8 +118,7 @@ describe("the phone page", () => {
     await opened.world.operate("limit set", { ...limit, dollars: "40" })
   })
 
-  it("shows calls, plays a message, and has no page that shuts anybody out", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("shows calls, plays a message, and has no page that shuts anybody out", async () => {
     await phoneSomething(opened, await callerOf(opened))
     await open("calls")
     await page.getByRole("row").filter({ hasText: "Voicemail" }).getByRole("link").click()
@@ -160,8 +141,7 @@ describe("the phone page", () => {
     await expect.poll(() => page.getByText("<b>Ada</b>").count()).toBe(1)
   })
 
-  it("registers a business in test mode, step by step", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("registers a business in test mode, step by step", async () => {
     await open("registration")
     const business = page.getByRole("region", { name: "1. Business" })
     await business.getByRole("button", { name: "Fill in" }).click()
@@ -199,12 +179,10 @@ describe("the phone page", () => {
     expect(await faultsOf(page)).toEqual([])
   })
 
-  it("shows nothing of it to somebody who may not use the phone", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("shows nothing of it to somebody who may not use the phone", async () => {
     const reader = await signedInPage(opened, await addPerson(opened, "Joan", "user"))
     expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
-    const company = new URL(page.url()).pathname.split("/")[2]
-    await visit(reader, `/console/${company}/phone`)
+    await visit(reader, `/console/${companyId}/phone`)
     await reader.getByText("You do not see texts and calls").waitFor()
     expect(await reader.getByRole("alert").count()).toBe(0)
     expect(await reader.getByRole("button", { name: "Buy" }).count()).toBe(0)

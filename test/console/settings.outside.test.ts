@@ -1,29 +1,16 @@
 /** The page of settings, in a real browser against the real server. */
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { noBrowser } from "../publishing/browser.ts"
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, addPerson, openConsole, ownerOf, signedInPage } from "./in-chromium.ts"
+import { describe, expect, it } from "vitest"
+import { addPerson, dialogOf, openConsole, signedInPage } from "./in-chromium.ts"
 import { newPage } from "./visiting.ts"
 
 const INSTALL = "ab".repeat(28)
 
-let opened: Opened
-let owner: Page
 /** What the page's own policy kept it from. */
 const blocked: string[] = []
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
-  owner = await signedInPage(opened)
-  owner.on("console", (message) => {
-    if (message.text().includes("Content Security Policy")) blocked.push(message.text())
-  })
-})
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const opened = await openConsole()
+const { owner, company, email } = opened
 
 /** Opens a tab of the settings; the address has it. */
 async function openTab(page: Page, title: string, name: string): Promise<void> {
@@ -31,14 +18,6 @@ async function openTab(page: Page, title: string, name: string): Promise<void> {
   await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
   await page.getByRole("link", { name: title, exact: true }).click()
   await page.waitForURL(new RegExp(`tab=${name}`))
-}
-
-/** Opens a dialog by its button. */
-async function dialogOf(page: Page, button: string) {
-  await page.getByRole("button", { name: button, exact: true }).click()
-  const dialog = page.getByRole("dialog")
-  await dialog.waitFor()
-  return dialog
 }
 
 /** Asks the API as an app. */
@@ -55,8 +34,10 @@ async function asApp(path: string, body: object, key: string | null = null) {
 }
 
 describe("the settings", () => {
-  it("approve an app by the code it shows, and list it once it checked in", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("approve an app by the code it shows, and list it once it checked in", async () => {
+    owner.on("console", (message) => {
+      if (message.text().includes("Content Security Policy")) blocked.push(message.text())
+    })
     await openTab(owner, "Apps", "apps")
     await owner.getByText("No app has checked in yet").waitFor()
     const release = { version: "2.1.0", notes: "Faster lists", channel: "stable" }
@@ -84,13 +65,12 @@ describe("the settings", () => {
     await expect.poll(() => newer.innerText()).toMatch(/2\.1\.0\s+Faster lists/)
   })
 
-  it("approve an app by the address that it shows, signed out before", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("approve an app by the address that it shows, signed out before", async () => {
     const { code = "", url = "" } = await asApp("/api/v1/connect/start", { version: "2.0.1" })
     const page = await newPage(opened.browser)
     await page.goto(`${opened.url}${new URL(url).pathname}`)
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
-    const signIn = await opened.world.operate("console link", { person: await ownerOf(opened) })
+    const signIn = await opened.world.operate("console link", { person: opened.ownerId })
     const elsewhere = await page.context().newPage()
     await elsewhere.goto(`${opened.url}${new URL(signIn.url).pathname}`)
     await page.reload()
@@ -100,8 +80,7 @@ describe("the settings", () => {
     await page.getByText("App 2.0.1 is connected").waitFor()
   })
 
-  it("change the channel, and keep what was typed where it cannot be", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("change the channel, and keep what was typed where it cannot be", async () => {
     await openTab(owner, "You", "you")
     await owner.getByRole("link", { name: "Company", exact: true }).click()
     const form = await dialogOf(owner, "Change the channel")
@@ -116,8 +95,7 @@ describe("the settings", () => {
     await expect.poll(() => region.innerText()).toContain("None was published in it yet")
   })
 
-  it("join the affiliate programme", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("join the affiliate programme", async () => {
     await openTab(owner, "Affiliate", "affiliate")
     await owner.getByText("The company does not take part").waitFor()
     const join = await dialogOf(owner, "Join")
@@ -127,8 +105,7 @@ describe("the settings", () => {
     await expect.poll(() => owner.getByText("Nobody yet").count()).toBe(1)
   })
 
-  it("show a user themselves alone: their name, which they change, and the way out", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("show a user themselves alone: their name, which they change, and the way out", async () => {
     const page = await signedInPage(opened, await addPerson(opened, "Uma", "user"))
     await openTab(page, "You", "you")
     const tabs = page.getByRole("navigation", { name: "Settings" }).getByRole("link")
@@ -148,28 +125,27 @@ describe("the settings", () => {
     await page.getByRole("button", { name: "Mail me a code" }).waitFor()
   })
 
-  it("hand out all of the company's data, delete the company, and undo that", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("hand out all of the company's data, delete the company, and undo that", async () => {
     await openTab(owner, "Export and delete", "data")
     const [file] = await Promise.all([
       owner.waitForEvent("download"),
       owner.getByRole("button", { name: "Download everything" }).click(),
     ])
-    expect(file.suggestedFilename()).toBe("acme-data.ndjson")
-    expect(await readFile(await file.path(), "utf8")).toContain("ada@example.com")
+    expect(file.suggestedFilename()).toBe(`${company}-data.ndjson`)
+    expect(await readFile(await file.path(), "utf8")).toContain(email)
     const dialog = await dialogOf(owner, "Delete the company")
     const does = dialog.getByRole("button", { name: "Delete the company" })
-    await dialog.getByLabel(/type acme/).fill("acm")
+    await dialog.getByLabel(`type ${company}`).fill("acm")
     expect(await does.isDisabled()).toBe(true)
-    await dialog.getByLabel(/type acme/).fill("acme")
+    await dialog.getByLabel(`type ${company}`).fill(company)
     await does.click()
-    await owner.getByRole("heading", { name: "acme was deleted" }).waitFor()
+    await owner.getByRole("heading", { name: `${company} was deleted` }).waitFor()
     await owner.getByRole("button", { name: "Sign out" }).waitFor()
-    const deleted = await opened.world.operate("company show", { company: COMPANY })
+    const deleted = await opened.world.operate("company show", { company })
     expect(deleted.deleted.deleteDataAfter).toMatch(/^\d{4}-/)
     await owner.getByRole("button", { name: "Restore the company" }).click()
     await owner.getByRole("heading", { level: 1, name: "Settings" }).waitFor()
-    const restored = await opened.world.operate("company show", { company: COMPANY })
+    const restored = await opened.world.operate("company show", { company })
     expect(restored.deleted).toBeNull()
     expect(blocked).toEqual([])
   })

@@ -1,24 +1,15 @@
 /** What can be taken back, in a real browser: a paused key, a removed limit. */
-import type { Locator, Page } from "playwright-core"
-import { afterAll, beforeAll, expect, it } from "vitest"
-import { noBrowser } from "../publishing/browser.ts"
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, openConsole, signedInPage } from "./in-chromium.ts"
+import type { Locator } from "playwright-core"
+import { expect, it } from "vitest"
+import { openConsole } from "./in-chromium.ts"
 
-let opened: Opened
-let owner: Page
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
+const opened = await openConsole(async ({ world, company }) => {
   const terms = { class: "general", period: "month", dollars: "12.5", reminders: ["10"] }
-  await opened.world.operate("limit set", { company: COMPANY, ...terms })
-  owner = await signedInPage(opened)
+  await world.operate("limit set", { company, ...terms })
 })
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const { owner, company } = opened
 
-const ask = (operation: string) => opened.world.operate(operation, { company: COMPANY })
+const ask = (operation: string) => opened.world.operate(operation, { company })
 
 async function takeBack(where: Locator, what: string, says: string, after: string): Promise<void> {
   await where.getByRole("button", { name: what, exact: true }).click()
@@ -29,8 +20,7 @@ async function takeBack(where: Locator, what: string, says: string, after: strin
   await owner.getByRole("button", { name: "Undo" }).waitFor({ state: "detached" })
 }
 
-it("a paused key works again", async (ctx) => {
-  ctx.skip(noBrowser !== null, String(noBrowser))
+it("a paused key works again", async () => {
   await owner.getByRole("link", { name: "Keys", exact: true }).click()
   await owner.getByRole("link", { name: "demo", exact: true }).click()
   await takeBack(owner.getByRole("main"), "Pause", "The key is paused.", "The key works again.")
@@ -38,8 +28,7 @@ it("a paused key works again", async (ctx) => {
   expect((await ask("key list")).keys).toMatchObject([{ label: "demo", status: "active" }])
 })
 
-it("a removed limit holds as it did", async (ctx) => {
-  ctx.skip(noBrowser !== null, String(noBrowser))
+it("a removed limit holds as it did", async () => {
   const before = (await ask("limit list")).limits
   await owner.getByRole("link", { name: "Limits", exact: true }).click()
   const row = owner.getByRole("row").filter({ hasText: "$12.50" })

@@ -1,32 +1,19 @@
 /** What the console says and offers where something cannot be done, or is not the reader's to see. */
-import type { Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { noBrowser } from "../publishing/browser.ts"
+import { describe, expect, it } from "vitest"
 import { signedInByCode } from "./by-code.ts"
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, OWNER, addPerson, openConsole, ownerOf, signedInPage } from "./in-chromium.ts"
+import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
 import { LOOKS, lookAt, newPage, visit } from "./visiting.ts"
 
-let opened: Opened
-let owner: Page
-let home: string
-beforeAll(async () => {
-  if (noBrowser !== null) return
-  opened = await openConsole()
-  owner = await signedInPage(opened)
-  home = `/console/${new URL(owner.url()).pathname.split("/")[2]}`
-})
-afterAll(async () => {
-  if (noBrowser === null) await opened.close()
-})
+const opened = await openConsole()
+const { owner, company, companyId } = opened
+const home = `/console/${companyId}`
 
 describe("signing in", () => {
-  it("says of a wrong code what to do about it", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("says of a wrong code what to do about it", async () => {
     const page = await newPage(opened.browser)
     await page.goto(`${opened.url}/console`)
     await page.getByText("company-ledger console").waitFor()
-    await page.getByLabel("Email").fill(OWNER)
+    await page.getByLabel("Email").fill(opened.email)
     await page.getByRole("button", { name: "Mail me a code" }).click()
     await page.getByLabel("Digit of the code").first().click()
     await page.keyboard.type("000000")
@@ -37,20 +24,18 @@ describe("signing in", () => {
     expect(await fault.innerText()).not.toContain("owner or admin")
   })
 
-  it("takes the name of who is invited", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("takes the name of who is invited", async () => {
     const email = "ines@example.com"
-    await opened.world.operate("person invite", { company: COMPANY, email, role: "user" })
+    await opened.world.operate("person invite", { company, email, role: "user" })
     await signedInByCode(opened, email, "Ines Example")
-    const { people } = await opened.world.operate("person list", { company: COMPANY })
+    const { people } = await opened.world.operate("person list", { company })
     expect(people).toContainEqual(expect.objectContaining({ email, name: "Ines Example" }))
   })
 })
 
 describe("adding funds", () => {
-  it("is led to by an address, and puts a card on file first where there is none", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
-    await opened.world.operate("card remove", { company: COMPANY })
+  it("is led to by an address, and puts a card on file first where there is none", async () => {
+    await opened.world.operate("card remove", { company })
     await visit(owner, `${home}/billing?add=funds`)
     const dialog = owner.getByRole("dialog", { name: "Add funds" })
     await dialog.getByText("The company has no card on file").waitFor()
@@ -66,13 +51,12 @@ describe("adding funds", () => {
 })
 
 describe("a question", () => {
-  it("is answered by how many would fit, and leads to the limit that stands against it", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("is answered by how many would fit, and leads to the limit that stands against it", async () => {
     const { world } = opened
-    const asked = { company: COMPANY, person: await ownerOf(opened), label: "shop" }
+    const asked = { company, person: opened.ownerId, label: "shop" }
     const { keyId } = await world.operate("key create", { ...asked, allOperations: true })
     const limit = { period: "month", dollars: "0.02" }
-    await world.operate("limit set", { company: COMPANY, key: keyId, ...limit })
+    await world.operate("limit set", { company, key: keyId, ...limit })
     await visit(owner, `${home}/refusals`)
     await owner.getByRole("combobox", { name: "Who spends" }).click()
     await owner.getByRole("option", { name: "Key shop" }).click()
@@ -89,8 +73,7 @@ describe("a question", () => {
 })
 
 describe("pages of others", () => {
-  it("say which permission they take, and offer nothing", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("say which permission they take, and offer nothing", async () => {
     const page = await signedInPage(opened, await addPerson(opened, "Nora", "user"))
     const pages = [
       ["code", "You do not see the code"],
@@ -109,8 +92,7 @@ describe("pages of others", () => {
 })
 
 describe("the chosen tab", () => {
-  it("is seen on a narrow screen", async (ctx) => {
-    ctx.skip(noBrowser !== null, String(noBrowser))
+  it("is seen on a narrow screen", async () => {
     await lookAt(owner, LOOKS[2])
     await visit(owner, `${home}/settings?tab=you`)
     const tab = owner.getByRole("navigation", { name: "Settings" }).locator("[aria-current]")

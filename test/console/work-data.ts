@@ -1,6 +1,5 @@
 /** What a company does with its phone, mail, domains and forms, so that their pages have something to show. */
-import type { Opened } from "./in-chromium.ts"
-import { COMPANY, ownerOf } from "./in-chromium.ts"
+import type { Place } from "./in-chromium.ts"
 
 /** Whom the company texts. */
 const CUSTOMER = "+14155550123"
@@ -13,12 +12,12 @@ export interface Caller {
 }
 
 /** Makes a key of the owner's for all operations, and calls by it. */
-export async function callerOf(opened: Opened): Promise<Caller> {
-  const whose = { company: COMPANY, person: await ownerOf(opened) }
-  const { key } = await opened.world.operate("key create", { ...whose, allOperations: true })
+export async function callerOf({ world, url, company, ownerId }: Place): Promise<Caller> {
+  const whose = { company, person: ownerId }
+  const { key } = await world.operate("key create", { ...whose, allOperations: true })
   return {
     ask: async <T>(method: string, path: string, body?: object): Promise<T> => {
-      const response = await fetch(`${opened.url}/api/v1${path}`, {
+      const response = await fetch(`${url}/api/v1${path}`, {
         method,
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -31,7 +30,7 @@ export async function callerOf(opened: Opened): Promise<Caller> {
 }
 
 /** Texts in both directions, one that failed, an opt-out of either kind, and calls with a message. */
-export async function phoneSomething({ world }: Opened, { ask }: Caller): Promise<void> {
+export async function phoneSomething({ world }: Place, { ask }: Caller): Promise<void> {
   const { numbers } = await ask<{ numbers: { id: string; number: string }[] }>(
     "GET",
     "/phone/state",
@@ -56,7 +55,7 @@ export async function phoneSomething({ world }: Opened, { ask }: Caller): Promis
 }
 
 /** A connected domain, a mail from it, and somebody who must not be written to. */
-export async function mailSomething({ world }: Opened, { ask }: Caller): Promise<void> {
+export async function mailSomething({ world }: Place, { ask }: Caller): Promise<void> {
   const { id } = await ask<{ id: string }>("POST", "/domain", { domain: "acme.example" })
   await ask("POST", "/domain", { check: true, domainId: id })
   await world.operate("wait")
@@ -72,8 +71,7 @@ export async function mailSomething({ world }: Opened, { ask }: Caller): Promise
 }
 
 /** A form, and what came by it. */
-export async function askSomething({ world }: Opened): Promise<void> {
-  const company = COMPANY
+export async function askSomething({ world, company }: Place): Promise<void> {
   const { formId: form } = await world.operate("form add", { company, name: "Contact us" })
   await world.operate("lead add", {
     company,
