@@ -238,29 +238,34 @@ describe("a body that is too much", () => {
   const withBody = [...ENTRIES]
     .filter(([name, entry]) => !name.startsWith("GET") && takesBody(entry))
     .map(([name]) => name)
-  const asJson = (text: string): FuzzRequest => {
-    const headers = {
-      authorization: `Bearer ${company.key}`,
-      "content-type": "application/json",
-      "idempotency-key": text.slice(0, 40).replaceAll('"', ""),
+  /** Made once: one of them is long. */
+  const REQUESTS = [
+    nested(60),
+    nested(50_000),
+    "[".repeat(60) + "]".repeat(60),
+    JSON.stringify({ body: "x".repeat(20 * 1024 * 1024) }),
+    `{"__proto__":{"to":"+14155550123","isAdmin":true},"constructor":{"prototype":{}}}`,
+    `{"to":"+14155550123","to":"+14155550124","body":"\\ud800"}`,
+    `{"a":"\\u0000"}`,
+  ].map((text) => {
+    const payload = Buffer.from(text)
+    const request = (): FuzzRequest => {
+      const headers = {
+        authorization: `Bearer ${company.key}`,
+        "content-type": "application/json",
+        "idempotency-key": text.slice(0, 40).replaceAll('"', ""),
+      }
+      return { params: {}, query: "", headers, payload }
     }
-    return { params: {}, query: "", headers, payload: Buffer.from(text) }
-  }
+    return { text, request }
+  })
 
   /** Of a box nothing has to be said, so an object of fields that nobody knows is right, too. */
   const TAKES_NOTHING = "POST /api/v1/sandboxes"
 
   it.for(withBody)("is refused by %s", async (name) => {
-    for (const text of [
-      nested(60),
-      nested(50_000),
-      "[".repeat(60) + "]".repeat(60),
-      JSON.stringify({ body: "x".repeat(20 * 1024 * 1024) }),
-      `{"__proto__":{"to":"+14155550123","isAdmin":true},"constructor":{"prototype":{}}}`,
-      `{"to":"+14155550123","to":"+14155550124","body":"\\ud800"}`,
-      `{"a":"\\u0000"}`,
-    ]) {
-      const answer = await send(name, asJson(text))
+    for (const { text, request } of REQUESTS) {
+      const answer = await send(name, request())
       expectPromised(name, answer)
       // JSON-RPC tells of what is no request with a status of 200.
       const isRefused = answer.status >= 400 || refusalCodeIn(answer.text) === -32_600
