@@ -53,7 +53,7 @@ async function run(): Promise<Pick<Place, "world" | "url" | "browser">> {
 export async function openConsole(
   prepare: (place: Place) => Promise<unknown> = async () => undefined,
 ): Promise<Opened> {
-  beforeEach((test) => test.skip(noBrowser !== null, String(noBrowser)))
+  beforeEach((ctx) => ctx.skip(noBrowser !== null, String(noBrowser)))
   // No test of the file reads it then.
   if (noBrowser !== null) return {} as Opened
   running ??= run()
