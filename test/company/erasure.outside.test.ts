@@ -3,26 +3,25 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { exported } from "../exports/exported.ts"
 import { faultsOf } from "../moving/looking.ts"
 import { execute } from "../support/postgres.ts"
-import type { OwnServer } from "../support/own-server.ts"
 import { openServer } from "../support/own-server.ts"
-import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import type { Planted } from "./planted.ts"
 import { dump, files, foundIn, plant, unsealed } from "./planted.ts"
 
-let server: OwnServer
-let world: World
+const server = await openServer()
+const world = await openWorld("store", { server: server.url })
+afterAll(async () => {
+  await world.close()
+  await server.close()
+})
+const month = "2031-05"
 let gone: Planted
 let other: Planted
-let month: string
 let billBefore: string
 let before: { readonly dump: readonly string[]; readonly unsealed: string }
 
 beforeAll(async () => {
-  server = await openServer()
-  world = await openWorld("store", { server: server.url })
   await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
-  month = "2031-05"
   gone = await plant(world, "quixotic", "417")
   other = await plant(world, "zephyrous", "518")
   await world.ports.runner.close()
@@ -32,10 +31,6 @@ beforeAll(async () => {
   billBefore = (await bill()).text
   await world.call(gone.key, "POST", "/api/v1/company/delete", { body: { confirm: gone.name } })
   await world.operate("clock advance", { duration: "14d" })
-})
-afterAll(async () => {
-  await world.close()
-  await server.close()
 })
 
 const bill = () => exported(world, gone, month)
