@@ -7,8 +7,7 @@ import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-s
 import { NO_STREAM, type Position, type ProposedEvent } from "../../adapters/eventstore/port.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { causedBy, expectedHash, NO_HASH, wrap } from "../../src/frame/kernel/envelope.ts"
-import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
-import { STORED } from "../kernel/stored-formats.ts"
+import { EVENT_FIELDS, STORED } from "../kernel/stored-formats.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
 

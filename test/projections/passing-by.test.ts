@@ -1,55 +1,54 @@
 /** Facts that pass a read model by: they would have written nothing. */
 import { PROGRAM } from "../../src/slices.ts"
 import fc from "fast-check"
-import type { CompiledQuery, DatabaseConnection, Driver, Transaction } from "kysely"
+import type { CompiledQuery, DatabaseConnection, Transaction } from "kysely"
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely"
 import { describe, expect, it } from "vitest"
 import { factsOf } from "../../adapters/postgres/projector/facts.ts"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
+import { EVENT_FIELDS } from "../kernel/stored-formats.ts"
 
 const CASES = [...PROGRAM.readModels, ...PROGRAM.workRows].flatMap((projection) =>
   (projection.ignores ?? []).map((type) => [projection.name, type, projection] as const),
 )
 
+/** The statements that read models asked for. */
+const asked: string[] = []
+const connection: DatabaseConnection = {
+  executeQuery: async ({ sql }: CompiledQuery) => {
+    asked.push(sql)
+    return { rows: [] }
+  },
+  streamQuery: () => {
+    throw new Error("nothing is streamed")
+  },
+}
+const none = async () => undefined
+const db = new Kysely<unknown>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => ({
+      init: none,
+      destroy: none,
+      releaseConnection: none,
+      beginTransaction: none,
+      commitTransaction: none,
+      rollbackTransaction: none,
+      acquireConnection: async () => connection,
+    }),
+    createIntrospector: (of) => new PostgresIntrospector(of),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+})
+
 /** Gives the statements that a fact makes a read model ask for. */
 async function statementsOf(projection: Projection, fact: AnyFact): Promise<readonly string[]> {
-  const asked: string[] = []
-  const connection: DatabaseConnection = {
-    executeQuery: async ({ sql }: CompiledQuery) => {
-      asked.push(sql)
-      return { rows: [] }
-    },
-    streamQuery: () => {
-      throw new Error("nothing is streamed")
-    },
-  }
-  const none = async () => undefined
-  const driver: Driver = {
-    init: none,
-    destroy: none,
-    releaseConnection: none,
-    beginTransaction: none,
-    commitTransaction: none,
-    rollbackTransaction: none,
-    acquireConnection: async () => connection,
-  }
-  const db = new Kysely<unknown>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => driver,
-      createIntrospector: (of) => new PostgresIntrospector(of),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  })
   const recorded = {
-    ...({
-      stream: "any-co_1",
-      category: "any",
-      position: { commit: 1n, prepare: 1n },
-      companyId: "co_1",
-    } as const),
+    stream: "any-co_1",
+    category: "any",
+    position: { commit: 1n, prepare: 1n },
+    companyId: "co_1" as const,
     revision: 1,
     fact,
     keyId: null,
@@ -57,7 +56,7 @@ async function statementsOf(projection: Projection, fact: AnyFact): Promise<read
     actor: null,
   }
   await projection.apply(db as Transaction<unknown>, [recorded], { open: async () => "text" })
-  return asked
+  return asked.splice(0)
 }
 
 /** Facts of a type, in the category of a read model's that has it. */
