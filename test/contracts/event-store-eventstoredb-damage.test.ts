@@ -1,13 +1,21 @@
 import { describe, expect, it } from "vitest"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { DamagedStream, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { nextHash, CHAIN_START } from "../../src/frame/writer/chain.ts"
-import { OutcomeUnknown, openRunner } from "../../src/frame/writer/run.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { virtualPacer } from "../writer/pacer.ts"
-import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
+import {
+  OWN,
+  STREAM,
+  addFunds,
+  charge,
+  execute,
+  runnerOn,
+  runnerWith,
+  stored,
+} from "../writer/bench.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import type { EventLog } from "../support/eventstoredb-server/log.ts"
 import { damagingEventStoreDb } from "./damaging-stores.ts"
@@ -118,12 +126,9 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     server.log.set(STREAM, { $maxCount: 2 })
     const warnings: string[] = []
     const pacer = virtualPacer()
-    const runner = openRunner({
+    const runner = runnerWith({
       store,
-      checkpoints: openMemoryCheckpoints(),
-      locks: openMemoryLocks(pacer),
       pacer,
-      clock: { now: () => Date.now() },
       warn: (message) => void warnings.push(message),
     })
     await expect(execute(runner, addFunds(7))).rejects.toThrow(DamagedStream)

@@ -1,16 +1,20 @@
-import { beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { comparePositions, START } from "../../adapters/eventstore/port.ts"
 import { eventStoreContract } from "./event-store-contract.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { type Corner, cornerOf } from "./event-store-fixture.ts"
 import { followingContract } from "./event-store-following-contract.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
+// Each case has a corner of its own in the store.
+const server = await EventStoreDbServer.start()
+afterAll(() => server.stop())
 
 eventStoreContract("EventStoreDB 24.2, as the test server is", async () =>
-  eventStoreDb.open(await eventStoreDb.start()),
+  eventStoreDb.open(server),
 )
 
 describe("EventStoreDB 23.10, as the test server is", () => {

@@ -23,20 +23,20 @@ const at = (iso: string): number => Date.parse(iso)
  * 2030, which is where every week and month begins too. Answers how many windows were looked at and
  * which were wrong.
  */
-function lookAtBorders(windowsAt: (at: number) => Windows): {
+function lookAtBorders(windowsOf: (instant: number) => Windows): {
   readonly looked: number
   readonly wrong: readonly string[]
 } {
   const wrong: string[] = []
   let looked = 0
   for (const border of daysOf(2024, 2030)) {
-    for (const at of [border - 1, border, border + 1]) {
-      const windows = windowsAt(at)
+    for (const instant of [border - 1, border, border + 1]) {
+      const windows = windowsOf(instant)
       for (const period of PERIODS) {
         looked += 1
-        const { from, to } = naiveCalendar[period](at)
+        const { from, to } = naiveCalendar[period](instant)
         const isRight = windowStart(windows, period) === from && windowEnd(windows, period) === to
-        if (!isRight) wrong.push(`${period} at ${new Date(at).toISOString()}`)
+        if (!isRight) wrong.push(`${period} at ${new Date(instant).toISOString()}`)
       }
     }
   }

@@ -6,8 +6,8 @@ import { findCharge } from "../../projections/charging/charges.ts"
 import { listCompanies } from "../../projections/company/companies.ts"
 import { companyOfKey, listKeys } from "../../projections/access/keys.ts"
 import { holderOf } from "../../projections/phone/numbers.ts"
-import { listOptOuts } from "../../projections/phone/opt-outs.ts"
-import { listPeople } from "../../projections/access/people.ts"
+import { findMessage, listMessages } from "../../projections/phone/message-lists.ts"
+import type { MessageId } from "../../domain/phone/ids.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
@@ -24,10 +24,10 @@ const TO = "+14155550123"
 
 async function send(to = TO, body = "Hi") {
   const { body: answer } = await world.call(company.key, "POST", URL, { body: { to, body } })
-  return answer as { id: string; from: string }
+  return answer as { id: MessageId; from: string }
 }
 
-async function textIn(body: string, to: string): Promise<string> {
+async function textIn(body: string, to: string): Promise<MessageId> {
   return (await world.operate("carrier text-in", { from: TO, to, body })).messageId
 }
 
@@ -41,24 +41,6 @@ describe("companies", () => {
     )
     const own = rows.find((row) => row.company_id === company.companyId)
     expect(own?.name).toMatch(/^company \d+$/)
-  })
-})
-
-describe("people", () => {
-  it("has everybody by name without case, with role and permissions", async () => {
-    for (const [name, role, permissions] of [
-      ["bea", "user", ["Use phone", "See billing"]],
-      ["Abe", "developer", []],
-    ] as const) {
-      const email = `${name}@example.com`
-      const input = { company: company.companyId, name, email, role, permissions }
-      await world.operate("person add", input)
-    }
-    expect(await listPeople(db, company.companyId)).toMatchObject([
-      { name: "Abe", email: "Abe@example.com", role: "developer", granted: [] },
-      { name: "bea", role: "user", granted: ["Use phone", "See billing"] },
-      { name: "Owner", role: "owner", person_id: company.ownerId },
-    ])
   })
 })
 
@@ -101,67 +83,46 @@ describe("numbers", () => {
   })
 })
 
-describe("opt-outs", () => {
-  const rows = async () =>
-    (await listOptOuts(db, company.companyId, 500)).map((row) => ({
-      phone: row.phone,
-      status: row.status,
-      keyword: row.keyword,
-      source: row.source,
-      at: row.changed_at.getTime(),
-      since: row.since.getTime(),
-    }))
-
-  it("follows STOP, START and the company's own, with the last change and the status's start", async () => {
+describe("messages", () => {
+  it("loses no row to a reader who asks for what came since, while several write", async () => {
     const { from } = await send()
-    const begin = world.ports.clock.now()
-    const later = async () => world.operate("clock advance", { duration: "1m" })
-    const out = { phone: TO, status: "out", keyword: "stop", source: "text" }
-    const api = { phone: TO, status: "out", keyword: null, source: "api" }
-    const change = async (method: "POST" | "DELETE") => {
-      const body = { phone: TO }
-      return (await world.call(company.key, method, "/api/v1/phone/opt-outs", { body })).status
+    const seen = new Set<string>()
+    const bodies = new Map<string, string | null>()
+    let since: Date | null = null
+    let isWriting = true
+    const page = async () => {
+      const rows = await world.ports.readAs(company.companyId, (own) =>
+        listMessages(own, { companyId: company.companyId, since, before: null, limit: 200 }),
+      )
+      for (const row of rows) {
+        expect(seen.has(row.message_id)).toBe(false)
+        seen.add(row.message_id)
+        bodies.set(row.message_id, row.body)
+      }
+      since = rows.at(-1)?.created_at ?? since
     }
-    expect(await change("POST")).toBe(200)
-    expect(await rows()).toEqual([{ ...api, at: begin, since: begin }])
-    await later()
-    await textIn(" Stop! ", from)
-    const [stopped] = await rows()
-    expect({ ...stopped, keyword: stopped?.keyword?.toLowerCase() }).toEqual({
-      ...out,
-      at: begin + 60_000,
-      since: begin,
+    const reader = (async () => {
+      while (isWriting) await page()
+    })()
+    const writers = Array.from({ length: 4 }, async (_, writer) => {
+      for (let i = 0; i < 10; i += 1) {
+        if (writer === 0) await textIn(`in ${i}`, from)
+        else await send(`+1415555${writer}${String(i).padStart(3, "0")}`)
+      }
     })
-    await later()
-    await textIn("START", from)
-    expect(await rows()).toMatchObject([
-      { status: "in", source: "text", at: begin + 120_000, since: begin + 120_000 },
-    ])
-    await later()
-    await change("POST")
-    await later()
-    expect(await change("DELETE")).toBe(200)
-    expect(await rows()).toEqual([
-      {
-        phone: TO,
-        status: "in",
-        keyword: null,
-        source: "api",
-        at: begin + 240_000,
-        since: begin + 240_000,
-      },
-    ])
-    expect(await change("DELETE")).toBe(404)
-  })
-
-  it("shows the STOP that stands though the company adds its own", async () => {
-    const { from } = await send()
-    await textIn("STOP", from)
-    const before = await rows()
-    await world.operate("clock advance", { duration: "1m" })
-    const body = { phone: TO }
-    await world.call(company.key, "POST", "/api/v1/phone/opt-outs", { body })
-    expect(await rows()).toEqual(before)
+    await Promise.all(writers)
+    isWriting = false
+    await reader
+    // The carrier's answers name texts that were sent, and no others.
+    const received = await textIn("Hi \0 there", from)
+    await world.operate("wait")
+    expect(await findMessage(db, received)).toBeNull()
+    await page()
+    expect(bodies.get(received)).toBe("Hi \uFFFD there")
+    const all = await sql<{ id: string }>`
+      select message_id as id from messages where company_id = ${company.companyId}`.execute(db)
+    expect(seen).toEqual(new Set(all.rows.map(({ id }) => id)))
+    expect(seen.size).toBe(42)
   })
 })
 

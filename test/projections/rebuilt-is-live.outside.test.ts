@@ -197,17 +197,17 @@ async function appendNewer(store: EventStore, stream: string, type: string) {
 
 describe("a fact of a newer version of the program", () => {
   it("stops the read models that it concerns and no others, says where, and fails who waits", async () => {
-    const world = await openWorld("time")
-    onTestFinished(() => world.close())
-    const company = await makeCompany(world)
-    await world.operate("wait")
+    const own = await openWorld("time")
+    onTestFinished(() => own.close())
+    const company = await makeCompany(own)
+    await own.operate("wait")
     const stream = ledgerOf(company.companyId).stream
-    const { revision, position } = await appendNewer(world.ports.store, stream, "Charged")
-    const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
+    const { revision, position } = await appendNewer(own.ports.store, stream, "Charged")
+    const wait = (...names: string[]) => own.ports.projector.waitFor(position, 10_000, names)
     // The others are not concerned by charges.
     const ofLedger = ["accounts", "api-calls", "calls", "charge-days", "charges", "limits"]
     const stopped = [...ofLedger, LATE_FOLLOW_UPS]
-    const { projections } = await world.operate("projections status")
+    const { projections } = await own.operate("projections status")
     const others = projections
       .map((one: { name: string }) => one.name)
       .filter((name: string) => !stopped.includes(name))
@@ -216,29 +216,29 @@ describe("a fact of a newer version of the program", () => {
     const models = [...PROGRAM.readModels.map(({ name }) => name), FOLLOW_UPS]
     const unconcerned = models.filter((name) => !stopped.includes(name))
     expect(others.toSorted()).toEqual(unconcerned.toSorted())
-    for (const one of (await world.operate("projections status")).projections) {
+    for (const one of (await own.operate("projections status")).projections) {
       const isStopped = stopped.includes(one.name)
       expect(one.state, one.name).toBe(isStopped ? "stopped" : "running")
       if (isStopped) expect(one.fault, one.name).toMatch(`${stream} revision ${revision}: `)
     }
-    await expect(world.operate("wait")).rejects.toMatchObject({
+    await expect(own.operate("wait")).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringContaining(`stopped: ${stopped.join(", ")}`),
     })
-    const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
+    const month = new Date(own.ports.clock.now()).toISOString().slice(0, 7)
     await expect(
-      world.operate("export billing", { company: company.companyId, month, format: "csv" }),
+      own.operate("export billing", { company: company.companyId, month, format: "csv" }),
     ).rejects.toMatchObject({ code: "unavailable" })
-    await world.operate("person add", {
+    await own.operate("person add", {
       company: company.companyId,
       name: "Late",
       email: "late@example.com",
       role: "user",
     })
     expect(
-      await world.ports.projector.waitFor(await world.ports.store.head(), 10_000, ["people"]),
+      await own.ports.projector.waitFor(await own.ports.store.head(), 10_000, ["people"]),
     ).toBe(true)
-    const { checks } = await world.operate("audit verify")
+    const { checks } = await own.operate("audit verify")
     const faults = checks.filter((check: { ok: boolean }) => !check.ok)
     expect(faults.map((check: { name: string }) => check.name)).toEqual([
       "stored text is the form of its type",
@@ -247,20 +247,20 @@ describe("a fact of a newer version of the program", () => {
   })
 
   it("is tried again after a restart", async () => {
-    let world = await openWorld("time")
-    onTestFinished(() => world.close())
-    const company = await makeCompany(world)
-    await world.operate("wait")
+    let own = await openWorld("time")
+    onTestFinished(() => own.close())
+    const company = await makeCompany(own)
+    await own.operate("wait")
     const stream = ledgerOf(company.companyId).stream
-    const { before, ...newer } = await appendNewer(world.ports.store, stream, "Nothing")
-    expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(false)
+    const { before, ...newer } = await appendNewer(own.ports.store, stream, "Nothing")
+    expect(await own.ports.projector.waitFor(await own.ports.store.head(), 10_000)).toBe(false)
     const data = '{"at":"2026-11-21T00:00:00.000Z"}'
     const metadata = chained({ ...newer, type: "AccountLocked", data }, before)
     await sql`update eventstore.events set type = 'AccountLocked', data = ${data}, metadata = ${metadata}
-      where type = 'Nothing'`.execute(world.ports.readAll)
-    world = await world.restart()
-    expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(true)
-    const { projections, corruptStreams } = await world.operate("projections status")
+      where type = 'Nothing'`.execute(own.ports.readAll)
+    own = await own.restart()
+    expect(await own.ports.projector.waitFor(await own.ports.store.head(), 10_000)).toBe(true)
+    const { projections, corruptStreams } = await own.operate("projections status")
     expect(projections.filter((one: { state: string }) => one.state !== "running")).toEqual([])
     expect(corruptStreams).toEqual([])
   })

@@ -18,10 +18,12 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** Runs a small suite of one file with the house's reporter. */
-async function count(test: string, ...args: readonly string[]): Promise<RunCounts> {
-  const names = "import { beforeAll, describe, expect, it } from 'vitest'"
-  writeFileSync(join(folder, "a.test.ts"), `${names}\n${test}`)
+/** Runs small suites with the reporter of `npm test`. */
+async function count(tests: Readonly<Record<string, string>>, ...args: readonly string[]) {
+  for (const [name, test] of Object.entries(tests)) {
+    const names = "import { beforeAll, describe, expect, it } from 'vitest'"
+    writeFileSync(join(folder, `${name}.test.ts`), `${names}\n${test}`)
+  }
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs")
   const reporter = `--reporter=${join(ROOT, "test/support/reporter.ts")}`
   const report = join(folder, "report.json")
@@ -31,61 +33,49 @@ async function count(test: string, ...args: readonly string[]): Promise<RunCount
   return JSON.parse(readFileSync(report, "utf8")) as RunCounts
 }
 
-it("counts passed, failed and skipped tests, with the reasons", async () => {
-  const counts = await count(`
-    it("passes", () => { expect(1).toBe(1) })
-    it("fails", () => { expect(1).toBe(2) })
-    describe("here", () => {
-      it("skips", (ctx) => { ctx.skip("no chromium here") })
-      it.skip("skips too", () => { expect(1).toBe(1) })
-    })`)
+it("counts tests, with the reasons of those skipped, and each way to break as a failure", async () => {
+  const counts = await count({
+    // One passes, one fails, two are skipped.
+    a: `
+      it("passes", () => { expect(1).toBe(1) })
+      it("fails", () => { expect(1).toBe(2) })
+      describe("here", () => {
+        it("skips", (ctx) => { ctx.skip("no chromium here") })
+        it.skip("skips too", () => { expect(1).toBe(1) })
+      })`,
+    // Two assert nothing, or in a function that never runs.
+    b: `
+      it("nothing", () => {})
+      it("wrapped", () => () => { expect(1).toBe(2) })`,
+    // One file cannot be loaded, and the preparation of one suite breaks.
+    c: 'import "./gone.ts"',
+    d: `
+      describe("broken", () => {
+        beforeAll(() => { throw new Error("no database") })
+        it("waits", () => { expect(1).toBe(1) })
+      })`,
+    // One test passes and leaves an error that no test catches.
+    e: `
+      it("passes", async () => {
+        expect(1).toBe(1)
+        const { promise, resolve } = Promise.withResolvers()
+        setTimeout(() => { resolve(); throw new Error("late") })
+        await promise
+      })`,
+  })
   expect(counts).toEqual({
-    passed: 1,
-    failed: 1,
+    passed: 2,
+    failed: 1 + 2 + 2 + 1,
     skipped: [
       { name: "a.test.ts > here > skips", reason: "no chromium here" },
       { name: "a.test.ts > here > skips too", reason: "no reason given" },
+      { name: "d.test.ts > broken > waits", reason: "its suite broke before it" },
     ],
   })
 })
 
-it("counts tests that assert nothing, or in a function that never runs, as failed", async () => {
-  const counts = await count(`
-    it("nothing", () => {})
-    it("wrapped", () => () => { expect(1).toBe(2) })`)
-  expect(counts).toEqual({ passed: 0, failed: 2, skipped: [] })
-})
-
-it("counts a file that cannot be loaded as failed", async () => {
-  expect(await count('import "./gone.ts"')).toEqual({ passed: 0, failed: 1, skipped: [] })
-})
-
-it("counts a suite whose preparation breaks as failed", async () => {
-  const counts = await count(`
-    describe("broken", () => {
-      beforeAll(() => { throw new Error("no database") })
-      it("waits", () => { expect(1).toBe(1) })
-    })`)
-  expect(counts).toEqual({
-    passed: 0,
-    failed: 1,
-    skipped: [{ name: "a.test.ts > broken > waits", reason: "its suite broke before it" }],
-  })
-})
-
-it("counts an error that no test caught as failed", async () => {
-  const counts = await count(`
-    it("passes", async () => {
-      expect(1).toBe(1)
-      const { promise, resolve } = Promise.withResolvers()
-      setTimeout(() => { resolve(); throw new Error("late") })
-      await promise
-    })`)
-  expect(counts).toEqual({ passed: 1, failed: 1, skipped: [] })
-})
-
 it("counts a worker that is killed as failed", async () => {
-  const counts = await count('it("dies", () => { process.kill(process.pid, "SIGKILL") })')
+  const counts = await count({ a: 'it("dies", () => { process.kill(process.pid, "SIGKILL") })' })
   expect(counts.passed).toBe(0)
   expect(counts.failed).toBe(1)
 })
@@ -96,5 +86,9 @@ it("does not count the tests that a name filter leaves out", async () => {
       it("one", () => { expect(1).toBe(1) })
       it("two", () => { expect(1).toBe(1) })
     })`
-  expect(await count(test, "-t", "group > two")).toEqual({ passed: 1, failed: 0, skipped: [] })
+  expect(await count({ a: test }, "-t", "group > two")).toEqual({
+    passed: 1,
+    failed: 0,
+    skipped: [],
+  })
 })

@@ -1,4 +1,5 @@
 /** A runner on the memory store, with faults on demand and time that passes only by pausing. */
+import { expect } from "vitest"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
@@ -11,6 +12,7 @@ import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
+import type { RunnerPorts } from "../../src/frame/writer/runner/port.ts"
 import { virtualPacer } from "./pacer.ts"
 
 /** The ledger of every test here. */
@@ -19,12 +21,34 @@ export const OWN = ledgerOf("co_aaaaaa")
 export const STREAM = OWN.stream
 const START = Date.UTC(2026, 10, 21, 12)
 
+/** A call that a person's own key made. */
+export const CALL = {
+  via: "own_key",
+  keyId: "key_1",
+  personId: "per_1",
+  unitPriceMicros: 100,
+  priceVersion: 1,
+} as const
+
 /** A store with faults, and runners over it. */
 export interface Bench {
   readonly store: EventStore
   readonly runner: Runner
   readonly checkpoints: Checkpoints
   readonly again: () => Runner
+}
+
+/** A runner with checkpoints and locks of its own and a clock that stands still, unless others are given. */
+export function runnerWith(
+  given: Pick<RunnerPorts, "store" | "pacer"> & Partial<RunnerPorts>,
+): Runner {
+  return openRunner({
+    checkpoints: openMemoryCheckpoints(),
+    locks: openMemoryLocks(given.pacer),
+    clock: { now: () => START },
+    warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
+    ...given,
+  })
 }
 
 /** A runner over any store, with its own checkpoints unless some are given. */
@@ -35,14 +59,7 @@ export function runnerOn(
   elapsedMs?: () => number,
 ): Runner {
   const pacer = { ...virtualPacer(), ...(elapsedMs === undefined ? {} : { elapsedMs }) }
-  return openRunner({
-    store,
-    checkpoints,
-    clock: { now: () => START },
-    pacer,
-    locks: openMemoryLocks(pacer),
-    warn: (message) => warnings.push(message),
-  })
+  return runnerWith({ store, pacer, checkpoints, warn: (message) => warnings.push(message) })
 }
 
 /** Opens a bench; `faults` says what happens to the n-th append, counted from 1. */

@@ -1,15 +1,12 @@
 /** The reader of all streams keeps what a runner remembers fresh. */
 import { describe, expect, it, onTestFinished } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { START, type StoredEvent } from "../../adapters/eventstore/port.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { startReader } from "../../adapters/postgres/projector/reader.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { startConfirming } from "../../src/frame/writer/runner/confirming.ts"
-import { OWN, STREAM, addFunds, execute } from "./bench.ts"
+import { OWN, STREAM, addFunds, execute, runnerWith } from "./bench.ts"
 
 /** A process whose runner is fed by a reader; its time passes by `pass`, its reader waits at `gate`. */
 function processOn(store: ReturnType<typeof openMemoryEventStore>) {
@@ -27,7 +24,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
   const reads: string[] = []
   const warn = (message: string, error: unknown) =>
     expect.unreachable(`${message} ${String(error)}`)
-  const runner = openRunner({
+  const runner = runnerWith({
     store: {
       ...store,
       read: (stream, range) => {
@@ -35,11 +32,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
         return store.read(stream, range)
       },
     },
-    checkpoints: openMemoryCheckpoints(),
-    locks: openMemoryLocks(pacer),
-    clock: { now: () => Date.UTC(2026, 10, 21, 12) },
     pacer,
-    warn,
   })
   let gate: Promise<void> = Promise.resolve()
   const reader = startReader(store, START, {

@@ -5,7 +5,7 @@ import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { nextHash } from "../../src/frame/writer/chain.ts"
-import { OWN, STREAM, addFunds, execute, runnerOn, stored } from "./bench.ts"
+import { CALL, OWN, STREAM, addFunds, execute, runnerOn, stored } from "./bench.ts"
 
 it.each(["9223372036854775807", "18446744073709551615"])(
   "prints the revision of a deleted stream's mark unrounded: %s",
@@ -16,12 +16,6 @@ it.each(["9223372036854775807", "18446744073709551615"])(
     expect(new WrongRevision(STREAM, 7, Number(revision)).message).toContain(`found ${revision}`)
   },
 )
-
-const CALL = {
-  ...({ via: "own_key" as const, keyId: "key_1", personId: "per_1" } as const),
-  unitPriceMicros: 100,
-  priceVersion: 1,
-}
 
 it("is kept until the stream is whole again, and then recorded", async () => {
   const store = openMemoryEventStore()

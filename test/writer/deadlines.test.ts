@@ -1,27 +1,25 @@
 /** Nobody is kept past their own deadline, whatever is waited for, and nothing is lost by that. */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
+import {
+  CALL,
+  OWN,
+  STREAM,
+  addFunds,
+  charge,
+  execute,
+  runnerOn,
+  runnerWith,
+  stored,
+} from "./bench.ts"
 import { virtualPacer } from "./pacer.ts"
 import { silentBench } from "./silence.ts"
 
-const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
-const CALL = {
-  via: "own_key" as const,
-  keyId: "key_1" as const,
-  personId: "per_1" as const,
-  unitPriceMicros: 100,
-  priceVersion: 1,
-}
-
 /** What somebody was told by now: the name of an error, `yes`, `no`, or null while they wait. */
 function toldTo(asked: Promise<unknown>): () => string | null {
   let told: string | null = null
@@ -200,12 +198,9 @@ describe("a stop while the store does not know", () => {
     const pacer = virtualPacer()
     const warnings: string[] = []
     const memory = openMemoryEventStore({ faults: () => "unstored-unknown" })
-    const runner = openRunner({
+    const runner = runnerWith({
       store: memory,
-      checkpoints: openMemoryCheckpoints(),
-      locks: openMemoryLocks(pacer),
       pacer,
-      clock: { now: () => NOON },
       warn: (message) => warnings.push(message),
     })
     await call(runner)

@@ -1,22 +1,11 @@
 /** What is gathered outlives a clock that cannot tell the ledger's time, and one that is set back. */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
-import { OWN, STREAM, addFunds, execute, stored } from "./bench.ts"
+import { CALL, OWN, STREAM, addFunds, execute, runnerWith, stored } from "./bench.ts"
 import { virtualPacer } from "./pacer.ts"
 
 const PAUSES_UNSURE = 3
-const CALL = {
-  via: "own_key" as const,
-  keyId: "key_1" as const,
-  personId: "per_1" as const,
-  unitPriceMicros: 100,
-  priceVersion: 1,
-}
-
 /**
  * A runner whose clock is unsure from `losesTime` on, until somebody has paused a few times. The
  * first append after that finds the store away.
@@ -45,12 +34,10 @@ function bench() {
     if (pausesUnsure > 0) throw new ClockUnsure("no measurement")
     return Date.UTC(2026, 10, 21, 12) + pacer.elapsedMs()
   }
-  const runner = openRunner({
+  const runner = runnerWith({
     store,
-    checkpoints: openMemoryCheckpoints(),
     clock: { now },
     pacer,
-    locks: openMemoryLocks(pacer),
     warn: (message) => warnings.push(message),
   })
   const losesTime = (pauses = PAUSES_UNSURE) => (pausesUnsure = pauses)
@@ -77,16 +64,13 @@ describe("what is gathered by a clock that is set back", () => {
       },
     })
     const pacer = { elapsedMs: () => 0, pause: () => new Promise<void>(setImmediate) }
-    const runner = openRunner({
+    const runner = runnerWith({
       store,
-      checkpoints: openMemoryCheckpoints(),
       clock: { now: () => now },
       pacer: {
         ...pacer,
         pause: (ms) => (ms < 5_000 ? pacer.pause() : new Promise(() => undefined)),
       },
-      locks: openMemoryLocks(pacer),
-      warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
     })
     await execute(runner, addFunds(5))
     now = midnight

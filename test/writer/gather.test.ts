@@ -3,27 +3,16 @@
  * lost nor recorded twice by what happens to that append.
  */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { OWN, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
+import { CALL, OWN, addFunds, charge, execute, runnerOn, runnerWith, stored } from "./bench.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
 const RECORD_AFTER_MS = 5_000
 const OPEN = { type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 } as const
-const CALL = {
-  via: "own_key" as const,
-  keyId: "key_1" as const,
-  personId: "per_1" as const,
-  unitPriceMicros: 100,
-  priceVersion: 1,
-}
-
 /**
  * A runner whose time a test moves, and which goes on by `passing` ms with each look; the timer that
  * records ends when `ring` is called.
@@ -51,12 +40,10 @@ function gatheringBench(
           signal.addEventListener("abort", () => resolve())
         })
   const pacer = { elapsedMs: () => 0, pause }
-  const runner = openRunner({
+  const runner = runnerWith({
     store,
-    checkpoints: openMemoryCheckpoints(),
     clock: { now: () => (now += passing) },
     pacer,
-    locks: openMemoryLocks(pacer),
     warn: (message) => warnings.push(message),
   })
   const ring = () => {

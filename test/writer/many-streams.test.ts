@@ -1,11 +1,8 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
-import { OWN, addFunds, bench, execute, runnerOn, stored } from "./bench.ts"
+import { OWN, addFunds, bench, execute, runnerOn, runnerWith, stored } from "./bench.ts"
 
 /** More than are kept of streams that hold nothing, and far fewer than of others. */
 const STRANGERS = 1_100
@@ -41,15 +38,7 @@ describe("the streams in memory", () => {
   it("stay there while they are asked for, however little may be kept", async () => {
     const { store } = bench()
     const pacer = { elapsedMs: () => 0, pause: () => new Promise<void>(() => undefined) }
-    const runner = openRunner({
-      store,
-      checkpoints: openMemoryCheckpoints(),
-      locks: openMemoryLocks(pacer),
-      clock: { now: () => Date.UTC(2026, 10, 21, 12) },
-      pacer,
-      warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
-      mostBytes: 1,
-    })
+    const runner = runnerWith({ store, pacer, mostBytes: 1 })
     await execute(runner, addFunds(5))
     // The stream comes to rest in the turn after its answer.
     await new Promise(setImmediate)

@@ -5,15 +5,7 @@ import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { OlderStore, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
-import { OWN, addFunds, execute, runnerOn, stored } from "./bench.ts"
-
-const CALL = {
-  via: "own_key" as const,
-  keyId: "key_1" as const,
-  personId: "per_1" as const,
-  unitPriceMicros: 100,
-  priceVersion: 1,
-}
+import { CALL, OWN, addFunds, execute, runnerOn, stored } from "./bench.ts"
 
 /** A runner whose time stands still: who is not turned away at once never is. */
 function olderBench() {

@@ -1,14 +1,12 @@
 /** Several processes write one stream: whatever one remembers, the store has the last word. */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { Locks } from "../../adapters/locks/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { OWN, STREAM, addFunds, charge, execute, stored } from "./bench.ts"
+import { OWN, STREAM, addFunds, charge, execute, runnerWith, stored } from "./bench.ts"
 import { virtualPacer } from "./pacer.ts"
 
 /** Processes on one store and one time, which passes by pausing or by `pass`. */
@@ -32,15 +30,11 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
     },
   }
   const open = (through: EventStore = watched): Runner =>
-    openRunner({
+    runnerWith({
       store: through,
-      checkpoints: openMemoryCheckpoints(),
       locks,
       clock: { now: () => Date.UTC(2026, 10, 21, 12) + pacer.elapsedMs() },
       pacer,
-      warn: (message, error) => {
-        throw new Error(message, { cause: error })
-      },
     })
   return {
     store,
