@@ -1,132 +1,91 @@
-/** `kill -9` at each line of a purchase and of rent: one number, and each month charged once. */
-import { afterAll, describe, expect, it } from "vitest"
-import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
-import { isDeep } from "../charging/runs.ts"
+/** `kill -9` at lines of a purchase and of rent: one number, and each month charged once. */
+import { describe, expect, it } from "vitest"
 import { sleepTo } from "../effects/spending.ts"
-import { testDatabase } from "../support/postgres.ts"
-import type { Place } from "../support/server-process.ts"
-import { died, makePlace } from "../support/server-process.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
-import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
+import { linesToTry, openTurns, postTo } from "../support/killed.ts"
+import { makeCompany } from "../support/world.ts"
+import {
+  LOCAL,
+  bought,
+  buy,
+  chargesOf,
+  nextNumber,
+  numbersOf,
+  release,
+  rentsOf,
+} from "./numbering.ts"
 
-const places: Place[] = []
-afterAll(async () => {
-  for (const place of places) await place.clear()
-})
+const turns = await openTurns()
 
-/** Every second line where there is little time: `LEDGER_DEEP=1` dies at all. */
-const some = (lines: readonly At[]) => (isDeep ? lines : lines.filter((_, i) => i % 2 === 1))
-
-type At = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
-
-async function placeAt(url: string, failpoint: At): Promise<Place> {
-  const place = await makePlace({
-    DATABASE_URL: url,
-    LEDGER_CLOCK: "test",
-    NODE_ENV: "test",
-    LEDGER_FAILPOINTS: failpoint,
-  })
-  places.push(place)
-  return place
-}
-
-const NUMBER = "+14155550142"
-
-const BUYING = [
-  "append.before:Charged=1",
-  "append.after:Charged=1",
-  "append.before:NumberOrdered=1",
-  "append.after:NumberOrdered=1",
-  "provider.before=1",
-  "provider.after=1",
-  "append.before:NumberAdded=1",
-  "append.after:NumberAdded=1",
-  "append.before:ChargesClosed=1",
-  "append.after:ChargesClosed=1",
-] as const satisfies readonly At[]
+const BUYING = linesToTry(
+  ["append.after:Charged=1", "provider.after=1"],
+  [
+    "append.before:Charged=1",
+    "append.before:NumberOrdered=1",
+    "append.after:NumberOrdered=1",
+    "provider.before=1",
+    "append.before:NumberAdded=1",
+    "append.after:NumberAdded=1",
+    "append.before:ChargesClosed=1",
+    "append.after:ChargesClosed=1",
+  ],
+)
 
 describe("a purchase whose process ended", () => {
-  it.each(some(BUYING))(
-    "at %s",
-    async (failpoint) => {
-      const database = await testDatabase()
-      const setting = await openWorld("start", { url: database.url })
-      const company = await makeCompany(setting)
-      await setting.close()
-      const server = await (await placeAt(database.url, failpoint)).start()
-      const idempotent = { "idempotency-key": "killed" }
-      const sent = fetch(`${server.url}/api/v1/phone/buy`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${company.key}`,
-          "content-type": "application/json",
-          ...idempotent,
-        },
-        body: JSON.stringify({ number: NUMBER }),
-      })
+  it.each(BUYING)("at %s", async (line) => {
+    const company = await makeCompany(turns.world())
+    const number = nextNumber()
+    const idempotent = { "idempotency-key": "killed" }
+    const world = await turns.dieAt(line, async (server) => {
+      const sent = postTo(server, company, "/api/v1/phone/buy", { number }, idempotent)
       // A closing is gathered behind the answer.
-      if (failpoint.includes("ChargesClosed")) await sent.catch(() => undefined)
+      if (line.includes("ChargesClosed")) await sent.catch(() => undefined)
       else await expect(sent).rejects.toThrow("fetch failed")
-      expect(await server.ended).toBeNull()
-      const world = await openWorld("start", { url: database.url })
-      const again = await buy(world, company, NUMBER, idempotent)
-      const bodies = [again.body.number?.number, again.status]
-      expect(bodies).toEqual([NUMBER, 201])
-      await world.operate("clock advance", { duration: "11m" })
-      await world.operate("wait")
-      expect(await chargesOf(world, company)).toEqual([{ micros: LOCAL, state: "final" }])
-      expect((await numbersOf(world, company)).map(({ number }) => number)).toContain(NUMBER)
-      expect(await numbersOf(world, company)).toHaveLength(2)
-      await world.close()
-      await database.drop()
-    },
-    120_000,
-  )
+    })
+    const again = await buy(world, company, number, idempotent)
+    expect([again.body.number?.number, again.status]).toEqual([number, 201])
+    await world.operate("clock advance", { duration: "11m" })
+    await world.operate("wait")
+    expect(await chargesOf(world, company)).toEqual([{ micros: LOCAL, state: "final" }])
+    const numbers = await numbersOf(world, company)
+    expect([numbers.length, numbers.at(-1)?.["number"]]).toEqual([2, number])
+    // It owes no rent while the next process dies.
+    expect((await release(world, company, again.body.number.id)).status).toBe(200)
+    await world.operate("wait")
+  })
 })
 
-/** A company whose number owes two months. */
-async function owing(world: World): Promise<Company> {
-  await world.operate("clock set", { to: "2040-01-31T08:00:00Z" })
-  const company = await makeCompany(world)
-  await bought(world, company)
-  await world.operate("wait")
-  await sleepTo(world, "2040-03-31T08:00:00Z")
-  return company
-}
-
-const RENT = [
-  "append.before:Charged=1",
-  "append.after:Charged=1",
-  "append.before:RentPaid=1",
-  "append.after:RentPaid=1",
-  "append.after:Charged=2",
-  "append.after:RentPaid=2",
-] as const satisfies readonly At[]
+const RENT = linesToTry(
+  ["append.after:Charged=1", "append.after:RentPaid=2"],
+  [
+    "append.before:Charged=1",
+    "append.before:RentPaid=1",
+    "append.after:RentPaid=1",
+    "append.after:Charged=2",
+  ],
+)
 
 describe("rent whose process ended", () => {
-  it.each(some(RENT))(
-    "at %s",
-    async (failpoint) => {
-      const database = await testDatabase()
-      const setting = await openWorld("start", { url: database.url })
-      const company = await owing(setting)
-      await setting.close()
-      expect(await died(await placeAt(database.url, failpoint))).toBeNull()
-      const world = await openWorld("start", { url: database.url })
-      await world.operate("wait")
-      const rents = await rentsOf(world, company)
-      expect(rents.map(({ name, micros }) => [name, micros])).toEqual([
-        ["first", LOCAL],
-        ["2040-02", LOCAL],
-        ["2040-03", LOCAL],
-      ])
-      expect((await numbersOf(world, company)).at(-1)).toMatchObject({
-        paidThrough: "2040-04-30T08:00:00.000Z",
-      })
-      await world.close()
-      await database.drop()
-    },
-    120_000,
-  )
+  it.each(RENT)("at %s", async (line) => {
+    const before = turns.world()
+    const now = new Date(before.ports.clock.now())
+    const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()]
+    const due = [1, 2, 3, 4].map((later) => new Date(Date.UTC(year, month + later, 28, 8)))
+    const [begun, month1, month2, month3] = due.map((time) => time.toISOString())
+    await before.operate("clock set", { to: begun })
+    const company = await makeCompany(before)
+    const { id } = await bought(before, company)
+    await before.operate("wait")
+    await sleepTo(before, month2 ?? "")
+    const world = await turns.dieAt(line)
+    await world.operate("wait")
+    const rents = await rentsOf(world, company)
+    expect(rents.map(({ name, micros }) => [name, micros])).toEqual([
+      ["first", LOCAL],
+      [month1?.slice(0, 7), LOCAL],
+      [month2?.slice(0, 7), LOCAL],
+    ])
+    expect((await numbersOf(world, company)).at(-1)).toMatchObject({ paidThrough: month3 })
+    expect((await release(world, company, id)).status).toBe(200)
+    await world.operate("wait")
+  })
 })

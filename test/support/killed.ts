@@ -1,0 +1,86 @@
+/** Servers that are killed at a line of the program, as often as a run has time for. */
+import { afterAll, expect, onTestFinished } from "vitest"
+import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
+import { isDeep } from "../charging/runs.ts"
+import type { Place, ServerProcess } from "./server-process.ts"
+import { died, makePlace } from "./server-process.ts"
+import type { World } from "./world.ts"
+import { openWorld } from "./world.ts"
+import { worldDatabase } from "./world-database.ts"
+
+/** A line of the program: a failpoint, the fact that it is about, and which pass of it. */
+export type Line = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
+
+/** The lines that a run tries: the named ones and one of the others by chance; all with `LEDGER_DEEP=1`. */
+export function linesToTry(named: readonly Line[], others: readonly Line[]): readonly Line[] {
+  const chosen = Math.floor(Math.random() * others.length)
+  return [...named, ...others.filter((_line, i) => isDeep || i === chosen)]
+}
+
+/** One database, which a world of the test and servers that die use in turns. */
+export interface Turns {
+  readonly databaseUrl: string
+  /** The world that is open now. */
+  readonly world: () => World
+  /**
+   * Closes the world, has a server run until it dies at a line, and opens a world again.
+   *
+   * @param act what the server dies of; default it dies of work that it finds at its start
+   */
+  readonly dieAt: (
+    line: Line,
+    act?: (server: ServerProcess, place: Place) => Promise<void>,
+  ) => Promise<World>
+}
+
+/** Opens a database for the calling test file; everything is closed after the file. */
+export async function openTurns(): Promise<Turns> {
+  const { url, drop } = await worldDatabase()
+  let world = await openWorld("start", { url, rateLimits: "off" })
+  afterAll(async () => {
+    await world.close()
+    await drop()
+  })
+  return {
+    databaseUrl: url,
+    world: () => world,
+    dieAt: async (line, act) => {
+      await world.close()
+      const place = await makePlace({
+        DATABASE_URL: url,
+        LEDGER_CLOCK: "test",
+        NODE_ENV: "test",
+        BOX_HOST: "simulator",
+        LEDGER_FAILPOINTS: line,
+      })
+      onTestFinished(place.clear)
+      if (act === undefined) expect(await died(place), line).toBeNull()
+      else {
+        const server = await place.start()
+        await act(server, place)
+        expect(await server.ended, line).toBeNull()
+      }
+      world = await openWorld("start", { url, rateLimits: "off" })
+      return world
+    },
+  }
+}
+
+/** Sends a request to a server that may die before it answers. */
+export async function postTo(
+  { url }: ServerProcess,
+  { key }: { readonly key: string },
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${url}${path}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  })
+}
