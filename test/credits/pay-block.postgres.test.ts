@@ -1,5 +1,5 @@
 /** The `pay` block of a 402, carried out to the letter. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { TEXTS, newNumber, sendText } from "../phone/texting.ts"
 import { newIdempotencyKey } from "../calls/begun.ts"
 import type { ApiAnswer } from "../support/world.ts"
@@ -7,9 +7,7 @@ import { makeCallsFree, ownWorld } from "../support/world.ts"
 import { expectSound, makeBuyer, paymentsOf } from "./buying.ts"
 
 const world = await ownWorld("prices")
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
+await makeCallsFree(world)
 
 /** Sends what a 402 says, with the API key that got it, and what it names as an alternative. */
 function carryOut(key: string, refused: ApiAnswer, more: object = {}): Promise<ApiAnswer> {

@@ -1,17 +1,12 @@
 /** `GET` and `POST /api/v1/domain`. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { CLAIMS } from "../../domain/domains/aggregates.ts"
 import { claimOver } from "../../domain/domains/domains.ts"
 import { parseDomainId } from "../../domain/domains/ids.ts"
-import type { World } from "../support/world.ts"
 import { callsOf, makeCompany } from "../support/world.ts"
-import { DOMAIN, freshName, makeConnected, openDomainWorld, post, told } from "./domain-world.ts"
+import { DOMAIN, freshName, makeConnected, ownDomainWorld, post, told } from "./domain-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openDomainWorld()
-})
-afterAll(() => world.close())
+const world = await ownDomainWorld()
 
 describe("connecting a domain", () => {
   it("copies its records, names what was asked, and answers the same again", async () => {

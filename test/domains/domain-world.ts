@@ -1,4 +1,5 @@
 /** A world whose companies connect domains; names are looked up in the built-in world. */
+import { afterAll } from "vitest"
 import type { Company, World, WorldOptions } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
@@ -11,6 +12,13 @@ export const SENDING = "/api/v1/email/domains"
 export function openDomainWorld(options: WorldOptions = {}): Promise<World> {
   const settings = { RATE_LIMITS: "off", ...options.settings }
   return openWorld("settings", { ...options, settings, rateLimits: "off" })
+}
+
+/** The same for the calling test file; it is closed after the file. */
+export async function ownDomainWorld(options: WorldOptions = {}): Promise<World> {
+  const world = await openDomainWorld(options)
+  afterAll(() => world.close())
+  return world
 }
 
 /** Says something to the one path of domains. */

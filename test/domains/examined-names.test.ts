@@ -2,7 +2,8 @@
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { createServer } from "node:http"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { examineNames } from "../../src/domains/providers/examine-names.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
@@ -56,4 +57,16 @@ it("is whether PowerDNS takes the key", async () => {
   const gone = { POWERDNS_URL: "http://127.0.0.1:9", POWERDNS_KEY: "right" }
   const [silent] = await examined(gone)
   expect(silent).toMatchObject({ state: "wrong", fix: expect.stringContaining("POWERDNS_URL") })
+})
+
+describe("the settings of names", () => {
+  it.each([
+    [{ DNS_LISTEN: "53" }, "DNS_LISTEN must be an address and a port"],
+    [{ DNS_RESOLVER: "somewhere" }, "DNS_RESOLVER must be system"],
+    [{ POWERDNS_URL: "http://127.0.0.1:8081" }, "POWERDNS_URL and POWERDNS_KEY are set together."],
+    [{ DNS_LISTEN: "0.0.0.0:53" }, "set DNS_RESOLVER"],
+    [{ EDGE_ADDRESSES: "example.com" }, "EDGE_ADDRESSES must be addresses"],
+  ])("are refused as %j", (given, fault) => {
+    expect(() => readConfig(given)).toThrow(fault)
+  })
 })

@@ -1,14 +1,9 @@
 /** Which names a certificate may be had for, and what comes by them. */
 import { Client } from "pg"
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
-import type { World } from "../support/world.ts"
-import { makeLive, openDomainWorld, post, told } from "./domain-world.ts"
+import { describe, expect, it, vi } from "vitest"
+import { makeLive, ownDomainWorld, post, told } from "./domain-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openDomainWorld({ trustProxy: ["127.0.0.0/8"] })
-})
-afterAll(() => world.close())
+const world = await ownDomainWorld({ trustProxy: ["127.0.0.0/8"] })
 
 const ask = async (domain: string) =>
   (await world.app.inject({ method: "GET", url: "/tls/ask", query: { domain } })).statusCode

@@ -1,14 +1,9 @@
 /** `GET` and `POST /api/v1/email/domains`. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { World } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany } from "../support/world.ts"
-import { SENDING, makeLive, openDomainWorld, told } from "./domain-world.ts"
+import { SENDING, makeLive, ownDomainWorld, told } from "./domain-world.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openDomainWorld()
-})
-afterAll(() => world.close())
+const world = await ownDomainWorld()
 
 describe("sending domains", () => {
   it("are verified by a check once the world sees their records", async () => {

@@ -1,15 +1,20 @@
 /** What becomes of domains and their senders as days pass, and how they end. */
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest"
-import type { Company, World } from "../support/world.ts"
+import { beforeEach, describe, expect, it } from "vitest"
+import { workOf } from "../effects/texts.ts"
+import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
-import { DOMAIN, SENDING, makeConnected, makeLive, openDomainWorld, post } from "./domain-world.ts"
-import { told } from "./domain-world.ts"
+import {
+  DOMAIN,
+  SENDING,
+  makeConnected,
+  makeLive,
+  ownDomainWorld,
+  post,
+  told,
+} from "./domain-world.ts"
 
-let world: World
-beforeEach(async () => {
-  world = await openDomainWorld()
-  onTestFinished(() => world.close())
-})
+const world = await ownDomainWorld()
+beforeEach(() => told(world, "ok"))
 
 const pass = (duration: string) => world.operate("clock advance", { duration })
 
@@ -109,8 +114,7 @@ describe("the end of a domain", () => {
     await world.ports.hostnames.refresh()
     expect(world.ports.hostnames.find(hostname)).toBeNull()
     await pass("1d")
-    const { work } = await world.operate("work list")
-    expect(work).toMatchObject([{ kind: "close-month" }])
+    expect(await workOf(world, companyId)).toEqual([])
     const { ok } = await world.operate("audit verify")
     expect(ok).toBe(true)
     const other = await makeCompany(world)

@@ -1,13 +1,11 @@
 /** A relay that breaks off, or falls silent, at each point of the talk: what is answered, charged and sent. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openRelay } from "../../adapters/providers/mailer/relay.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import { chargesOf } from "../phone/texting.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { ownWorld } from "../support/world.ts"
 import type { Mailing } from "./mailing.ts"
 import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
-import type { TalkStand } from "./talk-stand.ts"
 import { STEPS, openTalkStand } from "./talk-stand.ts"
 import { within } from "../support/within.ts"
 
@@ -15,21 +13,15 @@ const ADA = "ada@example.com"
 /** More than one piece of what is sent at once. */
 const LONG = "It is on its way.\n".repeat(10_000)
 
-let stand: TalkStand
-let world: World
+const stand = await openTalkStand()
+afterAll(() => stand.close())
+const settings = { MAIL_URL: stand.url }
+const world = await ownWorld("settings", { rateLimits: "off", settings })
 let company: Mailing
-beforeAll(async () => {
-  stand = await openTalkStand()
-  world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
-})
 beforeEach(async () => {
   company = await makeMailing(world)
   stand.breaking = null
   stand.copies.length = 0
-})
-afterAll(async () => {
-  await world.close()
-  await stand.close()
 })
 
 const advance = (duration: string) => world.operate("clock advance", { duration })

@@ -1,7 +1,9 @@
 /** A relay that takes nothing by our settings, each tried with a real server: mails wait, and it is said why. */
 import { SMTPServer } from "smtp-server"
 import type { SMTPServerOptions } from "smtp-server"
-import { afterAll, expect, it, onTestFinished } from "vitest"
+import { expect, it, onTestFinished } from "vitest"
+import { openRelay } from "../../adapters/providers/mailer/relay.ts"
+import type { AddressTag } from "../../domain/email/ids.ts"
 import type { Examined } from "../../src/frame/operator/examined.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { examineMailer } from "../../src/email/providers/examine-mailer.ts"
@@ -14,10 +16,12 @@ import { openSmtpStand } from "./smtp-stand.ts"
 const ADA = "ada@example.com"
 const NO_TLS: SMTPServerOptions = { disabledCommands: ["AUTH", "STARTTLS"] }
 
-const worlds: World[] = []
-afterAll(async () => {
-  for (const world of worlds) await world.close()
-})
+/** A world that sends by the relay of an address. */
+async function worldWith(MAIL_URL: string): Promise<World> {
+  const world = await openWorld("settings", { rateLimits: "off", settings: { MAIL_URL } })
+  onTestFinished(() => world.close())
+  return world
+}
 
 /** Opens a server; without a key of its own it offers TLS by one that everybody has, whose time is over. */
 async function serverWith(options: SMTPServerOptions): Promise<{ port: number; heard: string[] }> {
@@ -86,23 +90,27 @@ const CASES: readonly {
   },
 ]
 
+const SAID = "the relay of MAIL_URL takes no mail by these settings"
+
 it.each(CASES)("a relay $what has mails wait", async ({ options, url, isSeen = true }) => {
   const { port, heard } = await serverWith(options)
-  const settings = { MAIL_URL: url(port) }
-  const world = await openWorld("settings", { rateLimits: "off", settings })
-  worlds.push(world)
-  const company = await makeMailing(world)
-  const sent = await sendMail(world, company)
-  expect([sent.status, sent.body]).toEqual([200, { delivered: [], queued: [ADA], bounced: [] }])
-  await world.operate("wait")
-  const { emails } = await world.operate("email list", { company: company.companyId })
-  expect(emails).toMatchObject([{ status: "deferred", code: "settings" }])
-  expect(await chargesOf(world, company)).toMatchObject([{ state: "open" }])
+  const warnings: string[] = []
+  const warn = (message: string, error: unknown) => void warnings.push(`${message}: ${error}`)
+  const relay = openRelay({ url: url(port), warn })
+  onTestFinished(() => relay.close())
+  const envelope = {
+    companyId: "co_1",
+    mailId: "mail_1",
+    tag: "a0" as AddressTag,
+    from: "b@acme.example",
+    to: ADA,
+  } as const
+  const answer = await relay.hand(envelope, Buffer.from("Subject: Hello\r\n\r\nHi"))
+  expect(answer).toEqual({ answer: "deferred", code: "settings" })
   expect(heard).toEqual([])
-  const said = "the relay of MAIL_URL takes no mail by these settings"
-  expect(world.warnings.filter((one) => one.startsWith(said))).toHaveLength(1)
-  expect(world.warnings.join()).not.toMatch(/secret|wrong@/)
-  const [finding] = await examined(settings.MAIL_URL)
+  expect(warnings).toEqual([expect.stringContaining(SAID)])
+  expect(warnings.join()).not.toMatch(/secret|wrong@/)
+  const [finding] = await examined(url(port))
   if (isSeen) expect(finding).toMatchObject({ state: "wrong", fix: "check MAIL_URL" })
   // It sends nothing, so that it wants a password only shows where a mail goes.
   else expect(finding).toMatchObject({ state: "ok" })
@@ -116,30 +124,35 @@ it("a relay on this machine is believed, whatever its certificate, and has its p
       done(null, { user: username })
     },
   })
-  const settings = { MAIL_URL: `smtp://name:sec%40ret@127.0.0.1:${port}` }
-  const world = await openWorld("settings", { rateLimits: "off", settings })
-  worlds.push(world)
+  const world = await worldWith(`smtp://name:sec%40ret@127.0.0.1:${port}`)
   expect((await sendMail(world, await makeMailing(world))).body.queued).toEqual([ADA])
   expect(asked).toEqual([{ username: "name", password: "sec@ret", secure: true }])
   expect(heard).toEqual([ADA])
 })
 
-it("mails that waited for the settings go once those are mended, for the one charge", async () => {
+it("mails that waited for the settings go once these are fixed, for the one charge", async () => {
   let password = "other"
   const { port, heard } = await serverWith({
     onAuth: (given, _session, done) =>
       given.password === password ? done(null, { user: "name" }) : done(refusing(535)),
   })
-  const settings = { MAIL_URL: `smtp://name:right@127.0.0.1:${port}` }
-  const world = await openWorld("settings", { rateLimits: "off", settings })
-  worlds.push(world)
+  const url = `smtp://name:right@127.0.0.1:${port}`
+  const world = await worldWith(url)
   const company = await makeMailing(world)
-  await sendMail(world, company)
+  const sent = await sendMail(world, company)
+  expect([sent.status, sent.body]).toEqual([200, { delivered: [], queued: [ADA], bounced: [] }])
+  await world.operate("wait")
+  const { emails } = await world.operate("email list", { company: company.companyId })
+  expect(emails).toMatchObject([{ status: "deferred", code: "settings" }])
+  expect(await chargesOf(world, company)).toMatchObject([{ state: "open" }])
+  expect(heard).toEqual([])
+  expect(world.warnings.filter((one) => one.startsWith(SAID))).toHaveLength(1)
+  expect(world.warnings.join()).not.toContain("right")
   password = "right"
   await world.operate("clock advance", { duration: "1m" })
   expect(heard).toEqual([ADA])
   expect(await chargesOf(world, company)).toMatchObject([{ state: "final" }])
-  expect(await examined(settings.MAIL_URL)).toMatchObject([{ state: "ok" }])
+  expect(await examined(url)).toMatchObject([{ state: "ok" }])
 })
 
 it("doctor says that a relay takes mail, and says nothing of the built-in mailer", async () => {

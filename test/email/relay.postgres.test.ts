@@ -1,30 +1,21 @@
 /** Sending by a relay, which is a real server of mail: what it is told, how often, and what that costs. */
 import { dkimVerify } from "mailauth"
 import PostalMime from "postal-mime"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import { ownWorld } from "../support/world.ts"
 import { chargesOf } from "../phone/texting.ts"
 import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
 import type { Mailing } from "./mailing.ts"
-import type { SmtpStand } from "./smtp-stand.ts"
 import { openSmtpStand } from "./smtp-stand.ts"
 
-let stand: SmtpStand
-let world: World
+const stand = await openSmtpStand()
+afterAll(() => stand.close())
+const settings = { MAIL_URL: stand.url, MAIL_FROM: "Ledger <ledger@ledger.example>" }
+const world = await ownWorld("settings", { rateLimits: "off", settings })
 let company: Mailing
-beforeAll(async () => {
-  stand = await openSmtpStand()
-  const settings = { MAIL_URL: stand.url, MAIL_FROM: "Ledger <ledger@ledger.example>" }
-  world = await openWorld("settings", { rateLimits: "off", settings })
-})
 beforeEach(async () => {
   company = await makeMailing(world)
   stand.rules = {}
-})
-afterAll(async () => {
-  await world.close()
-  await stand.close()
 })
 
 const NOTHING = { delivered: [], queued: [], bounced: [] }

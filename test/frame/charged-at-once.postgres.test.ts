@@ -1,6 +1,6 @@
 /** What is charged and done at once: final, without an intent; given back where nothing comes of it. */
 import { z } from "zod"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
@@ -57,10 +57,8 @@ const program = assemble([
   { name: "pretended", groups: { pretended: "Hints." }, routes: [hints] },
 ])
 const world = await ownWorld("settings", { program })
+await makeCallsFree(world)
 let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
 beforeEach(async () => {
   asked = []
   acts = async () => "warmer"

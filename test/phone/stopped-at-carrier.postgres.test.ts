@@ -1,13 +1,12 @@
 /** Somebody texted STOP and only the carrier knows of it: it refuses what is sent to them. */
-import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterEach, describe, expect, it, vi } from "vitest"
 import type { CarrierAnswer } from "../../adapters/providers/carrier/port.ts"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { StopAtCarrier } from "../../domain/phone/recipient.ts"
 import { recipient } from "../../domain/phone/recipient.ts"
 import { given } from "../support/spec.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import { FRESH, NOW, accepted, queued, queuedNext, rejected, standing } from "./recipient-facts.ts"
 import { chargesOf, newNumber, sendText } from "./texting.ts"
 
@@ -42,12 +41,8 @@ describe("StopAtCarrier", () => {
   })
 })
 
-let world: World
-let company: Company
-beforeAll(async () => {
-  world = await openWorld("time")
-  company = await makeCompany(world)
-})
+const world = await ownWorld("time")
+const company = await makeCompany(world)
 afterEach(() => {
   vi.restoreAllMocks()
 })

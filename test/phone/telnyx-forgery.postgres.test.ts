@@ -1,14 +1,11 @@
 /** Nobody but the carrier tells of texts, and the carrier tells nothing twice. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterAll, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
-import type { ByTelnyx, Texting } from "./by-telnyx.ts"
+import type { Texting } from "./by-telnyx.ts"
 import { TEXTS_PATH, cameOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
 
-let by: ByTelnyx
-beforeAll(async () => {
-  by = await openByTelnyx()
-})
+const by = await openByTelnyx()
 afterAll(() => by.close())
 
 const now = () => by.world.ports.clock.now()

@@ -1,20 +1,17 @@
 /** Whoever texts STOP is texted no more, whichever way it is heard of; and no text goes twice. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterAll, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { startDaemons } from "../../src/frame/daemon.ts"
 import { carrierSweep } from "../../src/phone/sweep-carrier.ts"
 import { textEffect } from "../../src/phone/reactions/text-effect.ts"
 import { factsAbout, rowOf, tryAgain } from "../effects/texts.ts"
-import type { ByTelnyx, Texting } from "./by-telnyx.ts"
+import type { Texting } from "./by-telnyx.ts"
 import { TEXTS_PATH, cameOf, eventOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
 import { makeCompany } from "../support/world.ts"
 import { bought, buy, numbersOf } from "./numbering.ts"
 import { chargesOf, sendText } from "./texting.ts"
 
-let by: ByTelnyx
-beforeAll(async () => {
-  by = await openByTelnyx()
-})
+const by = await openByTelnyx()
 afterAll(() => by.close())
 
 const now = () => by.world.ports.clock.now()

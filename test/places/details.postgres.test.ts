@@ -1,6 +1,6 @@
 /** `POST /api/v1/places`, `action: details`: an address is charged once, whoever asks at the same time. */
 import type { FastifyInstance } from "fastify"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
@@ -20,12 +20,10 @@ import {
 } from "./looking.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
+await makeCallsFree(world)
 let app: FastifyInstance
 let places: PlacesInHand
 let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
 beforeEach(async () => {
   places = placesInHand()
   app = await appOf({ ...world.ports, places })

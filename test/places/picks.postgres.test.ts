@@ -1,6 +1,6 @@
 /** Picks that a process left in the middle: each is charged once, and answered when it is asked for again. */
 import type { FastifyInstance } from "fastify"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
@@ -18,12 +18,10 @@ import {
 } from "./looking.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
+await makeCallsFree(world)
 let app: FastifyInstance
 let places: PlacesInHand
 let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
 beforeEach(async () => {
   places = placesInHand()
   app = await appOf({ ...world.ports, places })

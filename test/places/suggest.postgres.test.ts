@@ -1,15 +1,13 @@
 /** `POST /api/v1/places`, `action: suggest`, and what both look-ups take. */
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { startPhoton } from "./place-servers.ts"
 import { PLACES_URL, SUGGESTION, TOKEN, details, lines, open, suggest } from "./looking.ts"
 
 const world = await ownWorld("settings", { rateLimits: "off" })
+await makeCallsFree(world)
 let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
 beforeEach(async () => {
   company = await makeCompany(world)
 })

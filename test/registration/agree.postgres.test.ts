@@ -1,21 +1,17 @@
 /** The form of hosted pages: who agrees is recorded, and nobody else. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { openDomainWorld } from "../domains/domain-world.ts"
+import { beforeEach, describe, expect, it } from "vitest"
+import { ownDomainWorld } from "../domains/domain-world.ts"
 import { newNumber, sendText } from "../phone/texting.ts"
 import { counted } from "../leads/robots-counted.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import { listHosts, makeHosted, optInsOf, send, timeIn, timeOf, visit } from "./paged.ts"
 
-let world: World
+const world = await ownDomainWorld()
 let company: Company
 let host: string
 let preview: string
 let time: string
-beforeAll(async () => {
-  world = await openDomainWorld()
-})
-afterAll(() => world.close())
 beforeEach(async () => {
   const hosted = await makeHosted(world)
   ;({ company, preview, hostname: host } = hosted)

@@ -1,6 +1,6 @@
 /** The check of a company's pages: those served from here, those of its own site, and the route. */
 import { createHash } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { SiteReader } from "../../adapters/providers/sites/port.ts"
 import { openPublicSites } from "../../adapters/providers/sites/public-sites.ts"
 import { domainOf } from "../../domain/domains/aggregates.ts"
@@ -15,9 +15,9 @@ import { problemsApart } from "../../src/phone/registration/looking-through.ts"
 import type { PageName } from "../../src/phone/registration/pages.ts"
 import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
 import { openTurns } from "../../src/phone/registration/turns.ts"
-import { makeLive, openDomainWorld, post } from "../domains/domain-world.ts"
+import { makeLive, ownDomainWorld, post } from "../domains/domain-world.ts"
 import { PUBLIC, Time, openStand } from "../sites/serving.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 import { saveBusiness, savePages } from "./paged.ts"
 import { BUSINESS, PAGES } from "./registering.ts"
@@ -155,11 +155,7 @@ describe("turns", () => {
   })
 })
 
-let world: World
-beforeAll(async () => {
-  world = await openDomainWorld()
-})
-afterAll(() => world.close())
+const world = await ownDomainWorld()
 
 const check = ({ key }: Company) => world.call(key, "POST", "/api/v1/phone/pages/check")
 

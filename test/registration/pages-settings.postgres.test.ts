@@ -1,20 +1,10 @@
 /** `/api/v1/phone/pages`: how the pages are, as a company saves and reads it. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  makeConnected,
-  openDomainWorld,
-  post as postDomain,
-  told,
-} from "../domains/domain-world.ts"
-import type { World } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
+import { makeConnected, ownDomainWorld, post as postDomain, told } from "../domains/domain-world.ts"
 import { makeCompany } from "../support/world.ts"
 import { PAGES, SETTINGS, makeHosted, saveBusiness, savePages } from "./paged.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openDomainWorld({ settings: { NS_DOMAIN: "ns.example.com" } })
-})
-afterAll(() => world.close())
+const world = await ownDomainWorld({ settings: { NS_DOMAIN: "ns.example.com" } })
 
 const read = async ({ key }: { readonly key: string }) => (await world.call(key, "GET", PAGES)).body
 

@@ -1,15 +1,10 @@
 /** Hosted pages, at their preview and at a company's own host name. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { makeConnected, openDomainWorld, post as postDomain } from "../domains/domain-world.ts"
-import type { World } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
+import { makeConnected, ownDomainWorld, post as postDomain } from "../domains/domain-world.ts"
 import { makeCompany } from "../support/world.ts"
 import { listHosts, makeHosted, makePages, savePages, visit } from "./paged.ts"
 
-let world: World
-beforeAll(async () => {
-  world = await openDomainWorld({ trustProxy: ["127.0.0.0/8"] })
-})
-afterAll(() => world.close())
+const world = await ownDomainWorld({ trustProxy: ["127.0.0.0/8"] })
 
 const OWN = "ledger.test"
 const THREE = ["texts", "terms", "privacy"]

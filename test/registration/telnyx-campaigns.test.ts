@@ -1,6 +1,5 @@
 /** What Telnyx says of campaigns and of numbers, in our words, and what it is told. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { RegistryOfTelnyx } from "../support/registrations.ts"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import {
   BUSINESS,
   CAMPAIGN,
@@ -12,10 +11,7 @@ import {
   refIn,
 } from "../support/registrations.ts"
 
-let by: RegistryOfTelnyx
-beforeAll(async () => {
-  by = await openRegistryOfTelnyx()
-})
+const by = await openRegistryOfTelnyx()
 afterAll(() => by.server.close())
 beforeEach(() => {
   by.server.heard.length = 0

@@ -1,19 +1,21 @@
 /** Nobody but Telnyx tells of registrations, it tells nothing twice, and nothing of it is believed unasked. */
 import { randomUUID } from "node:crypto"
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
-import type { ByTelnyx } from "../phone/by-telnyx.ts"
 import { openByTelnyx } from "../phone/by-telnyx.ts"
 import { newBusiness, newRegistration } from "../support/registrations.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 import { makeCompany } from "../support/world.ts"
 
-let by: ByTelnyx
-/** Where a business's news are told, those of another company's, and those of toll-free numbers. */
-let paths: { readonly ours: string; readonly theirs: string; readonly tollFree: string }
+const by = await openByTelnyx()
+afterAll(() => by.close())
+const paths = await makePaths()
+beforeEach(() => {
+  by.server.heard.length = 0
+})
 
-beforeAll(async () => {
-  by = await openByTelnyx()
+/** Where Telnyx calls back about a business, about another company's, and about toll-free numbers. */
+async function makePaths() {
   const { registry } = by.world.ports
   const { brands, verifications } = by.server.registry
   const pathOf = (url: unknown) => new URL(String(url)).pathname
@@ -26,12 +28,8 @@ beforeAll(async () => {
     await registry.register(newRegistration("c1", { companyId, kind: "toll_free" }))
   }
   const [ours = "", theirs = ""] = told
-  paths = { ours, theirs, tollFree: pathOf(verifications.at(-1)?.["webhookUrl"]) }
-})
-afterAll(() => by.close())
-beforeEach(() => {
-  by.server.heard.length = 0
-})
+  return { ours, theirs, tollFree: pathOf(verifications.at(-1)?.["webhookUrl"]) }
+}
 
 const now = () => by.world.ports.clock.now()
 

@@ -1,7 +1,6 @@
 /** What Telnyx says of businesses, in our words, and what it is told. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
-import type { RegistryOfTelnyx } from "../support/registrations.ts"
 import {
   BUSINESS,
   OF_ONE,
@@ -11,10 +10,7 @@ import {
   refIn,
 } from "../support/registrations.ts"
 
-let by: RegistryOfTelnyx
-beforeAll(async () => {
-  by = await openRegistryOfTelnyx()
-})
+const by = await openRegistryOfTelnyx()
 afterAll(() => by.server.close())
 beforeEach(() => {
   by.server.heard.length = 0

@@ -1,12 +1,11 @@
 /** Whole calls over the webhooks of Telnyx: in order, out of order and doubled. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { ListedWork } from "../../adapters/work/port.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf } from "../../src/voice/receive.ts"
 import { listed as listedRecordings, listen } from "../recordings/recorded.ts"
 import type { TelnyxLeg } from "../support/telnyx-legs.ts"
-import type { TelnyxWorld } from "./telnyx-world.ts"
 import { openTelnyxWorld } from "./telnyx-world.ts"
 import type { Called } from "./voice-world.ts"
 import {
@@ -20,14 +19,10 @@ import {
   spentOf,
 } from "./voice-world.ts"
 
-let telnyx: TelnyxWorld
-beforeAll(async () => {
-  telnyx = await openTelnyxWorld()
-})
+const telnyx = await openTelnyxWorld()
 beforeEach(() => {
   telnyx.waiting.length = 0
 })
-afterAll(() => telnyx.close())
 
 /** Somebody calls, and phones ring. */
 async function rung(company: Called): Promise<TelnyxLeg> {

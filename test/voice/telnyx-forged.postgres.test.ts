@@ -1,22 +1,17 @@
 /** What is called back in Telnyx's name, and what Telnyx signs that is not for us. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { beforeEach, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
-import type { TelnyxWorld } from "./telnyx-world.ts"
 import { CALLED_BACK, openTelnyxWorld } from "./telnyx-world.ts"
 import type { Called } from "./voice-world.ts"
 import { PHONES, advance, listed, makeCalled, newCaller, openVoiceWorld } from "./voice-world.ts"
 
-let telnyx: TelnyxWorld
+const telnyx = await openTelnyxWorld()
 let company: Called
-beforeAll(async () => {
-  telnyx = await openTelnyxWorld()
-})
 beforeEach(async () => {
   telnyx.waiting.length = 0
   company = await makeCalled(telnyx.world, { phones: PHONES.slice(0, 1) })
 })
-afterAll(() => telnyx.close())
 
 const head = async () => (await telnyx.world.ports.store.head()).commit
 

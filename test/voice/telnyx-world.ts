@@ -1,11 +1,12 @@
 /** An installation that Telnyx serves: a stand-in of it, and what it calls back as the tests let it. */
+import { afterAll } from "vitest"
 import type { TelnyxEvent, TelnyxLeg } from "../support/telnyx-legs.ts"
 import type { TelnyxCalls } from "../support/telnyx-calls.ts"
 import { openTelnyxCalls } from "../support/telnyx-calls.ts"
 import type { SigningAccount } from "../support/telnyx-signing.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 import type { World } from "../support/world.ts"
-import { openVoiceWorld } from "./voice-world.ts"
+import { ownVoiceWorld } from "./voice-world.ts"
 
 /** Where Telnyx calls back. */
 export const CALLED_BACK = "/carriers/telnyx/calls"
@@ -26,10 +27,9 @@ export interface TelnyxWorld {
   readonly goOn: () => Promise<void>
   /** The legs that ring at the stand-in for a caller, or did. */
   readonly phones: () => readonly TelnyxLeg[]
-  readonly close: () => Promise<void>
 }
 
-/** Opens one. */
+/** Opens one for the calling test file and closes it after the file. */
 export async function openTelnyxWorld(): Promise<TelnyxWorld> {
   const account = signingAccount()
   const waiting: TelnyxEvent[] = []
@@ -37,7 +37,8 @@ export async function openTelnyxWorld(): Promise<TelnyxWorld> {
     (event) => void waiting.push(event),
     () => world.ports.clock.now(),
   )
-  const world = await openVoiceWorld({
+  afterAll(() => standIn.close())
+  const world = await ownVoiceWorld({
     settings: {
       TELNYX_KEY: "KEY0123456789",
       TELNYX_PUBLIC_KEY: account.publicKey,
@@ -70,9 +71,5 @@ export async function openTelnyxWorld(): Promise<TelnyxWorld> {
     send,
     goOn,
     phones: () => standIn.legs.filter(({ direction }) => direction === "outgoing"),
-    close: async () => {
-      await world.close()
-      await standIn.close()
-    },
   }
 }

@@ -40,8 +40,8 @@ export const sharedVoiceWorld = (): Promise<World> =>
   sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 
 /** Opens a world in which calls of the API cost nothing, and closes it after the calling test file. */
-export async function ownVoiceWorld(): Promise<World> {
-  const world = await openVoiceWorld()
+export async function ownVoiceWorld(options: WorldOptions = {}): Promise<World> {
+  const world = await openVoiceWorld(options)
   afterAll(() => world.close())
   return world
 }
