@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { openPostgresDkimKeys } from "../../adapters/dkim-keys/postgres.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
@@ -10,7 +10,7 @@ import { dkimKeysContract } from "./dkim-keys-contract.ts"
 
 const MASTER = randomBytes(32)
 const database = await databaseUnderTest()
-beforeAll(() => migrateToLatest(database.url, dkimMigrations))
+await migrateToLatest(database.url, dkimMigrations)
 
 function open() {
   const pool = database.pool()

@@ -1,5 +1,4 @@
-import type pg from "pg"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { describeLocks, taken } from "./locks-contract.ts"
@@ -7,12 +6,8 @@ import { describeLocks, taken } from "./locks-contract.ts"
 const database = await databaseUnderTest()
 const warnings: string[] = []
 const warn = (message: string) => warnings.push(message)
-let mine: pg.Pool
-let theirs: pg.Pool
-beforeAll(() => {
-  mine = database.pool(3)
-  theirs = database.pool(3)
-})
+const mine = database.pool(3)
+const theirs = database.pool(3)
 
 describeLocks("PostgreSQL's", () => ({
   mine: openPostgresLocks(mine, warn),

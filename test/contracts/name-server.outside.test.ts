@@ -1,31 +1,24 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
 import { serving } from "../dns/serving.ts"
 import type { PowerDns } from "../support/powerdns.ts"
 import { freePort, powerDnsHere, startPowerDns } from "../support/powerdns.ts"
 import { describeNameServer } from "./name-server-contract.ts"
 
-describe("the built-in name server", () => {
-  let server: Awaited<ReturnType<typeof serving>>
-  beforeAll(async () => {
-    server = await serving([])
-  })
-  afterAll(() => server.close())
-  describeNameServer("the built-in name server", () => ({
-    nameServer: server.served,
-    address: server.address,
-  }))
-})
+const server = await serving([])
+afterAll(() => server.close())
+describeNameServer("the built-in name server", () => ({
+  nameServer: server.served,
+  address: server.address,
+}))
 
 const found = powerDnsHere()
 const absent = "missing" in found ? found.missing : null
 
+const powerDns = "root" in found ? await startPowerDns(found.root) : null
+
 describe("PowerDNS", () => {
-  let powerDns: PowerDns | null = null
   const here = (): PowerDns => powerDns ?? expect.fail("it is not here")
-  beforeAll(async () => {
-    if ("root" in found) powerDns = await startPowerDns(found.root)
-  })
   beforeEach((ctx) => ctx.skip(absent !== null, absent ?? ""))
   afterAll(() => powerDns?.close())
   describeNameServer("PowerDNS", () => ({

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openBuiltInResolver } from "../../adapters/providers/dns/built-in.ts"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
@@ -6,7 +6,6 @@ import { openResolver } from "../../adapters/providers/dns/resolver.ts"
 import type { Simulators } from "../../adapters/providers/simulators/port.ts"
 import type { Zone } from "../../domain/domains/records.ts"
 import { record, serving, zoneWith } from "../dns/serving.ts"
-import type { Internet } from "../support/internet.ts"
 import { openInternet } from "../support/internet.ts"
 import { powerDnsHere, startPowerDns } from "../support/powerdns.ts"
 import { describeResolver } from "./resolver-contract.ts"
@@ -45,8 +44,11 @@ function told(outcome: () => string): Simulators {
   }
 }
 
+const server = await serving([OURS])
+afterAll(() => server.close())
+const ours = { domain: "ours.example", nameServers: OURS.nameServers }
+
 describe("the built-in world", () => {
-  let server: Awaited<ReturnType<typeof serving>>
   let outcome = "ok"
   const open = () =>
     openBuiltInResolver({
@@ -54,11 +56,6 @@ describe("the built-in world", () => {
       pacer: machinePacer,
       zones: server.served,
     })
-  beforeAll(async () => {
-    server = await serving([OURS])
-  })
-  afterAll(() => server.close())
-  const ours = { domain: "ours.example", nameServers: OURS.nameServers }
   describeResolver("the built-in world", () => ({
     resolver: open(),
     former: "former.example",
@@ -90,25 +87,17 @@ describe("the built-in world", () => {
   })
 })
 
+const internet = await openInternet()
+afterAll(() => internet.close())
+internet.point("former.example", [OLD])
+internet.point("ours.example", OURS.nameServers)
+internet.host(OLD, FORMER)
+internet.point("shop.former.example", SHOP.nameServers)
+internet.host("ns1.shop.former.example", SHOP)
+internet.host("ns.localhost", server.address)
+
 describe("an internet of the test", () => {
-  let internet: Internet
-  let server: Awaited<ReturnType<typeof serving>>
   const resolver = () => openResolver({ servers: internet.address, pacer: machinePacer })
-  beforeAll(async () => {
-    internet = await openInternet()
-    server = await serving([OURS])
-    internet.point("former.example", [OLD])
-    internet.point("ours.example", OURS.nameServers)
-    internet.host(OLD, FORMER)
-    internet.point("shop.former.example", SHOP.nameServers)
-    internet.host("ns1.shop.former.example", SHOP)
-    internet.host("ns.localhost", server.address)
-  })
-  afterAll(async () => {
-    await internet.close()
-    await server.close()
-  })
-  const ours = { domain: "ours.example", nameServers: OURS.nameServers }
   describeResolver("the real resolver", () => ({
     resolver: resolver(),
     former: "former.example",
@@ -172,12 +161,12 @@ describe("a host that gives whole zones", () => {
     ctx.skip(absent !== null, absent ?? "")
     if (!("root" in found)) throw new Error("it is not here")
     const powerDns = await startPowerDns(found.root)
-    const internet = await openInternet()
+    const other = await openInternet()
     try {
       await openPowerDns(powerDns).publish(FORMER)
-      internet.point("former.example", [OLD])
-      internet.host(OLD, powerDns.address)
-      const resolver = openResolver({ servers: internet.address, pacer: machinePacer })
+      other.point("former.example", [OLD])
+      other.host(OLD, powerDns.address)
+      const resolver = openResolver({ servers: other.address, pacer: machinePacer })
       const { records, asked, leftOut } = await resolver.copy("former.example")
       expect(asked).toBeNull()
       expect(leftOut).toEqual([])
@@ -185,7 +174,7 @@ describe("a host that gives whole zones", () => {
         all.map(({ type, name, content, priority }) => [type, name, content, priority].join(" "))
       expect(lines(records).toSorted()).toEqual(lines(FORMER.records).toSorted())
     } finally {
-      await internet.close()
+      await other.close()
       await powerDns.close()
     }
   })

@@ -1,4 +1,0 @@
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import { checkpointsContract } from "./checkpoints-contract.ts"
-
-checkpointsContract("checkpoints in memory", async () => openMemoryCheckpoints())
