@@ -10,12 +10,12 @@ import {
   refundable,
 } from "../../projections/charging/charges.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { ask, counted } from "./asking.ts"
 import { selectLines } from "../../projections/charging/charges.ts"
 import { charging } from "./every-fact.ts"
 
-const world = await ownWorld("time")
+const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 const db = world.ports.readAll
 let company: Company
 beforeEach(async () => {

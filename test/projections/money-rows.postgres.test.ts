@@ -9,11 +9,11 @@ import { closedMonths } from "../../projections/charging/months.ts"
 import { findPurchase, purchaseAllowance } from "../../projections/charging/purchases.ts"
 import { listReminders } from "../../projections/charging/reminders.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { ask, counted } from "./asking.ts"
 import { charging } from "./every-fact.ts"
 
-const world = await ownWorld("time")
+const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 const db = world.ports.readAll
 let company: Company
 beforeEach(async () => {
