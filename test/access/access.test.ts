@@ -15,16 +15,9 @@ import {
 } from "../../domain/access/access.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { fold, given } from "../support/spec.ts"
+import { COMPANY, NOW, opened } from "./facts.ts"
 
-const NOW = Date.parse("2026-03-02T10:00:00.000Z")
-const company = {
-  companyId: "co_Ab3dE6",
-  name: "s1.co_Ab3dE6.YWNtZQ",
-  plan: "payg",
-  pays: "prepaid",
-} as const
-const open = { type: "OpenCompany", at: NOW, ...company } as const
-const opened: AccessEvent = { type: "CompanyOpened", at: NOW, ...company }
+const open = { type: "OpenCompany", at: NOW, ...COMPANY } as const
 
 const person = {
   personId: "per_1",
@@ -258,7 +251,7 @@ describe("a company's access", () => {
   it("is found by its people and keys", () => {
     const state = fold(access, ...withKey)
     expect(companyStanding(state)).toEqual({
-      ...company,
+      ...COMPANY,
       card: null,
       channel: "stable",
       affiliateTag: null,

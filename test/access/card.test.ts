@@ -7,15 +7,8 @@ import {
   processorCustomerOf,
 } from "../../domain/access/access.ts"
 import { fold, given } from "../support/spec.ts"
+import { NOW, opened } from "./facts.ts"
 
-const NOW = Date.parse("2026-11-23T10:00:00.000Z")
-const company = {
-  companyId: "co_Ab3dE6",
-  name: "s1.co_Ab3dE6.YWNtZQ",
-  plan: "payg",
-  pays: "prepaid",
-} as const
-const opened: AccessEvent = { type: "CompanyOpened", at: NOW, ...company }
 const cardSet: AccessEvent = { type: "CardSet", at: NOW, verified: false, failing: false }
 const cardRemoved: AccessEvent = { type: "CardRemoved", at: NOW }
 const hold = { at: NOW, holdId: "hold_1", amountMicros: 49_000_000 } as const

@@ -1,5 +1,5 @@
 /** The app's shared key, with and without a person's sign-in. */
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { SEGMENT, TEXTS, newNumber } from "../phone/texting.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
@@ -14,9 +14,7 @@ const world = await ownWorld("time")
 let company: Company
 let shared: SharedKey
 let personId: PersonId
-beforeAll(async () => {
-  await world.operate("clock set", { to: NOW })
-})
+await world.operate("clock set", { to: NOW })
 beforeEach(async () => {
   company = await makeCompany(world)
   shared = await makeSharedKey(world, company.companyId)

@@ -8,17 +8,7 @@ import type { Role } from "../../domain/access/permissions.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 import { fold, given } from "../support/spec.ts"
-
-const NOW = Date.parse("2026-03-02T10:00:00.000Z")
-
-const opened: AccessEvent = {
-  type: "CompanyOpened",
-  at: NOW,
-  companyId: "co_Ab3dE6",
-  name: "s1.company.YWNtZQ",
-  plan: "payg",
-  pays: "prepaid",
-}
+import { NOW, opened } from "./facts.ts"
 
 /** A person by number: `per_1` has the email tag `e1`. */
 const added = (n: number, role: Role, ...permissions: "Use phone"[]): AccessEvent => ({
@@ -302,6 +292,56 @@ describe("WithdrawInvitation", () => {
         name: "s1.per_9.YQ",
         email: invite.email,
       })
+      .refuses("not_invited")
+  })
+})
+
+describe("AcceptInvitation", () => {
+  const invited: AccessEvent = { ...invite, type: "PersonInvited" }
+  const { inviteId, email, emailTag, role, expiresAt } = invite
+  const accept: Extract<AccessCommand, { type: "AcceptInvitation" }> & Stamp = {
+    type: "AcceptInvitation",
+    at: NOW,
+    inviteId,
+    personId: "per_9",
+    name: "s1.per_9.YQ",
+    email,
+    emailTag,
+  }
+  const accepted: AccessEvent = {
+    type: "PersonAdded",
+    at: NOW,
+    personId: "per_9",
+    name: "s1.per_9.YQ",
+    email,
+    emailTag,
+    role,
+    permissions: [],
+  }
+
+  it("makes a person of the role that was offered, once", () => {
+    given(access, opened, owner, invited).when(accept).records(accepted)
+    given(access, opened, owner, invited, accepted).when(accept).recordsNothing()
+  })
+
+  it("is refused where it is over, was made anew, or nobody invited this email", () => {
+    given(access, opened, owner, invited)
+      .when({ ...accept, at: expiresAt })
+      .refuses("not_invited")
+    const anew: AccessEvent = { ...invited, inviteId: "inv_2" }
+    given(access, opened, owner, invited, anew).when(accept).refuses("not_invited")
+    given(access, opened, owner).when(accept).refuses("not_invited")
+  })
+
+  it("is refused for an email that somebody has by now, and of no use once they are gone", () => {
+    given(access, opened, owner, invited)
+      .when({ ...accept, emailTag: "e1" })
+      .refuses("email_taken")
+    const removed: AccessEvent = { type: "PersonRemoved", at: NOW, personId: "per_9" }
+    given(access, opened, owner, invited, accepted, removed).when(accept).refuses("not_invited")
+    const moved = changed("per_1", { emailTag, email })
+    given(access, opened, owner, invited, moved, changed("per_1", { emailTag: "e1", email }))
+      .when(accept)
       .refuses("not_invited")
   })
 })

@@ -1,25 +1,18 @@
+/** Changing what keys may do, and switching them off and on with their company. */
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import { access, findKey, keysInUse } from "../../domain/access/access.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 import { fold, given } from "../support/spec.ts"
+import { NOW, opened } from "./facts.ts"
 
-const NOW = Date.parse("2026-03-02T10:00:00.000Z")
-const opened: AccessEvent = {
-  type: "CompanyOpened",
-  at: NOW,
-  companyId: "co_Ab3dE6",
-  name: "s1.company.YWNtZQ",
-  plan: "payg",
-  pays: "prepaid",
-}
 const created = (keyId: KeyId): AccessEvent => ({
   type: "KeyCreated",
   at: NOW,
   keyId,
   personId: null,
   keyHash: "ab".repeat(32),
-  operations: [],
+  operations: ["phone.messages.send"],
   label: null,
 })
 type AboutKey = Extract<AccessEvent, { type: "KeyPaused" }>["keyId"]
@@ -77,5 +70,49 @@ describe("a key that is switched off", () => {
     given(access, ...isOff, paused("key_a"), deleted("key_b"))
       .when(switchOn)
       .recordsNothing()
+  })
+})
+
+describe("ChangeKeyOperations", () => {
+  const keyId = "key_a"
+  const withKey = [opened, created(keyId)]
+  const operations = ["team.people.read", "phone.messages.read"] as const
+  const change = { type: "ChangeKeyOperations", at: NOW, keyId, operations } as const
+  const changed: AccessEvent = { ...change, type: "KeyOperationsChanged" }
+
+  it("lets a key do these instead of what it might before, paused or not", () => {
+    given(access, ...withKey)
+      .when(change)
+      .records(changed)
+    given(access, ...withKey, paused(keyId))
+      .when(change)
+      .records(changed)
+    const found = findKey(fold(access, ...withKey, paused(keyId), changed), keyId)
+    expect(found).toMatchObject({ status: "paused", operations: new Set(operations) })
+  })
+
+  it("names an operation once that was said twice", () => {
+    given(access, ...withKey)
+      .when({ ...change, operations: [...operations, ...operations] })
+      .records(changed)
+  })
+
+  it("takes away all of them", () => {
+    given(access, ...withKey)
+      .when({ ...change, operations: [] })
+      .records({ ...changed, operations: [] } as AccessEvent)
+  })
+
+  it("records nothing where it may the same already, in whatever order", () => {
+    given(access, ...withKey, changed)
+      .when({ ...change, operations: operations.toReversed() })
+      .recordsNothing()
+  })
+
+  it("is refused for a key that is not there, or is deleted", () => {
+    given(access, opened).when(change).refuses("no_such_key")
+    given(access, ...withKey, deleted(keyId))
+      .when(change)
+      .refuses("no_such_key")
   })
 })
