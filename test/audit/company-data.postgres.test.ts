@@ -1,21 +1,17 @@
 /** A company's own data as one file. */
-import { beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import { fakeHost, recordingTerminal } from "../operator/fake-host.ts"
 import { sendText } from "../phone/texting.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-  const other = await makeCompany(world)
-  await sendText(world, company.key, { to: "+14155550123", body: "words of its own" })
-  await sendText(world, other.key, { to: "+14155550124", body: "words of another" })
-  await world.operate("wait")
-})
+const company = await makeCompany(world)
+const other = await makeCompany(world)
+await sendText(world, company.key, { to: "+14155550123", body: "words of its own" })
+await sendText(world, other.key, { to: "+14155550124", body: "words of another" })
+await world.operate("wait")
 
 interface Line {
   readonly company?: string

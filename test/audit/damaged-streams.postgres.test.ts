@@ -8,7 +8,7 @@ import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { LEDGER, PRICES, REFUSALS, ledgerOf } from "../../domain/charging/aggregates.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -27,7 +27,6 @@ import { EventStoreDbUnderTest } from "../contracts/event-store-eventstoredb-fix
 import { collect } from "../contracts/event-store-fixture.ts"
 import { PostgresUnderTest } from "../contracts/event-store-postgres-fixture.ts"
 import { auditPortsOf, auditScopeOf } from "../support/audit-ports.ts"
-import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { virtualPacer } from "../writer/pacer.ts"
 
@@ -43,34 +42,27 @@ const AGGREGATES = {
 
 const OPEN_CHARGES = "every open charge has somebody who ends it"
 
-let world: World
-let company: Company
-let history: readonly StoredEvent[]
-
-beforeAll(async () => {
-  world = await openWorld("time")
-  await makeCallsFree(world)
-  company = await makeCompany(world)
-  await makeCompany(world)
-  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
-  await world.operate("limit set", limit)
-  for (let i = 0; i < 6; i += 1) {
-    const body = { to: "+14155550123", body: `text ${i}` }
-    await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
-  }
-  await world.operate("wait")
-  // The carrier says nothing of this one: its charge stays open.
-  await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
-  await world.operate("limit set", { ...limit, dollars: "1" })
-  const body = { to: "+14155550124", body: "silent" }
+let world = await openWorld("time")
+await makeCallsFree(world)
+const company = await makeCompany(world)
+await makeCompany(world)
+const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
+await world.operate("limit set", limit)
+for (let i = 0; i < 6; i += 1) {
+  const body = { to: "+14155550123", body: `text ${i}` }
   await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
-  await world.operate("wait")
-  await world.ports.runner.close()
-  history = await collect(world.ports.store.readAll())
+}
+await world.operate("wait")
+// The carrier says nothing of this one: its charge stays open.
+await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+await world.operate("limit set", { ...limit, dollars: "1" })
+await world.call(company.key, "POST", "/api/v1/phone/messages", {
+  body: { to: "+14155550124", body: "silent" },
 })
-afterAll(async () => {
-  await world.close()
-})
+await world.operate("wait")
+await world.ports.runner.close()
+const history = await collect(world.ports.store.readAll())
+afterAll(() => world.close())
 
 /** Another store that holds the same. */
 async function copied(into: DamagingStore): Promise<DamagingStore> {

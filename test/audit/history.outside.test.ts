@@ -2,45 +2,38 @@ import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { fakeHost, recordingTerminal } from "../operator/fake-host.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import { chainMadeAnew, whileTampered } from "./rewriting.ts"
 
-let world: World
-let company: Company
-let folder: string
 const TO = "+14155550123"
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "ledger-audit-"))
-  world = await openWorld("time")
-  company = await makeCompany(world)
-  await makeCompany(world)
-  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.0372" }
-  await world.operate("limit set", { ...limit, reminders: ["0.009"] })
-  for (let i = 0; i < 5; i += 1) {
-    const body = { to: TO, body: `text ${i}` }
-    await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
-  }
-  await world.operate("wait")
-  await world.operate("clock advance", { duration: "1d" })
-  await world.operate("funds notice", { company: company.companyId, below: "49.5" })
-  await world.operate("charge", {
-    company: company.companyId,
-    class: "ai",
-    dollars: "1",
-    item: "chat",
-  })
-  await world.operate("clock advance", { duration: "40d" })
-  await world.operate("wait")
+const folder = await mkdtemp(join(tmpdir(), "ledger-audit-"))
+const world = await ownWorld("time")
+const company = await makeCompany(world)
+await makeCompany(world)
+const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.0372" }
+await world.operate("limit set", { ...limit, reminders: ["0.009"] })
+for (let i = 0; i < 5; i += 1) {
+  const body = { to: TO, body: `text ${i}` }
+  await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
+}
+await world.operate("wait")
+await world.operate("clock advance", { duration: "1d" })
+await world.operate("funds notice", { company: company.companyId, below: "49.5" })
+await world.operate("charge", {
+  company: company.companyId,
+  class: "ai",
+  dollars: "1",
+  item: "chat",
 })
+await world.operate("clock advance", { duration: "40d" })
+await world.operate("wait")
 afterAll(async () => {
-  await world.close()
   await rm(folder, { recursive: true, force: true })
 })
 

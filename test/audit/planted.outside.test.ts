@@ -4,51 +4,41 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { checkFile } from "../../src/audit/check-file.ts"
 import { signHead } from "../../src/audit/trees.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import { signingOfItsOwn } from "../support/signing.ts"
 import { IN_PROOFS, IN_REFUSALS, changed } from "./planted-in-proofs.ts"
 
 const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))
 const run = promisify(execFile)
-let folder: string
-let world: World
-let company: Company
 let publicKey: string
-let history: string
-let proof: string
-let refusal: string
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "ledger-planted-"))
-  world = await openWorld("time")
-  company = await makeCompany(world)
-  await makeCompany(world)
-  const limit = { company: company.companyId, class: "general", period: "month", dollars: "5" }
-  await world.operate("limit set", limit)
-  for (const id of ["a", "b", "c"]) {
-    const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat", id }
-    await world.operate("charge", charge)
-    ;({ publicKey } = await world.operate("audit head"))
-  }
-  const over = {
-    company: company.companyId,
-    class: "general",
-    dollars: "9",
-    item: "chat",
-    id: "no",
-  }
-  await world.operate("charge", over).catch(() => undefined)
-  history = await sent("audit export", {})
-  refusal = await sent("audit proof", { chargeId: "no" })
-  proof = await sent("audit proof", { chargeId: "b" })
-})
+const folder = await mkdtemp(join(tmpdir(), "ledger-planted-"))
+const world = await ownWorld("time")
+const company = await makeCompany(world)
+await makeCompany(world)
+const limit = { company: company.companyId, class: "general", period: "month", dollars: "5" }
+await world.operate("limit set", limit)
+for (const id of ["a", "b", "c"]) {
+  const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat", id }
+  await world.operate("charge", charge)
+  ;({ publicKey } = await world.operate("audit head"))
+}
+const over = {
+  company: company.companyId,
+  class: "general",
+  dollars: "9",
+  item: "chat",
+  id: "no",
+}
+await world.operate("charge", over).catch(() => undefined)
+const history = await sent("audit export", {})
+const refusal = await sent("audit proof", { chargeId: "no" })
+const proof = await sent("audit proof", { chargeId: "b" })
 afterAll(async () => {
-  await world.close()
   await rm(folder, { recursive: true, force: true })
 })
 

@@ -1,19 +1,15 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { cursorOf } from "../../src/frame/calls/cursor.ts"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { makeKey } from "../phone/texting.ts"
-import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("store")
-let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-  company = await makeCompany(world)
-})
+await makeCallsFree(world)
+const company = await makeCompany(world)
 
 const get = (url: string, key = company.key) => world.call(key, "GET", url)
 const ask = (body: object, key = company.key) =>

@@ -1,33 +1,28 @@
 /** What stands beside the events — checkpoints, signed heads, read models — edited by somebody. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import type { Verdict } from "./rewriting.ts"
 import { auditTampered } from "./rewriting.ts"
 
-const world = await sharedWorld()
-let company: Company
-let stream: string
+const world = await ownWorld("store")
 
-beforeAll(async () => {
-  company = await makeCompany(world)
-  stream = ledgerOf(company.companyId).stream
-  const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
-  await world.operate("charge", charge)
-  const limit = { company: company.companyId, period: "day", dollars: "5" }
-  await world.operate("limit set", { ...limit, key: company.keyId })
-  await world.operate("limit set", {
-    ...limit,
-    person: company.ownerId,
-    class: "ai",
-    period: "week",
-  })
-  await world.operate("wait")
-  await world.operate("audit head")
-  // Keeps the checkpoints of everything in memory.
-  await world.ports.runner.close()
+const company = await makeCompany(world)
+const { stream } = ledgerOf(company.companyId)
+const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
+await world.operate("charge", charge)
+const limit = { company: company.companyId, period: "day", dollars: "5" }
+await world.operate("limit set", { ...limit, key: company.keyId })
+await world.operate("limit set", {
+  ...limit,
+  person: company.ownerId,
+  class: "ai",
+  period: "week",
 })
+await world.operate("wait")
+await world.operate("audit head")
+// Keeps the checkpoints of everything in memory.
+await world.ports.runner.close()
 
 const tampered = (statements: readonly string[], input: object = {}) =>
   auditTampered(world, statements, input)

@@ -2,38 +2,33 @@ import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { Company } from "../support/world.ts"
 import { whileTampered } from "./rewriting.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("settings")
-let company: Company
-let other: Company
 const TO = "+14155550123"
 
-beforeAll(async () => {
-  await makeCallsFree(world)
-  company = await makeCompany(world)
-  other = await makeCompany(world)
-  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
-  await world.operate("limit set", limit)
-  for (const { key } of [company, other]) {
-    for (let i = 0; i < 4; i += 1) {
-      const body = { to: TO, body: `text ${i}` }
-      await world.call(key, "POST", "/api/v1/phone/messages", { body })
-    }
+await makeCallsFree(world)
+const company = await makeCompany(world)
+const other = await makeCompany(world)
+const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
+await world.operate("limit set", limit)
+for (const { key } of [company, other]) {
+  for (let i = 0; i < 4; i += 1) {
+    const body = { to: TO, body: `text ${i}` }
+    await world.call(key, "POST", "/api/v1/phone/messages", { body })
   }
-  await world.operate("wait")
-  await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
-  const body = { to: TO, body: "silent" }
-  await world.call(other.key, "POST", "/api/v1/phone/messages", { body })
-  await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
-  await world.operate("wait")
-  // Keeps the checkpoints of everything in memory.
-  await world.ports.runner.close()
-})
+}
+await world.operate("wait")
+await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+const body = { to: TO, body: "silent" }
+await world.call(other.key, "POST", "/api/v1/phone/messages", { body })
+await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
+await world.operate("wait")
+// Keeps the checkpoints of everything in memory.
+await world.ports.runner.close()
 
 interface Check {
   readonly name: string

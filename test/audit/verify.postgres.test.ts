@@ -2,38 +2,34 @@ import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { sql } from "kysely"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { AuditCheck } from "../../src/audit/findings.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import type { Verdict } from "./rewriting.ts"
 import { auditTampered, chainMadeAnew } from "./rewriting.ts"
 
 const world = await ownWorld("time")
-let company: Company
 const TO = "+14155550123"
 
-beforeAll(async () => {
-  company = await makeCompany(world)
-  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.02" }
-  await world.operate("limit set", { ...limit, reminders: ["0.009"] })
-  await world.operate("funds notice", { company: company.companyId, below: "49.99" })
-  for (let i = 0; i < 3; i += 1) {
-    const body = { to: TO, body: `text ${i}` }
-    await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
-  }
-  await world.operate("wait")
-  const { charges } = await world.operate("charge list", { company: company.companyId })
-  const { chargeId } = charges.at(-1)
-  await world.operate("charge give-back", { chargeId, dollars: "0.004" }, "a test")
-  await world.operate("clock advance", { duration: "40d" })
-  await world.operate("funds add", { company: company.companyId, dollars: "1" })
-  await world.operate("wait")
-  // No checkpoint and no signed head shall find what the facts alone must tell.
-  await sql`delete from ledger.checkpoints`.execute(world.ports.readAll)
-  await sql`delete from ledger.tree_heads`.execute(world.ports.readAll)
-})
+const company = await makeCompany(world)
+const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.02" }
+await world.operate("limit set", { ...limit, reminders: ["0.009"] })
+await world.operate("funds notice", { company: company.companyId, below: "49.99" })
+for (let i = 0; i < 3; i += 1) {
+  const body = { to: TO, body: `text ${i}` }
+  await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
+}
+await world.operate("wait")
+const { charges } = await world.operate("charge list", { company: company.companyId })
+const { chargeId } = charges.at(-1)
+await world.operate("charge give-back", { chargeId, dollars: "0.004" }, "a test")
+await world.operate("clock advance", { duration: "40d" })
+await world.operate("funds add", { company: company.companyId, dollars: "1" })
+await world.operate("wait")
+// No checkpoint and no signed head shall find what the facts alone must tell.
+await sql`delete from ledger.checkpoints`.execute(world.ports.readAll)
+await sql`delete from ledger.tree_heads`.execute(world.ports.readAll)
 
 const tampered = (statements: readonly string[], input: object = {}) =>
   auditTampered(world, statements, input)

@@ -3,8 +3,7 @@
  * that is not built yet is stood in for by one that says the same and does nothing.
  */
 import { PROGRAM } from "../../src/slices.ts"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { makeApiKey } from "../../src/frame/calls/api-key.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -24,7 +23,7 @@ import {
 } from "../support/routes-table.ts"
 import type { Company } from "../support/world.ts"
 import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
-import type { Callers, Who } from "./callers.ts"
+import type { Who } from "./callers.ts"
 import { callersOf } from "./callers.ts"
 
 /** A line of the table that is a request, and where it goes. */
@@ -67,17 +66,11 @@ const HELD: Readonly<Record<"developer" | "manager" | "user", readonly Permissio
 }
 
 const world = await sharedWorld()
-let app: FastifyInstance
-let callers: Callers
-beforeAll(async () => {
-  app = await buildApp(world.ports, [...PROGRAM.entries, ...STAND_INS], PROGRAM.retired, {
-    rateLimits: "off",
-  })
-  callers = callersOf(world, await makeCompany(world))
+const app = await buildApp(world.ports, [...PROGRAM.entries, ...STAND_INS], PROGRAM.retired, {
+  rateLimits: "off",
 })
-afterAll(async () => {
-  await app.close()
-})
+const callers = callersOf(world, await makeCompany(world))
+afterAll(() => app.close())
 
 async function ask({ method, url, route }: Row, { key, headers }: Who) {
   const standIn = { path: url, query: "", body: undefined, headers: {} }

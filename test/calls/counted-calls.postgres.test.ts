@@ -1,6 +1,6 @@
 /** API calls are counted at the moment they are served, and weigh in the limits at once. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { Company, World } from "../support/world.ts"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
@@ -9,15 +9,10 @@ const TEXTS = "/api/v1/phone/messages"
 const NOON = "2031-01-15T12:00:00.000Z"
 const CALL = 100
 
-let world: World
 let company: Company
-beforeAll(async () => {
-  world = await openWorld("time")
-  await world.operate("clock set", { to: NOON })
-})
-afterAll(async () => {
-  await world.close()
-})
+let world = await openWorld("time")
+await world.operate("clock set", { to: NOON })
+afterAll(() => world.close())
 beforeEach(async () => {
   company = await makeCompany(world)
 })

@@ -3,17 +3,16 @@
  * charged once, and all five get its outcome; everything else is five purchases, of which one is paid.
  * With one `Idempotency-Key` they are one request everywhere.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { isOneOf } from "../../src/frame/calls/one-of.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { CodeWorld } from "../code/code-world.ts"
 import { BOXES } from "../boxes/boxes-world.ts"
 import { RECIPIENT, makeMailing, sendMail } from "../email/mailing.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import { LOCAL, buy, nextNumber } from "../phone/numbering.ts"
 import { DEPLOY, makePublisher, openPublishWorld, publish } from "../publishing/publish-world.ts"
 import { answerAs, sendBusiness, sendCampaign, written } from "../registration/registering.ts"
-import type { ApiAnswer, Company, World } from "../support/world.ts"
+import type { ApiAnswer, Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 
 type Headers = Record<string, string>
@@ -31,12 +30,8 @@ interface Row {
   readonly make: () => Promise<readonly [Company, (headers: Headers) => Promise<ApiAnswer>]>
 }
 
-let code: CodeWorld
-let world: World
-beforeAll(async () => {
-  code = await openPublishWorld()
-  world = code.world
-})
+const code = await openPublishWorld()
+const world = code.world
 afterAll(() => code.close())
 
 const post = ({ key }: Company, url: string, body: object, headers: Headers) =>

@@ -1,10 +1,8 @@
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
+await makeCallsFree(world)
 
 const URL = "/api/v1/phone/messages"
 const DAY = "24h"

@@ -1,14 +1,10 @@
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { makeApiKey } from "../../src/frame/calls/api-key.ts"
 import { TEXTS, makeKey } from "../phone/texting.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("store")
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 const PEOPLE = "/api/v1/people"
 

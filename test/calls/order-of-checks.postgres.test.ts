@@ -1,6 +1,5 @@
 import { PROGRAM } from "../../src/slices.ts"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import type { Company } from "../support/world.ts"
@@ -9,14 +8,9 @@ import type { KeyId } from "../../domain/kernel/ids.ts"
 
 const world = await sharedWorld({ calls: "free" })
 /** Its own time stands still, so that no window of a rate limit ends meanwhile. */
-let app: FastifyInstance
-beforeAll(async () => {
-  const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
-  app = await buildApp({ ...world.ports, pacer }, PROGRAM.entries, PROGRAM.retired)
-})
-afterAll(async () => {
-  await app.close()
-})
+const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
+const app = await buildApp({ ...world.ports, pacer }, PROGRAM.entries, PROGRAM.retired)
+afterAll(() => app.close())
 
 /** A text that is about to be sent; each check's fault makes it fail that check. */
 interface Attempt {

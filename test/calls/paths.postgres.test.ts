@@ -4,14 +4,10 @@ import { connect } from "node:net"
 import { beforeAll, describe, expect, it } from "vitest"
 import { TEXTS } from "../phone/texting.ts"
 import { expectContract } from "../support/reply-contract.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 
 const world = await sharedWorld()
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 

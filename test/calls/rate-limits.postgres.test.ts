@@ -1,7 +1,6 @@
 /** The rate limits of the specification: windows of a minute in the memory of a process. */
 import { PROGRAM } from "../../src/slices.ts"
-import type { FastifyInstance } from "fastify"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
 import { TEXTS, makeKey, newNumber } from "../phone/texting.ts"
@@ -20,20 +19,14 @@ const SEARCH = "/api/v1/phone/search"
 
 const world = await ownWorld("time")
 let company: Company
-let app: FastifyInstance
 /** Where the process's own time stands. */
 let elapsedMs = 0
-beforeAll(async () => {
-  const pacer = { ...world.ports.pacer, elapsedMs: () => elapsedMs }
-  app = await buildApp(
-    { ...world.ports, pacer },
-    [...PROGRAM.entries, ...STAND_INS],
-    PROGRAM.retired,
-  )
-})
-afterAll(async () => {
-  await app.close()
-})
+const app = await buildApp(
+  { ...world.ports, pacer: { ...world.ports.pacer, elapsedMs: () => elapsedMs } },
+  [...PROGRAM.entries, ...STAND_INS],
+  PROGRAM.retired,
+)
+afterAll(() => app.close())
 beforeEach(async () => {
   company = await makeCompany(world)
 })

@@ -1,20 +1,15 @@
 import { randomUUID } from "node:crypto"
 import { sql } from "kysely"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { openLastWrites } from "../../src/frame/calls/read-position.ts"
 import { tokenOf } from "../../src/frame/calls/position-token.ts"
 import { TEXTS, makeKey, sendText } from "../phone/texting.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("settings")
-let company: Company
 /** Another key, whose calls do not wait for the first one's writes by themselves. */
-let reader: string
-beforeAll(async () => {
-  company = await makeCompany(world)
-  reader = (await makeKey(world, company)).key
-})
+const company = await makeCompany(world)
+const reader = (await makeKey(world, company)).key
 
 /** The texts that the other key is shown once it waited for a place. */
 async function readAt(position: string) {

@@ -1,11 +1,11 @@
 /** What holds of every route that reads: own writes at once, waiting for a place, saying what is old. */
 import { PROGRAM } from "../../src/slices.ts"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { tokenOf } from "../../src/frame/calls/position-token.ts"
 import { roundsOf } from "../faults/rounds.ts"
 import { sendText } from "../phone/texting.ts"
-import type { Company, World } from "../support/world.ts"
+import type { World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { allReadings, readingOf } from "../support/readings.ts"
 import { rightRequest } from "../support/right-requests.ts"
@@ -26,15 +26,12 @@ const behind = await buildApp(
   PROGRAM.entries,
   PROGRAM.retired,
 )
-let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-  company = await makeCompany(world)
-  await world.operate("key change", {
-    keyId: company.keyId,
-    addFundsPerPurchase: "60",
-    addFundsPerMonth: "5000",
-  })
+await makeCallsFree(world)
+const company = await makeCompany(world)
+await world.operate("key change", {
+  keyId: company.keyId,
+  addFundsPerPurchase: "60",
+  addFundsPerMonth: "5000",
 })
 afterAll(async () => {
   await behind.close()

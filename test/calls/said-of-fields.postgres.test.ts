@@ -1,18 +1,14 @@
 /** What is said of the fields of a request that are not right, alike on every route. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { PROGRAM } from "../../src/slices.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { rightRequest } from "../support/right-requests.ts"
 import { nameOfRoute } from "../support/route-rows.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 
 const world = await sharedWorld()
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 /** The fields that a part of a request must have, apart from what tells shapes apart. */
 function requiredIn(schema: unknown): readonly string[] {

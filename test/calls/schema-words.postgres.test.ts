@@ -1,16 +1,12 @@
 /** What callers are told of values that do not fit: sentences for people, whatever the schema is. */
 import { PROGRAM } from "../../src/slices.ts"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { inWords } from "../../src/frame/calls/schema-words.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 
 const world = await sharedWorld({ rateLimits: "off" })
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 describe("a body that is no object", () => {
   // Where another protocol is spoken, that says what a body is.

@@ -1,29 +1,22 @@
 /** Whose an `Idempotency-Key` is through the app's shared key: each signed-in person's own. */
 import { sql } from "kysely"
-import { beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import type { PersonId } from "../../domain/kernel/ids.ts"
-import type { SharedKey } from "../access/signing.ts"
 import { callAs, makeSharedKey } from "../access/signing.ts"
 import { TEXTS, chargesOf, newNumber } from "../phone/texting.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import { newIdempotencyKey } from "./begun.ts"
 
 const world = await sharedWorld()
-let company: Company
-let shared: SharedKey
-let other: PersonId
-beforeAll(async () => {
-  company = await makeCompany(world)
-  shared = await makeSharedKey(world, company.companyId)
-  const added = await world.operate("person add", {
-    company: company.companyId,
-    name: "Other",
-    email: "other@example.com",
-    role: "admin",
-  })
-  other = added.personId
+const company = await makeCompany(world)
+const shared = await makeSharedKey(world, company.companyId)
+const added = await world.operate("person add", {
+  company: company.companyId,
+  name: "Other",
+  email: "other@example.com",
+  role: "admin",
 })
+const other = added.personId
 
 const body = JSON.stringify({ to: newNumber(), body: "the same words" })
 

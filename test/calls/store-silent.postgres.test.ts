@@ -3,15 +3,14 @@
  * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
  * them, and the log has a line when it begins and one when it ends.
  */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
+import { afterAll, afterEach, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { factsOf } from "../moving/looking.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import { newIdempotencyKey } from "./begun.ts"
 import { within } from "../support/within.ts"
 
@@ -21,22 +20,15 @@ const DEADLINE_MS = within(1_000)
 const SLACK_MS = 1_000
 const AT_ONCE = 12
 
-let server: EventStoreDbServer
-let world: World
-beforeAll(async () => {
-  server = await EventStoreDbServer.start()
-  world = await openWorld("store", { eventStoreUrl: server.url, deadlineMs: DEADLINE_MS })
-})
+const server = await EventStoreDbServer.start()
+afterAll(() => server.stop())
+const world = await ownWorld("store", { eventStoreUrl: server.url, deadlineMs: DEADLINE_MS })
 // Whatever became of a test, the next one finds a store that answers.
 afterEach(async () => {
   server.relay.thaw()
   if (isRefused) await accept()
   const answers = () => world.ports.store.head().then(Boolean, () => false)
   while (!(await answers()));
-})
-afterAll(async () => {
-  await world.close()
-  await server.stop()
 })
 
 let isRefused = false

@@ -1,5 +1,5 @@
 import { PROGRAM } from "../../src/slices.ts"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -13,9 +13,7 @@ import type { Death } from "./begun.ts"
 import { claimOf, dieAt, failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
 
 const world = await ownWorld("time")
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
+await makeCallsFree(world)
 
 /** A request that a process began and was killed in. */
 async function begin(death: Death, company: Company, text: object = {}) {

@@ -1,17 +1,13 @@
 /** A query parameter that a route does not have is 400 on every route, whatever else is asked. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { refusalIn } from "../support/refusal-in.ts"
 import { rightRequest } from "../support/right-requests.ts"
 import { nameOfRoute } from "../support/route-rows.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 
 const world = await sharedWorld()
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 const EACH = PROGRAM.routes.map((route) => [nameOfRoute(route, PROGRAM.routes), route] as const)
 

@@ -2,7 +2,7 @@
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callAs, makeSharedKey } from "../access/signing.ts"
 import type { Company } from "../support/world.ts"
@@ -14,9 +14,7 @@ const NOW = "2031-05-06T12:00:00.000Z"
 const world = await ownWorld("time")
 let company: Company
 let name: string
-beforeAll(async () => {
-  await world.operate("clock set", { to: NOW })
-})
+await world.operate("clock set", { to: NOW })
 beforeEach(async () => {
   company = await makeCompany(world)
   name = (await world.operate("company show", { company: company.companyId })).name

@@ -1,23 +1,19 @@
 /** Deleting, restoring and erasing a company whose ledger is corrupt. */
 import { randomUUID } from "node:crypto"
-import { beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
-let company: Company
-let stream: string
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
-  company = await makeCompany(world)
-  await world.operate("wait")
-  stream = `ledger-${company.companyId}`
-  const last = (await collect(world.ports.store.read(stream))).length - 1
-  const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
-  await world.ports.store.append(stream, [foreign], last)
-})
+await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
+const company = await makeCompany(world)
+await world.operate("wait")
+const stream = `ledger-${company.companyId}`
+const last = (await collect(world.ports.store.read(stream))).length - 1
+const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
+await world.ports.store.append(stream, [foreign], last)
 
 const named = () => ({ company: company.companyId })
 const remove = () => world.operate("company delete", named())

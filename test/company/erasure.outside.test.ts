@@ -1,39 +1,30 @@
 /** What is left of a company 14 days after its deletion: amounts, times and hashes, and nobody. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { exported } from "../exports/exported.ts"
 import { faultsOf } from "../moving/looking.ts"
 import { execute } from "../support/postgres.ts"
 import { openServer } from "../support/own-server.ts"
-import { openWorld } from "../support/world.ts"
+import { ownWorld } from "../support/world.ts"
 import type { Planted } from "./planted.ts"
 import { dump, files, foundIn, plant, unsealed } from "./planted.ts"
 
 const server = await openServer()
-const world = await openWorld("store", { server: server.url })
-afterAll(async () => {
-  await world.close()
-  await server.close()
-})
+afterAll(() => server.close())
+const world = await ownWorld("store", { server: server.url })
 const month = "2031-05"
-let gone: Planted
-let other: Planted
-let billBefore: string
-let before: { readonly dump: readonly string[]; readonly unsealed: string }
 
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
-  gone = await plant(world, "quixotic", "417")
-  other = await plant(world, "zephyrous", "518")
-  await world.ports.runner.close()
-  // The planner's notes hold values of the columns as well.
-  await execute(world.databaseUrl, "analyze")
-  before = { dump: await dump(world), unsealed: await unsealed(world) }
-  billBefore = (await bill()).text
-  await world.call(gone.key, "POST", "/api/v1/company/delete", { body: { confirm: gone.name } })
-  await world.operate("clock advance", { duration: "14d" })
-})
-
+await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
+const gone = await plant(world, "quixotic", "417")
+const other = await plant(world, "zephyrous", "518")
+await world.ports.runner.close()
+// The planner's notes hold values of the columns as well.
+await execute(world.databaseUrl, "analyze")
+const before = { dump: await dump(world), unsealed: await unsealed(world) }
 const bill = () => exported(world, gone, month)
+const billBefore = (await bill()).text
+await world.call(gone.key, "POST", "/api/v1/company/delete", { body: { confirm: gone.name } })
+await world.operate("clock advance", { duration: "14d" })
+
 const all = (planted: Planted) => Object.keys(planted.secrets).toSorted()
 
 /** The texts alone: no key is ever stored. */

@@ -1,6 +1,6 @@
 /** Installed apps: checking in, updates, reports of their devices. */
 import { randomUUID } from "node:crypto"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
@@ -12,17 +12,15 @@ const TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 const world = await ownWorld("time")
 let company: Company
-beforeAll(async () => {
-  for (const [version, channel, required] of [
-    ["2.0.0", "stable", false],
-    ["2.10.0", "stable", true],
-    ["2.2.0", "stable", false],
-    ["3.0.0-rc.1", "beta", false],
-  ] as const) {
-    await world.operate("release publish", { version, channel, notes: `${version}!`, required })
-  }
-  await world.operate("release seal", { version: "2.0.0", tree: TREE })
-})
+for (const [version, channel, required] of [
+  ["2.0.0", "stable", false],
+  ["2.10.0", "stable", true],
+  ["2.2.0", "stable", false],
+  ["3.0.0-rc.1", "beta", false],
+] as const) {
+  await world.operate("release publish", { version, channel, notes: `${version}!`, required })
+}
+await world.operate("release seal", { version: "2.0.0", tree: TREE })
 beforeEach(async () => {
   company = await makeCompany(world)
 })

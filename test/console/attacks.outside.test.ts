@@ -1,17 +1,12 @@
 /** What another site's page, or somebody with a piece of a sign-in, may try at the console. */
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import { Browser } from "./browser.ts"
 import { browserOf } from "./comers.ts"
 
 const world = await sharedWorld({ rateLimits: "off" })
-let company: Company
-let owner: Browser
-beforeAll(async () => {
-  company = await makeCompany(world)
-  owner = await browserOf(world, company.ownerId)
-})
+const company = await makeCompany(world)
+const owner = await browserOf(world, company.ownerId)
 
 const at = (rest: string) => `/console/${company.companyId}${rest}`
 

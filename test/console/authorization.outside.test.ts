@@ -1,5 +1,5 @@
 /** Who is let in where in the console: every call of it, and everybody who may come. */
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { Permission } from "../../domain/access/permissions.ts"
 import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { reachedBy } from "../../src/frame/http/ways-in.ts"
@@ -10,7 +10,6 @@ import { rightRequest } from "../support/right-requests.ts"
 import { routesOf } from "../support/route-rows.ts"
 import type { SpecRoute } from "../support/route-rows.ts"
 import { ALL_ROUTES, GRANTABLE } from "../support/routes-table.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import type { Answered, Browser } from "./browser.ts"
 import type { Comer } from "./comers.ts"
@@ -19,14 +18,9 @@ import type { Ids, Row } from "./who-may.ts"
 import { NEEDS_KEY, PAGES, ROWS } from "./who-may.ts"
 
 const world = await sharedWorld({ rateLimits: "off" })
-let company: Company
-let ids: Ids
-let comers: readonly Comer[]
-beforeAll(async () => {
-  company = await makeCompany(world, "5000")
-  ids = await idsOf(world, company)
-  comers = await comersOf(world, company)
-}, 120_000)
+const company = await makeCompany(world, "5000")
+const ids = await idsOf(world, company)
+const comers = await comersOf(world, company)
 // What one of them may take away, such as the card.
 beforeEach(() => world.operate("card set", { company: company.companyId, verified: true }))
 

@@ -4,19 +4,15 @@ import { readFileSync, readdirSync } from "node:fs"
 import { resolve } from "node:path"
 import { promisify } from "node:util"
 import { brotliDecompressSync } from "node:zlib"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { buildConsoleIfNeeded } from "../../bin/console.mjs"
-import type { World } from "../support/world.ts"
 import { sharedWorld } from "../support/world.ts"
 
 const ROOT = resolve(import.meta.dirname, "../..")
 
-let world: World
-beforeAll(async () => {
-  const code = await buildConsoleIfNeeded()
-  if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
-  world = await sharedWorld()
-}, 180_000)
+const code = await buildConsoleIfNeeded()
+if (code !== 0) throw new Error(`the console's pages cannot be built: ${code}`)
+const world = await sharedWorld()
 
 const get = (url: string, headers: Record<string, string> = {}) =>
   world.app.inject({ method: "GET", url, headers: { host: "localhost:3000", ...headers } })

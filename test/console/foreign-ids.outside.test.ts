@@ -4,7 +4,7 @@
  * that no row knows fails.
  */
 import { randomUUID } from "node:crypto"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { reachedBy } from "../../src/frame/http/ways-in.ts"
@@ -156,14 +156,8 @@ function withoutName({ status, body }: Answered, name: string): string {
 }
 
 const world = await sharedWorld({ rateLimits: "off" })
-let mine: Furnished
-let theirs: Furnished
-let owner: Browser
-beforeAll(async () => {
-  const made = await Promise.all([furnished(world), furnished(world)])
-  ;[mine, theirs] = made
-  owner = await browserOf(world, mine.ownerId)
-}, 240_000)
+const [mine, theirs] = await Promise.all([furnished(world), furnished(world)])
+const owner = await browserOf(world, mine.ownerId)
 
 /** All that is stored of a company, and what its owner is shown of it. */
 async function seenOf(company: Furnished): Promise<readonly unknown[]> {

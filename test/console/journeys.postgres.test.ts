@@ -1,16 +1,11 @@
 /** What people do at the console from its first page on, over HTTP alone. */
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { Browser, codeFor, signedIn } from "./browser.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
-let company: Company
-let owner: Browser
-beforeAll(async () => {
-  company = await makeCompany(world)
-  owner = await signedIn(world, "owner@example.com")
-})
+const company = await makeCompany(world)
+const owner = await signedIn(world, "owner@example.com")
 
 const at = (rest: string) => `/console/${company.companyId}${rest}`
 const act = async (operation: string, input: object, more: object = {}, by = owner) => {

@@ -1,16 +1,12 @@
 /** Signing in to the console by a mailed code, and by a link: who gets in, and who does not. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { IDLE_MS, LINK_LASTS_MS, MOST_MS } from "../../src/frame/sign-in/accounts.ts"
 import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { Browser, codeFor, signedIn } from "./browser.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 let people = 0
 async function person(role = "user", at = company): Promise<{ personId: string; email: string }> {

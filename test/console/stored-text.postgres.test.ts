@@ -1,8 +1,7 @@
 /** Text that somebody stored to be shown to others: it is sent as what it is, and runs nowhere. */
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld } from "../support/world.ts"
-import type { Answered, Browser } from "./browser.ts"
+import type { Answered } from "./browser.ts"
 import { browserOf } from "./comers.ts"
 
 const HTML = `<img src=x onerror="alert(1)"><script>alert(2)</script>`
@@ -10,25 +9,21 @@ const ADDRESS = "javascript:alert(3)"
 const FORMULA = '=HYPERLINK("https://evil.example","open")'
 
 const world = await sharedWorld({ rateLimits: "off" })
-let company: Company
-let owner: Browser
-beforeAll(async () => {
-  company = await makeCompany(world)
-  owner = await browserOf(world, company.ownerId)
-  const of = { company: company.companyId }
-  for (const [i, text] of [HTML, ADDRESS, FORMULA].entries()) {
-    const { personId } = await world.operate("person add", {
-      ...of,
-      name: text,
-      email: `p${i}@example.com`,
-      role: "user",
-    })
-    await world.operate("key create", { ...of, person: personId, allOperations: true, label: text })
-    await world.operate("charge", { ...of, class: "ai", dollars: "0.01", item: text })
-    const { formId } = await world.operate("form add", { ...of, name: text })
-    await world.operate("lead add", { ...of, form: formId, email: `lead${i}@example.com` })
-  }
-})
+const company = await makeCompany(world)
+const owner = await browserOf(world, company.ownerId)
+const of = { company: company.companyId }
+for (const [i, text] of [HTML, ADDRESS, FORMULA].entries()) {
+  const { personId } = await world.operate("person add", {
+    ...of,
+    name: text,
+    email: `p${i}@example.com`,
+    role: "user",
+  })
+  await world.operate("key create", { ...of, person: personId, allOperations: true, label: text })
+  await world.operate("charge", { ...of, class: "ai", dollars: "0.01", item: text })
+  const { formId } = await world.operate("form add", { ...of, name: text })
+  await world.operate("lead add", { ...of, form: formId, email: `lead${i}@example.com` })
+}
 
 const at = (rest: string) => `/console/${company.companyId}${rest}`
 const act = (operation: string, input: object = {}) =>

@@ -1,6 +1,6 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { sql } from "kysely"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { monthEnd, monthName } from "../../domain/kernel/window.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -14,10 +14,8 @@ import { COLUMNS, exported } from "./exported.ts"
 
 const world = await ownWorld("time")
 let company: Company
-beforeAll(async () => {
-  // The tests begin in the middle of a month that is theirs.
-  await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
-})
+// The tests begin in the middle of a month that is theirs.
+await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
 beforeEach(async () => {
   company = await makeCompany(world)
   await carrierIs(world, "ok")

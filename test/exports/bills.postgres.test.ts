@@ -1,14 +1,10 @@
 /** The months that a company has bills of. */
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
-let company: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
-  company = await makeCompany(world)
-})
+await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
+const company = await makeCompany(world)
 
 const months = async () => {
   const { bills } = await world.operate("bill list", { company: company.companyId })

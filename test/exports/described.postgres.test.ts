@@ -1,6 +1,5 @@
 /** What money was for, as whoever gets a bill reads it in each format. */
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { openFundsMoves } from "../../src/exports/statement-funds.ts"
 import { LINE } from "./a-bill.ts"
@@ -12,31 +11,26 @@ const WIRE = "wire 2031-03-09, invoice #77"
 const absent = missing("pdftotext")
 
 const world = await ownWorld("time")
-let company: Company
-let payment: string
-let purchase: string
-beforeAll(async () => {
-  await makeCallsFree(world)
-  await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
-  company = await makeCompany(world, "0")
-  const of = { company: company.companyId }
-  await world.operate("funds add", { ...of, dollars: "100", reference: WIRE })
-  await world.operate("funds correct", { ...of, dollars: "-1" }, "bank fee")
-  await world.operate("funds correct", { ...of, dollars: "2" }, "=1+1")
-  const one = { class: "ai", dollars: "3", item: "chat completion", id: "run-1" }
-  await world.operate("charge", { ...of, ...one })
-  await world.operate("charge give-back", { chargeId: "run-1", ...of }, "it was for a test")
-  await world.operate("card set", { ...of, verified: true })
-  const terms = { addFundsPerPurchase: "60", addFundsPerMonth: "200" }
-  await world.operate("key change", { keyId: company.keyId, ...terms })
-  const bought = await world.call(company.key, "POST", "/api/v1/credits", {
-    body: { amount: 5 },
-    headers: { "idempotency-key": "one" },
-  })
-  purchase = String(bought.body.purchaseId)
-  payment = String(bought.body.paymentId)
-  await world.operate("wait")
+await makeCallsFree(world)
+await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
+const company = await makeCompany(world, "0")
+const of = { company: company.companyId }
+await world.operate("funds add", { ...of, dollars: "100", reference: WIRE })
+await world.operate("funds correct", { ...of, dollars: "-1" }, "bank fee")
+await world.operate("funds correct", { ...of, dollars: "2" }, "=1+1")
+const one = { class: "ai", dollars: "3", item: "chat completion", id: "run-1" }
+await world.operate("charge", { ...of, ...one })
+await world.operate("charge give-back", { chargeId: "run-1", ...of }, "it was for a test")
+await world.operate("card set", { ...of, verified: true })
+const terms = { addFundsPerPurchase: "60", addFundsPerMonth: "200" }
+await world.operate("key change", { keyId: company.keyId, ...terms })
+const bought = await world.call(company.key, "POST", "/api/v1/credits", {
+  body: { amount: 5 },
+  headers: { "idempotency-key": "one" },
 })
+const purchase = String(bought.body.purchaseId)
+const payment = String(bought.body.paymentId)
+await world.operate("wait")
 
 const textIn = async (format: string) =>
   (await exportedAs(world, company, MONTH, format)).bytes.toString("utf8")

@@ -1,23 +1,20 @@
 import { PROGRAM } from "../../src/slices.ts"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { BILL_FORMATS, BILL_FORMS } from "../../src/exports/formats.ts"
 import { exportedAs } from "./exported.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
-import type { Company, World } from "../support/world.ts"
+import type { World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const MONTH = "2031-03"
 
 const world = await ownWorld("time", { rateLimits: "off" })
-let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-  await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
-  company = await makeCompany(world)
-  await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
-})
+await makeCallsFree(world)
+await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
+const company = await makeCompany(world)
+await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
 
 const urlOf = (format: string, month = MONTH) =>
   `/api/v1/billing/export?month=${month}&format=${format}`

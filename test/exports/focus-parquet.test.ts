@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DuckDBInstance } from "@duckdb/node-api"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "../../src/exports/bill.ts"
 import { FOCUS_COLUMNS } from "../../src/exports/focus.ts"
@@ -11,10 +11,7 @@ import { focusParquetWriter } from "../../src/exports/focus-parquet.ts"
 import { HEAD, LINE } from "./a-bill.ts"
 import { tableOf } from "./exported.ts"
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "focus-"))
-})
+const folder = await mkdtemp(join(tmpdir(), "focus-"))
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })

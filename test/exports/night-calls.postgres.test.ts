@@ -2,17 +2,13 @@
  * API calls weigh on the day they are counted and are charged in the night after it, on a month's last
  * day by a line of the next month's bill: a give-back corrects the bill that has the line.
  */
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { exportedAs, tableOf } from "./exported.ts"
 
 const world = await ownWorld("time")
-let company: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-06-29T12:00:00.000Z" })
-  company = await makeCompany(world)
-})
+await world.operate("clock set", { to: "2031-06-29T12:00:00.000Z" })
+const company = await makeCompany(world)
 
 /** Makes a call today, and comes to the night in which it is charged. */
 async function callUntil(night: string): Promise<void> {

@@ -1,15 +1,11 @@
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { exported } from "./exported.ts"
 
 const world = await ownWorld("time")
-let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-  await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
-  company = await makeCompany(world)
-})
+await makeCallsFree(world)
+await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
+const company = await makeCompany(world)
 
 describe("a month in which funds were bought", () => {
   it("has a line for what was paid, and none for what was refused or is not known", async () => {

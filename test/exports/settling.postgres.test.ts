@@ -1,5 +1,5 @@
 import { sql } from "kysely"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { headText, openBillFold, settleBill } from "../../src/exports/bill.ts"
 import { ask } from "../projections/asking.ts"
@@ -13,10 +13,8 @@ const world = await ownWorld("time")
 let company: Company
 /** The current month. */
 const month = () => new Date(world.ports.clock.now()).toISOString().slice(0, 7)
-beforeAll(async () => {
-  await makeCallsFree(world)
-  await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
-})
+await makeCallsFree(world)
+await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
 beforeEach(async () => {
   company = await makeCompany(world)
 })

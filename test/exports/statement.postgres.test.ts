@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { openSpending, OTHERS } from "../../src/exports/statement.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
@@ -17,9 +17,7 @@ const world = await ownWorld("time")
 let company: Company
 /** A test that moves the clock uses its year up. */
 let year = 2031
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
+await makeCallsFree(world)
 const march = () => Date.parse(`${year}-03-10T12:00:00.000Z`)
 beforeEach(async () => {
   // Every month that passes is closed for each company there is.

@@ -7,8 +7,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import type { ValidateFunction } from "ajv/dist/2020.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { FastifyInstance } from "fastify"
+import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { shaped, withParams } from "../frame/pretended-routes.ts"
 import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
@@ -25,7 +24,6 @@ import { RECORDINGS, record } from "../recordings/recorded.ts"
 import { inlined } from "../support/inlined.ts"
 import { refusalIn } from "../support/refusal-in.ts"
 import { expectContract } from "../support/reply-contract.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import type { FuzzRequest, Operation } from "./requests.ts"
 import { requestsTo } from "./requests.ts"
@@ -34,64 +32,53 @@ const USUAL = 75
 const DEEP = 5_000
 
 const world = await ownWorld("store", { rateLimits: "off" })
-let app: FastifyInstance
-let company: Company
-let poor: string
-let document: {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: object
-}
-let ajv: Ajv2020
-/** What right requests name instead of what their examples name, which is not there. */
-let there: Readonly<Record<string, Partial<RightRequest>>>
-beforeAll(async () => {
-  company = await makeCompany(world)
-  await world.operate("funds add", { company: company.companyId, dollars: "100000" })
-  await world.operate("card set", { company: company.companyId, verified: true })
-  await world.operate("repository create", { company: company.companyId })
-  const allowance = { addFundsPerPurchase: "5000", addFundsPerMonth: "10000000" }
-  await world.operate("key change", { keyId: company.keyId, purchases: "on", ...allowance })
-  const { key } = await world.operate("key create", {
-    company: company.companyId,
-    person: company.ownerId,
-    operations: ["phone.messages.read"],
-  })
-  poor = key
-  const { body: publish } = await publishOne(world, company)
-  // What the example of a mail is from.
-  await addVerified(world.ports, company.companyId, "acme.example")
-  const { body: connected } = await postDomain(world, company, { domain: "fuzz.com" })
-  const add = { action: "add", domainId: connected.id, domain: "mail.fuzz.com" }
-  const { id: numberId } = await bought(world, company)
-  // What is confirmed must wait for it: of a company that no other request changes.
-  const registering = await makeCompany(world)
-  await written(world, registering)
-  await sendBusiness(world, registering)
-  there = {
-    "POST /api/v1/phone/registration/confirm": {
-      headers: { authorization: `Bearer ${registering.key}` },
-    },
-    "POST /api/v1/phone/release": { body: { id: numberId } },
-    [`POST ${SENDING}`]: { body: add },
-    [`POST ${PUBLISHES}/preview`]: { body: { commit: publish.commit } },
-    [`GET ${PUBLISHES}/:id`]: { path: `${PUBLISHES}/${publish.id}` },
-    [`GET ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
-    [`DELETE ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
-  }
-  app = await buildApp(world.ports, ALL, PROGRAM.retired, { rateLimits: "off" })
-  document = (await app.inject("/openapi.json")).json()
-  ajv = new Ajv2020({ strict: false, validateFormats: false })
-  ajv.addSchema({ $id: "api", components: document.components })
-})
-afterAll(async () => {
-  await app.close()
-})
-
 /** Every route of the program, and pretended ones of what it has none of so far. */
 const ALL = [...PROGRAM.entries, withParams, shaped]
 /** What there is at each verb and path. */
 const ENTRIES = new Map(ALL.map((entry) => [`${entry.method} ${entry.url}`, entry]))
 const NAMES = [...ENTRIES.keys()]
+
+const company = await makeCompany(world)
+await world.operate("funds add", { company: company.companyId, dollars: "100000" })
+await world.operate("card set", { company: company.companyId, verified: true })
+await world.operate("repository create", { company: company.companyId })
+const allowance = { addFundsPerPurchase: "5000", addFundsPerMonth: "10000000" }
+await world.operate("key change", { keyId: company.keyId, purchases: "on", ...allowance })
+const { key: poor } = await world.operate("key create", {
+  company: company.companyId,
+  person: company.ownerId,
+  operations: ["phone.messages.read"],
+})
+const { body: publish } = await publishOne(world, company)
+// What the example of a mail is from.
+await addVerified(world.ports, company.companyId, "acme.example")
+const { body: connected } = await postDomain(world, company, { domain: "fuzz.com" })
+const add = { action: "add", domainId: connected.id, domain: "mail.fuzz.com" }
+const { id: numberId } = await bought(world, company)
+// What is confirmed must wait for it: of a company that no other request changes.
+const registering = await makeCompany(world)
+await written(world, registering)
+await sendBusiness(world, registering)
+/** What right requests name instead of what their examples name, which is not there. */
+const there: Readonly<Record<string, Partial<RightRequest>>> = {
+  "POST /api/v1/phone/registration/confirm": {
+    headers: { authorization: `Bearer ${registering.key}` },
+  },
+  "POST /api/v1/phone/release": { body: { id: numberId } },
+  [`POST ${SENDING}`]: { body: add },
+  [`POST ${PUBLISHES}/preview`]: { body: { commit: publish.commit } },
+  [`GET ${PUBLISHES}/:id`]: { path: `${PUBLISHES}/${publish.id}` },
+  [`GET ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
+  [`DELETE ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
+}
+const app = await buildApp(world.ports, ALL, PROGRAM.retired, { rateLimits: "off" })
+const document = (await app.inject("/openapi.json")).json<{
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: object
+}>()
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+ajv.addSchema({ $id: "api", components: document.components })
+afterAll(() => app.close())
 
 /** Whether it reads a body: of another one nobody looks at what is in it. */
 const takesBody = (entry: (typeof ALL)[number]) => "shapes" in entry || entry.body !== undefined

@@ -2,21 +2,17 @@
 import { PROGRAM } from "../../src/slices.ts"
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { DamagedStream, OlderStore } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { addHealth } from "../../src/frame/http/health.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { watchPressure } from "../../src/frame/http/pressure.ts"
 import { TEXTS, sendText } from "../phone/texting.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 const WELL = [
   "ok serving",

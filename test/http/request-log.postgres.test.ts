@@ -1,6 +1,6 @@
 /** The line that each request has in the log. */
 import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { makeSharedKey, signInHeaders } from "../access/signing.ts"
@@ -11,16 +11,11 @@ import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
 type Line = Readonly<Record<string, unknown>>
 
 const world = await sharedWorld()
-let app: FastifyInstance
 let company: Company
 const lines: Line[] = []
 
-beforeAll(async () => {
-  app = await appOf(1)
-})
-afterAll(async () => {
-  await app.close()
-})
+const app = await appOf(1)
+afterAll(() => app.close())
 beforeEach(async () => {
   company = await makeCompany(world)
   lines.length = 0

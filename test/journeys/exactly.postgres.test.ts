@@ -1,12 +1,10 @@
 /** Limits hold exactly, however many callers come at once. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
+await makeCallsFree(world)
 
 const URL = "/api/v1/phone/messages"
 const SEGMENT_MICROS = 9_000

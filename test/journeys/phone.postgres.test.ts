@@ -2,10 +2,9 @@
  * The life of a number: found, bought, set up; a call that is screened, answered, recorded and listened to;
  * another one that leaves a message; rent until the funds end, days of grace, and its end.
  */
-import { beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { bought, numbersOf, release, rentsOf, search } from "../phone/numbering.ts"
 import { fundsOf, sendText } from "../phone/texting.ts"
-import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const MINUTE = 12_000
@@ -14,12 +13,9 @@ const CALLER = "+12125550177"
 const PHONES = ["+14155557001", "+14155557002"]
 
 const world = await ownWorld("time")
-let company: Company
-beforeAll(async () => {
-  await makeCallsFree(world)
-  await world.operate("clock set", { to: "2040-01-31T08:00:00Z" })
-  company = await makeCompany(world, "3.25")
-})
+await makeCallsFree(world)
+await world.operate("clock set", { to: "2040-01-31T08:00:00Z" })
+const company = await makeCompany(world, "3.25")
 
 const get = async (path: string) => (await world.call(company.key, "GET", path)).body
 const later = async (duration: string) => {

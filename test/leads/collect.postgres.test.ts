@@ -1,5 +1,5 @@
 /** Listing leads and collecting them: nothing is lost, and nothing counts twice. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { LEADS, leadsOf, openForm, postJson } from "./forms.ts"
@@ -9,13 +9,8 @@ const A_FORM = 60
 
 const world = await ownWorld("time", { rateLimits: "off" })
 /** Another process on the same database. */
-let other: World
-beforeAll(async () => {
-  other = await openWorld("start", { rateLimits: "off", url: world.databaseUrl })
-})
-afterAll(async () => {
-  await other.close()
-})
+const other = await openWorld("start", { rateLimits: "off", url: world.databaseUrl })
+afterAll(() => other.close())
 
 /** Sends so many leads at once, by as many forms as it takes; resolves with their ids. */
 async function sendMany(company: Company, count: number): Promise<readonly string[]> {

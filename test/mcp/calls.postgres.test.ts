@@ -2,8 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Onward } from "../../src/frame/calls/route.ts"
 import type { SentFile } from "../../src/frame/calls/sent.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
@@ -15,11 +14,8 @@ import { TOOLS, changed, waits } from "./pretended-tools.ts"
 const URL = "/api/v1/pretended/tools"
 
 const world = await sharedWorld()
-let app: FastifyInstance
 let company: Company
-beforeAll(async () => {
-  app = await appWithTools(world.ports, "on")
-})
+const app = await appWithTools(world.ports, "on")
 afterAll(() => app.close())
 beforeEach(async () => {
   company = await makeCompany(world)

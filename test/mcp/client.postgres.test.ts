@@ -2,21 +2,15 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { AddressInfo } from "node:net"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { RELEASE } from "../../src/frame/operator/cli/release.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import { MCP, appWithTools } from "./asking.ts"
 
 const world = await sharedWorld()
-let app: FastifyInstance
-let company: Company
-beforeAll(async () => {
-  app = await appWithTools(world.ports)
-  company = await makeCompany(world)
-  await app.listen({ host: "127.0.0.1", port: 0 })
-})
+const app = await appWithTools(world.ports)
+const company = await makeCompany(world)
+await app.listen({ host: "127.0.0.1", port: 0 })
 afterAll(() => app.close())
 
 /** A client that has introduced itself, with a key. */

@@ -1,24 +1,16 @@
 /** Whatever is sent to the MCP server is answered as JSON-RPC has it; nothing breaks it. */
 import fc from "fast-check"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { runsOf } from "../charging/runs.ts"
 import { Answer, isUnanswered, messageIn } from "../../src/mcp/messages.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { appWithTools, ask } from "./asking.ts"
 import { TOOLS } from "./pretended-tools.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })
-let app: FastifyInstance
-let company: Company
-beforeAll(async () => {
-  app = await appWithTools(world.ports)
-  company = await makeCompany(world, "100000")
-})
-afterAll(async () => {
-  await app.close()
-})
+const app = await appWithTools(world.ports)
+const company = await makeCompany(world, "100000")
+afterAll(() => app.close())
 
 const anything = fc.jsonValue({ maxDepth: 3 })
 const names = TOOLS.flatMap(({ tool }) => tool?.name ?? [])

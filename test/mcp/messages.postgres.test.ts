@@ -1,20 +1,14 @@
 /** What JSON-RPC and the protocol say of messages: requests, notifications, batches, and what is none. */
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { VERSIONS } from "../../src/mcp/dispatch.ts"
 import { RELEASE } from "../../src/frame/operator/cli/release.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import { appWithTools, ask, calling, message, saidBy } from "./asking.ts"
 import { changed } from "./pretended-tools.ts"
 
 const world = await sharedWorld()
-let app: FastifyInstance
-let company: Company
-beforeAll(async () => {
-  app = await appWithTools(world.ports)
-  company = await makeCompany(world)
-})
+const app = await appWithTools(world.ports)
+const company = await makeCompany(world)
 afterAll(() => app.close())
 
 const send = (body: unknown, headers = {}) => ask(app, company.key, body, headers)

@@ -1,18 +1,12 @@
 /** What the MCP server refuses as a whole, before it looks at any message. */
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { callersOf } from "../calls/callers.ts"
-import type { Company } from "../support/world.ts"
 import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
 import { MCP, appWithTools, ask, calling, message, saidBy } from "./asking.ts"
 
 const world = await sharedWorld()
-let app: FastifyInstance
-let company: Company
-beforeAll(async () => {
-  app = await appWithTools(world.ports)
-  company = await makeCompany(world)
-})
+const app = await appWithTools(world.ports)
+const company = await makeCompany(world)
 afterAll(() => app.close())
 
 const FREE = ["initialize", "ping", "tools/list"]

@@ -1,11 +1,10 @@
 /** What the document says of answers, held against what is answered. */
 import { PROGRAM } from "../../../src/slices.ts"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { TEXTS, newNumber, sendText } from "../../phone/texting.ts"
 import { inlined } from "../../support/inlined.ts"
 import { rightRequest } from "../../support/right-requests.ts"
-import type { Company } from "../../support/world.ts"
 import { makeCompany, sharedWorld } from "../../support/world.ts"
 
 interface Response {
@@ -43,12 +42,8 @@ interface Document {
 }
 
 const world = await sharedWorld({ rateLimits: "off" })
-let company: Company
-let document: Document
-beforeAll(async () => {
-  company = await makeCompany(world)
-  document = (await world.app.inject("/openapi.json")).json()
-})
+const company = await makeCompany(world)
+const document: Document = (await world.app.inject("/openapi.json")).json()
 
 const find = (method: string, url: string) =>
   document.paths[url.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]

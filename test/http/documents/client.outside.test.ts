@@ -5,9 +5,8 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { World } from "../../support/world.ts"
-import { makeCompany, openWorld } from "../../support/world.ts"
+import { afterAll, describe, expect, it } from "vitest"
+import { makeCompany, ownWorld } from "../../support/world.ts"
 import { ROOT } from "../../tidy/tree.ts"
 
 /** A program that uses the client: what is wrong with its types does not compile. */
@@ -73,17 +72,10 @@ const COMPILED = [
   "compiled",
 ]
 
-let folder: string
-let world: World
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "made-client-"))
-  world = await openWorld("store")
-  await world.app.listen({ host: "127.0.0.1", port: 0 })
-})
-afterAll(async () => {
-  await world.close()
-  await rm(folder, { recursive: true })
-})
+const folder = await mkdtemp(join(tmpdir(), "made-client-"))
+const world = await ownWorld("store")
+await world.app.listen({ host: "127.0.0.1", port: 0 })
+afterAll(() => rm(folder, { recursive: true }))
 
 /** Runs a script of Node's to its end in the client's folder. */
 async function run(...args: readonly string[]) {

@@ -1,6 +1,6 @@
 import { SHOWN } from "../../../src/shown.ts"
 import { PROGRAM } from "../../../src/slices.ts"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
 import { errorOf, statusOf } from "../../../src/frame/calls/refusal.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
@@ -32,10 +32,7 @@ interface Document {
 }
 
 const world = await sharedWorld()
-let document: Document
-beforeAll(async () => {
-  document = (await world.app.inject({ method: "GET", url: "/openapi.json" })).json()
-})
+const document: Document = (await world.app.inject({ method: "GET", url: "/openapi.json" })).json()
 
 /** What the document says of a route. */
 const find = (method: string, url: string): Operation | undefined =>

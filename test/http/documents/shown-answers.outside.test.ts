@@ -1,6 +1,6 @@
 /** The answers that the document shows, held against what is answered: they are true, and there. */
 import { readFile, writeFile } from "node:fs/promises"
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { Answers } from "../../../src/frame/http/documents/document-answers.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
 import type { Route } from "../../../src/frame/calls/route.ts"
@@ -15,13 +15,6 @@ const isWriting = process.env["LEDGER_WRITE_ANSWERS"] === "1"
 const HOW = "`npm run answers` asks for it"
 
 const world = await sharedWorld({ rateLimits: "off" })
-let asked: Answers
-let shown: Answers
-beforeAll(async () => {
-  asked = await askAll(world)
-  if (isWriting) await writeAnew()
-  shown = JSON.parse(await readFile(ANSWERS_FILE, "utf8")) as Answers
-})
 
 /** Puts what is no longer as it is answered into the file, and leaves the rest as it stands. */
 async function writeAnew(): Promise<void> {
@@ -64,6 +57,10 @@ function isSame(route: Route, was: unknown, is: unknown): boolean {
   if (route.files === undefined) return route.reply.safeParse(was).success
   return formOf(was as ShownFile).join() === formOf(is as ShownFile).join()
 }
+
+const asked = await askAll(world)
+if (isWriting) await writeAnew()
+const shown = JSON.parse(await readFile(ANSWERS_FILE, "utf8")) as Answers
 
 const EACH = PROGRAM.routes.flatMap((route) =>
   statusesOf(route).map((status) => [route.name, status, route] as const),
