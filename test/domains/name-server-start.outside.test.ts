@@ -49,3 +49,10 @@ it("is a warning where another program has its port, and the API is served", asy
     other.close()
   }
 })
+
+it("does not start with a setting that is refused, and says why", async () => {
+  const place = await placeWith({ DNS_LISTEN: "53" })
+  const { code, stderr } = await place.attempt("start")
+  expect(code).toBe(1)
+  expect(stderr).toContain("DNS_LISTEN must be an address and a port")
+})

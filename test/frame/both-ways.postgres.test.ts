@@ -4,28 +4,22 @@ import { once } from "node:events"
 import type { ClientRequest, IncomingMessage } from "node:http"
 import { request } from "node:http"
 import type { AddressInfo } from "node:net"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { echoing } from "./pretended-routes.ts"
 
 const MIB = 1024 * 1024
 /** As many MiB as no buffer of the server holds. */
 const PIECES = 8
 
-const world = await ownWorld("store")
-let app: FastifyInstance
+const world = await sharedWorld()
 let company: Company
 let ended = Promise.withResolvers<unknown>()
-beforeAll(async () => {
-  app = await buildApp(world.ports, [echoing(() => ended.resolve)], [])
-  await app.listen({ host: "127.0.0.1", port: 0 })
-})
-afterAll(async () => {
-  await app.close()
-})
+const app = await buildApp(world.ports, [echoing(() => ended.resolve)], [])
+await app.listen({ host: "127.0.0.1", port: 0 })
+afterAll(() => app.close())
 beforeEach(async () => {
   company = await makeCompany(world)
   ended = Promise.withResolvers<unknown>()

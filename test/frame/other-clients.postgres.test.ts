@@ -1,6 +1,5 @@
 /** Routes for clients that are none of the API's: how they sign in, are counted, and are told what is refused. */
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { z } from "zod"
 import type { ByQuery } from "../../src/frame/calls/one-of.ts"
 import { refusal } from "../../src/frame/calls/refusal.ts"
@@ -8,8 +7,7 @@ import type { OtherClient } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { assemble } from "../../src/frame/slice.ts"
-import type { Company, World } from "../support/world.ts"
-import { callsOf, makeCompany, openWorld } from "../support/world.ts"
+import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
 
 const URL = "/pretended/:thing"
 let isGoingOn = false
@@ -62,20 +60,11 @@ const byQuery: ByQuery = {
   otherwise: refusal("not_allowed", "There are two kinds."),
 }
 
-let world: World
-let app: FastifyInstance
-let company: Company
-beforeAll(async () => {
-  const { pages, entries, retired } = assemble([{ name: "things", pages: [byQuery] }])
-  world = await openWorld("store")
-  app = await buildApp(world.ports, entries, retired, { rateLimits: "on", pages })
-  await app.ready()
-  company = await makeCompany(world)
-})
-afterAll(async () => {
-  await app.close()
-  await world.close()
-})
+const world = await sharedWorld()
+const { pages, entries, retired } = assemble([{ name: "things", pages: [byQuery] }])
+const app = await buildApp(world.ports, entries, retired, { rateLimits: "on", pages })
+afterAll(() => app.close())
+const company = await makeCompany(world)
 
 const basic = (text: string | Buffer) => `Basic ${Buffer.from(text as string).toString("base64")}`
 const ask = async (query: string, authorization?: string, thing = "it") => {

@@ -1,27 +1,17 @@
 /** Pages beside the API, and forms that are sent from them: by a slice that is not there. */
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { assemble } from "../../src/frame/slice.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { sharedWorld } from "../support/world.ts"
 import { guestForm, guestPage } from "./pretended-pages.ts"
 
 const URL = "/pretended/guests"
 const FORM = "application/x-www-form-urlencoded"
 
-let world: World
-let app: FastifyInstance
-beforeAll(async () => {
-  const { pages, entries, retired } = assemble([{ name: "guests", pages: [guestPage, guestForm] }])
-  world = await openWorld("store")
-  app = await buildApp(world.ports, entries, retired, { rateLimits: "on", pages })
-  await app.ready()
-})
-afterAll(async () => {
-  await app.close()
-  await world.close()
-})
+const world = await sharedWorld()
+const { pages, entries, retired } = assemble([{ name: "guests", pages: [guestPage, guestForm] }])
+const app = await buildApp(world.ports, entries, retired, { rateLimits: "on", pages })
+afterAll(() => app.close())
 
 const send = (payload: string | Buffer, type: string, more: Record<string, string> = {}) =>
   app.inject({ method: "POST", url: URL, payload, headers: { "content-type": type, ...more } })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
 import type { ApiAnswer } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { makeKey, newNumber, sendText } from "./texting.ts"
 
-const world = await ownWorld("time")
+const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 
 const URL = "/api/v1/phone/opt-outs"
 

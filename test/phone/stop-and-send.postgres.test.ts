@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
 
-const world = await ownWorld("store")
+const world = await sharedWorld()
 
 /** The company's number, asked for with a text to somebody else. */
 async function numberOf({ key }: Company): Promise<string> {

@@ -6,7 +6,7 @@ import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { StopAtCarrier } from "../../domain/phone/recipient.ts"
 import { recipient } from "../../domain/phone/recipient.ts"
 import { given } from "../support/spec.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { FRESH, NOW, accepted, queued, queuedNext, rejected, standing } from "./recipient-facts.ts"
 import { chargesOf, newNumber, sendText } from "./texting.ts"
 
@@ -41,7 +41,7 @@ describe("StopAtCarrier", () => {
   })
 })
 
-const world = await ownWorld("time")
+const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 const company = await makeCompany(world)
 afterEach(() => {
   vi.restoreAllMocks()

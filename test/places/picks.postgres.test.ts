@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import type { PlacesInHand } from "./looking.ts"
 import {
   ADDRESS,
@@ -17,8 +17,7 @@ import {
   placesInHand,
 } from "./looking.ts"
 
-const world = await ownWorld("time", { rateLimits: "off" })
-await makeCallsFree(world)
+const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 let app: FastifyInstance
 let places: PlacesInHand
 let company: Company

@@ -15,10 +15,10 @@ import { problemsApart } from "../../src/phone/registration/looking-through.ts"
 import type { PageName } from "../../src/phone/registration/pages.ts"
 import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
 import { openTurns } from "../../src/phone/registration/turns.ts"
-import { makeLive, ownDomainWorld, post } from "../domains/domain-world.ts"
+import { makeLive, post } from "../domains/domain-world.ts"
 import { PUBLIC, Time, openStand } from "../sites/serving.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { saveBusiness, savePages } from "./paged.ts"
 import { BUSINESS, PAGES } from "./registering.ts"
 
@@ -155,7 +155,7 @@ describe("turns", () => {
   })
 })
 
-const world = await ownDomainWorld()
+const world = await sharedWorld({ rateLimits: "off" })
 
 const check = ({ key }: Company) => world.call(key, "POST", "/api/v1/phone/pages/check")
 
