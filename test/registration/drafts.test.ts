@@ -3,24 +3,9 @@ import { describe, expect, it } from "vitest"
 import { tooLongFor } from "../../domain/registration/carrier-limits.ts"
 import { Business, brandNameOf, isOfOne } from "../../src/phone/registration/business.ts"
 import { Campaign, draftOf, problemsOf } from "../../src/phone/registration/campaign.ts"
+import { BUSINESS } from "./registering.ts"
 import { Pages } from "../../src/phone/registration/pages.ts"
 
-const BUSINESS = {
-  legalName: "Acme Bakery LLC",
-  brandName: "Acme Bakery",
-  entityType: "llc",
-  ein: "123456789",
-  industry: "RETAIL",
-  street: "1 Main St",
-  city: "Austin",
-  region: "TX",
-  postalCode: "78701",
-  repFirstName: "Ada",
-  repLastName: "Lane",
-  repEmail: "ada@acme.example",
-  repPhone: "(512) 555-0123",
-}
-const RIGHT = { ...BUSINESS, repPhone: "+15125550123" }
 const PAGES = {
   mode: "hosted",
   services: "orders and pick-ups",
@@ -41,7 +26,7 @@ function faultsOf(schema: typeof Business | typeof Pages | typeof Campaign, give
 
 describe("business details", () => {
   it("are taken with their country, and a brand of their own or their name", () => {
-    const business = Business.parse({ ...RIGHT, ein: "12-3456789" })
+    const business = Business.parse({ ...BUSINESS, ein: "12-3456789" })
     expect(business).toMatchObject({ country: "US", ein: "123456789" })
     expect(brandNameOf(business)).toBe("Acme Bakery")
     expect(brandNameOf({ ...business, brandName: undefined })).toBe("Acme Bakery LLC")
@@ -77,7 +62,7 @@ describe("business details", () => {
     ["repEmail", { repEmail: `${"x".repeat(90)}@acme.example` }],
     ["stockTicker", { stockExchange: "NYSE", stockTicker: "x".repeat(11) }],
   ])("say what is wrong with %s", ([field, changed]) => {
-    const faults = faultsOf(Business, { ...RIGHT, ...changed })
+    const faults = faultsOf(Business, { ...BUSINESS, ...changed })
     expect(Object.keys(faults)).toEqual([field])
     expect(faults[field]).not.toBe("")
   })
@@ -96,16 +81,16 @@ describe("business details", () => {
       stockExchange: "nasdaq",
       stockTicker: "x".repeat(10),
     }
-    expect(Business.parse({ ...RIGHT, ...longest })).toMatchObject({ stockExchange: "NASDAQ" })
+    expect(Business.parse({ ...BUSINESS, ...longest })).toMatchObject({ stockExchange: "NASDAQ" })
   })
 
   it("of one person need no tax number", () => {
-    const one = { ...RIGHT, ein: undefined, entityType: "sole_proprietor" }
+    const one = { ...BUSINESS, ein: undefined, entityType: "sole_proprietor" }
     expect(isOfOne(Business.parse(one))).toBe(true)
   })
 
   it("abroad have regions and codes of their own", () => {
-    const abroad = { ...RIGHT, country: "ca", region: "Ontario", postalCode: "M5V 2T6" }
+    const abroad = { ...BUSINESS, country: "ca", region: "Ontario", postalCode: "M5V 2T6" }
     expect(Business.parse(abroad)).toMatchObject({ country: "CA" })
   })
 })
@@ -159,7 +144,7 @@ const AT = {
   terms: "https://texts.acme.example/terms",
   privacy: "https://texts.acme.example/privacy",
 }
-const business = Business.parse(RIGHT)
+const business = Business.parse(BUSINESS)
 
 describe("a drafted campaign", () => {
   it.each([true, false])(
@@ -196,12 +181,12 @@ describe("a drafted campaign of the longest names", () => {
 
   it.each([true, false])("is within what each review takes, offers %s", (offers) => {
     const pages = Pages.parse({ ...long, offers })
-    const draft = draftOf(Business.parse({ ...RIGHT, brandName }), pages, at)
+    const draft = draftOf(Business.parse({ ...BUSINESS, brandName }), pages, at)
     expect(tooLongFor(draft, "tollFree")).toEqual([])
     expect(tooLongFor(draft, "correction")).toEqual([])
     expect(draft.optInMessage.length).toBeLessThanOrEqual(320)
     const campaign = Campaign.parse({ ...draft, brandType: "low_volume" })
-    expect(problemsOf(campaign, Business.parse({ ...RIGHT, brandName }), at, null)).toEqual([])
+    expect(problemsOf(campaign, Business.parse({ ...BUSINESS, brandName }), at, null)).toEqual([])
   })
 })
 

@@ -6,24 +6,11 @@ import { pageOf, textsPage, thanksPage } from "../../src/phone/registration/host
 import { problemsIn } from "../../src/phone/registration/page-problems.ts"
 import type { PageProblem } from "../../src/phone/registration/problem-words.ts"
 import type { PageName } from "../../src/phone/registration/pages.ts"
+import { BUSINESS } from "./registering.ts"
 import { within } from "../support/within.ts"
 import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
 
-const business = Business.parse({
-  legalName: "Acme Bakery LLC",
-  brandName: "Acme & Sons <Bakery>",
-  entityType: "llc",
-  ein: "12-3456789",
-  industry: "RETAIL",
-  street: "1 Main St",
-  city: "Austin",
-  region: "TX",
-  postalCode: "78701",
-  repFirstName: "Ada",
-  repLastName: "Lane",
-  repEmail: "ada@acme.example",
-  repPhone: "+15125550123",
-})
+const business = Business.parse({ ...BUSINESS, brandName: "Acme & Sons <Bakery>" })
 const pages = Pages.parse({
   mode: "hosted",
   services: "orders and pick-ups.",

@@ -1,7 +1,7 @@
 /** A world in which registrations are sent and answered, for all tests of a file. */
-import { afterAll, afterEach, beforeAll } from "vitest"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { afterEach } from "vitest"
+import type { Company } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import { answerAs, sendBusiness, written } from "./registering.ts"
 
 /** A business that is meant. */
@@ -9,16 +9,12 @@ export const LIVE = { live: true }
 /** What its fee is charged as. */
 export const BRAND = "brand_fee_low_volume 4500000"
 
-/** Opens it before the tests, and closes it behind them; after each the stand-in does as it should again. */
-export function reviewing() {
-  let world: World
+/** Opens it for the calling test file; after each test the simulator does as it should again. */
+export async function reviewing() {
+  const world = await ownWorld("time")
   const registryIs = (outcome: string, times?: number) =>
     world.operate("stand-in set", { name: "registration", outcome, times })
-  beforeAll(async () => {
-    world = await openWorld("time", { clock: "test" })
-  })
   afterEach(() => registryIs("ok"))
-  afterAll(() => world.close())
   /** A company that has written everything. */
   const company = async (funds = "100"): Promise<Company> => {
     const made = await makeCompany(world, funds)
@@ -26,9 +22,7 @@ export function reviewing() {
     return made
   }
   return {
-    get world() {
-      return world
-    },
+    world,
     registryIs,
     advance: async (duration: string) => {
       await world.operate("clock advance", { duration })
