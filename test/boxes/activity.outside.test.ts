@@ -1,18 +1,12 @@
 /** What was done in a box: by whom, the newest first, and for nobody's eyes once the company is erased. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { Sealed } from "../../domain/kernel/ids.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import type { CodeWorld } from "../code/code-world.ts"
 import type { Company, World } from "../support/world.ts"
-import { BOXES, advance, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+import { BOXES, advance, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
 
-let one: CodeWorld
-let world: World
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-})
-afterAll(() => one.close())
+const one = await boxWorld()
+const { world } = one
 
 const eventsOf = async ({ key }: Pick<Company, "key">, boxId: BoxId) =>
   (await world.call(key, "GET", `${BOXES}/${boxId}/events`)).body.events

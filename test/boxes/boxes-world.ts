@@ -9,10 +9,11 @@ import { boxOf } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CodeWorld } from "../code/code-world.ts"
-import { bundleOf, openCodeWorld, workingCopy } from "../code/code-world.ts"
+import { codeWorld, openCodeWorld } from "../code/code-world.ts"
+import { bundleOf, workingCopy } from "../code/git.ts"
 import { zipOf } from "../code/zips.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
-import { makeCallsFree, makeCompany } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld, sharedWorld } from "../support/world.ts"
 
 /** What a small, a medium box costs a minute, micro-dollars. */
 export const PRICES = { small: 2_000, medium: 4_000 } as const
@@ -20,7 +21,19 @@ export const PRICES = { small: 2_000, medium: 4_000 } as const
 /** The path of all boxes. */
 export const BOXES = "/api/v1/sandboxes"
 
-/** Opens one in which calls of the API cost nothing. */
+/** The shared world, in which calls of the API cost nothing, for the calling file at its top level. */
+export async function sharedBoxWorld(): Promise<CodeWorld> {
+  return codeWorld(await sharedWorld({ rateLimits: "off", calls: "free" }))
+}
+
+/** One of the calling file's own, at its top level: it moves the clock, or sets what simulators do. */
+export async function boxWorld(): Promise<CodeWorld> {
+  const world = await ownWorld("time", { rateLimits: "off" })
+  await makeCallsFree(world)
+  return codeWorld(world)
+}
+
+/** Opens one that the caller closes, and may restart. */
 export async function openBoxWorld(options: WorldOptions = {}): Promise<CodeWorld> {
   const one = await openCodeWorld({ ...options, rateLimits: "off" })
   await makeCallsFree(one.world)

@@ -1,22 +1,14 @@
 /** What operators do with boxes, how people read it, and what is measured of them. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { boxOperations } from "../../src/boxes/operate/boxes.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import type { Company, World } from "../support/world.ts"
-import { BOXES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
 
 const PLAIN = { isTTY: false, columns: 200 }
 
-let one: CodeWorld
-let world: World
-let company: Company
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-  company = await makeBoxCompany(one)
-})
-afterAll(() => one.close())
+const one = await boxWorld()
+const { world } = one
+const company = await makeBoxCompany(one)
 
 function shown(name: string, result: object): string {
   const { render } = boxOperations.find((operation) => operation.name === name) ?? {}

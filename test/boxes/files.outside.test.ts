@@ -1,22 +1,12 @@
 /** Files of boxes by the API: listed, read, written and deleted, by whatever name and of whatever bytes. */
 import { randomBytes } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { BoxId } from "../../domain/boxes/ids.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import type { Company, World } from "../support/world.ts"
-import { BOXES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+import { describe, expect, it } from "vitest"
+import { BOXES, makeBoxCompany, sharedBoxWorld, running } from "./boxes-world.ts"
 
-let one: CodeWorld
-let world: World
-let company: Company
-let boxId: BoxId
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-  company = await makeBoxCompany(one)
-  boxId = await running(world, company)
-})
-afterAll(() => one.close())
+const one = await sharedBoxWorld()
+const { world } = one
+const company = await makeBoxCompany(one)
+const boxId = await running(world, company)
 
 const call = (method: "GET" | "PUT" | "DELETE", path: string, body?: object) =>
   world.call(

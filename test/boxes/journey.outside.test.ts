@@ -1,47 +1,32 @@
 /** An agent's day in a box, by the protocol's own client: from its start to the commit that stays. */
-import { join } from "node:path"
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import { request } from "node:http"
-import type { AddressInfo } from "node:net"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import { PAGE } from "../../adapters/providers/boxhost/built-in-page.ts"
 import { BOX_TOOLS } from "../../src/boxes/tools.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import { git } from "../code/code-world.ts"
+import { folderOf } from "../code/code-world.ts"
+import { git } from "../code/git.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { Company, World } from "../support/world.ts"
-import { PRICES, advance, makeBoxCompany, openBoxWorld, spentOf } from "./boxes-world.ts"
+import { PRICES, advance, makeBoxCompany, boxWorld, spentOf } from "./boxes-world.ts"
 import { textOf } from "./preview-world.ts"
 
-let one: CodeWorld
-let world: World
-let company: Company
-let client: Client
-let port: number
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-  // A day of its own: what calls come to is charged in the night.
-  await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
-  company = await makeBoxCompany(one)
-  await world.app.listen({ host: "127.0.0.1", port: 0 })
-  port = (world.app.server.address() as AddressInfo).port
-  const address = new URL(`http://127.0.0.1:${port}/api/v1/mcp`)
-  const transport = new StreamableHTTPClientTransport(address, {
-    requestInit: { headers: { authorization: `Bearer ${company.key}` } },
-  })
-  client = new Client({ name: "an agent", version: "1.0.0" })
-  // Its class says `sessionId?: string`, and its own interface says otherwise.
-  await client.connect(transport as Parameters<Client["connect"]>[0])
+const one = await boxWorld()
+const { world } = one
+// A day of its own: what calls come to is charged in the night.
+await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
+const company = await makeBoxCompany(one)
+const { port } = new URL(one.server)
+const transport = new StreamableHTTPClientTransport(new URL(`${one.server}/api/v1/mcp`), {
+  requestInit: { headers: { authorization: `Bearer ${company.key}` } },
 })
-afterAll(async () => {
-  await client.close()
-  await one.close()
-})
+const client = new Client({ name: "an agent", version: "1.0.0" })
+// Its class says `sessionId?: string`, and its own interface says otherwise.
+await client.connect(transport as Parameters<Client["connect"]>[0])
+afterAll(() => client.close())
 
 const called = new Set<string>()
 
@@ -179,9 +164,9 @@ async function expectTraces(box: string): Promise<void> {
       personId: ownerId,
     })
   }
-  const code = join(one.folder, "code", Buffer.from(companyId).toString("hex"))
+  const code = folderOf(one.codeDir, { companyId })
   expect(git(code, "log", "--format=%s %ae", "fix")).toBe(
-    "Say hello owner@example.com\nmore ada@example.com",
+    "Say hello owner@example.com\nmore person@example.com",
   )
   expect(git(code, "show", "fix:src/hello.ts")).toBe("export const hello = 1")
   expect(await world.ports.boxHost.list()).toEqual([])

@@ -3,7 +3,6 @@
  * once, keeps no slot, and charges nothing beyond what was seen to live. Its boxes died with it: another
  * process has no way to their machines.
  */
-import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { CodeWorld } from "../code/code-world.ts"
 import { isDeep } from "../charging/runs.ts"
@@ -71,7 +70,7 @@ async function dieAt(line: string, { key }: Company): Promise<void> {
     LEDGER_CLOCK: "test",
     NODE_ENV: "test",
     BOX_HOST: "simulator",
-    CODE_DIR: join(one.folder, "code"),
+    CODE_DIR: one.codeDir,
     LEDGER_FAILPOINTS: line,
   })
   places.push(place)
@@ -83,7 +82,7 @@ async function dieAt(line: string, { key }: Company): Promise<void> {
 }
 
 it("a start dies at every line, and each minute is charged as it began", async () => {
-  const { settings, url } = { settings: { CODE_DIR: join(one.folder, "code") }, url: database.url }
+  const { settings, url } = { settings: { CODE_DIR: one.codeDir }, url: database.url }
   for (const [i, [line, minutes]] of LINES.entries()) {
     const company = companies[i] as Company
     // While a server is tried nobody else may do its work.

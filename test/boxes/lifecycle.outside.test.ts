@@ -1,21 +1,12 @@
 /** A box from its start to its end, and what of it is charged. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterEach, describe, expect, it, vi } from "vitest"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import type { World } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
-import { BOXES, PRICES, makeBoxCompany, openBoxWorld, running, start } from "./boxes-world.ts"
+import { BOXES, PRICES, makeBoxCompany, boxWorld, running, start } from "./boxes-world.ts"
 import { advance, see, spentOf, viewOf } from "./boxes-world.ts"
 
-let one: CodeWorld
-let world: World
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-})
-afterAll(async () => {
-  await one.close()
-})
+const one = await boxWorld()
+const { world } = one
 const told = (outcome: string) => world.operate("stand-in set", { name: "boxhost", outcome })
 afterEach(async () => {
   await told("ok")

@@ -1,5 +1,4 @@
 /** Boxes of a process that is away, or gone for good; and of one among several. */
-import { join } from "node:path"
 import { expect, it } from "vitest"
 import { openWorld } from "../support/world.ts"
 import {
@@ -68,7 +67,7 @@ it("a box ticks in the process that has its machine, whoever else looks", async 
   const company = await makeBoxCompany(one)
   const { companyId } = company
   const boxId = await running(one.world, company, { maxMinutes: 5, idleMinutes: 60 })
-  const settings = { CODE_DIR: join(one.folder, "code") }
+  const settings = { CODE_DIR: one.codeDir }
   const other = await openWorld("start", {
     url: one.world.databaseUrl,
     settings,

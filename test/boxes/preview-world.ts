@@ -4,12 +4,12 @@ import type { IncomingMessage, RequestListener } from "node:http"
 import { createServer as createHttpServer, request } from "node:http"
 import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
-import { expect } from "vitest"
+import { afterAll, expect } from "vitest"
 import type { BoxHost } from "../../adapters/providers/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CodeWorld } from "../code/code-world.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"
-import { BOXES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
 
 /** What is answered to a visitor. */
 export interface Visited {
@@ -43,12 +43,11 @@ export interface PreviewWorld {
   readonly visit: (host: string, visit?: Visit) => Promise<Visited>
   /** A connection that says something else than HTTP's clients do. */
   readonly say: (bytes: string) => Socket
-  readonly close: () => Promise<void>
 }
 
-/** Opens one. */
-export async function openPreviewWorld(): Promise<PreviewWorld> {
-  const one = await openBoxWorld()
+/** Opens one for the calling file, at its top level. */
+export async function previewWorld(): Promise<PreviewWorld> {
+  const one = await boxWorld()
   const { world } = one
   const machine = openMachine()
   const boxHost: { find: BoxHost["find"] } = world.ports.boxHost
@@ -60,8 +59,8 @@ export async function openPreviewWorld(): Promise<PreviewWorld> {
   }
   const company = await makeBoxCompany(one)
   const boxId = await running(world, company)
-  await world.app.listen({ host: "127.0.0.1", port: 0 })
-  const { port: server } = world.app.server.address() as AddressInfo
+  const server = Number(new URL(one.server).port)
+  afterAll(machine.close)
   const opened: PreviewWorld["opened"] = (port, id = boxId) =>
     world.call(company.key, "POST", `${BOXES}/${id}/previews`, { body: { port } })
   const begin: PreviewWorld["begin"] = (host, { method = "GET", path = "/", headers } = {}) =>
@@ -97,10 +96,6 @@ export async function openPreviewWorld(): Promise<PreviewWorld> {
       const socket = connect(server, "127.0.0.1")
       socket.write(bytes)
       return socket
-    },
-    close: async () => {
-      machine.close()
-      await one.close()
     },
   }
 }

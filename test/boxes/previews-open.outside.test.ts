@@ -1,18 +1,14 @@
 /** Connections by a link that stay open: they end with it, and what passes keeps their box from being idle. */
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { Company } from "../support/world.ts"
 import { BOXES, advance, makeBoxCompany, running, see } from "./boxes-world.ts"
 import type { PreviewWorld } from "./preview-world.ts"
-import { answering, openPreviewWorld, textOf } from "./preview-world.ts"
+import { answering, previewWorld, textOf } from "./preview-world.ts"
 
-let at: PreviewWorld
-beforeAll(async () => {
-  at = await openPreviewWorld()
-})
-afterAll(() => at.close())
+const at = await previewWorld()
 
 const OFFER = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-key: abc\r\n"
 

@@ -2,17 +2,12 @@
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { MOST_CONNECTIONS } from "../../src/boxes/preview-connections.ts"
 import { BOXES, makeBoxCompany, running } from "./boxes-world.ts"
-import type { PreviewWorld } from "./preview-world.ts"
-import { answering, openPreviewWorld, textOf } from "./preview-world.ts"
+import { answering, previewWorld, textOf } from "./preview-world.ts"
 
-let at: PreviewWorld
-beforeAll(async () => {
-  at = await openPreviewWorld()
-})
-afterAll(() => at.close())
+const at = await previewWorld()
 
 let last = 6_000
 /** A port of its own where this listens; with the link to it. */

@@ -1,18 +1,13 @@
 /** Links to what listens in a box: opened, visited and closed, over a server that listens. */
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { PAGE } from "../../adapters/providers/boxhost/built-in-page.ts"
 import { MOST_PREVIEWS } from "../../domain/boxes/box.ts"
 import { BOXES, advance, makeBoxCompany, running, see } from "./boxes-world.ts"
-import type { PreviewWorld } from "./preview-world.ts"
-import { answering, openPreviewWorld, textOf } from "./preview-world.ts"
+import { answering, previewWorld, textOf } from "./preview-world.ts"
 
-let at: PreviewWorld
-beforeAll(async () => {
-  at = await openPreviewWorld()
-})
-afterAll(() => at.close())
+const at = await previewWorld()
 
 const begun = (command: string, boxId = at.boxId, { key } = at.company) =>
   at.one.world.call(key, "POST", `${BOXES}/${boxId}/processes`, { body: { command } })

@@ -1,21 +1,15 @@
 /** What stands in a box, onto its branch: through every check of a push, with what those say. */
-import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { CodeTorn } from "../../adapters/providers/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { SECRETS } from "../code-checks/secrets.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import { git } from "../code/code-world.ts"
-import type { Company, World } from "../support/world.ts"
-import { BOXES, makeBoxCompany, openBoxWorld, running, viewOf } from "./boxes-world.ts"
+import { folderOf } from "../code/code-world.ts"
+import { git } from "../code/git.ts"
+import type { Company } from "../support/world.ts"
+import { BOXES, makeBoxCompany, boxWorld, running, viewOf } from "./boxes-world.ts"
 
-let one: CodeWorld
-let world: World
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-})
-afterAll(() => one.close())
+const one = await boxWorld()
+const { world } = one
 
 type Key = Pick<Company, "key">
 
@@ -25,7 +19,7 @@ const write = ({ key }: Key, boxId: BoxId, path: string, content: string) =>
   world.call(key, "PUT", `${BOXES}/${boxId}/files/content`, { body: { path, content } })
 /** Git in the company's repository, as the code server has it. */
 const inCode = ({ companyId }: Company, ...args: readonly string[]) =>
-  git(join(one.folder, "code", Buffer.from(companyId).toString("hex")), ...args)
+  git(folderOf(one.codeDir, { companyId }), ...args)
 const resultOf = async ({ key }: Key, boxId: BoxId): Promise<string> =>
   (await world.call(key, "GET", `${BOXES}/${boxId}/events`)).body.events[0].result
 

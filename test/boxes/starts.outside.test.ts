@@ -1,21 +1,14 @@
 /** What a start needs: a commit to begin at, and a free slot. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import { bundleOf, git, workingCopy } from "../code/code-world.ts"
-import type { World } from "../support/world.ts"
+import { bundleOf, git, workingCopy } from "../code/git.ts"
 import { makeCompany } from "../support/world.ts"
-import { BOXES, makeBoxCompany, openBoxWorld, running, spentOf, start } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, sharedBoxWorld, running, spentOf, start } from "./boxes-world.ts"
 
-let one: CodeWorld
-let world: World
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-})
-afterAll(() => one.close())
+const one = await sharedBoxWorld()
+const { world } = one
 
 describe("a start", () => {
   it("begins a new branch where the default branch is, whatever its name is", async () => {

@@ -1,5 +1,4 @@
 /** A command that runs in a box while its server stops: it is answered, and known to have begun. */
-import type { AddressInfo } from "node:net"
 import { expect, it } from "vitest"
 import { BOXES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
 
@@ -11,15 +10,13 @@ it("a command that outlives its server is 503, and in the box's activity", async
   const { ports } = world
   const company = await makeBoxCompany(one)
   const boxId = await running(world, company)
-  await world.app.listen({ host: "127.0.0.1", port: 0 })
-  const { port } = world.app.server.address() as AddressInfo
   const noted = async () => {
     const entries = await ports.journal
       .of<{ readonly result: string }>(KIND)
       .newest(company.companyId, boxId, 1)
     return entries.map(({ content: { result } }) => result)
   }
-  const answered = fetch(`http://127.0.0.1:${port}${BOXES}/${boxId}/exec`, {
+  const answered = fetch(`${one.server}${BOXES}/${boxId}/exec`, {
     method: "POST",
     headers: { authorization: `Bearer ${company.key}`, "content-type": "application/json" },
     body: JSON.stringify({ command: "sleep 600" }),

@@ -1,18 +1,11 @@
 /** Ten boxes for an hour of the test clock: the list, the bill and its export add up to the micro-dollar. */
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { CodeWorld } from "../code/code-world.ts"
 import { exported } from "../exports/exported.ts"
-import { BOXES, advance, makeBoxCompany, openBoxWorld, running, spentOf } from "./boxes-world.ts"
+import { BOXES, advance, makeBoxCompany, boxWorld, running, spentOf } from "./boxes-world.ts"
 import { reckon } from "./minute-law.ts"
 
-let one: CodeWorld
-beforeAll(async () => {
-  one = await openBoxWorld()
-})
-afterAll(async () => {
-  await one.close()
-})
+const one = await boxWorld()
 
 /** What each asks for, how many minutes that comes to, and why it ends; null where it runs on. */
 const TEN = [

@@ -1,21 +1,13 @@
 /** Commands in boxes by the API: who may, when, and within which bounds. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import type { ApiAnswer, Company, World } from "../support/world.ts"
-import { BOXES, makeBoxCompany, openBoxWorld, running, see, start } from "./boxes-world.ts"
+import type { ApiAnswer, World } from "../support/world.ts"
+import { BOXES, makeBoxCompany, boxWorld, running, see, start } from "./boxes-world.ts"
 
-let one: CodeWorld
-let world: World
-let company: Company
-let boxId: BoxId
-beforeAll(async () => {
-  one = await openBoxWorld()
-  world = one.world
-  company = await makeBoxCompany(one)
-  boxId = await running(world, company)
-})
-afterAll(() => one.close())
+const one = await boxWorld()
+const { world } = one
+const company = await makeBoxCompany(one)
+const boxId = await running(world, company)
 
 type Method = Parameters<World["call"]>[1]
 

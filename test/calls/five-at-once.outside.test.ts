@@ -3,14 +3,14 @@
  * charged once, and all five get its outcome; everything else is five purchases, of which one is paid.
  * With one `Idempotency-Key` they are one request everywhere.
  */
-import { afterAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { isOneOf } from "../../src/frame/calls/one-of.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { BOXES } from "../boxes/boxes-world.ts"
 import { RECIPIENT, makeMailing, sendMail } from "../email/mailing.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import { LOCAL, buy, nextNumber } from "../phone/numbering.ts"
-import { DEPLOY, makePublisher, openPublishWorld, publish } from "../publishing/publish-world.ts"
+import { DEPLOY, makePublisher, publishWorld, publish } from "../publishing/publish-world.ts"
 import { answerAs, sendBusiness, sendCampaign, written } from "../registration/registering.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
@@ -30,9 +30,8 @@ interface Row {
   readonly make: () => Promise<readonly [Company, (headers: Headers) => Promise<ApiAnswer>]>
 }
 
-const code = await openPublishWorld()
-const world = code.world
-afterAll(() => code.close())
+const code = await publishWorld()
+const { world } = code
 
 const post = ({ key }: Company, url: string, body: object, headers: Headers) =>
   world.call(key, "POST", url, { body, headers })

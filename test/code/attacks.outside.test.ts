@@ -1,27 +1,21 @@
 /** Trees and refs that harm who checks them out or serves them: what git refuses for us, and what it takes. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
-import type { Attacked, TreeEntry } from "./attacked.ts"
-import { blobOf, commitOf, factsOf, openAttacked, packOf, quarantines } from "./attacked.ts"
-import type { CodeCompany } from "./git.ts"
-import { beginPost, makeCodeCompany } from "./git.ts"
+import type { CodeCompany } from "./code-world.ts"
+import { beginPost, codeWorld, factsOf, makeCodeCompany, quarantines } from "./code-world.ts"
+import type { TreeEntry } from "./git.ts"
+import { blobOf, commitOf, packOf } from "./git.ts"
 import type { TarEntry } from "./tars.ts"
 import { entriesOfTar } from "./tars.ts"
 
 const AT = "at"
 const NO_OBJECT = "0".repeat(40)
 
-let here: Attacked
-let company: CodeCompany
-let file: string
-beforeAll(async () => {
-  here = await openAttacked()
-  company = await makeCodeCompany(here.world)
-  await here.desk.right(["init", "--quiet", AT])
-  await here.desk.right(["remote", "add", "origin", here.addressOf(company)], { in: AT })
-  file = await blobOf(here.desk, AT, "a file\n")
-})
-afterAll(() => here.close())
+const here = await codeWorld()
+const company = await makeCodeCompany(here.world)
+await here.desk.right(["init", "--quiet", AT])
+await here.desk.right(["remote", "add", "origin", here.addressOf(company)], { in: AT })
+const file = await blobOf(here.desk, AT, "a file\n")
 
 const push = (...words: readonly string[]) =>
   here.desk.git(["push", "origin", ...words], { in: AT })
@@ -33,7 +27,7 @@ async function expectNothing(): Promise<void> {
   expect(await tipsOf(company)).toEqual([])
   expect(await quarantines(here.codeDir, company)).toEqual([])
   expect(await factsOf(here.world, company)).not.toContain("PushAccepted")
-  expect(here.world.warnings).toEqual([])
+  expect(here.warnings()).toEqual([])
 }
 
 const entry = (name: string, id = file, mode = "100644"): TreeEntry => ({ mode, name, id })
@@ -191,7 +185,7 @@ describe("what is taken as it is", () => {
       bytes += length
     })
     expect(bytes).toBeGreaterThan(1_000)
-    expect(here.world.warnings).toEqual([])
+    expect(here.warnings()).toEqual([])
   })
 })
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { PackCommand, Verdict } from "../../adapters/git/port.ts"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
 import { LIMITS } from "../../adapters/git/conversation.ts"
@@ -11,29 +11,27 @@ import { receive } from "../../adapters/git/receiving.ts"
 import { MOST_REFS } from "../../domain/code/ref-rules.ts"
 import { compareRefs } from "../../src/code/compare-refs.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import type { Attacked } from "./attacked.ts"
+import type { CodeCompany } from "./code-world.ts"
 import {
-  commitOf,
+  beginPost,
+  codeWorld,
   factsOf,
   folderOf,
-  openAttackedCompany,
-  packOf,
+  makeCodeCompany,
   quarantines,
-} from "./attacked.ts"
-import type { CodeCompany } from "./git.ts"
-import { beginPost, makeCodeCompany, pushBody } from "./git.ts"
+} from "./code-world.ts"
+import { commitOf, packOf, pushBody } from "./git.ts"
 import { copiesOf, objectIn, packed } from "./packs.ts"
 
 const MIB = 1024 * 1024
 const NO_OBJECT = "0".repeat(40)
 const AT = "at"
 
-let here: Attacked
-let company: CodeCompany
-beforeAll(async () => {
-  ;({ here, company } = await openAttackedCompany(AT))
-})
-afterAll(() => here.close())
+const here = await codeWorld()
+const company = await makeCodeCompany(here.world)
+await here.desk.right(["init", "--quiet", AT])
+await here.desk.commit(AT, "a", "a\n")
+
 /** Of all that was sent to the company nothing came, and nobody is busy with it any more. */
 async function expectNothing(): Promise<void> {
   expect(await here.world.ports.repositories.tips(company.companyId)).toEqual([])

@@ -7,16 +7,12 @@ import { PLAN, openBoxes } from "../boxhost/built-in-boxes.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
 import { SECRETS } from "../code-checks/secrets.ts"
-import { makeCodeCompany } from "./git.ts"
-import type { PackWorld } from "./pack-world.ts"
+import { makeCodeCompany } from "./code-world.ts"
+import { ownWorld } from "../support/world.ts"
 import { AT, openPackWorld } from "./pack-world.ts"
 
-let at: PackWorld
-beforeAll(async () => {
-  at = await openPackWorld()
-})
+const at = await openPackWorld(await ownWorld("settings"))
 beforeEach(() => at.renew())
-afterAll(() => at.here.close())
 
 describe("what every push is judged by", () => {
   it("refuses a secret, and writes that down", async () => {

@@ -2,23 +2,12 @@
 import { randomBytes } from "node:crypto"
 import { readFile, readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { callsOf, ownWorld } from "../support/world.ts"
-import type { CodeCompany, Desk } from "./git.ts"
-import { codeAddress, listenTo, makeCodeCompany, openDesk } from "./git.ts"
+import { describe, expect, it } from "vitest"
+import { callsOf } from "../support/world.ts"
+import type { CodeCompany } from "./code-world.ts"
+import { codeWorld, makeCodeCompany } from "./code-world.ts"
 
-const world = await ownWorld("store")
-let server: string
-let desk: Desk
-beforeAll(async () => {
-  server = await listenTo(world)
-  desk = await openDesk()
-})
-afterAll(async () => {
-  await desk.clear()
-})
-
-const addressOf = ({ name, key }: CodeCompany) => codeAddress(server, { user: name, key })
+const { addressOf, desk, warnings, world } = await codeWorld()
 
 /** A company with some commits in its repository, and a clone of it at the desk. */
 async function pushed(folder: string): Promise<CodeCompany> {
@@ -74,7 +63,7 @@ describe("an ordinary git", () => {
     await desk.right([...speaking, "push", "--quiet", "origin", "main"], { in: there })
     await desk.right([...speaking, "pull", "--quiet"], { in: `v${version}` })
     expect(await desk.right(["rev-parse", "HEAD"], { in: `v${version}` })).toBe(commit)
-    expect(world.warnings).toEqual([])
+    expect(warnings()).toEqual([])
   })
 
   it("fetches a part of what is there: the newest commit, no files, one branch", async () => {
@@ -128,10 +117,10 @@ describe("an ordinary git", () => {
     const { code, stderr } = await desk.git(["fetch", "origin"], { in: "asking", env: trace })
     expect(code).toBe(0)
     expect(stderr).toMatch(/=> Send header: content-encoding: gzip/i)
-    expect(world.warnings).toEqual([])
+    expect(warnings()).toEqual([])
   })
 
   it("leaves no warning in the log", () => {
-    expect(world.warnings).toEqual([])
+    expect(warnings()).toEqual([])
   })
 })

@@ -1,84 +1,172 @@
-/** A world whose repositories are real ones, in a folder of its own; and git as a person has it. */
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+/** Companies with code in a world whose repositories are real ones, and a person with git who works on them. */
+import { execFile } from "node:child_process"
+import { writeFileSync } from "node:fs"
+import { readdir } from "node:fs/promises"
+import { request } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import type { Repositories } from "../../adapters/git/port.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { promisify } from "node:util"
+import { afterAll } from "vitest"
+import type { PackCommand, Repositories } from "../../adapters/git/port.ts"
+import { folderNameOf } from "../../adapters/git/port.ts"
+import { codeOf } from "../../domain/code/aggregates.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { PROGRAM } from "../../src/slices.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
 import type { World, WorldOptions } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { openWorld, sharedWorld } from "../support/world.ts"
+import type { Desk } from "./git.ts"
+import { openDesk } from "./git.ts"
 
-/** A world with repositories, and a folder for files. */
+const run = promisify(execFile)
+
+/** A world that listens, and a desk for git and files. */
 export interface CodeWorld {
   readonly world: World
+  /** Its address, without a slash at the end. */
+  readonly server: string
+  readonly desk: Desk
+  /** The folder of the desk. */
   readonly folder: string
+  readonly codeDir: string
   readonly repositories: Repositories
+  readonly addressOf: (company: Pick<CodeCompany, "name" | "key">) => string
+  /** What the world's log has warned of since. */
+  readonly warnings: () => readonly string[]
+  /** Closes the world and clears the desk. */
   readonly close: () => Promise<void>
 }
 
-/** Opens one. */
+/** Gives the calling file a desk at a world, by default the shared one. Call it at the top level of the file. */
+export async function codeWorld(world?: World): Promise<CodeWorld> {
+  const code = await around(world ?? (await sharedWorld()))
+  afterAll(() => code.desk.clear())
+  return code
+}
+
+/** Opens a world of its own; the caller closes it. Its code stays when it is restarted. */
 export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWorld> {
-  const folder = mkdtempSync(join(tmpdir(), "ledger-code-"))
-  const settings = { ...options.settings, CODE_DIR: join(folder, "code") }
-  const world = await openWorld("settings", { ...options, settings })
+  const desk = await openDesk()
+  const settings = { ...options.settings, CODE_DIR: join(desk.path, "code") }
+  return around(await openWorld("settings", { ...options, settings }), desk)
+}
+
+async function around(world: World, made?: Desk): Promise<CodeWorld> {
+  const desk = made ?? (await openDesk())
+  const { codeDir, repositories } = world.ports
+  const [server, before] = [await listenTo(world), world.warnings.length]
   return {
     world,
-    folder,
-    repositories: world.ports.repositories,
+    server,
+    desk,
+    folder: desk.path,
+    codeDir,
+    repositories,
+    addressOf: ({ name, key }) => codeAddress(server, { user: name, key }),
+    warnings: () => world.warnings.slice(before),
     close: async () => {
       await world.close()
-      rmSync(folder, { recursive: true, force: true })
+      await desk.clear()
     },
   }
 }
 
-/** Runs git in a folder, as somebody with a name; answers what it says. */
-export function git(folder: string, ...args: readonly string[]): string {
-  return gitWith({}, folder, args)
+/** Lets a world's app listen, unless it does already; answers its address, without a slash at the end. */
+export async function listenTo({ app }: Pick<World, "app">): Promise<string> {
+  if (!app.server.listening) await app.listen({ host: "127.0.0.1", port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  return `http://127.0.0.1:${port}`
 }
 
-/** The same at a time: what is committed is then the same commit each time. */
-export function gitAt(when: string, folder: string, ...args: readonly string[]): string {
-  return gitWith({ GIT_AUTHOR_DATE: when, GIT_COMMITTER_DATE: when }, folder, args)
+/** The address of a company's code, with who asks for it. */
+export function codeAddress(
+  server: string,
+  {
+    user,
+    key,
+    path = user,
+  }: { readonly user: string; readonly key: string; readonly path?: string },
+): string {
+  const [name, password] = [encodeURIComponent(user), encodeURIComponent(key)]
+  return `${server.replace("://", `://${name}:${password}@`)}/git/${encodeURIComponent(path)}.git`
 }
 
-function gitWith(more: NodeJS.ProcessEnv, folder: string, args: readonly string[]): string {
-  const env = {
-    ...more,
-    PATH: process.env["PATH"],
-    HOME: folder,
-    GIT_CONFIG_NOSYSTEM: "1",
-    GIT_TEST_FSYNC: "false",
-    GIT_AUTHOR_NAME: "Ada",
-    GIT_AUTHOR_EMAIL: "ada@example.com",
-    GIT_COMMITTER_NAME: "Ada",
-    GIT_COMMITTER_EMAIL: "ada@example.com",
-  }
-  return execFileSync("git", args, { cwd: folder, env, encoding: "utf8", stdio: "pipe" }).trim()
+/** A company with code. */
+export interface CodeCompany {
+  readonly name: string
+  readonly companyId: CompanyId
+  readonly ownerId: PersonId
+  readonly keyId: KeyId
+  readonly key: string
 }
 
-/** A working copy with one commit on `main`. */
-export function workingCopy(folder: string, files: Readonly<Record<string, string>>): string {
-  const copy = mkdtempSync(join(folder, "copy-"))
-  git(copy, "init", "-q", "--initial-branch=main")
-  commit(copy, files)
-  return copy
+let made = 0
+
+/** Makes a company with a card, a key of its owner that may do everything, and an empty repository. */
+export async function makeCodeCompany(
+  world: World,
+  { name = `Code Nr ${(made += 1)}.io`, verified = true, repository = true } = {},
+): Promise<CodeCompany> {
+  const { companyId, ownerId } = await world.operate("company create", {
+    name,
+    funds: "50",
+    ownerEmail: "owner@example.com",
+  })
+  await world.operate("card set", { company: companyId, verified })
+  const person = { company: companyId, person: ownerId }
+  const { keyId, key } = await world.operate("key create", { ...person, allOperations: true })
+  if (repository) await world.operate("repository create", { company: companyId })
+  return { name, companyId, ownerId, keyId, key }
 }
 
-/** Commits files in a working copy; answers the commit. */
-export function commit(copy: string, files: Readonly<Record<string, string>>): string {
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(copy, name), text)
-  git(copy, "add", "-A")
-  git(copy, "commit", "-q", "-m", "more")
-  return git(copy, "rev-parse", "HEAD")
+/** A request of git's that is sent by hand. */
+export function beginPost(
+  server: string,
+  { name, key }: Pick<CodeCompany, "name" | "key">,
+  command: PackCommand,
+) {
+  const sent = request(`${server}/git/${encodeURIComponent(name)}.git/${command}`, {
+    method: "POST",
+    auth: `${name}:${key}`,
+    headers: { "content-type": `application/x-${command}-request` },
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  sent.on("response", (answer) => {
+    let text = ""
+    answer.setEncoding("utf8").on("data", (piece: string) => (text += piece))
+    answer.on("end", () => resolve(`${answer.statusCode} ${text}`)).on("error", reject)
+  })
+  sent.on("error", reject)
+  promise.catch(() => undefined)
+  return { sent, answered: promise }
 }
 
-/** All of a working copy as a bundle; answers its file. */
-export function bundleOf(copy: string): string {
-  const file = join(copy, "..", `${Math.random().toString(36).slice(2)}.bundle`)
-  git(copy, "bundle", "create", "-q", file, "--all")
-  return file
+/** The folder of a company's repository. */
+export const folderOf = (codeDir: string, { companyId }: { readonly companyId: CompanyId }) =>
+  join(codeDir, folderNameOf(companyId))
+
+/** What is left of pushes among a repository's objects. */
+export async function quarantines(
+  codeDir: string,
+  company: { readonly companyId: CompanyId },
+): Promise<readonly string[]> {
+  const names = await readdir(join(folderOf(codeDir, company), "objects"))
+  return names.filter((name) => name.startsWith("tmp_"))
+}
+
+/** The command lines of processes that name a folder, this one's aside. */
+export async function processesOn(folder: string): Promise<readonly string[]> {
+  const { stdout } = await run("ps", ["-A", "-o", "pid=,args="])
+  return stdout.split("\n").filter((line) => line.includes(folder) && !line.includes("ps -A"))
+}
+
+/** The facts of a company's code behind the first, which is that there is a repository. */
+export async function factsOf(
+  world: World,
+  { companyId }: { readonly companyId: CompanyId },
+): Promise<readonly string[]> {
+  const events = await collect(world.ports.store.read(codeOf(companyId).stream))
+  return events.map(({ type }) => type).slice(1)
 }
 
 /** Has `repository export` send its file; answers that file. */

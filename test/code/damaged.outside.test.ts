@@ -1,43 +1,20 @@
 /** A repository whose files are damaged, and clients that talk nonsense: who is told what. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { randomBytes } from "node:crypto"
 import type { PackCommand } from "../../adapters/git/port.ts"
 import { FLUSH, folderNameOf, pktLine } from "../../adapters/git/port.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
-import type { CodeCompany, Desk } from "./git.ts"
-import { beginPost, codeAddress, listenTo, makeCodeCompany, openDesk } from "./git.ts"
+import { ownWorld } from "../support/world.ts"
+import { beginPost, codeWorld, makeCodeCompany } from "./code-world.ts"
 
-let world: World
-let server: string
-let desk: Desk
-let codeDir: string
-let company: CodeCompany
-let seen: number
-beforeAll(async () => {
-  desk = await openDesk()
-  codeDir = mkdtempSync(join(tmpdir(), "ledger-damaged-"))
-  world = await openWorld("settings", { settings: { CODE_DIR: codeDir } })
-  server = await listenTo(world)
-  company = await makeCodeCompany(world)
-  await desk.right(["clone", "--quiet", addressOf(), "own"])
-  await desk.commit("own", "a", randomBytes(200_000))
-  await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
-})
-beforeEach(() => {
-  seen = world.warnings.length
-})
-afterAll(async () => {
-  await world.close()
-  await desk.clear()
-  rmSync(codeDir, { recursive: true })
-})
-
-const addressOf = () => codeAddress(server, { user: company.name, key: company.key })
-const warnings = () => world.warnings.slice(seen)
+const { addressOf, codeDir, desk, server, warnings, world } = await codeWorld(
+  await ownWorld("settings"),
+)
+const company = await makeCodeCompany(world)
+await desk.right(["clone", "--quiet", addressOf(company), "own"])
+await desk.commit("own", "a", randomBytes(200_000))
+await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
 
 describe("a client that talks nonsense", () => {
   const said = async (command: PackCommand, body: string | Buffer): Promise<string> => {
@@ -69,7 +46,7 @@ describe("a damaged repository", () => {
   })
 
   it("is a warning of the log with the company, though the clone began with 200", async () => {
-    const clone = await desk.git(["clone", addressOf(), "damaged"])
+    const clone = await desk.git(["clone", addressOf(company), "damaged"])
     expect(clone.code).not.toBe(0)
     await expect
       .poll(() => warnings().join("\n"))

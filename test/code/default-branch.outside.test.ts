@@ -1,30 +1,25 @@
 /** The default branch: what names it, what follows it. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { folderNameOf } from "../../adapters/git/port.ts"
+import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
-import type { CodeWorld } from "./code-world.ts"
-import { bundleOf, commit, exportedFrom, git, openCodeWorld, workingCopy } from "./code-world.ts"
+import { codeWorld, exportedFrom, folderOf } from "./code-world.ts"
+import { bundleOf, commitFiles, git, workingCopy } from "./git.ts"
 import { zipOf } from "./zips.ts"
 
-let code: CodeWorld
+const code = await codeWorld()
 let company: Company
-beforeAll(async () => {
-  code = await openCodeWorld()
-})
 beforeEach(async () => {
   company = await makeCompany(code.world)
 })
-afterAll(() => code.close())
 
 const operate = (name: string, input: object = {}) =>
   code.world.operate(`repository ${name}`, { company: company.companyId, ...input })
 
 /** The branch that a clone of the company's repository checks out. */
 const headOf = ({ companyId }: Company): string => {
-  const folder = join(code.folder, "code", folderNameOf(companyId))
+  const folder = folderOf(code.codeDir, { companyId })
   return git(folder, "symbolic-ref", "HEAD")
 }
 
@@ -33,7 +28,7 @@ describe("the default branch", () => {
     const copy = workingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "-m", "master")
     git(copy, "checkout", "-q", "-b", "feature")
-    commit(copy, { "b.txt": "two\n" })
+    commitFiles(copy, { "b.txt": "two\n" })
     git(copy, "checkout", "-q", "master")
     await operate("import", { file: bundleOf(copy) })
     expect(headOf(company)).toBe("refs/heads/master")
@@ -54,7 +49,7 @@ describe("the default branch", () => {
     const copy = workingCopy(code.folder, { "a.txt": "one\n" })
     git(copy, "branch", "-m", "alpha")
     git(copy, "checkout", "-q", "-b", "zeta")
-    commit(copy, { "b.txt": "two\n" })
+    commitFiles(copy, { "b.txt": "two\n" })
     await operate("import", { file: bundleOf(copy) })
     expect(headOf(company)).toBe("refs/heads/zeta")
   })

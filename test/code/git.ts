@@ -1,15 +1,11 @@
 /** The ordinary git, as a person at a terminal has it: in a folder of its own, with no settings of this machine. */
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { request } from "node:http"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import type { PackCommand } from "../../adapters/git/port.ts"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
-import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { World } from "../support/world.ts"
 
 /** What came of a command of git. */
 export interface Said {
@@ -40,26 +36,35 @@ export interface GitOptions {
   readonly input?: string | Uint8Array
 }
 
-const WHO = {
+/** The environment of git for a person whose home is that folder. */
+const envOf = (home: string) => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: home,
+  LANG: "C.UTF-8",
   GIT_AUTHOR_NAME: "A Person",
   GIT_AUTHOR_EMAIL: "person@example.com",
   GIT_COMMITTER_NAME: "A Person",
   GIT_COMMITTER_EMAIL: "person@example.com",
-}
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_ASKPASS: "/bin/false",
+  GIT_TEST_FSYNC: "false",
+})
+
+/** Git starts no process to tidy up after each command. */
+const SETTINGS = `[init]
+  defaultBranch = main
+[advice]
+  detachedHead = false
+[maintenance]
+  auto = false
+`
 
 /** Makes a desk in the system's temporary folder. */
 export async function openDesk(): Promise<Desk> {
   const path = await mkdtemp(join(tmpdir(), "company-ledger-desk-"))
-  const env = {
-    PATH: process.env["PATH"] ?? "",
-    HOME: path,
-    LANG: "C.UTF-8",
-    ...WHO,
-    GIT_CONFIG_NOSYSTEM: "1",
-    GIT_TERMINAL_PROMPT: "0",
-    GIT_ASKPASS: "/bin/false",
-    GIT_TEST_FSYNC: "false",
-  }
+  await writeFile(join(path, ".gitconfig"), SETTINGS)
+  const env = envOf(path)
   const run = async (args: readonly string[], more: GitOptions = {}) => {
     const cwd = more.in === undefined ? path : join(path, more.in)
     const child = spawn("git", [...args], { cwd, env: { ...env, ...more.env } })
@@ -72,20 +77,18 @@ export async function openDesk(): Promise<Desk> {
     const [code] = (await once(child, "close")) as [number | null]
     return { code, bytes: Buffer.concat(pieces), stderr }
   }
-  const git: Desk["git"] = async (args, more) => {
-    const { bytes, ...said } = await run(args, more)
-    return { ...said, stdout: bytes.toString("utf8") }
+  const said: Desk["git"] = async (args, more) => {
+    const { bytes, ...rest } = await run(args, more)
+    return { ...rest, stdout: bytes.toString("utf8") }
   }
   const right: Desk["right"] = async (args, more) => {
-    const { code, stdout, stderr } = await git(args, more)
+    const { code, stdout, stderr } = await said(args, more)
     if (code !== 0) throw new Error(`git ${args.join(" ")} exited with ${code}: ${stderr}`)
     return stdout.trim()
   }
-  await right(["config", "--global", "init.defaultBranch", "main"])
-  await right(["config", "--global", "advice.detachedHead", "false"])
   return {
     path,
-    git,
+    git: said,
     right,
     bytes: async (args, more) => {
       const { code, bytes, stderr } = await run(args, more)
@@ -104,53 +107,81 @@ export async function openDesk(): Promise<Desk> {
   }
 }
 
-/** Lets a world's app listen; answers its address, without a slash at the end. */
-export async function listenTo({ app }: Pick<World, "app">): Promise<string> {
-  await app.listen({ host: "127.0.0.1", port: 0 })
-  const { port } = app.server.address() as AddressInfo
-  return `http://127.0.0.1:${port}`
+/** Runs git in a folder, as somebody with a name; answers what it says. */
+export function git(folder: string, ...args: readonly string[]): string {
+  return gitWith({}, folder, args)
 }
 
-/** The address of a company's code, with who asks for it. */
-export function codeAddress(
-  server: string,
-  {
-    user,
-    key,
-    path = user,
-  }: { readonly user: string; readonly key: string; readonly path?: string },
-): string {
-  const [name, password] = [encodeURIComponent(user), encodeURIComponent(key)]
-  return `${server.replace("://", `://${name}:${password}@`)}/git/${encodeURIComponent(path)}.git`
+/** The same at a time: what is committed is then the same commit each time. */
+export function gitAt(when: string, folder: string, ...args: readonly string[]): string {
+  return gitWith({ GIT_AUTHOR_DATE: when, GIT_COMMITTER_DATE: when }, folder, args)
 }
 
-/** A company with code. */
-export interface CodeCompany {
-  readonly name: string
-  readonly companyId: CompanyId
-  readonly ownerId: PersonId
-  readonly keyId: KeyId
-  readonly key: string
+function gitWith(more: NodeJS.ProcessEnv, folder: string, args: readonly string[]): string {
+  const env = { ...envOf(folder), ...more }
+  return execFileSync("git", args, { cwd: folder, env, encoding: "utf8", stdio: "pipe" }).trim()
 }
 
-let made = 0
+/** A working copy with one commit on `main`. */
+export function workingCopy(folder: string, files: Readonly<Record<string, string>>): string {
+  const copy = mkdtempSync(join(folder, "copy-"))
+  git(copy, "init", "-q", "--initial-branch=main")
+  commitFiles(copy, files)
+  return copy
+}
 
-/** Makes a company with a card, a key of its owner that may do everything, and an empty repository. */
-export async function makeCodeCompany(
-  world: World,
-  { name = `Code Nr ${(made += 1)}.io`, verified = true, repository = true } = {},
-): Promise<CodeCompany> {
-  const { companyId, ownerId } = await world.operate("company create", {
-    name,
-    funds: "50",
-    ownerEmail: "owner@example.com",
+/** Commits files in a working copy; answers the commit. */
+export function commitFiles(copy: string, files: Readonly<Record<string, string>>): string {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(copy, name), text)
+  git(copy, "add", "-A")
+  git(copy, "commit", "-q", "-m", "more")
+  return git(copy, "rev-parse", "HEAD")
+}
+
+/** All of a working copy as a bundle; answers its file. */
+export function bundleOf(copy: string): string {
+  const file = join(copy, "..", `${Math.random().toString(36).slice(2)}.bundle`)
+  git(copy, "bundle", "create", "-q", file, "--all")
+  return file
+}
+
+/** An entry of a tree. */
+export interface TreeEntry {
+  readonly mode: string
+  readonly name: string | Buffer
+  readonly id: string
+}
+
+/** Makes a tree of exactly these entries, whether git would or not, and a commit of it; answers that. */
+export async function commitOf(
+  desk: Desk,
+  repository: string,
+  entries: readonly TreeEntry[],
+): Promise<{ readonly commit: string; readonly tree: string }> {
+  const input = Buffer.concat(
+    entries.flatMap(({ mode, name, id }) => [
+      Buffer.from(`${mode} `),
+      Buffer.from(name as string),
+      Buffer.from([0]),
+      Buffer.from(id, "hex"),
+    ]),
+  )
+  const writing = ["hash-object", "-t", "tree", "--literally", "-w", "--stdin"]
+  const tree = await desk.right(writing, { in: repository, input })
+  const commit = await desk.right(["commit-tree", "-m", "x", tree], { in: repository })
+  return { commit, tree }
+}
+
+/** Makes a blob; answers its id. */
+export const blobOf = (desk: Desk, repository: string, input: string | Uint8Array) =>
+  desk.right(["hash-object", "-w", "--stdin"], { in: repository, input })
+
+/** A pack of exactly these objects. */
+export const packOf = (desk: Desk, repository: string, ids: readonly string[]) =>
+  desk.bytes(["pack-objects", "--stdout", "--quiet"], {
+    in: repository,
+    input: `${ids.join("\n")}\n`,
   })
-  await world.operate("card set", { company: companyId, verified })
-  const person = { company: companyId, person: ownerId }
-  const { keyId, key } = await world.operate("key create", { ...person, allOperations: true })
-  if (repository) await world.operate("repository create", { company: companyId })
-  return { name, companyId, ownerId, keyId, key }
-}
 
 /** What git sends for a push of one branch: the update, and a pack of all that the commit has. */
 export async function pushBody(
@@ -169,25 +200,3 @@ export async function pushBody(
 }
 
 const NO_OBJECT = "0".repeat(40)
-
-/** A request of git's that is sent by hand. */
-export function beginPost(
-  server: string,
-  { name, key }: Pick<CodeCompany, "name" | "key">,
-  command: PackCommand,
-) {
-  const sent = request(`${server}/git/${encodeURIComponent(name)}.git/${command}`, {
-    method: "POST",
-    auth: `${name}:${key}`,
-    headers: { "content-type": `application/x-${command}-request` },
-  })
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  sent.on("response", (answer) => {
-    let text = ""
-    answer.setEncoding("utf8").on("data", (piece: string) => (text += piece))
-    answer.on("end", () => resolve(`${answer.statusCode} ${text}`)).on("error", reject)
-  })
-  sent.on("error", reject)
-  promise.catch(() => undefined)
-  return { sent, answered: promise }
-}

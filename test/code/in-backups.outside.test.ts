@@ -1,7 +1,6 @@
 /** Repositories in backups, in an erasure, and packed from time to time. */
 import { createReadStream, existsSync, readdirSync } from "node:fs"
-import { join } from "node:path"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { beforeEach, describe, expect, it, vi } from "vitest"
 import { GitUnavailable } from "../../adapters/git/port.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
 import { writeBackup } from "../../src/moving/write-backup.ts"
@@ -9,29 +8,16 @@ import { repositoriesInBackups } from "../../src/code/in-backups.ts"
 import { maintainRepository } from "../../src/code/reactions/maintain-repository.ts"
 import { workOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
-import { testDatabase } from "../support/postgres.ts"
-import type { CodeWorld } from "./code-world.ts"
-import { bundleOf, commit, openCodeWorld, workingCopy } from "./code-world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { codeWorld, openCodeWorld } from "./code-world.ts"
+import { bundleOf, commitFiles, workingCopy } from "./git.ts"
 
 const BUNDLE = "repository-bundle"
 
-let database: { readonly url: string; readonly drop: () => Promise<void> }
-let code: CodeWorld
+const code = await codeWorld(await ownWorld("store"))
 let company: Company
-beforeAll(async () => {
-  database = await testDatabase()
-  code = await openCodeWorld({ url: database.url })
-})
 beforeEach(async () => {
   company = await makeCompany(code.world)
-})
-afterEach(() => {
-  vi.restoreAllMocks()
-})
-afterAll(async () => {
-  await code.close()
-  await database.drop()
 })
 
 const operate = (name: string, input: object = {}) =>
@@ -103,7 +89,7 @@ describe("a restore", () => {
   it("makes the repositories anew, and says what the facts do not know of", async () => {
     const copy = await filled()
     // It came behind the events of the backup: what is restored is never older than those.
-    const late = commit(copy, { "b.txt": "two\n" })
+    const late = commitFiles(copy, { "b.txt": "two\n" })
     const { companyId } = company
     const all = async () => ({ ok: true }) as const
     await code.repositories.importBundle(companyId, createReadStream(bundleOf(copy)), all)
@@ -121,7 +107,7 @@ describe("a restore", () => {
     const { companyId } = company
     const tips = await code.repositories.tips(companyId)
     await asRestored()
-    const there = await openCodeWorld({ url: database.url })
+    const there = await openCodeWorld({ url: code.world.databaseUrl })
     await there.world.ports.housekeep()
     expect(await there.repositories.tips(companyId)).toEqual(tips)
     await there.close()
@@ -144,7 +130,7 @@ describe("a restore", () => {
   it("leaves a repository that is there as it is", async () => {
     const copy = await filled()
     await asRestored()
-    const newer = commit(copy, { "c.txt": "three\n" })
+    const newer = commitFiles(copy, { "c.txt": "three\n" })
     await operate("repository import", { file: bundleOf(copy) })
     await code.world.ports.outsideInBackups.putBack(say)
     expect((await code.repositories.tips(company.companyId))[0]?.id).toBe(newer)
@@ -163,7 +149,7 @@ describe("a company's erasure", () => {
     await code.world.operate("clock advance", { duration: "14d" })
     await code.world.operate("wait")
     expect(await code.repositories.has(companyId)).toBe(false)
-    const folder = join(code.folder, "code")
+    const folder = code.codeDir
     const left = readdirSync(folder).filter((one) =>
       one.includes(Buffer.from(companyId).toString("hex")),
     )

@@ -1,17 +1,26 @@
 /** Pushes of which one side dies: what is there afterwards is what the facts tell, and nothing else is left. */
+import { ownWorld } from "../support/world.ts"
 import { randomBytes } from "node:crypto"
 import { utimes } from "node:fs/promises"
 import { join } from "node:path"
 import pg from "pg"
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
 import { newChance, roundsOf } from "../faults/rounds.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
-import type { Attacked } from "./attacked.ts"
-import { factsOf, folderOf, openAttacked, processesOn, quarantines } from "./attacked.ts"
-import type { CodeCompany } from "./git.ts"
-import { beginPost, codeAddress, makeCodeCompany, pushBody } from "./git.ts"
+import type { CodeCompany } from "./code-world.ts"
+import {
+  beginPost,
+  codeAddress,
+  codeWorld,
+  factsOf,
+  folderOf,
+  makeCodeCompany,
+  processesOn,
+  quarantines,
+} from "./code-world.ts"
+import { pushBody } from "./git.ts"
 
 const { seed, between } = newChance()
 
@@ -32,14 +41,10 @@ const KILLS: readonly (readonly [string, Failpoint, string, readonly string[]])[
   ["once refs moved, and that is a fact", "append.after", "PushLanded", FIRST],
 ]
 
-let here: Attacked
+const here = await codeWorld(await ownWorld("time"))
 const places: Place[] = []
-beforeAll(async () => {
-  here = await openAttacked()
-})
 afterAll(async () => {
   for (const place of places) await place.clear()
-  await here.close()
 })
 
 /** A company with a commit, and a folder at the desk that is one commit ahead of it. */
@@ -126,7 +131,7 @@ it(`a client that dies ${5 * ROUNDS} times leaves nothing (seed ${seed})`, async
   await expectNothingLeft(company)
   expect(await tipsOf(company)).toEqual(tips)
   expect(await factsOf(here.world, company)).toEqual(FIRST)
-  expect(here.world.warnings).toEqual([])
+  expect(here.warnings()).toEqual([])
   await expectNextLands(company, "torn")
 })
 

@@ -1,37 +1,27 @@
 /** A repository that the facts know and whose folder is not there: nothing hides that, until somebody means it. */
 import { renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { folderNameOf } from "../../adapters/git/port.ts"
+import { beforeEach, describe, expect, it } from "vitest"
 import { examineCode } from "../../src/code/examine-code.ts"
 import type { Stored } from "../../src/frame/operator/examined.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { codeFacts } from "../code-checks/pretended.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
-import type { CodeWorld } from "./code-world.ts"
-import { bundleOf, openCodeWorld, workingCopy } from "./code-world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
+import { codeWorld, folderOf } from "./code-world.ts"
+import { bundleOf, workingCopy } from "./git.ts"
 import { zipOf } from "./zips.ts"
 
-let code: CodeWorld
+const code = await codeWorld(await ownWorld("settings"))
+const bundle = bundleOf(workingCopy(code.folder, { a: "one\n" }))
 let company: Company
-let bundle: string
-beforeAll(async () => {
-  code = await openCodeWorld()
-  bundle = bundleOf(workingCopy(code.folder, { a: "one\n" }))
-})
 /** A company whose repository held something, and is lost. */
 beforeEach(async () => {
   company = await makeCompany(code.world)
   await operate("import", { file: bundle })
-  rmSync(folderOf(company), { recursive: true })
-})
-afterAll(async () => {
-  await code.close()
+  rmSync(folderOf(code.codeDir, company), { recursive: true })
 })
 
-const folderOf = ({ companyId }: Company): string =>
-  join(code.folder, "code", folderNameOf(companyId))
 const operate = (name: string, input: object = {}) =>
   code.world.operate(`repository ${name}`, { company: company.companyId, ...input })
 
@@ -49,9 +39,7 @@ describe("a lost repository", () => {
       await expect(operate(name, input), name).rejects.toMatchObject({
         code: "repository_lost",
         message: expect.stringMatching(
-          new RegExp(
-            `${company.companyId}, and ${join(code.folder, "code")} has none.*CODE_DIR.*--anew`,
-          ),
+          new RegExp(`${company.companyId}, and ${code.codeDir} has none.*CODE_DIR.*--anew`),
         ),
       })
     }
@@ -75,7 +63,7 @@ describe("a lost repository", () => {
 
   it("is found by doctor, at the server that runs and in a database without one", async () => {
     const { world, folder } = code
-    const settings = settingsIn({ CODE_DIR: join(folder, "code") })
+    const settings = settingsIn({ CODE_DIR: code.codeDir })
     const look = (stored: Stored) =>
       examineCode({ settings, dataDir: folder, stored, pacer: world.ports.pacer })
     const kept = await makeCompany(world)
@@ -104,7 +92,7 @@ describe("a lost repository", () => {
 
   it("is named by ten where all are missing, and listed by the operator's command", async () => {
     const { world, folder } = code
-    const all = join(folder, "code")
+    const all = code.codeDir
     for (let i = 0; i < 10; i += 1) {
       await operate("create", { company: (await makeCompany(world)).companyId })
     }

@@ -2,11 +2,13 @@
 import type { CompanyCode } from "../../src/code/company-code.ts"
 import { isDeepStrictEqual } from "node:util"
 import { expect } from "vitest"
-import type { Attacked } from "./attacked.ts"
-import { factsOf, openAttacked, quarantines } from "./attacked.ts"
-import { callerOf } from "./callers.ts"
-import type { CodeCompany } from "./git.ts"
-import { makeCodeCompany } from "./git.ts"
+import { findKey, findPerson } from "../../domain/access/access.ts"
+import type { Access } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import type { Caller } from "../../src/frame/calls/route.ts"
+import type { World } from "../support/world.ts"
+import type { CodeCompany, CodeWorld } from "./code-world.ts"
+import { codeWorld, factsOf, makeCodeCompany, quarantines } from "./code-world.ts"
 
 /** The folder of the working copy at the desk. */
 export const AT = "at"
@@ -21,7 +23,7 @@ export interface SentPack {
 
 /** A world with code that packs are sent to. */
 export interface PackWorld {
-  readonly here: Attacked
+  readonly here: CodeWorld
   readonly code: CompanyCode
   /** The first commit, which every company has on its `main`; and one on top of it. */
   readonly first: string
@@ -44,9 +46,9 @@ export interface PackWorld {
   readonly expectNothing: (facts?: readonly string[]) => Promise<void>
 }
 
-/** Opens one. */
-export async function openPackWorld(): Promise<PackWorld> {
-  const here = await openAttacked()
+/** Opens one for the calling file, at its top level; by default in the shared world. */
+export async function openPackWorld(own?: World): Promise<PackWorld> {
+  const here = await codeWorld(own)
   const code = here.world.ports.companyCode
   await here.desk.right(["init", "--quiet", AT])
   const long = "a long line\n".repeat(500)
@@ -103,4 +105,18 @@ export async function openPackWorld(): Promise<PackWorld> {
 /** Bytes as they come. */
 export async function* inPieces(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* pieces
+}
+
+/** The owner of a company, by the company's key. */
+async function callerOf(
+  { ports }: World,
+  { companyId, keyId, ownerId }: CodeCompany,
+): Promise<Caller> {
+  const who = (state: Access) => ({
+    key: findKey(state, keyId),
+    person: findPerson(state, ownerId),
+  })
+  const { key, person } = await ports.runner.readLatest(accessOf(companyId), who)
+  const spender = { via: "own_key", keyId, personId: ownerId } as const
+  return { companyId, key, person, spender, requestId: "req_of_a_test" }
 }

@@ -2,30 +2,20 @@
 import { randomBytes } from "node:crypto"
 import { chmod, mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
-import type { CodeCompany, Desk } from "./git.ts"
-import { beginPost, codeAddress, listenTo, makeCodeCompany, openDesk, pushBody } from "./git.ts"
+import { describe, expect, it } from "vitest"
+import { openWorld, ownWorld } from "../support/world.ts"
+import type { CodeCompany } from "./code-world.ts"
+import {
+  beginPost,
+  codeWorld,
+  folderOf,
+  listenTo,
+  makeCodeCompany,
+  quarantines,
+} from "./code-world.ts"
+import { pushBody } from "./git.ts"
 
-let world: World
-let server: string
-let desk: Desk
-let codeDir: string
-beforeAll(async () => {
-  desk = await openDesk()
-  codeDir = join(desk.path, "code")
-  world = await openWorld("settings", { settings: { CODE_DIR: codeDir } })
-  server = await listenTo(world)
-})
-afterAll(async () => {
-  await world.close()
-  await desk.clear()
-})
-
-const addressOf = ({ name, key }: CodeCompany) => codeAddress(server, { user: name, key })
-const folderOf = (companyId: CompanyId) => join(codeDir, Buffer.from(companyId).toString("hex"))
+const { addressOf, codeDir, desk, server, world } = await codeWorld(await ownWorld("settings"))
 
 /** A company whose repository has one commit, and a clone of it with another. */
 async function ahead(folder: string): Promise<CodeCompany> {
@@ -38,10 +28,6 @@ async function ahead(folder: string): Promise<CodeCompany> {
 }
 
 const tipsOf = ({ companyId }: CodeCompany) => world.ports.repositories.tips(companyId)
-
-/** What waits of pushes in a repository. */
-const quarantines = async ({ companyId }: CodeCompany) =>
-  (await readdir(join(folderOf(companyId), "objects"))).filter((name) => name.startsWith("tmp_"))
 
 /** Command lines and environments of all processes but this one. */
 async function processes(): Promise<string> {
@@ -56,13 +42,13 @@ async function processes(): Promise<string> {
 }
 
 /** Begins a push by hand: half of it has come, and git is there to take it. */
-async function halfway(company: CodeCompany, folder: string) {
+async function halfway(company: CodeCompany, folder: string, at = server) {
   const tips = await tipsOf(company)
   const body = await pushBody(desk, folder, { old: tips[0]?.id ?? "" })
   const half = body.length >> 1
-  const { sent, answered } = beginPost(server, company, "git-receive-pack")
+  const { sent, answered } = beginPost(at, company, "git-receive-pack")
   sent.write(body.subarray(0, half))
-  await expect.poll(() => quarantines(company), { timeout: 20_000 }).toHaveLength(1)
+  await expect.poll(() => quarantines(codeDir, company), { timeout: 20_000 }).toHaveLength(1)
   return { tips, sent, answered, rest: body.subarray(half) }
 }
 
@@ -71,7 +57,7 @@ describe("a push in the middle", () => {
     const company = await ahead("gone")
     const { tips, sent } = await halfway(company, "gone")
     sent.destroy()
-    await expect.poll(() => quarantines(company), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => quarantines(codeDir, company), { timeout: 20_000 }).toEqual([])
     expect(await tipsOf(company)).toEqual(tips)
     expect(world.ports.packPlaces.count()).toMatchObject({ in: 0 })
     await desk.right(["push", "--quiet", "origin", "main"], { in: "gone" })
@@ -89,7 +75,7 @@ describe("a push in the middle", () => {
     expect(answer).toContain("invalid_key: The API key is missing, unknown, paused or deleted.")
     expect(answer).toContain("ng refs/heads/main pre-receive hook declined")
     expect(await tipsOf(company)).toEqual(tips)
-    expect(await quarantines(company)).toEqual([])
+    expect(await quarantines(codeDir, company)).toEqual([])
     expect(world.warnings.join()).not.toContain(company.key)
   })
 
@@ -99,14 +85,11 @@ describe("a push in the middle", () => {
       url: world.databaseUrl,
       settings: { CODE_DIR: codeDir },
     })
-    const usual = server
-    server = await listenTo(stopping)
-    const { tips, answered } = await halfway(company, "stopped")
-    server = usual
+    const { tips, answered } = await halfway(company, "stopped", await listenTo(stopping))
     await stopping.app.close()
     // No report: its git says that the other end hung up.
     expect(await answered).toBe("200 ")
-    await expect.poll(() => quarantines(company), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => quarantines(codeDir, company), { timeout: 20_000 }).toEqual([])
     expect(await tipsOf(company)).toEqual(tips)
     await stopping.close()
   })
@@ -132,7 +115,7 @@ describe("pushes at once", () => {
       expect(stderr).toMatch(/failed to (push|update)|rejected/)
     }
     expect(await tipsOf(company)).toHaveLength(1)
-    expect(await quarantines(company)).toEqual([])
+    expect(await quarantines(codeDir, company)).toEqual([])
   })
 
   it("wait for a place, and are told where too many wait", async () => {
@@ -189,7 +172,7 @@ describe("what a push may not", () => {
   it("is land without the server: the hook lets nothing through", async () => {
     const company = await ahead("local")
     const tips = await tipsOf(company)
-    const folder = folderOf(company.companyId)
+    const folder = folderOf(codeDir, company)
     const { code, stderr } = await desk.git(["push", folder, "main"], { in: "local" })
     expect([code, stderr]).toEqual([1, expect.stringContaining("pre-receive hook declined")])
     expect(await tipsOf(company)).toEqual(tips)

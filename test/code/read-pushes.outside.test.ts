@@ -1,22 +1,18 @@
 /** Pushes as the checks read them: what many commits share, and what nobody waits for any more. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { LIMITS } from "../../adapters/git/conversation.ts"
 import type { Push, Verdict } from "../../adapters/git/port.ts"
 import { receive } from "../../adapters/git/receiving.ts"
-import type { Attacked } from "./attacked.ts"
-import { folderOf, openAttackedCompany, quarantines } from "./attacked.ts"
-import type { CodeCompany } from "./git.ts"
+import { codeWorld, makeCodeCompany, folderOf, quarantines } from "./code-world.ts"
 import { pushBody } from "./git.ts"
 
 const NO_OBJECT = "0".repeat(40)
 const AT = "at"
 
-let here: Attacked
-let company: CodeCompany
-beforeAll(async () => {
-  ;({ here, company } = await openAttackedCompany(AT))
-})
-afterAll(() => here.close())
+const here = await codeWorld()
+const company = await makeCodeCompany(here.world)
+await here.desk.right(["init", "--quiet", AT])
+await here.desk.commit(AT, "a", "a\n")
 
 /** Nothing of a push is there. */
 async function expectNothing(): Promise<void> {

@@ -1,29 +1,20 @@
 /** What is refused to a clone or a push, as the person at the terminal reads it. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import { callsOf, openWorld, ownWorld } from "../support/world.ts"
-import type { CodeCompany, Desk } from "./git.ts"
-import { codeAddress, listenTo, makeCodeCompany, openDesk } from "./git.ts"
+import type { CodeCompany } from "./code-world.ts"
+import { codeAddress, codeWorld, makeCodeCompany } from "./code-world.ts"
 
 const world = await ownWorld("time")
-let server: string
-let desk: Desk
-let acme: CodeCompany
-beforeAll(async () => {
-  server = await listenTo(world)
-  desk = await openDesk()
-  acme = await makeCodeCompany(world, { name: "Acme & Töchter, 100 %" })
-  await desk.right(["clone", "--quiet", addressOf(acme), "own"])
-  await desk.commit("own", "a", "a\n")
-  await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
-})
-afterAll(async () => {
-  await desk.clear()
-})
-
+const { desk, server } = await codeWorld(world)
 const addressOf = ({ name, key }: Pick<CodeCompany, "name" | "key">, path = name) =>
   codeAddress(server, { user: name, key, path })
+
+const acme = await makeCodeCompany(world, { name: "Acme & Töchter, 100 %" })
+await desk.right(["clone", "--quiet", addressOf(acme), "own"])
+await desk.commit("own", "a", "a\n")
+await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
 
 const refsOf = (address: string) => desk.git(["ls-remote", address])
 

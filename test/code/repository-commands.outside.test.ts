@@ -1,25 +1,19 @@
 /** The operator's commands on repositories, with a real git. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { beforeEach, describe, expect, it, vi } from "vitest"
 import { GitUnavailable } from "../../adapters/git/port.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
-import type { CodeWorld } from "./code-world.ts"
-import { bundleOf, commit, exportedFrom, git, openCodeWorld, workingCopy } from "./code-world.ts"
+import { codeWorld, exportedFrom } from "./code-world.ts"
+import { bundleOf, commitFiles, git, workingCopy } from "./git.ts"
 import type { ZipEntry } from "./zips.ts"
 import { zipOf } from "./zips.ts"
 
-let code: CodeWorld
+const code = await codeWorld()
 let company: Company
-beforeAll(async () => {
-  code = await openCodeWorld()
-})
 beforeEach(async () => {
   company = await makeCompany(code.world)
-})
-afterAll(async () => {
-  await code.close()
 })
 
 const operate = (name: string, input: object = {}) =>
@@ -95,7 +89,7 @@ describe("repository import and export", () => {
       pushId: expect.stringMatching(/^push_/),
       refs: 2,
     })
-    const tip = commit(copy, { "b.txt": "two\n" })
+    const tip = commitFiles(copy, { "b.txt": "two\n" })
     const file = bundleOf(copy)
     expect(await operate("import", { file })).toMatchObject({ refs: 2 })
     // The same again is nothing.

@@ -10,7 +10,8 @@ import { writeBackup } from "../../src/moving/write-backup.ts"
 import { query } from "../support/embedded.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { makeCompany } from "../support/world.ts"
-import { bundleOf, openCodeWorld, workingCopy } from "./code-world.ts"
+import { openCodeWorld } from "./code-world.ts"
+import { bundleOf, workingCopy } from "./git.ts"
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -55,4 +56,4 @@ it("brings every repository back, empty ones too, and leaves no blob of them", a
   expect(await repositories.tips(companyId)).toEqual(tips)
   expect(await repositories.has(other.companyId)).toBe(true)
   expect(await query(database.url, "select 1 from ledger.blobs")).toEqual([])
-}, 60_000)
+})

@@ -1,41 +1,24 @@
 /** A repository that is cleaned of something for good, with a real git. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { folderNameOf } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { codeFacts } from "../code-checks/pretended.ts"
 import { tryAgain } from "../effects/texts.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
-import type { CodeCompany, Desk } from "./git.ts"
-import { beginPost, codeAddress, listenTo, makeCodeCompany, openDesk, pushBody } from "./git.ts"
+import type { CodeCompany } from "./code-world.ts"
+import { beginPost, codeWorld, makeCodeCompany } from "./code-world.ts"
+import { pushBody } from "./git.ts"
 
-let world: World
-let server: string
-let desk: Desk
-let codeDir: string
-beforeAll(async () => {
-  desk = await openDesk()
-  codeDir = mkdtempSync(join(tmpdir(), "ledger-scrub-"))
-  world = await openWorld("settings", { settings: { CODE_DIR: codeDir } })
-  server = await listenTo(world)
-})
-afterAll(async () => {
-  await world.close()
-  await desk.clear()
-  rmSync(codeDir, { recursive: true })
-})
+const { addressOf, codeDir, desk, server, world } = await codeWorld()
 
 const SECRET = "the word is swordfish\n"
 
 /** A company that pushed a secret to a branch beside the default one; the secret's id. */
 async function leaked(folder: string): Promise<{ company: CodeCompany; blob: string }> {
   const company = await makeCodeCompany(world)
-  const address = codeAddress(server, { user: company.name, key: company.key })
-  await desk.right(["clone", "--quiet", address, folder])
+  await desk.right(["clone", "--quiet", addressOf(company), folder])
   await desk.commit(folder, "a", "a\n")
   await desk.right(["push", "--quiet", "origin", "main"], { in: folder })
   await desk.right(["switch", "--quiet", "-c", "side"], { in: folder })
@@ -50,8 +33,7 @@ const scrub = ({ companyId }: CodeCompany, blob: string) =>
 /** Whether git hands an object out to whoever knows its id. */
 async function isHandedOut(company: CodeCompany, id: string, into: string): Promise<boolean> {
   await desk.right(["init", "--quiet", into])
-  const address = codeAddress(server, { user: company.name, key: company.key })
-  return (await desk.git(["fetch", address, id], { in: into })).code === 0
+  return (await desk.git(["fetch", addressOf(company), id], { in: into })).code === 0
 }
 
 describe("repository scrub", () => {

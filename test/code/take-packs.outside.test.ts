@@ -1,24 +1,20 @@
 /** Code that a machine of somebody's sends as a pack, as boxes do: what of it is taken, and what is not. */
 import { randomBytes } from "node:crypto"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { LIMITS } from "../../adapters/git/conversation.ts"
 import { takePack } from "../../adapters/git/packs.ts"
 import type { Verdict } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { blobOf, commitOf, folderOf, packOf } from "./attacked.ts"
-import type { PackWorld } from "./pack-world.ts"
+import { folderOf } from "./code-world.ts"
+import { blobOf, commitOf, packOf } from "./git.ts"
 import { AT, inPieces, openPackWorld } from "./pack-world.ts"
 import { copiesOf, objectIn, packed } from "./packs.ts"
 
 const MIB = 1024 * 1024
 
-let at: PackWorld
-beforeAll(async () => {
-  at = await openPackWorld()
-})
+const at = await openPackWorld()
 beforeEach(() => at.renew())
-afterAll(() => at.here.close())
 
 describe("a pack on top of a branch", () => {
   it("moves it as a push of the key and its person does", async () => {
@@ -34,7 +30,7 @@ describe("a pack on top of a branch", () => {
     )
     const metadata: unknown = JSON.parse(String(events.at(-1)?.metadata))
     expect(metadata).toMatchObject({ key, person })
-    expect(at.here.world.warnings).toEqual([])
+    expect(at.here.warnings()).toEqual([])
   })
 
   it("makes a branch that is not there", async () => {

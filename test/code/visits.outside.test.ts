@@ -1,18 +1,13 @@
 /** What a clone or a push is counted as, and what stops it after it was counted. */
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest"
+import { beforeEach, expect, it } from "vitest"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
 import { callsOf } from "../support/world.ts"
-import type { Attacked } from "./attacked.ts"
-import { openAttacked } from "./attacked.ts"
-import type { CodeCompany } from "./git.ts"
-import { makeCodeCompany } from "./git.ts"
+import type { CodeCompany } from "./code-world.ts"
+import { codeWorld, makeCodeCompany } from "./code-world.ts"
 
-let here: Attacked
+const here = await codeWorld()
 let company: CodeCompany
 let tip: string
-beforeAll(async () => {
-  here = await openAttacked()
-})
 beforeEach(async () => {
   company = await makeCodeCompany(here.world)
   const folder = `of ${company.companyId}`
@@ -20,7 +15,6 @@ beforeEach(async () => {
   tip = await here.desk.commit(folder, "a", "a\n")
   await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { in: folder })
 })
-afterAll(() => here.close())
 
 /** Asks for a pack without having asked for the refs; the answer's first bytes. */
 async function askPack(): Promise<string> {

@@ -2,7 +2,6 @@
  * `kill -9` at each line of a publish, in a real process: whoever comes next has it live once, for what it
  * costs, or gives the charge back where it was never queued.
  */
-import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { isDeep } from "../charging/runs.ts"
 import type { CodeWorld } from "../code/code-world.ts"
@@ -71,7 +70,7 @@ async function dieAt(line: string, { key }: Publisher, commit: string): Promise<
     LEDGER_CLOCK: "test",
     NODE_ENV: "test",
     BOX_HOST: "simulator",
-    CODE_DIR: join(one.folder, "code"),
+    CODE_DIR: one.codeDir,
     LEDGER_FAILPOINTS: line,
   })
   places.push(place)
@@ -83,7 +82,7 @@ async function dieAt(line: string, { key }: Publisher, commit: string): Promise<
 }
 
 it("a publish dies at every line, and is live once or was never queued", async () => {
-  const settings = { CODE_DIR: join(one.folder, "code") }
+  const settings = { CODE_DIR: one.codeDir }
   for (const [i, [line, isLive]] of LINES.entries()) {
     const { company, commit } = publishers[i] as (typeof publishers)[0]
     // While a server is tried nobody else may do its work.

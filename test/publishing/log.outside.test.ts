@@ -1,18 +1,11 @@
 /** What an operator is shown of a publish: what its build, its release and its app wrote. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { AppFailed } from "../../adapters/providers/preview-host/port.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import type { World } from "../support/world.ts"
-import { companyFile, makePublisher, openPublishWorld, published, push } from "./publish-world.ts"
+import { companyFile, makePublisher, publishWorld, published, push } from "./publish-world.ts"
 
-let one: CodeWorld
-let world: World
-beforeAll(async () => {
-  one = await openPublishWorld()
-  world = one.world
-})
-afterAll(() => one.close())
+const one = await publishWorld()
+const { world } = one
 
 const log = (publishId: string) => world.operate("publish log", { publishId })
 const wait = () => world.operate("wait")

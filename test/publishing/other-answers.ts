@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { bundleOf, git, gitAt } from "../code/code-world.ts"
+import { bundleOf, git, gitAt } from "../code/git.ts"
 import type { OtherAnswers } from "../support/other-answers.ts"
 import type { Company, World } from "../support/world.ts"
 import { PUBLISHES, companyFile, publish } from "./publish-world.ts"

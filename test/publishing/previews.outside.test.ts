@@ -1,25 +1,14 @@
 /** A company's preview, from a publish to who sees it: signed in, replaced, asleep, deleted and back. */
-import type { AddressInfo } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { keepPreviews } from "../../src/publishing/keep-previews.ts"
 import type { Seen } from "../../src/publishing/keep-previews.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import type { World } from "../support/world.ts"
 import { cookieOf, formAt, visitor } from "./door/door-world.ts"
-import type { DoorWorld } from "./door/door-world.ts"
 import type { Publisher } from "./publish-world.ts"
-import { companyFile, makePublisher, openPublishWorld, published, push } from "./publish-world.ts"
+import { companyFile, makePublisher, publishWorld, published, push } from "./publish-world.ts"
 
-let one: CodeWorld
-let world: World
-let visit: DoorWorld["visit"]
-beforeAll(async () => {
-  one = await openPublishWorld()
-  world = one.world
-  await world.app.listen({ host: "127.0.0.1", port: 0 })
-  visit = visitor((world.app.server.address() as AddressInfo).port).visit
-})
-afterAll(() => one.close())
+const one = await publishWorld()
+const { world } = one
+const { visit } = visitor(Number(new URL(one.server).port))
 
 /** The host of a company's preview. */
 async function hostOf({ companyId }: Publisher): Promise<string> {

@@ -7,9 +7,10 @@ import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { PublishView } from "../../domain/publishing/publishing.ts"
 import { publishOf } from "../../domain/publishing/publishing.ts"
 import type { CodeWorld } from "../code/code-world.ts"
-import { bundleOf, git, openCodeWorld } from "../code/code-world.ts"
+import { codeWorld, openCodeWorld } from "../code/code-world.ts"
+import { bundleOf, git } from "../code/git.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
-import { makeCallsFree, makeCompany } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 /** What a publish costs, micro-dollars. */
 export const DEPLOY = 250_000
@@ -27,7 +28,15 @@ export interface Publisher extends Company {
   readonly name: string
 }
 
-/** Opens one in which calls of the API cost nothing. */
+/** One for the calling file, at its top level; calls of the API cost nothing. */
+export async function publishWorld(): Promise<CodeWorld> {
+  const settings = { RATE_LIMITS: "off" }
+  const world = await ownWorld("settings", { settings, rateLimits: "off" })
+  await makeCallsFree(world)
+  return codeWorld(world)
+}
+
+/** Opens one that the caller closes. */
 export async function openPublishWorld(options: WorldOptions = {}): Promise<CodeWorld> {
   const settings = { RATE_LIMITS: "off", ...options.settings }
   const one = await openCodeWorld({ ...options, settings, rateLimits: "off" })

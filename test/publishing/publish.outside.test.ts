@@ -1,10 +1,8 @@
 /** Publishing by the API: what is refused in which order, how far it comes, and what is charged. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { symlinkSync } from "node:fs"
 import { PROGRAM } from "../../src/slices.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import { git } from "../code/code-world.ts"
-import type { World } from "../support/world.ts"
+import { git } from "../code/git.ts"
 import { makeCompany } from "../support/world.ts"
 import type { Publisher } from "./publish-world.ts"
 import {
@@ -12,7 +10,7 @@ import {
   PUBLISHES,
   companyFile,
   makePublisher,
-  openPublishWorld,
+  publishWorld,
   publish,
   published,
   push,
@@ -22,15 +20,8 @@ import {
   viewOf,
 } from "./publish-world.ts"
 
-let one: CodeWorld
-let world: World
-beforeAll(async () => {
-  one = await openPublishWorld()
-  world = one.world
-})
-afterAll(async () => {
-  await one.close()
-})
+const one = await publishWorld()
+const { world } = one
 afterEach(async () => {
   await told(world, "ok")
 })
