@@ -21,9 +21,11 @@ interface Running {
   readonly senders: readonly Sender[]
 }
 
-/** Starts two processes with these settings, and a company in each. */
+/** Starts two processes on a PostgreSQL that is not theirs, with these settings, and makes a company in each. */
 async function run(settings: Record<string, string>): Promise<Running> {
-  const place = await makePlace({ RATE_LIMITS: "off", ...settings })
+  const database = await testDatabase({ migrated: false })
+  onTestFinished(() => database.drop())
+  const place = await makePlace({ RATE_LIMITS: "off", DATABASE_URL: database.url, ...settings })
   onTestFinished(() => place.clear())
   const server = await place.start("--processes", String(PROCESSES))
   await allServe(server)
@@ -52,16 +54,15 @@ async function expectWhole(
   { place, server, senders }: Running,
   after = new Date(0),
 ): Promise<void> {
-  const since = ["--since", after.toISOString()]
+  const [operate, since] = [operateOn(place), after.toISOString()]
   for (const [i, { key, companyId }] of senders.entries()) {
     const sent = await overHttp(() => server.url, key)(`text-${i}`, `+1415555${2_000 + i}`)
     expect(sent).toMatchObject({ status: 200, body: { status: "queued" } })
-    await place.ledger("wait")
-    const of = ["--company", companyId, ...since]
-    const { messages } = await place.ledger("message", "list", ...of)
+    await operate("wait")
+    const { messages } = await operate("message list", { company: companyId, since })
     expect(messages).toMatchObject([{ status: "sent" }])
   }
-  expect(await place.ledger("audit", "verify")).toMatchObject({ ok: true })
+  expect(await operate("audit verify")).toMatchObject({ ok: true })
   const code = await server.end("SIGTERM")
   // A machine that does much else may need longer than a stop takes, which then says what was left.
   const late = "stopped before all was done"
@@ -83,20 +84,10 @@ it("serve on all addresses of both kinds", { timeout: LONG_MS }, async () => {
   await expectWhole(running)
 })
 
-it("serve on a PostgreSQL of one's own", { timeout: LONG_MS }, async () => {
-  const database = await testDatabase({ migrated: false })
-  onTestFinished(() => database.drop())
-  await expectWhole(await run({ DATABASE_URL: database.url }))
-})
-
-it("serve with their events in EventStoreDB", { timeout: LONG_MS }, async () => {
+it("go by one test clock, with their events in EventStoreDB", { timeout: LONG_MS }, async () => {
   const eventStore = await startEventStoreDb()
   onTestFinished(() => eventStore.clear())
-  await expectWhole(await run({ LEDGER_EVENTSTORE_URL: eventStore.url }))
-})
-
-it("go by one test clock", { timeout: LONG_MS }, async () => {
-  const running = await run({ LEDGER_CLOCK: "test" })
+  const running = await run({ LEDGER_CLOCK: "test", LEDGER_EVENTSTORE_URL: eventStore.url })
   const { now } = await running.place.ledger("clock", "show")
   await running.place.ledger("clock", "advance", "2d")
   await expectWhole(running, new Date(Date.parse(now) + 2 * 86_400_000 - 1))

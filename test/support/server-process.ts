@@ -19,6 +19,8 @@ export interface ServerProcess {
   readonly lines: readonly string[]
   /** What it wrote to its log so far. */
   readonly log: () => string
+  /** Resolves once its log has so many matches. @throws where it ends before */
+  readonly logged: (what: RegExp, times?: number) => Promise<void>
   /** Sends a signal and resolves with the exit code (null when a signal ended it). */
   readonly end: (signal: NodeJS.Signals) => Promise<number | null>
   /** Resolves with the exit code once it has ended, whoever ended it. */
@@ -106,6 +108,16 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
         pid: child.pid as number,
         lines,
         log: () => errors.join(""),
+        logged: async (what, times = 1) => {
+          const every = new RegExp(what, "g")
+          while ([...errors.join("").matchAll(every)].length < times) {
+            const more = new Promise((come) => child.stderr?.once("data", come))
+            const hasEnded = ended.then(() => {
+              throw new Error(`the server has ended: ${errors.join("")}`)
+            })
+            await Promise.race([more, hasEnded])
+          }
+        },
         ended,
         end: (signal) => {
           child.kill(signal)
