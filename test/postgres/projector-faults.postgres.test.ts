@@ -1,15 +1,8 @@
 import type pg from "pg"
-import { afterEach, describe, expect, it } from "vitest"
-import { forgetReadModels } from "../support/read-models.ts"
-import { databaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
+import { describe, expect, it } from "vitest"
+import { EARNED, SPENT, ProjectorUnderTest, readModelDatabase, sums } from "./projector-fixture.ts"
 
-const database = await databaseUnderTest()
-const pool = database.pool(20)
-afterEach(() => forgetReadModels(pool))
-
-const SPENT = sums({ name: "spent", category: "spending" })
-const EARNED = sums({ name: "earned", category: "earning" })
+const { pool } = await readModelDatabase()
 
 /** A pool on whose connections a test answers for the driver: null lets a statement pass. */
 function poolThat(

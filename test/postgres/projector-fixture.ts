@@ -1,7 +1,7 @@
 /** A projector on a memory store with small read models of its own, and what can go wrong with it. */
 import { sql } from "kysely"
 import type pg from "pg"
-import { onTestFinished } from "vitest"
+import { afterEach, onTestFinished } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -13,7 +13,9 @@ import type { Leases } from "../../adapters/processes/port.ts"
 import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
 import { EVERYBODY } from "../support/leases.ts"
+import { forgetReadModels } from "../support/read-models.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
 /** What comparing all rows of a read model with a rebuild finds. */
 export async function verified(
@@ -52,6 +54,19 @@ export function sums({ name, category, version = 1, afterApply }: SumOptions): P
       await afterApply?.()
     },
   }
+}
+
+/** Sums what was spent. */
+export const SPENT = sums({ name: "spent", category: "spending" })
+/** Sums what was earned. */
+export const EARNED = sums({ name: "earned", category: "earning" })
+
+/** Opens a database without read models at the start of each test. Call it at the top level of the file. */
+export async function readModelDatabase(connections = 20) {
+  const database = await databaseUnderTest()
+  const pool = database.pool(connections)
+  afterEach(() => forgetReadModels(pool))
+  return { database, pool }
 }
 
 /** What a projector may be started with that is not the fixture's own. */

@@ -1,14 +1,10 @@
 /** Indexes that only lists use are made once all was folded. */
-import { afterEach, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { bigint, forLists, madeOf, table, text } from "../../projections/kernel/table.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { forgetReadModels } from "../support/read-models.ts"
-import { databaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
+import { ProjectorUnderTest, readModelDatabase, sums, verified } from "./projector-fixture.ts"
 
-const database = await databaseUnderTest()
-const pool = database.pool(20)
-afterEach(() => forgetReadModels(pool))
+const { pool } = await readModelDatabase()
 
 const COLUMNS = { company_id: text(), sum: bigint(), facts: bigint() }
 const SPENT: Projection = {

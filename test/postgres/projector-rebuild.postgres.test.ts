@@ -1,15 +1,14 @@
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { forgetReadModels } from "../support/read-models.ts"
-import { databaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
+import {
+  EARNED,
+  SPENT,
+  ProjectorUnderTest,
+  readModelDatabase,
+  verified,
+} from "./projector-fixture.ts"
 
-const database = await databaseUnderTest()
-const pool = database.pool(20)
-afterEach(() => forgetReadModels(pool))
-
-const SPENT = sums({ name: "spent", category: "spending" })
-const EARNED = sums({ name: "earned", category: "earning" })
+const { pool } = await readModelDatabase()
 
 describe("a rebuild", () => {
   it("mends a read model while facts go on being written", async () => {

@@ -1,21 +1,20 @@
 /** Read models of several processes: one keeps each up, the others stand by. */
-import { afterEach, describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
-import { forgetReadModels } from "../support/read-models.ts"
-import { databaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
+import {
+  EARNED,
+  SPENT,
+  ProjectorUnderTest,
+  readModelDatabase,
+  verified,
+} from "./projector-fixture.ts"
 
-const database = await databaseUnderTest()
+const { database, pool } = await readModelDatabase(40)
 const SOON = { interval: 10 }
 const none = () => undefined
-const pool = database.pool(40)
-afterEach(() => forgetReadModels(pool))
-
-const SPENT = sums({ name: "spent", category: "spending" })
-const EARNED = sums({ name: "earned", category: "earning" })
 
 async function register(url = database.url): Promise<RegisteredProcess> {
   const process = await registerProcess(url, none)

@@ -1,17 +1,17 @@
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { AccessDenied, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { ReadModelAhead, checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { forgetReadModels } from "../support/read-models.ts"
-import { databaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, sums, verified } from "./projector-fixture.ts"
+import {
+  EARNED,
+  SPENT,
+  ProjectorUnderTest,
+  readModelDatabase,
+  sums,
+  verified,
+} from "./projector-fixture.ts"
 
-const database = await databaseUnderTest()
-const pool = database.pool(20)
-afterEach(() => forgetReadModels(pool))
-
-const SPENT = sums({ name: "spent", category: "spending" })
-const EARNED = sums({ name: "earned", category: "earning" })
+const { pool } = await readModelDatabase()
 
 describe("a projector", () => {
   it("writes every fact once, in batches, each read model its own", async () => {

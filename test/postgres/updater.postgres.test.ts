@@ -1,5 +1,5 @@
 /** Moments of a updater between two processes that no clock brings about. */
-import { afterEach, describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
@@ -7,13 +7,9 @@ import type { Pacer } from "../../adapters/clock/port.ts"
 import { Beat } from "../../adapters/postgres/projector/rest.ts"
 import { Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { forgetReadModels } from "../support/read-models.ts"
-import { databaseUnderTest } from "./database-under-test.ts"
-import { ProjectorUnderTest, decode, sums } from "./projector-fixture.ts"
+import { ProjectorUnderTest, decode, readModelDatabase, sums } from "./projector-fixture.ts"
 
-const database = await databaseUnderTest()
-const pool = database.pool(20)
-afterEach(() => forgetReadModels(pool))
+const { pool } = await readModelDatabase()
 
 interface Opening {
   readonly pacer?: Pacer

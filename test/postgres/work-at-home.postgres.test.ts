@@ -1,22 +1,14 @@
 /** Work of companies that are at home in one of several processes of a machine. */
-import { Pool } from "pg"
-import { afterAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { companyIdOfTag } from "../../domain/kernel/ids.ts"
-import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { homeInSql, homeOf } from "../../adapters/postgres/homes.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { databaseUnderTest } from "./database-under-test.ts"
 
 const NOW = 1_800_000_000_000
 const TAGS = Array.from({ length: 300 }, (_, i) => `Tag${String(i).padStart(3, "0")}`)
 
-const database = await testDatabase()
-await migrateToLatest(database.url, {})
-const pool = new Pool({ connectionString: database.url })
-afterAll(async () => {
-  await pool.end()
-  await database.drop()
-})
+const pool = (await databaseUnderTest()).pool()
 
 const seated = (number: number, of: number) =>
   openPostgresWork(pool, { own: `prc_${number}`, isAlive: async () => true }, { number, of })

@@ -1,34 +1,8 @@
-import { beforeEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import { databaseUnderTest } from "./database-under-test.ts"
+import { NOW, workUnderTest } from "./work-fixture.ts"
 
-const database = await databaseUnderTest()
-const NOW = Date.UTC(2026, 10, 21, 12)
-const pool = database.pool()
-const queue = openPostgresWork(pool, { own: "prc_own", isAlive: async () => true })
-const others = openPostgresWork(pool, { own: "prc_other", isAlive: async () => true })
-beforeEach(async () => {
-  await pool.query("truncate ledger.work restart identity")
-})
-
-/** Adds work on a subject, due at NOW unless said otherwise. */
-async function add(subject: string, name: string, dueAt = NOW): Promise<void> {
-  await pool.query(
-    `insert into ledger.work (kind, name, subject, company_id, payload, due_at)
-     values ('send-text', $2, $1, 'co_aaaaaa', '{"a":[1]}', to_timestamp($3::float8 / 1000))`,
-    [subject, name, dueAt],
-  )
-}
-
-async function take(now = NOW, from = queue): Promise<readonly string[]> {
-  return (await from.take(now, 10)).map(({ name }) => name)
-}
-
-/** Lets the back-off or the lease of all work run out. */
-async function runOut(column: "retry_at" | "leased_until"): Promise<void> {
-  await pool.query(`update ledger.work set ${column} = now() - interval '1 second'
-    where ${column} is not null`)
-}
+const { add, others, pool, queue, runOut, take } = await workUnderTest()
 
 describe("work in hand", () => {
   const again = { kind: "send-text", name: "a1", subject: "a", companyId: "co_aaaaaa" } as const
