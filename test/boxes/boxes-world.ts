@@ -52,15 +52,19 @@ export async function makeBoxCompany({ world, folder }: CodeWorld, funds = "50")
   return company
 }
 
-/** Gives a company of any world a repository of one commit; again: nothing new. */
+const given = new Set<CompanyId>()
+
+/** Gives a company of any world a repository of one commit, once. */
 export async function giveCode(
   world: World,
   { companyId }: Pick<Company, "companyId">,
 ): Promise<void> {
+  if (given.has(companyId)) return
   const folder = mkdtempSync(join(tmpdir(), "ledger-box-code-"))
   const file = join(folder, "code.zip")
   writeFileSync(file, zipOf([{ name: "README.md", text: "# Hello\n" }]))
   await world.operate("repository upload", { company: companyId, file })
+  given.add(companyId)
   rmSync(folder, { recursive: true })
 }
 

@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { bundleOf, git, gitAt } from "../code/git.ts"
 import type { OtherAnswers } from "../support/other-answers.ts"
 import type { Company, World } from "../support/world.ts"
@@ -10,8 +11,11 @@ import { PUBLISHES, companyFile, publish } from "./publish-world.ts"
 /** When it was committed: with the same files it is the same commit, which the route's example names. */
 const WHEN = "2026-11-24T09:30:00Z"
 
-/** Publishes a commit of a company's code. */
-export async function publishOne(world: World, company: Company) {
+/** By company: each takes its commit in once. */
+const commits = new Map<CompanyId, Promise<string>>()
+
+/** Makes a commit of a site and has the company take it in; answers its id. */
+async function takenIn(world: World, company: Company): Promise<string> {
   const { name } = await world.operate("company show", { company: company.companyId })
   const folder = mkdtempSync(join(tmpdir(), "ledger-publish-"))
   const copy = join(folder, "copy")
@@ -22,9 +26,17 @@ export async function publishOne(world: World, company: Company) {
   git(copy, "add", "-A")
   gitAt(WHEN, copy, "commit", "-q", "-m", "Say hello")
   await world.operate("repository import", { company: company.companyId, file: bundleOf(copy) })
-  const queued = await publish(world, company, git(copy, "rev-parse", "HEAD"))
-  await world.operate("wait")
+  const commit = git(copy, "rev-parse", "HEAD")
   rmSync(folder, { recursive: true })
+  return commit
+}
+
+/** Publishes a commit of a company's code. */
+export async function publishOne(world: World, company: Company) {
+  const commit = commits.get(company.companyId) ?? takenIn(world, company)
+  commits.set(company.companyId, commit)
+  const queued = await publish(world, company, await commit)
+  await world.operate("wait")
   return queued
 }
 
