@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
+import { operateOn } from "../faults/supervised.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { interrupted } from "../support/interrupted.ts"
 import type { Place } from "../support/server-process.ts"
@@ -28,11 +29,11 @@ describe("an installation that moves", () => {
 
   it("is backed up beside its server", async () => {
     home = await place()
-    await home.ledger("company", "create", "acme", "--funds", "50")
     const server = await home.start()
-    const charge = ["--company", "acme", "--class", "ai", "--dollars", "1", "--item", "x"]
-    await home.ledger("charge", ...charge)
-    shown = await home.ledger("company", "show", "acme")
+    const operate = operateOn(home)
+    await operate("company create", { name: "acme", funds: "50" })
+    await operate("charge", { company: "acme", class: "ai", dollars: "1", item: "x" })
+    shown = await operate("company show", { company: "acme" })
     file = join(dirname(home.dataDir), "acme.backup")
     const written = await home.ledger("backup", file)
     events = written.events
@@ -80,9 +81,10 @@ describe("an installation that moves", () => {
     expect(without.stderr).toMatch(/set LEDGER_EVENTSTORE_URL to that server/)
     const moved = await place({ LEDGER_DATA_DIR: other.dataDir, LEDGER_EVENTSTORE_URL: store.url })
     const running = await moved.start()
-    expect(await moved.ledger("company", "show", "acme")).toEqual(shown)
+    const operate = operateOn(other)
+    expect(await operate("company show", { company: "acme" })).toEqual(shown)
     expect(running.lines.join("\n")).toContain(`event store  ${store.url}`)
-    expect(await moved.ledger("audit", "verify")).toMatchObject({ ok: true })
+    expect(await operate("audit verify")).toMatchObject({ ok: true })
     expect(await running.end("SIGTERM")).toBe(0)
   })
 })

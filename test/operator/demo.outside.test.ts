@@ -2,34 +2,35 @@
 import { access, mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { operateOn } from "../faults/supervised.ts"
 import { appeared, interrupted } from "../support/interrupted.ts"
-import type { Place, ServerProcess } from "../support/server-process.ts"
+import type { ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 
 const DAY_MS = 86_400_000
 /** It takes some seconds where nobody else needs the machine. */
 const PLAYED_WITHIN_MS = 400_000
 
-let place: Place
+const place = await makePlace()
 let server: ServerProcess
 beforeAll(async () => {
-  place = await makePlace()
   server = await place.start("--demo")
 }, PLAYED_WITHIN_MS)
 afterAll(() => place.clear())
 
-const ofAcme = (...words: string[]) => place.ledger(...words, "--company", "acme")
+const operate = operateOn(place)
+const ofAcme = (name: string, input: object = {}) => operate(name, { company: "acme", ...input })
 const countedBy = (rows: readonly Record<string, unknown>[], field: string) =>
   [...new Set(rows.map((row) => row[field]))].toSorted()
 
 describe("the demo's week", () => {
   it("has charges of several kinds on every day until now", async () => {
-    const { now, clock } = await place.ledger("clock", "show")
+    const { now, clock } = await operate("clock show")
     expect(clock).toBe("system")
     const months = [now, new Date(Date.parse(now) - 8 * DAY_MS).toISOString()]
     const charges: { at: string; item: string }[] = []
     for (const month of new Set(months.map((one) => one.slice(0, 7)))) {
-      charges.push(...(await ofAcme("charge", "list", "--month", month)).charges)
+      charges.push(...(await ofAcme("charge list", { month })).charges)
     }
     const ages = charges.map(({ at }) => Math.floor((Date.parse(now) - Date.parse(at)) / DAY_MS))
     expect([...new Set(ages)].toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6])
@@ -48,7 +49,7 @@ describe("the demo's week", () => {
   })
 
   it("has boxes that ran as long as somebody worked in them, each minute paid", async () => {
-    const { boxes } = await ofAcme("box", "list")
+    const { boxes } = await ofAcme("box list")
     const ran = boxes.map((one: Record<string, string>) => {
       const ms = Date.parse(one["stoppedAt"] ?? "") - Date.parse(one["createdAt"] ?? "")
       return { minutes: Math.round(ms / 60_000), stopReason: one["stopReason"] }
@@ -60,12 +61,12 @@ describe("the demo's week", () => {
   })
 
   it("ends with a limit nearly used, and with refusals by limits and for want of funds", async () => {
-    const { limits } = await ofAcme("limit", "list")
+    const { limits } = await ofAcme("limit list")
     const ai = limits.find(
       (one: Record<string, unknown>) => one["holder"] === "company" && one["class"] === "ai",
     )
     expect(ai.usedMicros / ai.amountMicros).toBeCloseTo(0.91, 1)
-    const { refusals } = await ofAcme("refusals", "list")
+    const { refusals } = await ofAcme("refusals list")
     expect(countedBy(refusals, "code")).toEqual(["payment_required", "spend_limit_reached"])
     const holders = refusals.flatMap(({ limit }: { limit: { holder: string } | null }) =>
       limit === null ? [] : [limit.holder],
@@ -74,20 +75,20 @@ describe("the demo's week", () => {
   })
 
   it("holds before an auditor, and leaves nothing waiting that was due", async () => {
-    expect(await place.ledger("audit", "verify")).toMatchObject({ ok: true })
-    expect(await ofAcme("audit", "replay")).toMatchObject({ ok: true })
-    const { work } = await place.ledger("work", "list")
+    expect(await operate("audit verify")).toMatchObject({ ok: true })
+    expect(await ofAcme("audit replay")).toMatchObject({ ok: true })
+    const { work } = await operate("work list")
     expect(work.filter((one: { parked: unknown }) => one.parked !== null)).toEqual([])
   })
 
   it("is played once: another start finds the company as it is", async () => {
-    const before = await place.ledger("company", "show", "acme")
+    const before = await ofAcme("company show")
     expect(await server.end("SIGTERM")).toBe(0)
     server = await place.start("--demo")
     const line = () => server.lines.find((one) => one.startsWith("  demo "))
     await expect.poll(line).toMatch(/not made: this store has companies already/)
     expect(server.log()).not.toContain("Playing a week")
-    expect(await place.ledger("company", "show", "acme")).toEqual(before)
+    expect(await ofAcme("company show")).toEqual(before)
     expect(await server.end("SIGTERM")).toBe(0)
   })
 })

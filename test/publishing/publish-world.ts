@@ -67,20 +67,32 @@ export async function makePublisher(
   return { ...publisher, first }
 }
 
-/** Commits files and has the repository take them; answers the commit. */
-export async function push(
-  world: World,
-  { companyId, copy }: Pick<Publisher, "companyId" | "copy">,
-  files: Files,
-): Promise<string> {
+/** Commits files; answers the commit, which the repository does not have yet. */
+export function committed({ copy }: Pick<Publisher, "copy">, files: Files): string {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(copy, path)), { recursive: true })
     writeFileSync(join(copy, path), content)
   }
   git(copy, "add", "-A")
   git(copy, "commit", "-q", "--allow-empty", "-m", "more")
-  await world.operate("repository import", { company: companyId, file: bundleOf(copy) })
   return git(copy, "rev-parse", "HEAD")
+}
+
+/** Has the repository take all that was committed. */
+export const imported = (
+  world: World,
+  { companyId, copy }: Pick<Publisher, "companyId" | "copy">,
+) => world.operate("repository import", { company: companyId, file: bundleOf(copy) })
+
+/** Commits files and has the repository take them; answers the commit. */
+export async function push(
+  world: World,
+  publisher: Pick<Publisher, "companyId" | "copy">,
+  files: Files,
+): Promise<string> {
+  const commit = committed(publisher, files)
+  await imported(world, publisher)
+  return commit
 }
 
 /** Asks for a commit to be published. */

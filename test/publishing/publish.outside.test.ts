@@ -8,7 +8,9 @@ import type { Publisher } from "./publish-world.ts"
 import {
   DEPLOY,
   PUBLISHES,
+  committed,
   companyFile,
+  imported,
   makePublisher,
   publishWorld,
   publish,
@@ -99,7 +101,8 @@ describe("a publish", () => {
   it("of which twenty are asked for in a minute leaves one live, and each is on the bill", async () => {
     const company = await makePublisher(one)
     const commits = [company.first]
-    for (let n = 1; n < 5; n += 1) commits.push(await push(world, company, { n: `${n}` }))
+    for (let n = 1; n < 5; n += 1) commits.push(committed(company, { n: `${n}` }))
+    await imported(world, company)
     const asked = Array.from({ length: 20 }, (_, n) => commits[n % commits.length] ?? "")
     // A machine that is busy with all of them may say to come again, and charges nothing for that.
     const insist = async (commit: string): ReturnType<typeof publish> => {
@@ -174,19 +177,29 @@ describe("a publish is refused", () => {
     expect(await publish(world, company, tree)).toMatchObject({ status: 404 })
   })
 
-  it.each([
-    ["that is missing", null],
-    ["that is no JSON", "{"],
-    ["that is a list", "[]"],
-    ["that is too large", JSON.stringify({ company: "x", static: "a".repeat(70_000) })],
-    ["without a name", JSON.stringify({ static: "site" })],
-    ["of another type", JSON.stringify({ company: 7, static: "site" })],
-  ])("with a company file %s", async (_what, content) => {
-    if (content === null) git(company.copy, "rm", "-qf", "company.json")
-    const files = content === null ? {} : { "company.json": content }
-    const commit = await push(world, company, files)
-    const refused = await publish(world, company, commit)
-    expect(refused).toMatchObject({ status: 403, body: { error: "company_file" } })
+  describe("with a company file", () => {
+    const FILES = {
+      "that is missing": null,
+      "that is no JSON": "{",
+      "that is a list": "[]",
+      "that is too large": JSON.stringify({ company: "x", static: "a".repeat(70_000) }),
+      "without a name": JSON.stringify({ static: "site" }),
+      "of another type": JSON.stringify({ company: 7, static: "site" }),
+    }
+    const commits = new Map<string, string>()
+    beforeAll(async () => {
+      for (const [what, content] of Object.entries(FILES)) {
+        if (content === null) git(company.copy, "rm", "-qf", "company.json")
+        const files = content === null ? {} : { "company.json": content }
+        commits.set(what, committed(company, files))
+      }
+      await imported(world, company)
+    })
+
+    it.each(Object.keys(FILES))("%s", async (what) => {
+      const refused = await publish(world, company, commits.get(what) ?? "")
+      expect(refused).toMatchObject({ status: 403, body: { error: "company_file" } })
+    })
   })
 
   it("with a company file that says something else than it may, by its name", async () => {
