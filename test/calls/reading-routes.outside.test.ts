@@ -3,7 +3,6 @@ import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { tokenOf } from "../../src/frame/calls/position-token.ts"
-import { roundsOf } from "../faults/rounds.ts"
 import { sendText } from "../phone/texting.ts"
 import type { World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
@@ -39,7 +38,7 @@ afterAll(async () => {
 })
 
 /** A race shows itself in some rounds only. */
-const ROUNDS = roundsOf(2, 10)
+const ROUNDS = 3
 
 /** From the slices' own folders of tests. */
 const READINGS = await allReadings()
