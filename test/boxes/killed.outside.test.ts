@@ -8,7 +8,7 @@ import type { CodeWorld } from "../code/code-world.ts"
 import { isDeep } from "../charging/runs.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { Company, World } from "../support/world.ts"
@@ -46,7 +46,7 @@ const ALL = [
 const LINES = isDeep ? ALL : ALL.filter((_, i) => i % 2 === 1)
 
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   one = await openBoxWorld({ url: database.url })
   while (companies.length < LINES.length) companies.push(await makeBoxCompany(one))
 })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Nginx } from "../support/nginx.ts"
 import { checkedByNginx, nginxHere, startNginx } from "../support/nginx.ts"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { ROOT } from "../tidy/tree.ts"
@@ -79,7 +79,7 @@ describe("three processes behind nginx", () => {
   beforeEach((ctx) => ctx.skip("missing" in nginx, "missing" in nginx ? nginx.missing : ""))
   beforeAll(async () => {
     if ("missing" in nginx) return
-    database = await testDatabase()
+    database = await worldDatabase()
     await addProcess()
     await addProcess()
     companies = await makeCompanies(operate, COMPANIES, FITTING)

@@ -8,7 +8,7 @@ import { FAILPOINTS } from "../../adapters/failpoints/failpoints.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import type { Send } from "./callers.ts"
@@ -38,7 +38,7 @@ const acknowledged = new Map<string, string>()
 const places: Place[] = []
 
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   const world = await openWorld("start", { url: database.url })
   sender = await makeSender(world.operate, "failing")
   await world.close()

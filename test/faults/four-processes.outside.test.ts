@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { Answer, Send } from "./callers.ts"
@@ -25,7 +25,7 @@ const places: Place[] = []
 const addresses: string[] = []
 
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   for (let i = 0; i < PROCESSES; i += 1) {
     places.push(await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" }))
   }

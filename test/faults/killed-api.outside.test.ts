@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
 import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
@@ -23,7 +23,7 @@ let sender: Sender
 const acknowledged = new Map<string, string>()
 
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   place = await makePlace({ DATABASE_URL: database.url, LEDGER_CLOCK: "test", RATE_LIMITS: "off" })
   server = await supervise(place)
   sender = await makeSender(server.operate, "killed")

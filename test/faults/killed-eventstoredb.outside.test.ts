@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { query } from "../support/embedded.ts"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
@@ -28,7 +28,7 @@ const acknowledged = new Map<string, string>()
 
 beforeAll(async () => {
   eventStore = await startEventStoreDb()
-  database = await testDatabase()
+  database = await worldDatabase()
   const stores = { DATABASE_URL: database.url, LEDGER_EVENTSTORE_URL: eventStore.url }
   place = await makePlace({ ...stores, LEDGER_CLOCK: "test", RATE_LIMITS: "off" })
   server = await supervise(place)

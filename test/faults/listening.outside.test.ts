@@ -4,7 +4,7 @@ import { connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { makeSender } from "./company.ts"
@@ -13,7 +13,7 @@ import { operateOn } from "./supervised.ts"
 let database: TestDatabase
 let place: Place
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   place = await makePlace({ DATABASE_URL: database.url, HOST: "localhost" })
 })
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest"
 import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import type { SuppressingWaits } from "../../src/compose/log-suppression.ts"
 import { watchSuppressing } from "../../src/compose/log-suppression.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 
 const WAITS = { answerMs: 100, askMs: 20 }
 const BEGINS = /^EventStoreDB does not answer since 20\S+Z$/
@@ -11,7 +11,7 @@ const ENDS = /^EventStoreDB answers again, after \d+ s; what failed meanwhile: (
 
 /** A log over a server that fails as it is told, and a database that answers. */
 async function openScene(waits: SuppressingWaits = WAITS) {
-  const database = await testDatabase()
+  const database = await worldDatabase()
   onTestFinished(() => database.drop())
   const lines: { readonly message: string; readonly error: unknown }[] = []
   const calm = watchSuppressing(database.url, {

@@ -6,7 +6,7 @@ import process from "node:process"
 import { text } from "node:stream/consumers"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { PRICE_MICROS, textTo } from "./callers.ts"
@@ -33,7 +33,7 @@ let server: Supervised
 let sender: Sender
 
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   place = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
   server = await supervise(place)
   sender = await makeSender(server.operate, "overloading")

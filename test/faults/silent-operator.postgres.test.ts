@@ -5,7 +5,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import { unlessSilent } from "../../src/frame/operator/silence.ts"
 import { openWay } from "../support/cuttable.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { within } from "../support/within.ts"
@@ -29,7 +29,7 @@ async function give(world: World, operation: string, input: object = {}) {
 }
 
 it("hears since when PostgreSQL does not answer, within ten seconds", async () => {
-  const database = await testDatabase()
+  const database = await worldDatabase()
   closing.push(() => database.drop())
   const way = await openWay(database.url)
   closing.push(() => way.close())

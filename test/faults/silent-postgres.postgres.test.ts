@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import type { CuttableWay } from "../support/cuttable.ts"
 import { openWay } from "../support/cuttable.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import type { Answer, Load, Send } from "./callers.ts"
@@ -55,7 +55,7 @@ interface Scene {
 
 /** An installation whose way to its database may fall silent. */
 async function openScene(): Promise<Scene> {
-  const database = await testDatabase()
+  const database = await worldDatabase()
   closing.push(() => database.drop())
   const way = await openWay(database.url)
   closing.push(() => way.close())

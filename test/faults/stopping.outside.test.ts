@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import type { CuttableWay } from "../support/cuttable.ts"
 import { openWay } from "../support/cuttable.ts"
 import { appeared, interrupted } from "../support/interrupted.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { newNames, overHttp } from "./callers.ts"
@@ -35,7 +35,7 @@ interface Scene {
 
 /** A server with a text sent, whose way to its database may fall silent. */
 async function openScene(settings: Record<string, string> = {}): Promise<Scene> {
-  const database = await testDatabase()
+  const database = await worldDatabase()
   closing.push(() => database.drop())
   const way = await openWay(database.url)
   closing.push(() => way.close())

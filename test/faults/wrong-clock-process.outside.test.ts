@@ -3,7 +3,7 @@ import process from "node:process"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { query } from "../support/embedded.ts"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { Send } from "./callers.ts"
@@ -25,7 +25,7 @@ let sender: Sender
 let sendRight: Send
 
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   right = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
   const server = await right.start()
   sender = await makeSender(operateOn(right), "clocks")

@@ -13,7 +13,7 @@ import { expectExact, makeCompanies, sendInTurn } from "../faults/many-companies
 import { roundsOf } from "../faults/rounds.ts"
 import { operateOn } from "../faults/supervised.ts"
 import { lives } from "../support/embedded.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import { makePlace } from "../support/server-process.ts"
 
 const PROCESSES = 3
@@ -255,7 +255,7 @@ describe("several processes that cannot serve", () => {
   }, 60_000)
 
   it("end with their parent", async () => {
-    const database = await testDatabase({ migrated: false })
+    const database = await worldDatabase()
     const other = await makePlace({ DATABASE_URL: database.url })
     const parent = await other.start("--processes", "2")
     const left = pids(parent)

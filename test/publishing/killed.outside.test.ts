@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { isDeep } from "../charging/runs.ts"
 import type { CodeWorld } from "../code/code-world.ts"
 import type { TestDatabase } from "../support/postgres.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { openWorld } from "../support/world.ts"
@@ -48,7 +48,7 @@ const publishers: { readonly company: Publisher; readonly commit: string }[] = [
 const places: Place[] = []
 
 beforeAll(async () => {
-  database = await testDatabase()
+  database = await worldDatabase()
   one = await openPublishWorld({ url: database.url })
   while (publishers.length < LINES.length) {
     const company = await makePublisher(one)

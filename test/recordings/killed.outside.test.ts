@@ -7,7 +7,7 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { isDeep } from "../charging/runs.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { ledgerFacts, sleepTo } from "../effects/spending.ts"
-import { testDatabase } from "../support/postgres.ts"
+import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { died, makePlace } from "../support/server-process.ts"
 import type { Company, World } from "../support/world.ts"
@@ -59,7 +59,7 @@ const charged = async (world: World, { companyId }: Company) =>
 it.each(AT)(
   "a process that ended at %s",
   async (failpoint) => {
-    const database = await testDatabase()
+    const database = await worldDatabase()
     const setting = await openWorld("start", { url: database.url })
     const { company, old, young } = await owing(setting)
     await setting.close()
