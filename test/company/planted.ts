@@ -117,7 +117,7 @@ export function foundIn(
     .toSorted()
 }
 
-/** Every row of every table of the database, the planner's notes included, a text a table. */
+/** Every row of every table of the database but temporary ones, with the statistics of the planner; one text per table. */
 export async function dump(world: World): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -137,7 +137,7 @@ export async function dump(world: World): Promise<readonly string[]> {
 const TABLES = `
   select format('%I.%I', n.nspname, c.relname) as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('r', 'p', 'm') and n.nspname not in ('information_schema', 'pg_toast')
+  where c.relkind in ('r', 'p', 'm') and c.relpersistence <> 't' and n.nspname not in ('information_schema', 'pg_toast')
     and (n.nspname <> 'pg_catalog' or c.relname = 'pg_statistic')`
 
 /** Every stream as an auditor reads it, opened where it can be. */

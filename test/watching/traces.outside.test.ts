@@ -38,10 +38,13 @@ const KEYS = [
   "ledger.act",
 ]
 
+/** The sources: each module of theirs is a file that coverage names. */
+const SOURCES = join(import.meta.dirname, "../../src/main.ts")
+
 /** A server with a company, that says by its coverage which modules it loaded. */
 async function serve(settings: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), "ledger-loaded-"))
-  const place = await makePlace({ NODE_V8_COVERAGE: folder, ...settings })
+  const place = await makePlace({ NODE_V8_COVERAGE: folder, ...settings }, SOURCES)
   onTestFinished(async () => {
     await place.clear()
     await rm(folder, { recursive: true })
