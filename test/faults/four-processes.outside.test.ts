@@ -1,14 +1,11 @@
 /** Four processes on the same stores take charges on limits that are worth exactly so many. */
 import { randomUUID } from "node:crypto"
-import { afterAll, beforeAll, expect, it } from "vitest"
-import type { TestDatabase } from "../support/postgres.ts"
-import { worldDatabase } from "../support/world-database.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { expect, it } from "vitest"
+import { ownDatabase } from "../support/world-database.ts"
+import { ownPlace } from "../support/server-process.ts"
 import type { Answer, Send } from "./callers.ts"
 import { PRICE_MICROS, overHttp } from "./callers.ts"
 import { makeSender } from "./company.ts"
-import type { Operate } from "./reckoning.ts"
 import { reckon } from "./reckoning.ts"
 import { roundsOf } from "./rounds.ts"
 import { operateOn } from "./supervised.ts"
@@ -19,28 +16,14 @@ const TEXTS = roundsOf(120, 10_000)
 const FITTING = TEXTS / 4
 const CALLERS = roundsOf(32, 64)
 
-let database: TestDatabase
-let operate: Operate
-const places: Place[] = []
-const addresses: string[] = []
-
-beforeAll(async () => {
-  database = await worldDatabase()
-  for (let i = 0; i < PROCESSES; i += 1) {
-    places.push(await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" }))
-  }
-  const [one, ...others] = places as [Place, ...Place[]]
-  const first = await one.start()
-  operate = operateOn(one)
-  // The price of a call is set before the others start: for a second they may know the former one.
-  await makeSender(operate, "four")
-  const servers = await Promise.all(others.map((place) => place.start()))
-  addresses.push(first.url, ...servers.map(({ url }) => url))
-})
-afterAll(async () => {
-  for (const place of places) await place.clear()
-  await database.drop()
-})
+const settings = { DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" }
+const one = await ownPlace(settings)
+const first = await one.start()
+const operate = operateOn(one)
+// The price of a call is set before the others start: for a second they may know the former one.
+await makeSender(operate, "four")
+const others = Array.from({ length: PROCESSES - 1 }, async () => (await ownPlace(settings)).start())
+const addresses = [first, ...(await Promise.all(others))].map(({ url }) => url)
 
 /** Sends so many texts, to each process in turn; repeats what nobody knows. */
 async function sendAll(key: string): Promise<readonly { name: string; answer: Answer }[]> {

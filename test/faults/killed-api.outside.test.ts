@@ -1,37 +1,25 @@
 /** The API is killed under load, again and again; callers repeat what they do not know. */
-import { afterAll, beforeAll, expect, it } from "vitest"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
-import type { TestDatabase } from "../support/postgres.ts"
-import { worldDatabase } from "../support/world-database.ts"
+import { expect, it } from "vitest"
+import { ownPlace } from "../support/server-process.ts"
+import { ownDatabase } from "../support/world-database.ts"
 import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
-import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
 import { reckon } from "./reckoning.ts"
 import { newChance, roundsOf } from "./rounds.ts"
-import type { Supervised } from "./supervised.ts"
 import { supervise } from "./supervised.ts"
 import { within } from "../support/within.ts"
 
 const ROUNDS = roundsOf(2, 20)
 const TEXTS = 100
 
-let database: TestDatabase
-let place: Place
-let server: Supervised
-let sender: Sender
+const place = await ownPlace({
+  DATABASE_URL: await ownDatabase(),
+  LEDGER_CLOCK: "test",
+  RATE_LIMITS: "off",
+})
+const server = await supervise(place)
+const sender = await makeSender(server.operate, "killed")
 const acknowledged = new Map<string, string>()
-
-beforeAll(async () => {
-  database = await worldDatabase()
-  place = await makePlace({ DATABASE_URL: database.url, LEDGER_CLOCK: "test", RATE_LIMITS: "off" })
-  server = await supervise(place)
-  sender = await makeSender(server.operate, "killed")
-})
-afterAll(async () => {
-  await place.clear()
-  await database.drop()
-})
 
 const { seed, between } = newChance()
 

@@ -2,38 +2,26 @@
 import { access, readFile, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import process from "node:process"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { urlOf } from "../../adapters/postgres/embedded/connect.ts"
 import { openFolder, readAccess } from "../../adapters/postgres/embedded/folder.ts"
 import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
 import { query } from "../support/embedded.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { ownPlace } from "../support/server-process.ts"
 import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
-import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
 import { reckon } from "./reckoning.ts"
 import { newChance, roundsOf } from "./rounds.ts"
-import type { Supervised } from "./supervised.ts"
 import { operateOn, supervise } from "./supervised.ts"
 import { within } from "../support/within.ts"
 
 const ROUNDS = roundsOf(2, 20)
 const TEXTS = 100
 
-let place: Place
-let server: Supervised
-let sender: Sender
+const place = await ownPlace({ RATE_LIMITS: "off" })
+const server = await supervise(place)
+const sender = await makeSender(server.operate, "killed")
 const acknowledged = new Map<string, string>()
-
-beforeAll(async () => {
-  place = await makePlace({ RATE_LIMITS: "off" })
-  server = await supervise(place)
-  sender = await makeSender(server.operate, "killed")
-})
-afterAll(async () => {
-  await place.clear()
-})
 
 /** The address of the place's PostgreSQL. */
 async function addressOfPostgres(): Promise<string> {

@@ -2,24 +2,13 @@
 import { once } from "node:events"
 import { connect } from "node:net"
 import { text } from "node:stream/consumers"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { TestDatabase } from "../support/postgres.ts"
-import { worldDatabase } from "../support/world-database.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { describe, expect, it } from "vitest"
+import { ownDatabase } from "../support/world-database.ts"
+import { ownPlace } from "../support/server-process.ts"
 import { makeSender } from "./company.ts"
 import { operateOn } from "./supervised.ts"
 
-let database: TestDatabase
-let place: Place
-beforeAll(async () => {
-  database = await worldDatabase()
-  place = await makePlace({ DATABASE_URL: database.url, HOST: "localhost" })
-})
-afterAll(async () => {
-  await place.clear()
-  await database.drop()
-})
+const place = await ownPlace({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
 
 /** Opens a connection and sends what is there of a request. */
 async function send(url: string, ...lines: readonly string[]) {

@@ -4,17 +4,13 @@ import type { Agent } from "node:http"
 import { Agent as HttpAgent, request } from "node:http"
 import process from "node:process"
 import { text } from "node:stream/consumers"
-import { afterAll, beforeAll, expect, it } from "vitest"
-import type { TestDatabase } from "../support/postgres.ts"
-import { worldDatabase } from "../support/world-database.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { expect, it } from "vitest"
+import { ownDatabase } from "../support/world-database.ts"
+import { ownPlace } from "../support/server-process.ts"
 import { PRICE_MICROS, textTo } from "./callers.ts"
-import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
 import { expectAudit } from "./reckoning.ts"
 import { roundsOf } from "./rounds.ts"
-import type { Supervised } from "./supervised.ts"
 import { supervise } from "./supervised.ts"
 
 const CALLERS = 4_000
@@ -27,21 +23,9 @@ const NORMAL_MS = 1_000
 /** It takes 200 MB where it idles; the rest is for what it has in hand, and for garbage. */
 const MOST_MEMORY_BYTES = 1024 * 1024 * 1024
 
-let database: TestDatabase
-let place: Place
-let server: Supervised
-let sender: Sender
-
-beforeAll(async () => {
-  database = await worldDatabase()
-  place = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
-  server = await supervise(place)
-  sender = await makeSender(server.operate, "overloading")
-})
-afterAll(async () => {
-  await place.clear()
-  await database.drop()
-})
+const place = await ownPlace({ DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" })
+const server = await supervise(place)
+const sender = await makeSender(server.operate, "overloading")
 
 interface Answer {
   readonly status: number

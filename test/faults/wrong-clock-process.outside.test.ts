@@ -1,14 +1,11 @@
 /** Real processes on one database, of which some get a clock that is ten minutes wrong. */
 import process from "node:process"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { query } from "../support/embedded.ts"
-import type { TestDatabase } from "../support/postgres.ts"
-import { worldDatabase } from "../support/world-database.ts"
+import { ownDatabase } from "../support/world-database.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
-import type { Send } from "./callers.ts"
+import { makePlace, ownPlace } from "../support/server-process.ts"
 import { newNames, overHttp } from "./callers.ts"
-import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
 import { expectAudit } from "./reckoning.ts"
 import { operateOn } from "./supervised.ts"
@@ -18,27 +15,19 @@ const SURE_WITHIN_MS = 15_000
 
 const FAULTS = ["leap=600000", "leap=-600000", "leap=600000,unmeasured", "leap=-600000,unmeasured"]
 
-let database: TestDatabase
-let right: Place
+const databaseUrl = await ownDatabase()
+const right = await ownPlace({ DATABASE_URL: databaseUrl, RATE_LIMITS: "off" })
+const rightServer = await right.start()
+const sender = await makeSender(operateOn(right), "clocks")
+const sendRight = overHttp(() => rightServer.url, sender.key)
 const wrong: Place[] = []
-let sender: Sender
-let sendRight: Send
-
-beforeAll(async () => {
-  database = await worldDatabase()
-  right = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
-  const server = await right.start()
-  sender = await makeSender(operateOn(right), "clocks")
-  sendRight = overHttp(() => server.url, sender.key)
-})
 afterAll(async () => {
-  for (const place of [right, ...wrong]) await place.clear()
-  await database.drop()
+  for (const place of wrong) await place.clear()
 })
 
 async function startWrong(fault: string): Promise<ServerProcess> {
   const place = await makePlace({
-    DATABASE_URL: database.url,
+    DATABASE_URL: databaseUrl,
     RATE_LIMITS: "off",
     NODE_ENV: "test",
     LEDGER_CLOCK_FAULT: fault,
@@ -49,7 +38,7 @@ async function startWrong(fault: string): Promise<ServerProcess> {
 }
 
 async function databaseNow(): Promise<number> {
-  const [row] = await query<{ now: Date }>(database.url, "select clock_timestamp() as now")
+  const [row] = await query<{ now: Date }>(databaseUrl, "select clock_timestamp() as now")
   return Number(row?.now)
 }
 

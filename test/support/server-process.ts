@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
+import { afterAll } from "vitest"
 import { BUNDLE } from "../../bin/program.mjs"
 import { runFolderIn } from "../../src/boxes/settings.ts"
 
@@ -90,6 +91,13 @@ export async function makePlace(
       }
     },
   }
+}
+
+/** Makes a place for the calling test file and clears it after the file. Call it at the top level of the file. */
+export async function ownPlace(settings?: Record<string, string>): Promise<Place> {
+  const place = await makePlace(settings)
+  afterAll(() => place.clear())
+  return place
 }
 
 function serverOf(child: ChildProcess): Promise<ServerProcess> {

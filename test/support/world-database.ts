@@ -1,5 +1,5 @@
 /** Databases as the program leaves them at its first start: with the tables of all slices. */
-import { inject } from "vitest"
+import { afterAll, inject } from "vitest"
 import { openBehindPool } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { makeMissing } from "../../adapters/postgres/projector/projector.ts"
@@ -23,6 +23,13 @@ export async function worldDatabase(server?: string): Promise<TestDatabase> {
   furnished.set(admin, made)
   await made
   return testDatabase({ server, template: TEMPLATE })
+}
+
+/** Makes one for the calling test file and drops it after the file; answers its address. Call it at the top level. */
+export async function ownDatabase(): Promise<string> {
+  const { drop, url } = await worldDatabase()
+  afterAll(drop)
+  return url
 }
 
 async function furnish(url: string): Promise<void> {
