@@ -11,7 +11,7 @@ import { worldDatabase } from "./world-database.ts"
 /** A line of the program: a failpoint, the fact that it is about, and which pass of it. */
 export type Line = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
 
-/** The lines that a run tries: the named ones and one of the others by chance; all with `LEDGER_DEEP=1`. */
+/** The lines that a run tries: the named ones and one of the others by chance; all in a deep run. */
 export function linesToTry(named: readonly Line[], others: readonly Line[]): readonly Line[] {
   const chosen = Math.floor(Math.random() * others.length)
   return [...named, ...others.filter((_line, i) => isDeep || i === chosen)]
