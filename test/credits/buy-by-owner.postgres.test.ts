@@ -1,19 +1,14 @@
 /** Funds that an owner buys in the console, without a key. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { newIdempotencyKey } from "../calls/begun.ts"
 import type { Browser } from "../console/browser.ts"
 import { browserOf } from "../console/comers.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import { CREDITS, expectSound, paymentsOf } from "./buying.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free" })
-let company: Company
-let owner: Browser
-beforeAll(async () => {
-  company = await makeCompany(world, "1")
-  owner = await browserOf(world, company.ownerId)
-})
+const company = await makeCompany(world, "1")
+const owner = await browserOf(world, company.ownerId)
 
 const buy = (browser: Browser, amount: unknown, idempotencyKey = newIdempotencyKey()) =>
   browser.send(

@@ -1,33 +1,25 @@
 /** Putting a card on file at the payment processor's own page. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { processorCustomerOf } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { workOf } from "../effects/texts.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
-import type { StripeServer } from "./stripe-server.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
-describe("the page for cards", () => {
-  let server: StripeServer
-  let world: World
+describe("the page for cards", async () => {
+  const server = await startStripeServer()
+  afterAll(server.close)
+  const settings = { CARDS_STRIPE_KEY: "sk_test_of_a_stand_in", CARDS_STRIPE_URL: server.url }
+  const world = await ownWorld("settings", { settings })
+  server.now = () => world.ports.clock.now()
   let company: Company
-  beforeAll(async () => {
-    server = await startStripeServer()
-    const settings = { CARDS_STRIPE_KEY: "sk_test_of_a_stand_in", CARDS_STRIPE_URL: server.url }
-    world = await openWorld("settings", { settings })
-    server.now = () => world.ports.clock.now()
-  })
   beforeEach(async () => {
     server.next = "paid"
     company = await makeCompany(world)
     await world.operate("card remove", { company: company.companyId })
-  })
-  afterAll(async () => {
-    await world.close()
-    await server.close()
   })
 
   const page = () => world.operate("card page", { company: company.companyId })

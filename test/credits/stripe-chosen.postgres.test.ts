@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished } from "vitest"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
 import { findPurchase } from "../../projections/charging/purchases.ts"
 import { cardSettings } from "../../src/credits/providers/cards.ts"
@@ -10,33 +10,22 @@ import { listSettings, readConfig } from "../../src/compose/config.ts"
 import { runServer } from "../../src/compose/server.ts"
 import { openLog } from "../../src/frame/kernel/log.ts"
 import { buy, credits, expectSound, makeBuyer } from "./buying.ts"
-import type { Company, World } from "../support/world.ts"
 import { testDatabase } from "../support/postgres.ts"
-import { makeCallsFree, openWorld } from "../support/world.ts"
+import { makeCallsFree, openWorld, ownWorld } from "../support/world.ts"
 import type { StripeNext } from "./stripe-server-intents.ts"
-import type { StripeServer } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
 const KEY = "sk_test_of_a_stand_in"
 
-describe("payments by Stripe", () => {
-  let server: StripeServer
-  let world: World
-  let company: Company
-  beforeAll(async () => {
-    server = await startStripeServer()
-    world = await openWorld("start", {
-      settings: { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: server.url },
-    })
-    server.now = () => world.ports.clock.now()
-    company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
-    await world.operate("card page", { company: company.companyId })
-    server.customers.set(company.companyId, "pm_card")
-  })
-  afterAll(async () => {
-    await world.close()
-    await server.close()
-  })
+describe("payments by Stripe", async () => {
+  const server = await startStripeServer()
+  afterAll(server.close)
+  const settings = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: server.url }
+  const world = await ownWorld("settings", { settings })
+  server.now = () => world.ports.clock.now()
+  const company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
+  await world.operate("card page", { company: company.companyId })
+  server.customers.set(company.companyId, "pm_card")
 
   it("leave no call of the API free", async () => {
     const free = { item: "api_call", dollars: "0" }

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
-import type { Cards, OrderedPayment } from "../../adapters/providers/cards/port.ts"
+import { afterAll, describe, expect, it, onTestFinished } from "vitest"
+import type { OrderedPayment } from "../../adapters/providers/cards/port.ts"
 import {
   ProviderMisconfigured,
   ProviderSilent,
@@ -55,17 +55,11 @@ describe("payments whose answers were lost", () => {
   })
 })
 
-describe("an order that Stripe answers with an error", () => {
-  let server: StripeServer
-  let cards: Cards
-  beforeAll(async () => {
-    server = await startStripeServer()
-    server.customers.set(COMPANY, "pm_card")
-    cards = opened(server)
-  })
-  afterAll(async () => {
-    await server.close()
-  })
+describe("an order that Stripe answers with an error", async () => {
+  const server = await startStripeServer()
+  afterAll(server.close)
+  server.customers.set(COMPANY, "pm_card")
+  const cards = opened(server)
 
   const invalid = { status: 400, type: "invalid_request_error" } as const
   const missing = { ...invalid, status: 404, code: "resource_missing" } as const

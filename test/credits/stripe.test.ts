@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { Cards } from "../../adapters/providers/cards/port.ts"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openStripeCards } from "../../adapters/providers/cards/stripe.ts"
 import type { CardsUnderTest } from "./cards-contract.ts"
@@ -38,19 +37,13 @@ async function open(): Promise<CardsUnderTest> {
 
 cardsContract("Stripe", open)
 
-describe("Stripe", () => {
-  let server: StripeServer
-  let cards: Cards
-  beforeAll(async () => {
-    server = await startStripeServer()
-    server.customers.set(COMPANY, "pm_card")
-    cards = opened(server)
-  })
+describe("Stripe", async () => {
+  const server = await startStripeServer()
+  afterAll(server.close)
+  server.customers.set(COMPANY, "pm_card")
+  const cards = opened(server)
   beforeEach(() => {
     Object.assign(server, { next: "paid", orderError: null, now: () => BEGUN_AT })
-  })
-  afterAll(async () => {
-    await server.close()
   })
   /** The order as it was sent. */
   const ordered = () => {

@@ -1,8 +1,7 @@
 /** What answers of PowerDNS's API come to, also where it made a zone before it answered. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { PowerDns } from "../../adapters/providers/dns/powerdns.ts"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { record, zoneWith } from "./serving.ts"
@@ -25,12 +24,9 @@ const server = createServer((request, response) => {
   response.writeHead(status, { "content-type": "application/json" })
   response.end(status === 204 ? undefined : JSON.stringify({ rrsets: [] }))
 })
-let powerDns: PowerDns
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo
-  powerDns = openPowerDns({ url: `http://127.0.0.1:${port}`, key: "KEY1" })
-})
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+const { port } = server.address() as AddressInfo
+const powerDns = openPowerDns({ url: `http://127.0.0.1:${port}`, key: "KEY1" })
 beforeEach(() => {
   asked.length = 0
   zones.clear()

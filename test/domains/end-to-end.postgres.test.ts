@@ -7,20 +7,17 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { dkimVerify } from "mailauth"
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import { openResolver } from "../../adapters/providers/dns/resolver.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { nameServerDaemon } from "../../src/domains/providers/name-server.ts"
 import { missingProgram, record, zoneWith } from "../dns/serving.ts"
 import { sendMail } from "../email/mailing.ts"
-import type { SmtpStand } from "../email/smtp-stand.ts"
 import { openSmtpStand } from "../email/smtp-stand.ts"
-import type { Internet } from "../support/internet.ts"
 import { openInternet } from "../support/internet.ts"
-import type { Company, World } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 import { readZoneFile } from "../support/zone-file-reader.ts"
-import { DOMAIN, SENDING, openDomainWorld, post } from "./domain-world.ts"
+import { DOMAIN, SENDING, ownDomainWorld, post } from "./domain-world.ts"
 
 const NAME = "acme.com"
 const FORMER = "ns1.former-host.example"
@@ -35,31 +32,20 @@ const AT_FORMER = [
   record("TXT", NAME, `v=spf1 include:mail-host.example ~all ${"x".repeat(300)}; "ü" \\`),
 ]
 
-let internet: Internet
-let stand: SmtpStand
-let world: World
-let nameServer: Awaited<ReturnType<typeof nameServerDaemon.start>>
-let company: Company
-beforeAll(async () => {
-  // Registrars are asked over the web, outside of this machine: who that is stays unknown.
-  vi.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("no web here"))
-  internet = await openInternet()
-  stand = await openSmtpStand()
-  const settings = { DNS_RESOLVER: internet.address, MAIL_URL: stand.url }
-  world = await openDomainWorld({ settings })
-  nameServer = await nameServerDaemon.start(world.ports)
-  internet.point(NAME, [FORMER])
-  internet.host(FORMER, zoneWith(NAME, AT_FORMER))
-  internet.host("ns.localhost", ourAddress())
-  company = await makeCompany(world)
-})
-afterAll(async () => {
-  await nameServer.stop()
-  await world.close()
-  await stand.close()
-  await internet.close()
-  vi.restoreAllMocks()
-})
+// Registrars are asked over the web, outside of this machine: who that is stays unknown.
+vi.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("no web here"))
+const internet = await openInternet()
+afterAll(() => internet.close())
+const stand = await openSmtpStand()
+afterAll(() => stand.close())
+const settings = { DNS_RESOLVER: internet.address, MAIL_URL: stand.url }
+const world = await ownDomainWorld({ settings })
+const nameServer = await nameServerDaemon.start(world.ports)
+afterAll(() => nameServer.stop())
+internet.point(NAME, [FORMER])
+internet.host(FORMER, zoneWith(NAME, AT_FORMER))
+internet.host("ns.localhost", ourAddress())
+const company = await makeCompany(world)
 
 function ourAddress(): string {
   const { address } = nameServer.listens ?? {}

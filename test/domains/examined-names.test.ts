@@ -2,25 +2,21 @@
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { createServer } from "node:http"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { readConfig } from "../../src/compose/config.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { examineNames } from "../../src/domains/providers/examine-names.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { serving, zoneWith } from "../dns/serving.ts"
 
-let nameServer: Awaited<ReturnType<typeof serving>>
+const nameServer = await serving([zoneWith("acme.com", [])])
 const powerDns = createServer((request, response) => {
   response.statusCode = request.headers["x-api-key"] === "right" ? 200 : 401
   response.end("{}")
 })
-let url = ""
-beforeAll(async () => {
-  nameServer = await serving([zoneWith("acme.com", [])])
-  powerDns.listen(0, "127.0.0.1")
-  await once(powerDns, "listening")
-  url = `http://127.0.0.1:${(powerDns.address() as AddressInfo).port}`
-})
+powerDns.listen(0, "127.0.0.1")
+await once(powerDns, "listening")
+const url = `http://127.0.0.1:${(powerDns.address() as AddressInfo).port}`
 afterAll(async () => {
   await nameServer.close()
   powerDns.close()

@@ -2,37 +2,29 @@
 import { createConnection } from "node:net"
 import { once } from "node:events"
 import nodemailer from "nodemailer"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openBounces } from "../../adapters/providers/mailer/bounces.ts"
 import { bounceDaemon } from "../../src/email/bounce-daemon.ts"
 import { copyReturned, returnPathOf, unsubscribeTokenOf } from "../../src/email/copy-names.ts"
 import { parseMailId } from "../../domain/email/ids.ts"
 import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { ownWorld } from "../support/world.ts"
 import type { Mailing } from "./mailing.ts"
 import { makeMailing, sendMail } from "./mailing.ts"
-import type { SmtpStand } from "./smtp-stand.ts"
 import { openSmtpStand } from "./smtp-stand.ts"
 
 const ADA = "ada@example.com"
 
-let stand: SmtpStand
-let world: World
+const stand = await openSmtpStand()
+afterAll(() => stand.close())
+const settings = { MAIL_URL: stand.url }
+const world = await ownWorld("settings", { rateLimits: "off", settings })
+const listener = await listenWith({})
+afterAll(() => listener.stop())
+let { port } = listener
 let company: Mailing
-let port: number
-let stop: () => Promise<void>
-beforeAll(async () => {
-  stand = await openSmtpStand()
-  world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
-  ;({ port, stop } = await listenWith({}))
-})
 beforeEach(async () => {
   company = await makeMailing(world)
-})
-afterAll(async () => {
-  await stop()
-  await world.close()
-  await stand.close()
 })
 
 /** Has the installation listen, with some of its parts replaced. */

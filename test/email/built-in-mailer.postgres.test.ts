@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto"
-import type pg from "pg"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
 import type { Mail, Mailer, SentMails } from "../../adapters/providers/mailer/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
@@ -17,7 +16,7 @@ const NOW = Date.UTC(2026, 10, 21, 12)
 const masterKey = randomBytes(32)
 const pauses: number[] = []
 let now = NOW
-let pool: pg.Pool
+const pool = database.pool()
 let mailer: Mailer & SentMails
 
 /** A mailer as a process opens it: with nothing in memory. */
@@ -29,9 +28,6 @@ function open(): Mailer & SentMails {
   return openBuiltInMailer({ memory, simulators, pacer, sealing })
 }
 
-beforeAll(() => {
-  pool = database.pool()
-})
 beforeEach(async () => {
   await pool.query("truncate ledger.simulated, ledger.stand_ins")
   await pool.query("truncate ledger.company_keys cascade")

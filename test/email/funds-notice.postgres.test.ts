@@ -1,5 +1,5 @@
 import { sql } from "kysely"
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { sendFundsNotice } from "../../src/charging/reactions/send-funds-notice.ts"
 import { ledgerFacts, serve, spend } from "../effects/spending.ts"
 import { rowOf, tryAgain } from "../effects/texts.ts"
@@ -7,10 +7,8 @@ import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
+await world.operate("clock set", { to: "2040-03-14T12:00:00Z" })
 let company: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2040-03-14T12:00:00Z" })
-})
 beforeEach(async () => {
   company = await makeCompany(world, "10")
 })

@@ -1,5 +1,5 @@
 import { sql } from "kysely"
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { sendReminder } from "../../src/charging/reactions/send-reminder.ts"
 import { serve, spend } from "../effects/spending.ts"
 import { rowOf, tryAgain } from "../effects/texts.ts"
@@ -10,10 +10,8 @@ import type { PersonId } from "../../domain/kernel/ids.ts"
 const OWNER = "owner@example.com"
 
 const world = await ownWorld("time")
+await world.operate("clock set", { to: "2040-03-14T12:00:00Z" })
 let company: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2040-03-14T12:00:00Z" })
-})
 beforeEach(async () => {
   company = await makeCompany(world)
   await mailIs("ok")

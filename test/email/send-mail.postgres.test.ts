@@ -1,5 +1,5 @@
 /** Sending by the built-in mailer: what is answered, what is charged, and what goes where. */
-import { afterEach, beforeAll, describe, expect, it } from "vitest"
+import { afterEach, describe, expect, it } from "vitest"
 import { unsubscribeTokenOf } from "../../src/email/copy-names.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { chargesOf } from "../phone/texting.ts"
@@ -7,10 +7,7 @@ import type { Mailing } from "./mailing.ts"
 import { RECIPIENT, mailerIs, mailsOf, makeMailing, sendMail } from "./mailing.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
-let company: Mailing
-beforeAll(async () => {
-  company = await makeMailing(world)
-})
+const company = await makeMailing(world)
 afterEach(() => mailerIs(world, "ok"))
 
 const ADA = "ada@example.com"

@@ -12,7 +12,7 @@ import { openRunner } from "../../src/frame/writer/run.ts"
 import type { ProposedEvent, StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { LeftOut } from "../../src/moving/left-out.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
@@ -25,8 +25,8 @@ const WRITTEN: Readonly<Record<string, (last: StoredEvent) => Partial<ProposedEv
   "a fact of another revision": ({ type, data, metadata }) => ({ type, data, metadata }),
 }
 
-let world: World
-let healthy: Company
+let world = await openWorld("start")
+const healthy = await makeCompany(world)
 const corrupt = new Map<string, Company>()
 
 async function sendText(company: Company) {
@@ -35,8 +35,6 @@ async function sendText(company: Company) {
 }
 
 beforeAll(async () => {
-  world = await openWorld("start")
-  healthy = await makeCompany(world)
   for (const [what, writtenAfter] of Object.entries(WRITTEN)) {
     const company = await makeCompany(world)
     await sendText(company)

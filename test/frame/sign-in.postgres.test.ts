@@ -1,5 +1,5 @@
 /** Signing in by an emailed code: to whom it is mailed, and whatever else somebody may try instead. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { KeptKind, KeptThings } from "../../adapters/kept/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -7,9 +7,7 @@ import { parsePersonId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
 import { SESSION_LASTS_MS } from "../../src/frame/sign-in/sessions.ts"
-import type { SignIn } from "../../src/frame/sign-in/sign-in.ts"
 import { openSignIn } from "../../src/frame/sign-in/sign-in.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
 const TO = { purpose: "test", called: "the test" } as const
@@ -17,12 +15,8 @@ const SECOND_MS = 1_000
 const OWNER = "owner@example.com"
 
 const world = await ownWorld("settings", { settings: { RATE_LIMITS: "off" } })
-let company: Company
-let uncounted: SignIn
-beforeAll(async () => {
-  company = await makeCompany(world)
-  uncounted = openSignIn(world.ports, TO)
-})
+const company = await makeCompany(world)
+const uncounted = openSignIn(world.ports, TO)
 
 let people = 0
 async function person(email?: string): Promise<{ personId: PersonId; email: string }> {

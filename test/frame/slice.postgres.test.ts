@@ -1,11 +1,11 @@
 /** A slice of its own folder and one line in a list: charged, meant, done outside, ended. */
 import { sql } from "kysely"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
-import type { Company, World } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { longReaction, pretendedProvider, pretendedSlice } from "./pretended-slice.ts"
 
@@ -16,12 +16,9 @@ const provider = pretendedProvider()
 let begun = () => undefined as void
 const long = { name: "long", reactions: [longReaction(() => begun())] }
 const program = assemble([...SLICES, pretendedSlice(provider), long])
-let world: World
+let world = await openWorld("settings", { program })
+await makeCallsFree(world)
 let company: Company
-beforeAll(async () => {
-  world = await openWorld("settings", { program })
-  await makeCallsFree(world)
-})
 afterAll(() => world.close())
 beforeEach(async () => {
   provider.acts = "makes it"

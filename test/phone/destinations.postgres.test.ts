@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { SEGMENT, chargesOf, sendText } from "./texting.ts"
@@ -11,13 +11,8 @@ const LONDON = "+447400123456"
 const KINGSTON = "+18765550123"
 
 const world = await ownWorld("prices")
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "prices-"))
-})
-afterAll(async () => {
-  await rm(folder, { recursive: true })
-})
+const folder = await mkdtemp(join(tmpdir(), "prices-"))
+afterAll(() => rm(folder, { recursive: true }))
 
 const read = async ({ key }: Company) => (await world.call(key, "GET", URL)).body
 const put = ({ key }: Company, country: string, on: boolean) =>

@@ -1,5 +1,4 @@
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { TEXTS, makeKey, newNumber, sendText } from "./texting.ts"
 
@@ -101,18 +100,14 @@ describe("200", () => {
   })
 })
 
-describe("since", () => {
-  let company: Company
-  let all: Awaited<ReturnType<typeof list>>
-  beforeAll(async () => {
-    company = await makeCompany(world)
-    const sends = Array.from({ length: 205 }, (_none, i) =>
-      sendText(world, company.key, { body: `Number ${i}` }),
-    )
-    await Promise.all(sends)
-    await world.operate("wait")
-    all = await list(company.key)
-  })
+describe("since", async () => {
+  const company = await makeCompany(world)
+  const sends = Array.from({ length: 205 }, (_none, i) =>
+    sendText(world, company.key, { body: `Number ${i}` }),
+  )
+  await Promise.all(sends)
+  await world.operate("wait")
+  const all = await list(company.key)
 
   it("left out gives the newest 200, oldest first", () => {
     expect(all).toHaveLength(200)

@@ -4,6 +4,7 @@ import type { NumberSettings } from "../../domain/phone/number-settings.ts"
 import type { OrderNumber } from "../../domain/phone/phone-commands.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { PhoneFact } from "../../domain/phone/phone-events.ts"
+import { usually } from "../support/spec.ts"
 
 /** When all of it happens, unless said otherwise. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -23,7 +24,7 @@ const named = {
 const able = { sms: true, mms: true, voice: true } as const
 
 /** The command that orders a number. */
-export const order = (changes: Partial<OrderNumber> = {}): OrderNumber & Stamp => ({
+export const order = usually<OrderNumber & Stamp>({
   type: "OrderNumber",
   at: NOW,
   ...named,
@@ -31,18 +32,13 @@ export const order = (changes: Partial<OrderNumber> = {}): OrderNumber & Stamp =
   chargeId: "chg_1",
   keyId: "key_1",
   personId: "per_1",
-  ...changes,
 })
 
 /** A number was ordered. */
-export const ordered = (
-  changed: Partial<PhoneFact<"NumberOrdered">> = {},
-): PhoneFact<"NumberOrdered"> => ({ ...order(), type: "NumberOrdered", ...changed })
+export const ordered = usually<PhoneFact<"NumberOrdered">>({ ...order(), type: "NumberOrdered" })
 
 /** A number that was bought. */
-export const added = (
-  changed: Partial<PhoneFact<"NumberAdded">> = {},
-): PhoneFact<"NumberAdded"> => ({
+export const added = usually<PhoneFact<"NumberAdded">>({
   type: "NumberAdded",
   at: NOW,
   ...named,
@@ -53,12 +49,12 @@ export const added = (
   boughtAt: NOW,
   carrierRef: "ref_1",
   locality: null,
-  ...changed,
 })
 
 /** A number that came with the company: nobody charges for it. */
-export const given = (changed: Partial<PhoneFact<"NumberAdded">> = {}): PhoneFact<"NumberAdded"> =>
-  added({ monthlyMicros: 0, paidThrough: null, test: true, carrierRef: null, ...changed })
+export const given = usually<PhoneFact<"NumberAdded">>(
+  added({ monthlyMicros: 0, paidThrough: null, test: true, carrierRef: null }),
+)
 
 /** Rent was refused. */
 export const rentRefused = (at: number, dueAt = MONTH_LATER): PhoneFact<"RentRefused"> => ({

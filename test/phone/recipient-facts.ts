@@ -2,6 +2,7 @@
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { OptInByForm, QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
 import type { RecipientFact, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
+import { usually } from "../support/spec.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -19,14 +20,13 @@ export const FRESH: Standing = {
 }
 
 /** How a recipient stands whose first text was `msg_1`, or as these say. */
-export const standing = (changed: Partial<Standing> = {}): Standing => ({
+export const standing = usually<Standing>({
   ...FRESH,
   firstMessageId: "msg_1",
-  ...changed,
 })
 
 /** A text of one segment, two with the opt-out line, charged for two. */
-export const queue = (changed: Partial<QueueText & Stamp> = {}): QueueText & Stamp => ({
+export const queue = usually<QueueText & Stamp>({
   type: "QueueText",
   at: NOW,
   messageId: "msg_1",
@@ -38,11 +38,10 @@ export const queue = (changed: Partial<QueueText & Stamp> = {}): QueueText & Sta
   withLine: { body: BODY_WITH_LINE, segments: 2, amountMicros: 18_000 },
   keyId: "key_1",
   personId: "per_1",
-  ...changed,
 })
 
 /** The first text: it carries the line. */
-export const queued = (changed: Partial<TextQueued> = {}): TextQueued => ({
+export const queued = usually<TextQueued>({
   type: "TextQueued",
   at: NOW,
   standing: standing(),
@@ -57,11 +56,10 @@ export const queued = (changed: Partial<TextQueued> = {}): TextQueued => ({
   lineAdded: true,
   keyId: "key_1",
   personId: "per_1",
-  ...changed,
 })
 
 /** A text after the first: no line, and what was charged for one comes back. */
-export const queuedNext = (changed: Partial<TextQueued> = {}): TextQueued =>
+export const queuedNext = usually<TextQueued>(
   queued({
     messageId: "msg_2",
     chargeId: "chg_2",
@@ -69,63 +67,48 @@ export const queuedNext = (changed: Partial<TextQueued> = {}): TextQueued =>
     body: BODY,
     segments: 1,
     lineAdded: false,
-    ...changed,
-  })
+  }),
+)
 
 const about = { at: NOW, standing: standing(), messageId: "msg_1" } as const
 
 /** The carrier took the first text. */
-export const accepted = (
-  changed: Partial<RecipientFact<"TextAccepted">> = {},
-): RecipientFact<"TextAccepted"> => ({
+export const accepted = usually<RecipientFact<"TextAccepted">>({
   type: "TextAccepted",
   ...about,
   carrierId: "carrier_1",
-  ...changed,
 })
 
 /** The carrier refused the first text, so that it was none. */
-export const rejected = (
-  changed: Partial<RecipientFact<"TextRejected">> = {},
-): RecipientFact<"TextRejected"> => ({
+export const rejected = usually<RecipientFact<"TextRejected">>({
   type: "TextRejected",
   ...about,
   standing: FRESH,
   errorCode: "30007",
-  ...changed,
 })
 
 /** The first text reached the recipient. */
-export const delivered = (
-  changed: Partial<RecipientFact<"TextDelivered">> = {},
-): RecipientFact<"TextDelivered"> => ({
+export const delivered = usually<RecipientFact<"TextDelivered">>({
   type: "TextDelivered",
   ...about,
-  ...changed,
 })
 
 /** The first text did not reach the recipient. */
-export const undelivered = (
-  changed: Partial<RecipientFact<"TextUndelivered">> = {},
-): RecipientFact<"TextUndelivered"> => ({
+export const undelivered = usually<RecipientFact<"TextUndelivered">>({
   type: "TextUndelivered",
   ...about,
   errorCode: "30003",
-  ...changed,
 })
 
 /** The first text can no longer be queued. */
-export const abandoned = (
-  changed: Partial<RecipientFact<"TextAbandoned">> = {},
-): RecipientFact<"TextAbandoned"> => ({
+export const abandoned = usually<RecipientFact<"TextAbandoned">>({
   type: "TextAbandoned",
   ...about,
   standing: FRESH,
-  ...changed,
 })
 
 /** The recipient texts something that is no keyword. */
-export const receive = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp => ({
+export const receive = usually<ReceiveText & Stamp>({
   type: "ReceiveText",
   at: NOW,
   messageId: "msg_in_1",
@@ -136,24 +119,23 @@ export const receive = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText
   keyword: null,
   word: "",
   reply: null,
-  ...changed,
 })
 
 /** The reply that a keyword calls for. */
 export const REPLY = { messageId: "msg_re_1", body: "s1.rcp.cmVwbHk", segments: 1 } as const
 
 /** The recipient texts STOP. */
-export const receiveStop = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp =>
-  receive({ keyword: "stop", word: "STOP", reply: REPLY, ...changed })
+export const receiveStop = usually<ReceiveText & Stamp>(
+  receive({ keyword: "stop", word: "STOP", reply: REPLY }),
+)
 
 /** The recipient texts START. */
-export const receiveStart = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp =>
-  receive({ keyword: "start", word: "START", reply: REPLY, ...changed })
+export const receiveStart = usually<ReceiveText & Stamp>(
+  receive({ keyword: "start", word: "START", reply: REPLY }),
+)
 
 /** A text came in. */
-export const received = (
-  changed: Partial<RecipientFact<"TextReceived">> = {},
-): RecipientFact<"TextReceived"> => ({
+export const received = usually<RecipientFact<"TextReceived">>({
   type: "TextReceived",
   at: NOW,
   standing: FRESH,
@@ -162,7 +144,6 @@ export const received = (
   from: TO,
   body: BODY,
   media: 0,
-  ...changed,
 })
 
 /** A free reply to a keyword. */
@@ -187,38 +168,29 @@ export const replied = (
 export const STOPPED: Standing = { ...FRESH, stoppedAt: NOW, stopKeyword: "STOP" }
 
 /** The recipient opted out by text. */
-export const optedOut = (
-  changed: Partial<RecipientFact<"OptedOutByText">> = {},
-): RecipientFact<"OptedOutByText"> => ({
+export const optedOut = usually<RecipientFact<"OptedOutByText">>({
   type: "OptedOutByText",
   at: NOW,
   standing: STOPPED,
   phone: TO,
   keyword: "STOP",
-  ...changed,
 })
 
 /** The recipient opted in by text. */
-export const optedIn = (
-  changed: Partial<RecipientFact<"OptedInByText">> = {},
-): RecipientFact<"OptedInByText"> => ({
+export const optedIn = usually<RecipientFact<"OptedInByText">>({
   type: "OptedInByText",
   at: NOW,
   standing: FRESH,
   phone: TO,
   keyword: "START",
-  ...changed,
 })
 
 /** The company added an opt-out. */
-export const optOutAdded = (
-  changed: Partial<RecipientFact<"OptOutAdded">> = {},
-): RecipientFact<"OptOutAdded"> => ({
+export const optOutAdded = usually<RecipientFact<"OptOutAdded">>({
   type: "OptOutAdded",
   at: NOW,
   standing: { ...FRESH, addedAt: NOW },
   phone: TO,
-  ...changed,
 })
 
 /** Asks for an opt-out by the company. */
@@ -227,7 +199,7 @@ export const ADD = { type: "AddOptOut", at: NOW, phone: TO } as const
 export const REMOVE = { type: "RemoveOptOut", at: NOW, phone: TO } as const
 
 /** The recipient agrees on a form, to all that it offers. */
-export const agree = (changed: Partial<OptInByForm & Stamp> = {}): OptInByForm & Stamp => ({
+export const agree = usually<OptInByForm & Stamp>({
   type: "OptInByForm",
   at: NOW,
   optInId: "opt_1",
@@ -237,16 +209,12 @@ export const agree = (changed: Partial<OptInByForm & Stamp> = {}): OptInByForm &
   offers: true,
   method: "web",
   sourceUrl: "https://acme.example/texts",
-  ...changed,
 })
 
 /** The recipient agreed. */
-export const agreed = (
-  changed: Partial<RecipientFact<"OptedInByForm">> = {},
-): RecipientFact<"OptedInByForm"> => ({
+export const agreed = usually<RecipientFact<"OptedInByForm">>({
   ...agree(),
   type: "OptedInByForm",
   at: NOW,
   standing: FRESH,
-  ...changed,
 })

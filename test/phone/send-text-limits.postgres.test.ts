@@ -1,14 +1,12 @@
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { SEGMENT, TEXTS, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("time")
-beforeAll(async () => {
-  await makeCallsFree(world)
-  // A Wednesday in the middle of a month, so that no window ends by chance.
-  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
-})
+await makeCallsFree(world)
+// A Wednesday in the middle of a month, so that no window ends by chance.
+await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
 
 const MONTH_END = "2031-02-01T00:00:00.000Z"
 const MONDAY = "2031-01-20T00:00:00.000Z"
@@ -268,24 +266,18 @@ describe("401", () => {
 
 describe("a new window", () => {
   it("begins at its own midnight and not before", async () => {
-    const later = await openWorld("time")
-    await makeCallsFree(later)
-    try {
-      await later.operate("clock set", { to: "2031-01-31T23:00:00.000Z" })
-      const company = await makeCompany(later)
-      const { companyId, key, keyId } = company
-      const month = { company: companyId, class: "general", period: "month", dollars: "0.009" }
-      await later.operate("limit set", month)
-      const day = { company: companyId, key: keyId, period: "day", dollars: "0.009001" }
-      await later.operate("limit set", day)
-      expect((await sendText(later, key)).status).toBe(200)
-      await later.operate("clock set", { to: "2031-01-31T23:59:59.999Z" })
-      expect((await sendText(later, key)).status).toBe(429)
-      await later.operate("clock set", { to: "2031-02-01T00:00:00.000Z" })
-      expect((await sendText(later, key)).status).toBe(200)
-      expect((await sendText(later, key)).body.limit).toMatchObject({ holder: "company" })
-    } finally {
-      await later.close()
-    }
+    await world.operate("clock set", { to: "2031-01-31T23:00:00.000Z" })
+    const company = await makeCompany(world)
+    const { companyId, key, keyId } = company
+    const month = { company: companyId, class: "general", period: "month", dollars: "0.009" }
+    await world.operate("limit set", month)
+    const day = { company: companyId, key: keyId, period: "day", dollars: "0.009001" }
+    await world.operate("limit set", day)
+    expect((await sendText(world, key)).status).toBe(200)
+    await world.operate("clock set", { to: "2031-01-31T23:59:59.999Z" })
+    expect((await sendText(world, key)).status).toBe(429)
+    await world.operate("clock set", { to: "2031-02-01T00:00:00.000Z" })
+    expect((await sendText(world, key)).status).toBe(200)
+    expect((await sendText(world, key)).body.limit).toMatchObject({ holder: "company" })
   })
 })

@@ -1,13 +1,9 @@
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import { TEXTS, chargesOf, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
 
 const world = await sharedWorld()
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-})
+const company = await makeCompany(world)
 
 /** A body sent as bytes, with a content type. */
 async function sendBytes(payload: string | Buffer, type = "application/json") {

@@ -1,5 +1,5 @@
 /** The providers of addresses: what they have alike, and how the real ones are asked. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openBuiltInPlaces } from "../../adapters/providers/places/built-in.ts"
 import { openGooglePlaces } from "../../adapters/providers/places/google.ts"
@@ -8,20 +8,15 @@ import type { LookUp, Places } from "../../adapters/providers/places/port.ts"
 import { PlacesRefused } from "../../adapters/providers/places/port.ts"
 import { openMemorySealing } from "../../adapters/sealing/memory.ts"
 import { searchOver } from "../../adapters/providers/places/search.ts"
-import type { PlaceServer } from "./place-servers.ts"
 import { startGoogle, startPhoton } from "./place-servers.ts"
 
 const KEY = "AIza-a-key-of-a-test"
 const LOOK_UP: LookUp = { companyId: "co_a", session: "0195f3c8-1111-4222-8333-444455556666" }
 
-let google: PlaceServer
-let photon: PlaceServer
+const google = await startGoogle(KEY)
+const photon = await startPhoton()
 const sealing = openMemorySealing()
 const simulators = { next: async () => "ok" as const }
-beforeAll(async () => {
-  google = await startGoogle(KEY)
-  photon = await startPhoton()
-})
 afterAll(async () => {
   await google.close()
   await photon.close()

@@ -2,11 +2,9 @@
  * Telnyx accepted a request and then answers what says nothing, or the request that follows fails: the adapters say
  * "unknown", never "undone", and asking or doing it again finds the one thing that Telnyx made.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import type { Carrier } from "../../adapters/providers/carrier/port.ts"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
-import type { RegistryOfTelnyx } from "../support/registrations.ts"
 import {
   BUSINESS,
   OF_ONE,
@@ -18,27 +16,22 @@ import {
   refIn,
 } from "../support/registrations.ts"
 
-let by: RegistryOfTelnyx
-let carrier: Carrier
-beforeAll(async () => {
-  by = await openRegistryOfTelnyx()
-  const { server, account } = by
-  carrier = openTelnyxCarrier({
-    key: server.key,
-    publicKey: account.publicKey,
-    url: server.url,
-    connectionId: null,
-    baseUrl: () => "https://ledger.test",
-    tag: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
-    warn: () => undefined,
-  })
+const by = await openRegistryOfTelnyx()
+afterAll(() => by.server.close())
+const carrier = openTelnyxCarrier({
+  key: by.server.key,
+  publicKey: by.account.publicKey,
+  url: by.server.url,
+  connectionId: null,
+  baseUrl: () => "https://ledger.test",
+  tag: (text) => Buffer.from(text.padStart(16, "_")).toString("hex").slice(-32),
+  warn: () => undefined,
 })
 beforeEach(() => {
   by.server.failing = null
   by.server.next = null
   by.server.nextOf.clear()
 })
-afterAll(() => by.server.close())
 
 /** What is done at Telnyx, ready to be done. */
 interface Ready {

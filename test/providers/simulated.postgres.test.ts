@@ -1,6 +1,5 @@
 /** What simulators remember, in PostgreSQL. */
-import type pg from "pg"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import type { SimulatedKind, SimulatedThings } from "../../adapters/providers/simulators/port.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
@@ -18,7 +17,7 @@ interface Count {
 }
 
 const database = await databaseUnderTest()
-let pool: pg.Pool
+const pool = database.pool()
 let now: number
 let texts: SimulatedThings<Count>
 
@@ -26,9 +25,6 @@ let texts: SimulatedThings<Count>
 const open = (kind = TEXT) =>
   openSimulatorMemory({ pool, clock: { now: () => now } }).of<Count>(kind)
 
-beforeAll(() => {
-  pool = database.pool()
-})
 beforeEach(async () => {
   await pool.query("truncate ledger.simulated")
   now = NOW

@@ -9,6 +9,11 @@ import type { Decider, Fact, Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { decideStamped } from "./stamped.ts"
 
+/** Makes facts or commands that are as usual but for what a test changes. */
+export const usually =
+  <T extends object>(usual: T) =>
+  (changed: Partial<T> = {}): T => ({ ...usual, ...changed })
+
 /** What a command came to, ready to be compared with what it should come to. */
 export interface Then<E extends Fact, R extends Fact> {
   /** Exactly these facts, in this order. */
