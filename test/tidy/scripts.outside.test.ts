@@ -182,7 +182,8 @@ describe("the last line of a run", () => {
 
 describe("npm run test:deep", () => {
   const goesDeep = readTree(["test"], [".ts"])
-    .filter(({ path, text }) => !path.startsWith("test/tidy/") && text.includes("LEDGER_DEEP"))
+    .filter(({ path }) => !/^test\/(tidy|support)\//.test(path))
+    .filter(({ text }) => /LEDGER_DEEP|\blinesToTry\(/.test(text))
     .map(({ path }) => path)
 
   it("runs every suite that can go deep, and no folder without one", () => {
