@@ -1,5 +1,7 @@
+import childProcess from "node:child_process"
 import { subscribe } from "node:diagnostics_channel"
 import { readFileSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import pg from "pg"
 import { afterAll, beforeAll } from "vitest"
 import type { Counters } from "./tiers.ts"
@@ -30,6 +32,17 @@ export const counters: { -readonly [Name in keyof Counters]: number } = {
 }
 
 subscribe("child_process", () => (counters.processes += 1))
+// The channel tells of no process that its starter waits for.
+for (const name of ["spawnSync", "execFileSync", "execSync"] as const) {
+  const start = childProcess[name] as (...args: unknown[]) => unknown
+  Object.assign(childProcess, {
+    [name]: (...args: unknown[]) => {
+      counters.processes += 1
+      return start(...args)
+    },
+  })
+}
+syncBuiltinESMExports()
 
 const query = pg.Client.prototype.query as (...args: unknown[]) => unknown
 pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]) {
