@@ -7,14 +7,15 @@ import type { Route } from "../../../src/frame/calls/route.ts"
 import { isOneOf } from "../../../src/frame/calls/one-of.ts"
 import { ANSWERS_FILE, SHOWN } from "../../../src/shown.ts"
 import { PROGRAM } from "../../../src/slices.ts"
-import { sharedWorld } from "../../support/world.ts"
+import { ownWorld } from "../../support/world.ts"
 import { askAll } from "./asked-answers.ts"
 
 /** Set by `npm run answers`. */
 const isWriting = process.env["LEDGER_WRITE_ANSWERS"] === "1"
 const HOW = "`npm run answers` asks for it"
 
-const world = await sharedWorld({ rateLimits: "off" })
+// Its own: an answer shows a number that only one company can buy.
+const world = await ownWorld("store", { rateLimits: "off" })
 
 /** Puts what is no longer as it is answered into the file, and leaves the rest as it stands. */
 async function writeAnew(): Promise<void> {
