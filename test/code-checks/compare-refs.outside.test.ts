@@ -5,7 +5,7 @@ import { judgePush, landed } from "../../src/code/push-checks.ts"
 import { settlePush } from "../../src/code/reactions/settle-push.ts"
 import { rowOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import {
   codeFacts,
   createRepository,
@@ -16,7 +16,7 @@ import {
   pusherOf,
 } from "./pretended.ts"
 
-const world = await sharedWorld()
+const world = await ownWorld("settings")
 let company: Company
 let tips: Tip[]
 beforeEach(async () => {

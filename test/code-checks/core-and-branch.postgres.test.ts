@@ -1,11 +1,11 @@
 /** What a push may not do to the protected core, nor to the default branch. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import type { PretendedCommit } from "./pretended.ts"
 import { createRepository, judged, objectId, pretendPush } from "./pretended.ts"
 
-const world = await sharedWorld()
+const world = await ownWorld("settings")
 let company: Company
 beforeEach(async () => {
   company = await makeCompany(world)

@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { callAs, makeSharedKey } from "../access/signing.ts"
 import { makeKey } from "../phone/texting.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 
 const ACCOUNT = "/api/v1/account"
 const AFFILIATE = "/api/v1/affiliate"
 
-const world = await sharedWorld()
+const world = await ownWorld("settings")
 let company: Company
 beforeEach(async () => {
   company = await makeCompany(world)
