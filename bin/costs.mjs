@@ -28,6 +28,10 @@ const whole = (value) => Math.round(value).toLocaleString("en-US")
 /** @param {readonly string[]} cells @returns {string} */
 const row = (cells) => `| ${cells.join(" | ")} |\n`
 
+/** A table of rows that are written already. @param {readonly string[]} header @param {readonly string[]} rows */
+const table = (header, rows) =>
+  row(header) + row(header.map((_, index) => (index === 0 ? "---" : "---:"))) + rows.join("")
+
 /**
  * CPU seconds of this process's children that ended, with all processes that those waited for.
  *
@@ -69,7 +73,7 @@ export function sumsByTier(files) {
       ...FIGURES.map((one) => whole(sum(one))),
     ])
   })
-  return row(header) + row(header.map((_, index) => (index === 0 ? "---" : "---:"))) + rows.join("")
+  return table(header, rows)
 }
 
 /**
@@ -100,5 +104,5 @@ export function mostExpensive(files) {
         ...FIGURES.map((figure) => whole(counts[figure] ?? 0)),
       ]),
     )
-  return row(header) + row(header.map((_, index) => (index === 0 ? "---" : "---:"))) + rows.join("")
+  return table(header, rows)
 }

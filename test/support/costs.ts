@@ -1,9 +1,9 @@
 import childProcess from "node:child_process"
 import { subscribe } from "node:diagnostics_channel"
-import { readFileSync } from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 import pg from "pg"
 import { afterAll, beforeAll } from "vitest"
+import { childrenSeconds } from "../../bin/costs.mjs"
 import type { Counters } from "./tiers.ts"
 import { tierFault } from "./tiers.ts"
 
@@ -50,18 +50,9 @@ pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]
   return query.apply(this, args)
 } as pg.Client["query"]
 
-/** Linux gives the CPU time of ended children in hundredths of a second; elsewhere it is left out. */
-function childrenSeconds(): number {
-  if (process.platform !== "linux") return 0
-  const stat = readFileSync("/proc/self/stat", "utf8")
-  // The second field is the program's name, which may hold spaces; the others do not.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-  return (Number(fields[13]) + Number(fields[14])) / 100
-}
-
 function now() {
   const { user, system } = process.cpuUsage()
-  const cpu = (user + system) / 1e6 + childrenSeconds()
+  const cpu = (user + system) / 1e6 + (childrenSeconds() ?? 0)
   return { wall: performance.now() / 1_000, cpu, ...counters }
 }
 

@@ -29,7 +29,11 @@ async function main(): Promise<void> {
 
   try {
     process.exitCode = await runProcess({
-      ...{ config, log, seat, signal: stopping.signal, settings: listSettings(env) },
+      config,
+      log,
+      seat,
+      signal: stopping.signal,
+      settings: listSettings(env),
       say: (line) => process.stdout.write(`${line}\n`),
       onMessage: (take) =>
         process.on("message", take as (message: unknown, socket: unknown) => void),
