@@ -73,13 +73,13 @@ describe("SetDestinationPrices", () => {
   })
 })
 
-describe("the price of a country", () => {
-  const book = fold(priceBook, fact)
+const book = () => fold(priceBook, fact)
 
+describe("the price of a country", () => {
   it("is on the list, with the terms that made it; others keep theirs", () => {
-    expect(listedPriceOf(book, "FR")).toEqual(prices[0])
-    expect(listedPriceOf(book, "DE")).toBeNull()
-    expect(destinationTerms(book)).toEqual(terms)
+    expect(listedPriceOf(book(), "FR")).toEqual(prices[0])
+    expect(listedPriceOf(book(), "DE")).toBeNull()
+    expect(destinationTerms(book())).toEqual(terms)
     expect(destinationTerms(fold(priceBook))).toBeNull()
     const spain = { ...france, country: "ES" }
     const later = fold(priceBook, fact, { ...fact, prices: [spain], version: 3 })
@@ -102,7 +102,7 @@ describe("the price of a country", () => {
     // Nobody can switch these on; a question has an answer all the same.
     ["KP", 250_000, 400_000],
   ] as const)("of %s is %d for a text and %d for a minute", ([country, textMicros, callMicros]) => {
-    const found = destinationPriceOf(book, country)
+    const found = destinationPriceOf(book(), country)
     expect(found).toEqual({ textMicros, callMicros, priceVersion: 2 })
   })
 })
