@@ -10,127 +10,23 @@ import { signHead } from "../../src/audit/trees.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { signingOfItsOwn } from "../support/signing.ts"
-
-/** What somebody may change in a proof, which the checks have to find. */
-
-// A test says what it changes; the type would only repeat the form of a proof.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type Any = any
-
-/** Changes what a proof parses to. */
-const changed = (change: (parsed: Any) => void) => (proof: string) => {
-  const parsed = JSON.parse(proof)
-  change(parsed)
-  return JSON.stringify(parsed)
-}
-
-const flipped = (hash: string) => (hash.startsWith("0") ? "1" : "0") + hash.slice(1)
-
-/** What is planted in the proof of a charge. */
-const IN_PROOFS: Readonly<Record<string, (proof: string) => string>> = {
-  "one byte of the event": changed(({ event }) => {
-    event.data = event.data.replace('"1000000"', '"1000001"')
-  }),
-  "another charge's name": changed((all) => {
-    all.chargeId = "a"
-  }),
-  "another hash before it": changed(({ event }) => {
-    event.previousHash = flipped(event.previousHash)
-  }),
-  "another place in the tree": changed(({ event }) => {
-    event.index -= 1
-  }),
-  "a place beyond the tree": changed(({ event, head }) => {
-    event.index = head.size
-  }),
-  "another path": changed(({ event }) => {
-    event.inclusion[1] = flipped(event.inclusion[1])
-  }),
-  "a shorter path": changed(({ event }) => {
-    event.inclusion.pop()
-  }),
-  "an input of elsewhere": changed(({ inputs }) => {
-    inputs.events[0].data = inputs.events[0].data.replace("0", "1")
-  }),
-  "another root": changed(({ head }) => {
-    head.root = flipped(head.root)
-  }),
-  "another signature": changed(({ head }) => {
-    const { signature } = head
-    head.signature = `${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`
-  }),
-  "a former head that was never signed": changed(({ consistency }) => {
-    consistency[0].from.root = flipped(consistency[0].from.root)
-  }),
-  "another way from a former head": changed(({ consistency }) => {
-    const { path } = consistency[0]
-    path[0] = flipped(path[0])
-  }),
-  "another company": changed((all) => {
-    all.company = "co_x"
-  }),
-  "a limit that no fact set": changed(({ inputs }) => {
-    inputs.limits[0].amountMicros += 1
-  }),
-  "a limit too many": changed(({ inputs }) => {
-    inputs.limits.push({ ...inputs.limits[0], holder: "key", holderId: "key_x" })
-  }),
-  "a limit that was used up": changed(({ inputs }) => {
-    inputs.limits[0].usedMicros = inputs.limits[0].amountMicros
-    inputs.limits[0].remainingMicros = 0
-  }),
-  "a lock that would have refused it": changed(({ inputs }) => {
-    inputs.locked = true
-  }),
-  "no word of a lock": changed(({ inputs }) => {
-    delete inputs.locked
-  }),
-  "funds that would not have paid for it": changed(({ inputs }) => {
-    inputs.fundsMicros = 1
-  }),
-  "no events it was decided from": changed(({ inputs }) => {
-    inputs.events = []
-  }),
-  "no fact before it": changed(({ inputs }) => {
-    inputs.events.pop()
-  }),
-  "another form": changed((all) => {
-    all.form = 2
-  }),
-}
-
-/** What is planted in the proof of a refusal. */
-const IN_REFUSALS: Readonly<Record<string, (proof: string) => string>> = {
-  "other funds": changed(({ inputs }) => {
-    inputs.fundsMicros += 1
-  }),
-  "another sum that was used": changed(({ inputs }) => {
-    inputs.limits[0].usedMicros -= 1
-  }),
-  "no limits": changed(({ inputs }) => {
-    inputs.limits = []
-  }),
-  "that it was locked": changed(({ inputs }) => {
-    inputs.locked = true
-  }),
-}
+import { IN_PROOFS, IN_REFUSALS, changed } from "./planted-in-proofs.ts"
 
 const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))
 const run = promisify(execFile)
 let publicKey: string
+
 const folder = await mkdtemp(join(tmpdir(), "ledger-planted-"))
 const world = await ownWorld("time")
 const company = await makeCompany(world)
 await makeCompany(world)
 const limit = { company: company.companyId, class: "general", period: "month", dollars: "5" }
 await world.operate("limit set", limit)
-
 for (const id of ["a", "b", "c"]) {
   const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat", id }
   await world.operate("charge", charge)
   ;({ publicKey } = await world.operate("audit head"))
 }
-
 const over = {
   company: company.companyId,
   class: "general",
@@ -138,12 +34,10 @@ const over = {
   item: "chat",
   id: "no",
 }
-
 await world.operate("charge", over).catch(() => undefined)
 const history = await sent("audit export", {})
 const refusal = await sent("audit proof", { chargeId: "no" })
 const proof = await sent("audit proof", { chargeId: "b" })
-
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })

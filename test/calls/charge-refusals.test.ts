@@ -1,8 +1,19 @@
 import { describe, expect, it } from "vitest"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Payer } from "../../src/frame/calls/charge-refusals.ts"
 import { chargeRefusal } from "../../src/frame/calls/charge-refusals.ts"
 import { bodyOf } from "../../src/frame/calls/refusal.ts"
+import { portsOfRequest } from "../../src/frame/calls/time-budget.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { openRunner } from "../../src/frame/writer/run.ts"
+import type { Runner } from "../../src/frame/writer/run.ts"
+import { OWN, addFunds, execute } from "../writer/bench.ts"
+import { virtualPacer } from "../writer/pacer.ts"
 
 const refused: ChargeRefused = {
   type: "ChargeRefused",
@@ -72,5 +83,83 @@ describe("503 overloaded", () => {
     const refusal = chargeRefusal({ ...refused, code: "too_many_open_charges" }, payer)
     expect(refusal.status).toBe(503)
     expect(refusal.headers).toEqual({ "retry-after": "5" })
+  })
+})
+
+const CALL = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
+const PRICE = { unitPriceMicros: 100, priceVersion: 1 }
+
+/** Ports whose store takes `slowMs` to be read; and a stream that nobody has used, each time. */
+function bench() {
+  const pacer = virtualPacer()
+  const memory = openMemoryEventStore()
+  const store = { slowMs: 0 }
+  const runner = openRunner({
+    store: {
+      ...memory,
+      read: async function* (...args: Parameters<typeof memory.read>) {
+        await pacer.pause(store.slowMs)
+        yield* memory.read(...args)
+      },
+    },
+    checkpoints: openMemoryCheckpoints(),
+    locks: openMemoryLocks(pacer),
+    clock: { now: () => Date.UTC(2026, 10, 21, 12) },
+    pacer,
+    warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
+    deadlineMs: 1_000,
+  })
+  const ports = { runner } as unknown as Ports
+  return { pacer, store, request: () => portsOfRequest(ports).runner }
+}
+
+const ways: readonly (readonly [
+  string,
+  (runner: Runner, ledger: typeof OWN) => Promise<unknown>,
+])[] = [
+  ["a look", (runner, ledger) => runner.read(ledger, accountOf)],
+  ["a look at the tail", (runner, ledger) => runner.readLatest(ledger, accountOf)],
+  ["a glance", (runner, ledger) => runner.glance(ledger, accountOf)],
+  ["a counted call", (runner, ledger) => runner.gather(ledger, { ...CALL, ...PRICE })],
+]
+
+describe("a request that has waited", () => {
+  it.each(ways)("has less time for %s, and another request all of its own", async (_what, ask) => {
+    const { store, request } = bench()
+    store.slowMs = 700
+    const one = request()
+    await ask(one, ledgerOf("co_1"))
+    await expect(ask(one, ledgerOf("co_2"))).rejects.toThrow("took too long")
+    await ask(request(), ledgerOf("co_3"))
+  })
+
+  it("has less time for a command, whatever it says of its own", async () => {
+    const { store, request } = bench()
+    store.slowMs = 700
+    for (const deadlineMs of [undefined, 60_000]) {
+      const one = request()
+      await one.read(ledgerOf(`co_${deadlineMs}`), accountOf)
+      await expect(execute(one, addFunds(5), deadlineMs)).rejects.toThrow("took too long")
+    }
+    expect((await execute(request(), addFunds(5))).accepted).toBe(true)
+  })
+
+  it("writes nothing once its time is over", async () => {
+    const { store, request } = bench()
+    await execute(request(), addFunds(5))
+    const one = request()
+    store.slowMs = 1_500
+    await expect(one.read(ledgerOf("co_1"), accountOf)).rejects.toThrow("took too long")
+    store.slowMs = 0
+    await expect(execute(one, addFunds(5))).rejects.toThrow("took too long")
+    expect((await request().read(OWN, accountOf)).fundsMicros).toBe(5)
+  })
+
+  it("for something else has all of its time left", async () => {
+    const { pacer, request } = bench()
+    const one = request()
+    await one.read(OWN, accountOf)
+    pacer.pass(60_000)
+    expect((await execute(one, addFunds(5))).accepted).toBe(true)
   })
 })

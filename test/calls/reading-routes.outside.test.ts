@@ -8,7 +8,7 @@ import type { World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { allReadings, readingOf } from "../support/readings.ts"
 import { rightRequest } from "../support/right-requests.ts"
-import { nameOfRoute } from "../support/route-rows.ts"
+import { nameOfRoute } from "../support/routes-table.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })
 /** Another process on the same database. */

@@ -2,16 +2,17 @@
  * What a caller is told of their money when a call cannot be served: that nothing was charged, only
  * where no request with the same `Idempotency-Key` can have been charged; else that it is not known.
  */
-import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
+import { sql } from "kysely"
 import { afterEach, describe, expect, it } from "vitest"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
-import { buildApp } from "../../src/frame/http/app.ts"
 import { overloadedRefusal } from "../../src/frame/calls/faults.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { TEXTS, chargesOf, newNumber } from "../phone/texting.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import { failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
@@ -159,5 +160,28 @@ describe("a call that charges nothing", () => {
       error: "unavailable",
       message: "The ledger cannot be reached right now. Send it again later.",
     })
+  })
+})
+
+describe("503", () => {
+  it("with Retry-After answers a call whose database connection was lost, and charges nothing", async () => {
+    const { key, companyId } = await makeCompany(world)
+    const lost = Object.assign(new Error("terminating connection"), { code: "57P01" })
+    const claims = { ...world.ports.claims, claim: () => Promise.reject(lost) }
+    const app = await buildApp({ ...world.ports, claims }, PROGRAM.entries, PROGRAM.retired)
+    const answer = await app.inject({
+      method: "POST",
+      url: "/api/v1/phone/messages",
+      headers: { authorization: `Bearer ${key}`, "idempotency-key": "lost" },
+      payload: { to: "+14155550123", body: "hello" },
+    })
+    expect(answer.statusCode).toBe(503)
+    expect(answer.headers["retry-after"]).toBe("5")
+    expect(answer.json()).toMatchObject({ error: "unavailable" })
+    const { rows } = await sql<{ charged: number }>`
+      select count(*) as charged from eventstore.events
+      where stream = ${`ledger-${companyId}`} and type = 'Charged'`.execute(world.ports.readAll)
+    expect(rows[0]?.charged).toBe(0)
+    await app.close()
   })
 })

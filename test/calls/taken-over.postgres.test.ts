@@ -1,16 +1,23 @@
-import { PROGRAM } from "../../src/slices.ts"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, beforeEach } from "vitest"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
-import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { tryAgain } from "../effects/texts.ts"
-import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
-import type { Death } from "./begun.ts"
-import { claimOf, dieAt, failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
+import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
+import type { Company, ApiAnswer } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, ownWorld, callApp } from "../support/world.ts"
+import type { Death, OnItsWay } from "./begun.ts"
+import {
+  claimOf,
+  dieAt,
+  failingAt,
+  newIdempotencyKey,
+  withoutRecipients,
+  rightBeforeEntry,
+} from "./begun.ts"
 
 const world = await ownWorld("time")
 await makeCallsFree(world)
@@ -278,5 +285,106 @@ describe("an outcome that nobody knows", () => {
       expect(answer.json().requestId).toBe(answer.headers["x-request-id"])
     }
     expect(world.warnings.filter((line) => line.includes("secret of the inside"))).toHaveLength(1)
+  })
+})
+
+describe("the charge of a killed process that was sent", () => {
+  let company: Company
+  let sent: OnItsWay
+  let idempotencyKey: string
+  let request: { readonly body: object; readonly headers: Record<string, string> }
+
+  beforeEach(async () => {
+    company = await makeCompany(world)
+    idempotencyKey = newIdempotencyKey()
+    const body = { to: newNumber(), body: "Hello" }
+    request = { body, headers: { "idempotency-key": idempotencyKey } }
+  })
+
+  /** A process is killed that has sent the charge of the request, and no answer. */
+  const kill = async (): Promise<void> => {
+    const { body } = request
+    const asked = { key: company.key, url: TEXTS, body, idempotencyKey }
+    sent = await dieAt(world, { step: "Charge", when: "before" }, asked)
+  }
+  const again = (): Promise<ApiAnswer> => world.call(company.key, "POST", TEXTS, request)
+
+  /** One text was sent for one charge, and nothing is open. */
+  async function expectOnePaid(): Promise<void> {
+    await world.operate("wait")
+    expect(await chargesOf(world, company)).toEqual([{ micros: SEGMENT, state: "final" }])
+    expect(await fundsOf(world, company)).toBe(50_000_000 - SEGMENT)
+    const { checks } = await world.operate("audit verify", { company: company.companyId })
+    expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+  }
+
+  it("is no limit to its own request, where it arrives behind the look for it", async () => {
+    const limit = { company: company.companyId, class: "general", period: "month" }
+    await world.operate("limit set", { ...limit, dollars: "0.009" })
+    await kill()
+    const ports = rightBeforeEntry(world, sent.arrive)
+    const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
+    const taken = await callApp(app, company.key, "POST", TEXTS, request)
+    await app.close()
+    expect([taken.status, taken.body.status]).toEqual([200, "queued"])
+    const replayed = await again()
+    expect([replayed.body, replayed.headers["idempotency-replayed"]]).toEqual([taken.body, "true"])
+    await expectOnePaid()
+  })
+
+  it("is found by the same request, where it arrives behind a refusal", async () => {
+    await kill()
+    await world.operate("card remove", { company: company.companyId })
+    expect((await again()).status).toBe(402)
+    expect(await claimOf(world, idempotencyKey)).toEqual({ state: "running", attempt: 0 })
+    await sent.arrive()
+    expect((await again()).status).toBe(200)
+    await expectOnePaid()
+  })
+
+  it("is nobody's refusal, where it never arrives: the limit of others refuses, and no more", async () => {
+    const limit = { company: company.companyId, class: "general", period: "month" }
+    await world.operate("limit set", { ...limit, dollars: "0.009" })
+    await kill()
+    const other = { body: { to: newNumber(), body: "Hello" } }
+    expect((await world.call(company.key, "POST", TEXTS, other)).status).toBe(200)
+    const refused = await again()
+    expect([refused.status, refused.body.error]).toEqual([429, "spend_limit_reached"])
+    await world.operate("limit set", { ...limit, dollars: "1" })
+    expect((await again()).status).toBe(200)
+    await world.operate("wait")
+    expect(await fundsOf(world, company)).toBe(50_000_000 - 2 * SEGMENT)
+  })
+})
+
+const URL = "/api/v1/phone/messages"
+const DAY = "24h"
+
+describe("an Idempotency-Key", () => {
+  it("is replayed for 30 days by the ledger's clock, and then begins a new request", async () => {
+    const { key, companyId } = await makeCompany(world)
+    const headers = { "idempotency-key": "once a month" }
+    const send = (to: string) =>
+      world.call(key, "POST", URL, { body: { to, body: "STOP ends this" }, headers })
+    const first = await send("+14155550123")
+    for (let day = 0; day < 30; day += 1) await world.operate("clock advance", { duration: DAY })
+    expect((await send("+14155550123")).headers["idempotency-replayed"]).toBe("true")
+
+    await world.operate("clock advance", { duration: "1s" })
+    const anew = await send("+14155550124")
+    expect(anew.status).toBe(200)
+    expect(anew.headers).not.toHaveProperty("idempotency-replayed")
+    expect(anew.body.id).not.toBe(first.body.id)
+
+    await world.operate("wait")
+    const list = await world.call(key, "GET", URL)
+    expect(list.body.messages.map((message: { to: string }) => message.to)).toEqual([
+      "+14155550123",
+      "+14155550124",
+    ])
+    const { balanceMicros } = await world.operate("company show", { company: companyId })
+    expect(balanceMicros).toBe(50_000_000 - 2 * 9_000)
+    const audit = await world.operate("audit verify")
+    expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
   })
 })

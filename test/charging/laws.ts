@@ -18,7 +18,6 @@ import {
   onceIsOnce,
   remindersAreToldOnce,
 } from "./laws-of-once.ts"
-import { factsAreDecidedAgain } from "./laws-of-replay.ts"
 import {
   agreesWithThePlainOne,
   checkpointsChangeNothing,
@@ -50,7 +49,6 @@ export const LAWS = {
   agreesWithThePlainOne,
   postingsBalance,
   everythingIsExact,
-  factsAreDecidedAgain,
 } as const satisfies Record<string, Law>
 
 /** The name of a law. */

@@ -7,12 +7,14 @@ import { pathOf } from "../../src/frame/operator/console-offers.ts"
 import { consoleSlice } from "../../src/console/slice.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { rightRequest } from "../support/right-requests.ts"
-import { type SpecRoute, routesOf } from "../support/route-rows.ts"
-import { ALL_ROUTES, GRANTABLE } from "../support/routes-table.ts"
+import type { SpecRoute } from "../support/routes-table.ts"
+import { routesOf, ALL_ROUTES, GRANTABLE } from "../support/routes-table.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import type { Answered, Browser } from "./browser.ts"
-import { type Comer, comersOf, idsOf } from "./comers.ts"
-import { type Ids, type Row, NEEDS_KEY, PAGES, ROWS } from "./who-may.ts"
+import type { Comer } from "./comers.ts"
+import { comersOf, idsOf } from "./comers.ts"
+import type { Ids, Row } from "./who-may.ts"
+import { NEEDS_KEY, PAGES, ROWS } from "./who-may.ts"
 
 const world = await sharedWorld({ rateLimits: "off" })
 const company = await makeCompany(world, "5000")

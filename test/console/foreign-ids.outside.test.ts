@@ -15,8 +15,10 @@ import { exampleOf } from "../support/right-requests.ts"
 import { sharedWorld } from "../support/world.ts"
 import type { Answered, Browser } from "./browser.ts"
 import { browserOf } from "./comers.ts"
-import { type Furnished, type Kind, NONE, furnished } from "./furnished.ts"
-import { type Field, FIELDS, fieldsOf, rowsFor, withName } from "./names-sent.ts"
+import type { Furnished, Kind } from "./furnished.ts"
+import { NONE, furnished } from "./furnished.ts"
+import type { Field } from "./names-sent.ts"
+import { FIELDS, fieldsOf, rowsFor, withName } from "./names-sent.ts"
 import { NEEDS_KEY, ROWS } from "./who-may.ts"
 
 /** A call, and a field of it that names something. */

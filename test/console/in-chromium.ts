@@ -6,7 +6,8 @@ import { buildConsoleIfNeeded } from "../../bin/console.mjs"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { noBrowser, openBrowser } from "../publishing/browser.ts"
-import { type World, openWorld } from "../support/world.ts"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
 import { newPage, settled } from "./visiting.ts"
 
 /** A company at an installation that listens, and a browser. */

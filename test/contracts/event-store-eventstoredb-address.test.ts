@@ -1,14 +1,21 @@
+import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client"
+import type { JSONType } from "@eventstore/db-client"
+import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
-import { AccessDenied, NO_STREAM, Unavailable } from "../../adapters/eventstore/port.ts"
-import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { AccessDenied, NO_STREAM, Unavailable, OlderStore } from "../../adapters/eventstore/port.ts"
+import type { Position, ProposedEvent } from "../../adapters/eventstore/port.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import { causedBy, expectedHash, NO_HASH, wrap } from "../../src/frame/kernel/envelope.ts"
+import { EVENT_FIELDS, STORED } from "../kernel/stored-formats.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
-import { collect, followed, someEvents } from "./event-store-fixture.ts"
+import { collect, followed, someEvents, anEvent, idsOf } from "./event-store-fixture.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
@@ -89,5 +96,264 @@ describe("EventStoreDB: the connection string", () => {
     expect(opening).toThrow(RangeError)
     expect(opening).toThrow(words)
     expect(opening).not.toThrow(/secret/)
+  })
+})
+
+describe("EventStoreDB: an older copy", () => {
+  it("that is put in the place of a server is noticed, and nothing is answered from it", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    const { position } = await store.append("a", someEvents(2), NO_STREAM)
+    await store.append("a", someEvents(3), 1)
+    server.log.truncate(position.commit)
+    server.relay.cut()
+    for (const ask of [
+      () => store.head(),
+      () => collect(store.read("a")),
+      () => store.append("a", someEvents(1), 1),
+      () => store.ready(),
+    ]) {
+      await expect(firstSure(ask)).rejects.toThrow("older copy, or a node that is behind")
+    }
+    expect(server.log.stream("a")).toHaveLength(2)
+    // Others go on with it, and it comes to be longer than ours was.
+    await eventStoreDb.open(server).append("b", someEvents(20), NO_STREAM)
+    server.appendSystemEvents(20)
+    server.relay.cut()
+    const other = "what was seen there: it is an older copy, or another store"
+    await expect(firstSure(() => store.append("a", someEvents(1), 1))).rejects.toThrow(other)
+    await expect(firstSure(() => store.ready())).rejects.toThrow(other)
+    // A program that is started on it knows no better: what the database remembers tells it.
+    expect(await collect(eventStoreDb.open(server).read("a"))).toHaveLength(2)
+  })
+})
+
+describe("EventStoreDB: an older copy that others have appended to", () => {
+  /** A process that has only read, when the server went back and others went on. */
+  const replaced = async () => {
+    const server = await eventStoreDb.start()
+    const writer = eventStoreDb.open(server)
+    const { position } = await writer.append("a", someEvents(2), NO_STREAM)
+    await writer.append("a", someEvents(1), 1)
+    const reader = eventStoreDb.open(server, { olderAfterMs: 20 })
+    await collect(reader.read("a"))
+    const before = [...server.log.records]
+    server.log.truncate(position.commit)
+    await eventStoreDb.open(server).append("orders", someEvents(9), NO_STREAM)
+    server.relay.cut()
+    return { server, reader, before }
+  }
+  const refusal = (ask: () => Promise<unknown>) => ask().catch((error: unknown) => error)
+
+  it("is noticed by who has only read, and then refused without waiting for any answer", async () => {
+    const { server, reader } = await replaced()
+    await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(OlderStore)
+    server.relay.freeze()
+    for (const ask of [
+      () => reader.head(),
+      () => collect(reader.read("a")),
+      () => reader.append("a", someEvents(1), 2),
+      () => reader.ready(),
+    ]) {
+      await expect(ask()).rejects.toThrow(OlderStore)
+    }
+    expect(server.log.stream("a")).toHaveLength(2)
+  })
+
+  it("is forgotten when the right store is back", async () => {
+    const { server, reader, before } = await replaced()
+    await expect.poll(() => refusal(() => reader.head())).toBeInstanceOf(OlderStore)
+    server.log.truncate(0n)
+    server.log.replicate(before)
+    server.relay.cut()
+    await expect.poll(() => refusal(() => collect(reader.read("a")))).toHaveLength(3)
+  })
+})
+
+describe("EventStoreDB: the mark of a stream that was deleted for good", () => {
+  it("proves nothing, so that other streams are read after a lost connection", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    await store.append("a", someEvents(2), NO_STREAM)
+    await store.append("b", someEvents(1), NO_STREAM)
+    server.log.deleteForGood("b")
+    const newest = (await collect(store.readAll())).at(-1)
+    expect(newest).toMatchObject({ stream: "b", type: "$streamDeleted" })
+    server.relay.cut()
+    expect(await firstSure(() => collect(store.read("a")))).toHaveLength(2)
+  })
+})
+
+describe("EventStoreDB: a stream that our user may not read", () => {
+  it("proves nothing, so that other streams are read after a lost connection", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    await store.append("a", someEvents(2), NO_STREAM)
+    await store.append("b", someEvents(1), NO_STREAM)
+    server.denied.add("b")
+    server.relay.cut()
+    expect(await firstSure(() => collect(store.read("a")))).toHaveLength(2)
+    await expect(firstSure(() => collect(store.read("b")))).rejects.toThrow(AccessDenied)
+  })
+})
+
+/** Asks until the answer has nothing to do with a connection that broke meanwhile. */
+async function firstSure(ask: () => Promise<unknown>): Promise<unknown> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!/ECONN|connection|Connection dropped/.test(String(error))) throw error
+      await nextTurn()
+    }
+  }
+}
+
+const server = await EventStoreDbServer.start()
+const store = openEventStoreDb({ url: server.url })
+const client = EventStoreDBClient.connectionString(server.url)
+afterAll(async () => {
+  await client.dispose()
+  await store.close()
+  await server.stop()
+})
+
+/** What the client's own reads make of a stream: they parse what is called JSON. */
+async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
+  const events: string[][] = []
+  for await (const { event } of client.readStream(stream)) {
+    expect(event?.isJson).toBe(true)
+    events.push([JSON.stringify(event?.data as JSONType), JSON.stringify(event?.metadata)])
+  }
+  return events
+}
+
+describe("17: what is stored in EventStoreDB", () => {
+  it.for(STORED)(
+    "$category: each type comes back to the byte, and from parsed JSON too",
+    async ({ category, codec }) => {
+      const facts = fc.tuple(
+        ...codec.types.map((type) =>
+          fc.array(
+            fc
+              .record(EVENT_FIELDS[category]?.[type] ?? {}, { noNullPrototype: true })
+              .map((fields) => ({ type, ...fields }) as unknown as Fact),
+            { minLength: 1, maxLength: 5 },
+          ),
+        ),
+      )
+      await fc.assert(
+        fc.asyncProperty(facts, async (byType) => {
+          const stream = `${category}-${randomUUID()}`
+          let previousHash = NO_HASH
+          const written = byType.flat().map((fact, revision) => {
+            const place = { stream, revision, previousHash }
+            const { proposed, hash } = wrap(codec, fact, place, causedBy("Ünï\u2028 cödé"))
+            previousHash = hash
+            return proposed
+          })
+          await store.append(stream, written, NO_STREAM)
+          const stored = await collect(store.read(stream))
+          expect(stored).toMatchObject(written)
+          const last = stored.at(-1)
+          const before = stored.length > 1 ? hashOf(stored.at(-2)) : NO_HASH
+          expect(last === undefined ? "" : expectedHash(last, before)).toBe(previousHash)
+          expect(await parsed(stream)).toEqual(written.map((one) => [one.data, one.metadata]))
+        }),
+        { numRuns: 3 },
+      )
+    },
+  )
+
+  it("is the same text, whatever it is", async () => {
+    const text = fc.string({ unit: "binary" }).filter((one) => !one.includes("\0"))
+    const texts = fc.oneof(text, fc.json(), fc.constantFrom("{", "{}", "[]", "null", "\ufeff{}"))
+    const event = fc.record({ data: texts, metadata: texts }).map((one) => anEvent(one))
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 20 }), async (events) => {
+        const stream = `any-${randomUUID()}`
+        await store.append(stream, events, NO_STREAM)
+        expect(await collect(store.read(stream))).toMatchObject(events)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  it("is shown as JSON where it is like a fact, and as bytes where it is not", async () => {
+    const stream = `shown-${randomUUID()}`
+    await store.append(stream, [anEvent(), anEvent({ data: "no JSON" })], NO_STREAM)
+    const contentTypes = server.log.stream(stream)?.map(({ contentType }) => contentType)
+    expect(contentTypes).toEqual(["application/json", "application/octet-stream"])
+  })
+})
+
+function hashOf(event: ProposedEvent | undefined): string {
+  return (JSON.parse(event?.metadata ?? "{}") as { readonly hash: string }).hash
+}
+
+describe("14: where events stand in EventStoreDB", () => {
+  /** Our events between those of others: the server's own, and those of a transaction. */
+  async function mixed(prefix: string): Promise<readonly ProposedEvent[]> {
+    const written = someEvents(12)
+    for (const [index, event] of written.entries()) {
+      const own = `${prefix}${index % 3}`
+      await store.append(own, [event], Math.floor(index / 3) - 1)
+      server.appendSystemEvents(3)
+      await store.append(`other-${prefix}${index}`, someEvents(2), NO_STREAM)
+      if (index % 4 === 0) server.log.appendInTransaction(`old-${prefix}`, [legacyEvent()])
+    }
+    return written
+  }
+
+  const legacyEvent = () => ({
+    id: randomUUID(),
+    type: "Legacy",
+    contentType: "application/octet-stream",
+    data: Buffer.from("?"),
+    metadata: Buffer.alloc(0),
+  })
+
+  it("gives all streams but the server's own, and the place of the newest of them", async () => {
+    const before = await store.head()
+    await mixed("mixed-")
+    server.appendSystemEvents(40)
+    const all = await collect(store.readAll({ after: before }))
+    expect(all).toHaveLength(12 + 24 + 3)
+    expect(all.filter(({ stream }) => stream.startsWith("$"))).toEqual([])
+    expect(await store.head()).toEqual(all.at(-1)?.position)
+    expect(await collect(store.readAll({ after: before, prefixes: ["$", "$stats"] }))).toEqual([])
+  })
+
+  it("goes on after the place of every event, with a prefix and without, and loses none", async () => {
+    const before = await store.head()
+    const written = await mixed("resumed-")
+    const all = await collect(store.readAll({ after: before }))
+    expect(all.some(({ position }) => position.commit !== position.prepare)).toBe(true)
+    for (const [index, { position }] of all.entries()) {
+      expect(await collect(store.readAll({ after: position }))).toEqual(all.slice(index + 1))
+    }
+    const places: readonly Position[] = [before, ...all.map(({ position }) => position)]
+    for (const after of places.filter((_, index) => index % 5 === 0)) {
+      const prefixes = ["resumed-"]
+      const rest = await collect(store.readAll({ after, prefixes }))
+      const follower = followed(store, { after, prefixes })
+      await follower.until(() => follower.heads.length > 0)
+      expect(follower.events).toEqual(rest)
+      await follower.subscription.stop()
+    }
+    const own = await collect(store.readAll({ after: before, prefixes: ["resumed-"] }))
+    expect(idsOf(own)).toEqual(idsOf(written))
+  })
+
+  it("tells those who follow of others' events, and not of the server's own", async () => {
+    const follower = followed(store, { after: await store.head(), prefixes: ["nobody-"] })
+    await follower.until(() => follower.heads.length > 0)
+    const told = follower.heads.length
+    server.appendSystemEvents(5)
+    const { position } = await store.append(`x-${randomUUID()}`, someEvents(1), NO_STREAM)
+    await follower.until(() => follower.heads.length > told)
+    expect(follower.heads.slice(told)).toEqual([position])
+    expect(follower.events).toEqual([])
+    await follower.subscription.stop()
   })
 })

@@ -6,7 +6,7 @@ import { eventStoreContract } from "./event-store-contract.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { type Corner, cornerOf } from "./event-store-fixture.ts"
-import { followingContract } from "./event-store-following-contract.ts"
+import { followingContract } from "./event-store-reading-contract.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 // Each case has a corner of its own in the store.

@@ -1,10 +1,18 @@
 import { describe, expect, it } from "vitest"
-
-import { NO_STREAM, START, WrongRevision } from "../../adapters/eventstore/port.ts"
+import {
+  NO_STREAM,
+  START,
+  WrongRevision,
+  AccessDenied,
+  Unavailable,
+  UnknownOutcome,
+} from "../../adapters/eventstore/port.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { within } from "../support/within.ts"
 import { damagingPostgres } from "./damaging-stores.ts"
-import { damageContract } from "./event-store-damage-contract.ts"
 import { eventStoreContract } from "./event-store-contract.ts"
-import { collect, followed, someEvents } from "./event-store-fixture.ts"
+import { damageContract } from "./event-store-damage-contract.ts"
+import { collect, followed, someEvents, anEvent, idsOf } from "./event-store-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
 const postgres = new PostgresUnderTest()
@@ -92,5 +100,210 @@ describe("PostgreSQL event store: the global order", () => {
       expect(follower.events.map(({ position }) => position.commit)).toEqual(places)
       expect(follower.interruptions).toEqual([])
     }
+  })
+})
+
+describe("PostgreSQL event store: faults", () => {
+  it("loses and doubles nothing when its connections are killed under load", async () => {
+    const stores = [postgres.open(), postgres.open()] as const
+    const follower = followed(stores[0], {})
+    const ids: string[] = []
+    let isLoaded = true
+    const writers = Array.from({ length: 16 }, async (_, writer) => {
+      for (let revision = NO_STREAM; isLoaded; revision += 1) {
+        const event = anEvent()
+        ids.push(event.id)
+        await postgres.appendSurely(
+          stores[writer % 2] ?? stores[0],
+          `w-${writer}`,
+          [event],
+          revision,
+        )
+      }
+    })
+    for (let round = 1; round <= 4; round += 1) {
+      const seen = follower.heads.length
+      await follower.until(() => follower.heads.length > seen)
+      expect(await postgres.killConnections()).toBeGreaterThan(0)
+      await follower.until(() => follower.interruptions.length === round)
+    }
+    isLoaded = false
+    await Promise.all(writers)
+    await follower.until(() => follower.events.length >= ids.length)
+    expect(idsOf(follower.events).toSorted()).toEqual(ids.toSorted())
+    expect(follower.interruptions).toHaveLength(4)
+    expect(follower.events).toEqual(await collect(stores[1].readAll()))
+  })
+
+  it("comes back by itself while nothing happens, and says that all was seen", async () => {
+    const store = postgres.open()
+    await store.append("a", someEvents(1), NO_STREAM)
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length === 1)
+    await postgres.killConnections()
+    await follower.until(() => follower.heads.length === 2)
+    expect(follower.interruptions).toHaveLength(1)
+    expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
+    expect(follower.events).toHaveLength(1)
+  })
+
+  it("does not know how an append ended whose connection broke, and a second try does", async () => {
+    const store = postgres.open()
+    await postgres.holdTheLock()
+    const events = someEvents(2)
+    const append = expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
+    await postgres.untilInLine()
+    await postgres.killConnections()
+    await append
+    await postgres.releaseTheLock()
+    expect((await store.append("a", events, NO_STREAM)).revision).toBe(1)
+    expect(idsOf(await collect(store.read("a")))).toEqual(idsOf(events))
+  })
+
+  it("waits for no answer longer than its time; what was not sent is surely not stored", async () => {
+    const store = postgres.open({ appendTimeoutMs: within(1_000) })
+    await postgres.holdTheLock()
+    const [sent, unsent] = [someEvents(1), someEvents(1)]
+    const first = expect(store.append("a", sent, NO_STREAM)).rejects.toThrow(UnknownOutcome)
+    await postgres.untilInLine()
+    // The same stream: it stays behind the first, and then has to wait for the lock itself.
+    const second = store.append("a", unsent, 0).catch((error: unknown) => error)
+    await first
+    expect([UnknownOutcome, Unavailable]).toContain(((await second) as Error).constructor)
+    await postgres.releaseTheLock()
+    expect((await store.append("a", sent, NO_STREAM)).revision).toBe(0)
+    expect((await store.append("a", unsent, 0)).revision).toBe(1)
+    expect(idsOf(await collect(store.readAll()))).toEqual(idsOf([...sent, ...unsent]))
+  })
+
+  it("knows that a transaction was rolled back which the database refused", async () => {
+    const store = postgres.open()
+    await postgres.admin.query(`
+      create function pg_temp.refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'no more room' using errcode = 'disk_full'; end $$;
+      create trigger refuse before insert on eventstore.events
+        for each row when (new.type = 'Refused') execute function pg_temp.refuse();
+    `)
+    try {
+      const refused = store.append("a", [anEvent({ type: "Refused" })], NO_STREAM)
+      await expect(refused).rejects.toThrow(Unavailable)
+      await expect(refused).rejects.toThrow("the disk of the database is full")
+    } finally {
+      await postgres.admin.query("drop trigger refuse on eventstore.events")
+    }
+    expect((await store.append("a", someEvents(1), NO_STREAM)).revision).toBe(0)
+  })
+
+  it("needs no poll to hear of an append", async () => {
+    const [here, elsewhere] = [postgres.open({ pollMs: 3_600_000 }), postgres.open()]
+    const follower = followed(here, {})
+    await follower.until(() => follower.heads.length > 0)
+    await elsewhere.append("a", someEvents(2), NO_STREAM)
+    await follower.until(() => follower.events.length === 2)
+    expect(follower.interruptions).toEqual([])
+  })
+
+  it("makes up for a notification that never came", async () => {
+    const store = postgres.open({ pollMs: 20 })
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length > 0)
+    await postgres.admin.query(
+      "insert into eventstore.events values (0, 'a', 0, gen_random_uuid(), 't', '{}', '{}')",
+    )
+    await follower.until(() => follower.events.length === 1)
+    expect(follower.events[0]?.stream).toBe("a")
+  })
+})
+
+describe("PostgreSQL event store: an older copy", () => {
+  it("is noticed, and nothing is appended to it until it is as far again", async () => {
+    const store = postgres.open({ pollMs: 20 })
+    const follower = followed(store, {})
+    await store.append("a", someEvents(3), NO_STREAM)
+    await follower.until(() => follower.events.length === 3)
+    await postgres.admin.query("create table kept as table eventstore.events")
+    await postgres.admin.query("delete from eventstore.events where revision > 0")
+    const older = "ends at 0, and 2 was seen in it before: it is an older copy"
+    // Nobody but its own watch has asked for the head.
+    const append = () => store.append("a", someEvents(1), 2).then(String, String)
+    await expect.poll(append).toMatch(older)
+    await expect(store.ready()).rejects.toThrow(older)
+    expect(await collect(store.readAll())).toHaveLength(1)
+    await postgres.admin.query("insert into eventstore.events table kept on conflict do nothing")
+    await postgres.admin.query("drop table kept")
+    await expect.poll(() => store.ready().then(() => "ready", String)).toBe("ready")
+    expect((await store.append("a", someEvents(1), 2)).revision).toBe(3)
+    await follower.until(() => follower.events.length === 4)
+  })
+})
+
+describe("PostgreSQL event store: an older copy that others went on with", () => {
+  it("is noticed before anything is appended over a new connection", async () => {
+    const [store, other] = [postgres.open({ pollMs: 3_600_000 }), postgres.open()]
+    await store.append("a", someEvents(3), NO_STREAM)
+    await postgres.admin.query("delete from eventstore.events where revision > 0")
+    await other.append("b", someEvents(9), NO_STREAM)
+    await postgres.killConnections()
+    const append = () => store.append("a", someEvents(1), 0).then(String, String)
+    await expect.poll(append).toMatch(/does not hold at 2 what was stored there/)
+    expect(await collect(other.read("a"))).toHaveLength(1)
+  })
+})
+
+describe("PostgreSQL event store: not to be had", () => {
+  it("tells that nobody answers, and nothing was stored", async () => {
+    const nobody = new URL(postgres.url)
+    nobody.port = "1"
+    const store = postgres.open({ url: nobody.href })
+    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
+    await expect(store.head()).rejects.toThrow("ECONNREFUSED")
+    await expect(collect(store.read("a"))).rejects.toThrow(Unavailable)
+    const follower = followed(store, {})
+    await follower.until(() => follower.interruptions.length > 0)
+    expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
+  })
+
+  it("tells that the schema is missing", async () => {
+    const empty = await testDatabase({ migrated: false })
+    const store = postgres.open({ url: empty.url })
+    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow("run the migrations")
+    await expect(store.head()).rejects.toThrow("run the migrations")
+    await store.close()
+    await empty.drop()
+  })
+
+  it("tells that the credentials are not enough", async () => {
+    const role = `stranger_${process.pid}`
+    await postgres.admin.query(`create role ${role} login password 'stranger'`)
+    const url = new URL(postgres.url)
+    url.username = role
+    url.password = "stranger"
+    const store = postgres.open({ url: url.href })
+    try {
+      await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AccessDenied)
+      await expect(collect(store.readAll())).rejects.toThrow(AccessDenied)
+    } finally {
+      await store.close()
+      await postgres.admin.query(`drop role ${role}`)
+    }
+  })
+
+  it("serves any number of subscriptions with one connection that listens", async () => {
+    // A name of its own: backends of the test before may still be on their way out.
+    const application = "event-store-with-subscriptions"
+    const settings = { application_name: application }
+    const store = postgres.open({ readConnections: 2, settings })
+    const followers = Array.from({ length: 20 }, () => followed(store, {}))
+    await Promise.all(followers.map((follower) => follower.until(() => follower.heads.length > 0)))
+    await store.append("a", someEvents(3), NO_STREAM)
+    await Promise.all(
+      followers.map((follower) => follower.until(() => follower.events.length === 3)),
+    )
+    const { rows } = await postgres.admin.query<{ connections: number }>(
+      `select count(*)::int as connections from pg_stat_activity
+       where datname = current_database() and application_name = $1`,
+      [application],
+    )
+    expect(rows[0]?.connections).toBe(4)
   })
 })

@@ -12,7 +12,7 @@ import { openLog } from "../../src/frame/kernel/log.ts"
 import { buy, credits, expectSound, makeBuyer } from "./buying.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { makeCallsFree, openWorld, ownWorld } from "../support/world.ts"
-import type { StripeNext } from "./stripe-server-intents.ts"
+import type { StripeNext } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
 const KEY = "sk_test_of_a_stand_in"

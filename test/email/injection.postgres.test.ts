@@ -1,14 +1,23 @@
 /** What callers write into a mail to reach others than they pay for, before a real server of mail. */
 import PostalMime from "postal-mime"
-import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { chargesOf } from "../phone/texting.ts"
-import { type World, openWorld } from "../support/world.ts"
-import { type Mailing, RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import type { Mailing } from "./mailing.ts"
+import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
+import type { SmtpStand } from "./smtp-stand.ts"
 import { openSmtpStand } from "./smtp-stand.ts"
 
 const ADA = "ada@example.com"
+
+let stand: SmtpStand
 let world: World
 let company: Mailing
+beforeAll(async () => {
+  stand = await openSmtpStand()
+  world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
+})
 beforeEach(async () => {
   company = await makeMailing(world)
   stand.rules = {}
@@ -43,9 +52,6 @@ const addresses = (ours: string) => [
   `a@${ours}\r\nReply-To: evil@example.org`,
   `=?utf-8?q?a?= <a@${ours}> <b@evil.example>`,
 ]
-
-const stand = await openSmtpStand()
-world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
 
 describe("an address that is more than one", () => {
   it.each(addresses("mail.example").map((_text, n) => n))(

@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from "vitest"
 import { unsubscribeTokenOf } from "../../src/email/copy-names.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { chargesOf } from "../phone/texting.ts"
-import { type Mailing, RECIPIENT, mailerIs, mailsOf, makeMailing, sendMail } from "./mailing.ts"
+import type { Mailing } from "./mailing.ts"
+import { RECIPIENT, mailerIs, mailsOf, makeMailing, sendMail } from "./mailing.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 const company = await makeMailing(world)

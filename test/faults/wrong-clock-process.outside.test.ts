@@ -1,10 +1,13 @@
 /** Real processes on one database, of which some get a clock that is ten minutes wrong. */
+import { once } from "node:events"
+import { connect } from "node:net"
 import process from "node:process"
-import { afterAll, expect, it } from "vitest"
+import { text } from "node:stream/consumers"
+import { afterAll, expect, it, describe } from "vitest"
 import { query } from "../support/embedded.ts"
-import { ownDatabase } from "../support/world-database.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace, ownPlace } from "../support/server-process.ts"
+import { ownDatabase } from "../support/world-database.ts"
 import { newNames, overHttp } from "./callers.ts"
 import { makeSender } from "./company.ts"
 import { expectAudit } from "./reckoning.ts"
@@ -98,4 +101,50 @@ it.each(FAULTS)(
 it("leaves nothing that the audit finds", async () => {
   await operateOn(right)("wait")
   await expectAudit(operateOn(right))
+})
+
+const place = await ownPlace({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
+
+/** Opens a connection and sends what is there of a request. */
+async function tell(url: string, ...lines: readonly string[]) {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname.replace(/^\[(.*)\]$/, "$1"))
+  await once(socket, "connect")
+  socket.write(lines.join("\r\n"))
+  return socket
+}
+
+describe("a server", () => {
+  it("listens on one address of localhost, and answers bytes that are no request", async () => {
+    const server = await place.start()
+    const { hostname, port } = new URL(server.url)
+    expect(["127.0.0.1", "[::1]"]).toContain(hostname)
+    const other = connect(Number(port), hostname === "127.0.0.1" ? "::1" : "127.0.0.1")
+    // Refused, or there is no such address here.
+    const [error] = (await once(other, "error")) as [NodeJS.ErrnoException]
+    expect(["ECONNREFUSED", "EADDRNOTAVAIL"]).toContain(error.code)
+    const answer = await text(await tell(server.url, "no request at all", "", ""))
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*"error":"validation"/)
+    expect(await server.end("SIGTERM")).toBe(0)
+  })
+
+  it("stops although a caller never ends what it began to send", async () => {
+    const server = await place.start()
+    const { key } = await makeSender(operateOn(place), "listening")
+    const head = ["POST /api/v1/phone/messages HTTP/1.1", "host: ledger.test"]
+    const nobody = [...head, "content-type: application/json"]
+    const known = [...nobody, `authorization: Bearer ${key}`]
+    const bodies = [nobody, known].flatMap((sent) => [
+      [...sent, "content-length: 100", "", '{"to":'],
+      [...sent, "transfer-encoding: chunked", "", "6", '{"to":', ""],
+    ])
+    const sockets = await Promise.all(bodies.map((lines) => tell(server.url, ...lines)))
+    // The server has the requests in hand: its answer to the next one comes behind them.
+    expect((await fetch(`${server.url}/nothing`)).status).toBe(404)
+    const ended = Promise.all(sockets.map((socket) => text(socket).catch(() => "")))
+    // It would be 1, and said so, had a stop given up on them as on calls in hand.
+    expect(await server.end("SIGTERM")).toBe(0)
+    await ended
+    expect(server.log()).toBe("")
+  })
 })

@@ -4,19 +4,152 @@
  * beside the API.
  */
 import { createHmac } from "node:crypto"
+import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import { z } from "zod"
+import type { Simulator } from "../../adapters/providers/simulators/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import { streamOf } from "../../domain/kernel/aggregate.ts"
+import type { Decider } from "../../domain/kernel/decider.ts"
+import type { FactOf, FormatTable } from "../../domain/kernel/format.ts"
+import { codecOf, plain, time } from "../../domain/kernel/format.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
+import { ofCompanies } from "../../projections/kernel/projection.ts"
 import type { OwnCode } from "../../src/frame/calls/refusal.ts"
 import { refusal } from "../../src/frame/calls/refusal.ts"
 import { PIECES, route } from "../../src/frame/calls/route.ts"
 import { webhook } from "../../src/frame/calls/webhook.ts"
+import type { Door } from "../../src/frame/http/hosts.ts"
 import { company, findCompany } from "../../src/frame/operator/inputs.ts"
 import { operation } from "../../src/frame/operator/operation.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import type { Provider } from "../../src/frame/provider.ts"
+import { settings } from "../../src/frame/settings.ts"
 import type { Slice } from "../../src/frame/slice.ts"
-import { echoDoors, echoProviders, echoSettings } from "./pretended-echo.ts"
-import { NOTES, notesOf, shownNotes } from "./pretended-notes.ts"
+
+/** Answers what it is asked, louder or not. */
+interface Echo {
+  readonly say: (text: string) => Promise<string>
+}
+
+declare module "../../src/frame/ports.ts" {
+  interface ProvidedPorts {
+    readonly echo: Echo
+  }
+}
+
+const ECHO = { name: "echo", outcomes: ["loud"] } as const satisfies Simulator
+
+/** What it reads from the environment. */
+const echoSettings = settings({
+  from: import.meta.url,
+  schema: z.object({
+    ECHO_PREFIX: z.string().default(""),
+    ECHO_SECRET: z.string().min(4, "must have four letters").optional(),
+  }),
+  secret: ["ECHO_SECRET"],
+  faults: (given) =>
+    given["ECHO_PREFIX"] !== undefined && given["ECHO_SECRET"] === undefined
+      ? ["ECHO_PREFIX is nothing without ECHO_SECRET: set both."]
+      : [],
+})
+
+/** What opens it. */
+const echoProviders: readonly Provider[] = [
+  {
+    from: import.meta.url,
+    name: "echo",
+    simulator: ECHO,
+    open: async ({ settings: read, simulators }) => {
+      const { ECHO_PREFIX: prefix } = read(echoSettings)
+      const say = async (text: string) => {
+        const answer = `${prefix}${text}`
+        return (await simulators.next(ECHO)) === "loud" ? answer.toUpperCase() : answer
+      }
+      return { echo: { say } }
+    },
+  },
+]
+
+/** Its door. */
+const echoDoors = ({ echo }: Ports): readonly Door[] => [
+  {
+    name: "echoes",
+    takes: (host) => host.endsWith(".echo.test"),
+    serve: (_request, response) => {
+      void echo.say("door").then((text) => response.end(text))
+    },
+    upgrade: (_request, socket, head) => {
+      socket.write(
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
+      )
+      // What came right behind the request is the first of what is said.
+      socket.write(head)
+      socket.pipe(socket)
+    },
+  },
+]
+
+const formats = {
+  NoteTaken: { version: 1, fields: { at: time, name: plain, text: plain } },
+} satisfies FormatTable
+type NoteTaken = FactOf<typeof formats>
+
+declare module "../../domain/kernel/facts.ts" {
+  interface FactsByCategory {
+    readonly notes: NoteTaken
+  }
+}
+
+interface TakeNote {
+  readonly type: "TakeNote"
+  readonly name: string
+  readonly text: string
+}
+type NoteRefused = { readonly type: "NoteRefused"; readonly at: number; readonly code: "taken" }
+
+const notes: Decider<TakeNote, Set<string>, NoteTaken, NoteRefused> = {
+  initial: () => new Set(),
+  decide: ({ name, text }, known, { at }) =>
+    known.has(name)
+      ? { type: "NoteRefused", at, code: "taken" }
+      : [{ type: "NoteTaken", at, name, text }],
+  evolve: (known, { name }) => known.add(name),
+}
+
+/** The notes of a company. */
+const NOTES = { category: "notes" as const, decider: notes, codec: codecOf(formats) }
+/** The stream of a company's notes. */
+const notesOf = (companyId: CompanyId) => streamOf(NOTES, companyId)
+
+/** What notes there are, by their names. */
+const shownNotes: Projection = {
+  name: "notes",
+  version: 1,
+  categories: ["notes"],
+  tables: ["notes"],
+  create: `
+    create table notes (
+      company_id text not null,
+      name text not null,
+      text text not null,
+      primary key (company_id, name)
+    )`,
+  apply: async (
+    tx: Transaction<{ notes: { company_id: string; name: string; text: string } }>,
+    all,
+  ) => {
+    for (const { fact, companyId: company_id } of ofCompanies(all)) {
+      if (fact.type !== "NoteTaken") continue
+      await tx
+        .insertInto("notes")
+        .values({ company_id, name: fact.name, text: fact.text })
+        .execute()
+    }
+  },
+}
 
 const NO_ECHO: OwnCode = {
   error: "no_echo",

@@ -5,7 +5,7 @@ import type { Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { entryAt, rightRequest } from "../support/right-requests.ts"
-import { nameOfRoute } from "../support/route-rows.ts"
+import { nameOfRoute } from "../support/routes-table.ts"
 import { making, shaped, takingBytes, withParams } from "./pretended-routes.ts"
 
 /** The same route without its example. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { route } from "../../src/frame/calls/route.ts"
 import { oneOf, routesIn } from "../../src/frame/calls/one-of.ts"
+import type { SpecRoute } from "../support/routes-table.ts"
 import {
   codesInDocument,
   compared,
@@ -12,9 +13,9 @@ import {
   routesOf,
   saidByLine,
   saidByRoute,
-} from "../support/route-rows.ts"
-import type { SpecRoute } from "../support/route-rows.ts"
-import { SPEC_ROUTES, nameOf } from "../support/routes-table.ts"
+  SPEC_ROUTES,
+  nameOf,
+} from "../support/routes-table.ts"
 import { making, shaped, withParams } from "./pretended-routes.ts"
 
 const ROUTES = routesIn([making, shaped, withParams])

@@ -2,11 +2,12 @@
  * Random histories of commands for every decider but the ledger's and a recipient's, which have their
  * own. Names are few, so that commands meet.
  */
+import { inspect, isDeepStrictEqual } from "node:util"
 import fc from "fast-check"
+import { PLANS } from "../../domain/access/access-events.ts"
 import type { AccessCommand } from "../../domain/access/access.ts"
 import { CARD_FAULTS } from "../../domain/access/card-events.ts"
 import { GRANTABLE } from "../../domain/access/grants.ts"
-import { PLANS } from "../../domain/access/access-events.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import type { PriceCommand } from "../../domain/charging/price-book.ts"
@@ -19,9 +20,58 @@ import { appFormats } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { PublishRelease, SealRelease } from "../../domain/connection/releases.ts"
 import { releaseFormats } from "../../domain/connection/releases.ts"
+import type { Decider, Fact, Stamp } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { Codec } from "../../domain/kernel/format.ts"
 import type { FieldArbitraries } from "./arbitrary-kinds.ts"
 import { arbitrariesOf, flag, orNull, record, sealed, some } from "./arbitrary-kinds.ts"
-import type { CommandHistory } from "./stored-state.ts"
+
+/** Commands in the order in which they are decided, each with its stamp. */
+export type CommandHistory<C> = readonly { readonly command: C; readonly stamp: Stamp }[]
+
+/** A decider and the codec of its facts. */
+export interface Rules<C, S, E extends Fact, R extends Fact> {
+  readonly decider: Decider<C, S, E, R>
+  readonly codec: Codec<E>
+  /** What of a state is compared, where it also remembers what was looked up last. */
+  readonly compared?: (state: S) => unknown
+}
+
+/** What a history comes to: how many facts it recorded, and how a state differs; null where none does. */
+export interface Compared {
+  readonly facts: number
+  readonly difference: string | null
+}
+
+/** Decides a history, and beside it folds what is read of its stored facts. */
+export function compareWithStored<C, S, E extends Fact, R extends Fact>(
+  { decider, codec, compared = (state) => state }: Rules<C, S, E, R>,
+  history: CommandHistory<C>,
+): Compared {
+  let [live, stored] = [decider.initial(), decider.initial()]
+  let facts = 0
+  for (const { command, stamp } of history) {
+    const decided = decider.decide(command, live, stamp)
+    if (isRefusal(decided)) continue
+    for (const fact of decided) {
+      const { type } = fact
+      const read = codec.decode(type, codec.version(type), codec.encode(fact))
+      if (!isDeepStrictEqual(fact, read)) return { facts, difference: between(type, fact, read) }
+      live = decider.evolve(live, fact)
+      stored = decider.evolve(stored, read)
+      facts += 1
+    }
+  }
+  const [ends, found] = [compared(live), compared(stored)]
+  if (isDeepStrictEqual(ends, found)) return { facts, difference: null }
+  return { facts, difference: between("the state", ends, found) }
+}
+
+function between(what: string, decided: unknown, stored: unknown): string {
+  const shown = (value: unknown) =>
+    inspect(value, { depth: null, breakLength: Infinity, compact: true })
+  return `${what} is ${shown(decided)}, and as it is stored ${shown(stored)}`
+}
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 const DAY_MS = 86_400_000

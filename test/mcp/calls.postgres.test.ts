@@ -2,16 +2,19 @@
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Onward } from "../../src/frame/calls/route.ts"
 import type { SentFile } from "../../src/frame/calls/sent.ts"
+import { RELEASE } from "../../src/frame/operator/cli/release.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
 import type { Company } from "../support/world.ts"
 import { callApp, callsOf, makeCompany, sharedWorld } from "../support/world.ts"
 import { MCP, appWithTools, ask, calling, message, saidBy } from "./asking.ts"
 import { TOOLS, changed, waits } from "./pretended-tools.ts"
 
-const URL = "/api/v1/pretended/tools"
+const THINGS = "/api/v1/pretended/tools"
 
 const world = await sharedWorld()
 let company: Company
@@ -38,7 +41,7 @@ describe("a tool's answer", () => {
   it("is what its route answers, as text", async () => {
     const change = { text: "hello", times: 2, note: null, size: "large", budget: 0.5 }
     const { body } = await ask(app, company.key, calling("change_thing", { thing: "a", ...change }))
-    const direct = await callApp(app, company.key, "PUT", `${URL}/a/content`, { body: change })
+    const direct = await callApp(app, company.key, "PUT", `${THINGS}/a/content`, { body: change })
     expect(JSON.parse(body.result.content[0].text)).toEqual(direct.body)
     expect(body.result).toEqual({
       content: [{ type: "text", text: JSON.stringify(direct.body) }],
@@ -48,7 +51,7 @@ describe("a tool's answer", () => {
 
   it("is an error where its route refuses, with all that it says", async () => {
     const { isError, said } = await call("get_thing", { thing: "none" })
-    const direct = await callApp(app, company.key, "GET", `${URL}/none`)
+    const direct = await callApp(app, company.key, "GET", `${THINGS}/none`)
     expect([isError, said]).toEqual([true, direct.body])
   })
 
@@ -63,7 +66,7 @@ describe("a tool's answer", () => {
     const { headers } = await ask(app, company.key, message("ping"))
     const other = { "x-forwarded-for": "10.0.0.1", "idempotency-key": "no", cookie: "a=b" }
     const { said } = await call("get_thing", { thing: "a b/c" }, { idempotencyKey: "k" }, other)
-    expect(said).toMatchObject({ id: "a b/c", target: `${URL}/a%20b%2Fc`, address: "127.0.0.1" })
+    expect(said).toMatchObject({ id: "a b/c", target: `${THINGS}/a%20b%2Fc`, address: "127.0.0.1" })
     expect(said.requestId).toMatch(/^req_[0-9A-Za-z]{22}$/)
     expect(said.requestId).not.toBe(headers["x-request-id"])
     expect(Object.keys(said.headers).toSorted()).toEqual([
@@ -142,7 +145,7 @@ describe("arguments", () => {
     const { isError, said } = await call("list_things", { all, path: "a b&c" })
     expect([isError, said]).toEqual([
       false,
-      { all: "1", path: "a b&c", target: `${URL}?all=1&path=a+b%26c` },
+      { all: "1", path: "a b&c", target: `${THINGS}?all=1&path=a+b%26c` },
     ])
   })
 
@@ -171,7 +174,7 @@ describe("the checks of a tool's route", () => {
   })
 
   it("let 120 calls a minute pass, those over HTTP among them", async () => {
-    const over = await callApp(app, company.key, "GET", URL)
+    const over = await callApp(app, company.key, "GET", THINGS)
     expect(over.status).toBe(200)
     const batch = Array.from({ length: 120 }, (_, at) => calling("list_things", {}, at))
     const { body } = await ask(app, company.key, batch)
@@ -219,7 +222,7 @@ describe("the checks of a tool's route", () => {
     const other = await call("buy_thing", { about: "another" }, { idempotencyKey })
     expect([other.isError, other.said.error]).toEqual([true, "idempotency_conflict"])
     const headers = { authorization: `Bearer ${company.key}`, "idempotency-key": idempotencyKey }
-    const direct = await app.inject({ method: "POST", url: URL, headers, payload: { about } })
+    const direct = await app.inject({ method: "POST", url: THINGS, headers, payload: { about } })
     expect([direct.json(), direct.headers["idempotency-replayed"]]).toEqual([first.said, "true"])
   })
 
@@ -283,4 +286,55 @@ describe("a batch of calls", () => {
       expect([begun, sends === undefined]).toEqual([["first", "second"], kind === "told"])
     },
   )
+})
+
+const listening = await appWithTools(world.ports)
+const caller = await makeCompany(world)
+await listening.listen({ host: "127.0.0.1", port: 0 })
+afterAll(() => listening.close())
+
+/** A client that has introduced itself, with a key. */
+async function connected(key: string): Promise<Client> {
+  const { port } = listening.server.address() as AddressInfo
+  const transport = new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}${MCP}`), {
+    requestInit: { headers: { authorization: `Bearer ${key}` } },
+  })
+  const client = new Client({ name: "a test", version: "1.0.0" })
+  // Its class says `sessionId?: string`, and its own interface says otherwise.
+  await client.connect(transport as Parameters<Client["connect"]>[0])
+  return client
+}
+
+describe("the protocol's own client", () => {
+  it("introduces itself, lists the tools and calls them", async () => {
+    const client = await connected(caller.key)
+    expect(client.getServerVersion()).toEqual({ name: "company-ledger", version: RELEASE })
+    expect(client.getServerCapabilities()).toEqual({ tools: {} })
+    expect(client.getInstructions()).toContain("start_box")
+    expect(await client.ping()).toEqual({})
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["list_things", "change_thing"]),
+    )
+    const given = { thing: "a", text: "hello" }
+    const { content, isError } = await client.callTool({ name: "change_thing", arguments: given })
+    const text = JSON.stringify({ id: "a", length: 5, times: 1 })
+    expect([content, isError]).toEqual([[{ type: "text", text }], false])
+    await client.close()
+  })
+
+  it("reads why a tool refused, and which tool is not there", async () => {
+    const client = await connected(caller.key)
+    const { content, isError } = await client.callTool({ name: "get_thing", arguments: {} })
+    expect([isError, content]).toEqual([
+      true,
+      [{ type: "text", text: expect.stringContaining('"thing":"Is required."') as string }],
+    ])
+    await expect(client.callTool({ name: "nothing" })).rejects.toMatchObject({ code: -32_602 })
+    await client.close()
+  })
+
+  it("does not get in without a key", async () => {
+    await expect(connected("cpk_nothing")).rejects.toThrow(/-32001/)
+  })
 })

@@ -1,14 +1,14 @@
 /** Tools as they are listed, made from routes. */
+import { readFileSync } from "node:fs"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { PIECES } from "../../src/frame/calls/route.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { assemble } from "../../src/frame/slice.ts"
-import { SLICES, PROGRAM } from "../../src/slices.ts"
 import type { Tool } from "../../src/mcp/tools.ts"
 import { toolsIn } from "../../src/mcp/tools.ts"
-import { readFileSync } from "node:fs"
+import { SLICES, PROGRAM } from "../../src/slices.ts"
 import { TOOLS, changeThing, getThing, listThings, pretendedTools } from "./pretended-tools.ts"
 
 const tools = toolsIn(TOOLS)

@@ -1,11 +1,17 @@
 /** Spending made outside the API, its give-backs, and what is open. */
-import { beforeEach, describe, expect, it } from "vitest"
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
-import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
+
 const world = await ownWorld("time")
 let company: Company
+beforeAll(async () => {
+  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+  await makeCallsFree(world)
+})
 beforeEach(async () => {
   company = await makeCompany(world)
 })
@@ -49,9 +55,6 @@ async function limit(name: object): Promise<void> {
   const window = { period: "month", dollars: "0.9" }
   await world.operate("limit set", { company: company.companyId, ...window, ...name })
 }
-
-await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
-await makeCallsFree(world)
 
 describe("charge", () => {
   it("charges a person's spending on the dashboard, final at once", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { SEGMENT, TEXTS, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("time")

@@ -1,16 +1,15 @@
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { existsSync, watch as watchFolder } from "node:fs"
+import { mkdtemp, readFile, rm, stat, writeFile, readdir, watch } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import pg from "pg"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import {
-  type Embedded,
-  type EmbeddedOptions,
-  endLeftBehind,
-} from "../../adapters/postgres/embedded/start-embedded.ts"
+import type { Embedded, EmbeddedOptions } from "../../adapters/postgres/embedded/start-embedded.ts"
+import { endLeftBehind, startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import {
   leaveBehind,
   lives,
@@ -18,6 +17,7 @@ import {
   query,
   startForTest,
   temporaryFolder,
+  startElsewhere,
 } from "../support/embedded.ts"
 
 /** Making a cluster takes most of a test's time, so these tests share one. */
@@ -226,4 +226,117 @@ describe("the end", () => {
     await one.stop()
     expect(await query(two.url, "select 1 as one")).toEqual([{ one: 1 }])
   })
+})
+
+describe("the first start", () => {
+  it("makes a cluster that flushes, checks its pages and speaks UTF-8 and UTC", async () => {
+    const told: string[] = []
+    const dataDir = join(await temporaryFolder(), "data")
+    const postgres = await startForTest(dataDir, { log: (sentence) => void told.push(sentence) })
+    const names = ["fsync", "synchronous_commit", "data_checksums", "server_encoding"]
+    const rows = await query<{ name: string; setting: string }>(
+      postgres.url,
+      `select name, setting from pg_settings
+        where name in ('${[...names, "TimeZone", "jit", "listen_addresses"].join("','")}')`,
+    )
+    expect(Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))).toEqual({
+      fsync: "on",
+      synchronous_commit: "on",
+      data_checksums: "on",
+      server_encoding: "UTF8",
+      TimeZone: "UTC",
+      jit: "off",
+      listen_addresses: "127.0.0.1",
+    })
+    expect(
+      await query(
+        postgres.url,
+        "select current_database() as at, datcollate from pg_database where datname = current_database()",
+      ),
+    ).toEqual([{ at: "ledger", datcollate: "C" }])
+    expect(postgres).toMatchObject({ adopted: false, version: expect.stringMatching(/^18\./) })
+    expect(told).toEqual([])
+  })
+
+  it("keeps the password to its owner, and nobody enters with another", async () => {
+    const data = join(await temporaryFolder(), "data")
+    const postgres = await startForTest(data)
+    expect((await stat(data)).mode & 0o777).toBe(0o700)
+    expect((await stat(join(data, "postgres.json"))).mode & 0o777).toBe(0o600)
+    const other = new URL(postgres.url)
+    other.password = "guessed"
+    await expect(query(other.href, "select 1")).rejects.toMatchObject({ code: "28P01" })
+  })
+
+  it("is made anew when it was killed half way", async () => {
+    const dataDir = await temporaryFolder()
+    const watcher = watchFolder(dataDir)
+    const begun = new Promise<void>((done) => {
+      watcher.on("change", (_event, name) => {
+        if (String(name).startsWith("postgres.new-")) done()
+      })
+    })
+    const starter = startElsewhere(dataDir)
+    await begun
+    watcher.close()
+    starter.kill("SIGKILL")
+    await once(starter, "exit")
+    expect(existsSync(join(dataDir, "postgres"))).toBe(false)
+    const postgres = await startForTest(dataDir)
+    expect(await query(postgres.url, "select 1 as one")).toEqual([{ one: 1 }])
+    const made = (await readdir(dataDir)).toSorted()
+    expect(made).toEqual(["postgres", "postgres.json", "postgres.log"])
+  })
+})
+
+/** Starts and gives it up as soon as something of this name appears in a folder; answers what came of it. */
+async function givenUp(dataDir: string, folder: string, begins: string): Promise<unknown> {
+  const stop = new AbortController()
+  const seen = watch(folder, { signal: stop.signal })
+  const starting = startEmbedded({ dataDir, log: () => undefined, signal: stop.signal })
+  const outcome = starting.then((postgres) => postgres.stop()).catch((error: unknown) => error)
+  for await (const { filename } of seen) if (filename?.startsWith(begins) === true) break
+  stop.abort("nobody waits")
+  return outcome
+}
+
+it("leaves nothing half made where it is given up while the cluster is made", async () => {
+  const dataDir = await temporaryFolder()
+  expect(await givenUp(dataDir, dataDir, "postgres.new-")).toBe("nobody waits")
+  expect(await readdir(dataDir)).toEqual([])
+})
+
+it("leaves none running where it is given up while PostgreSQL comes up, and the next start does", async () => {
+  const dataDir = await temporaryFolder()
+  const first = await startForTest(dataDir)
+  await first.stop()
+  const cluster = join(dataDir, "postgres")
+  expect(await givenUp(dataDir, cluster, "postmaster.pid")).toBe("nobody waits")
+  expect(await readdir(cluster)).not.toContain("postmaster.pid")
+  const next = await startForTest(dataDir)
+  expect(next.adopted).toBe(false)
+  expect(await query(next.url, "select 1 as one")).toEqual([{ one: 1 }])
+})
+
+it("is not begun where nobody waited from the beginning on", async () => {
+  const dataDir = join(await temporaryFolder(), "data")
+  const starting = startForTest(dataDir, { signal: AbortSignal.abort("nobody waits") })
+  await expect(starting).rejects.toBe("nobody waits")
+  await expect(readdir(dataDir)).rejects.toThrow("ENOENT")
+})
+
+it("asks it to end where its process exits without having stopped it", async () => {
+  const dataDir = await temporaryFolder()
+  const starter = startElsewhere(dataDir, 'process.stdin.once("end", () => process.exit(0))')
+  const [line] = (await once(createInterface(starter.stdout), "line")) as [string]
+  const { pid } = JSON.parse(line) as { pid: number }
+  starter.stdin.end()
+  expect(await once(starter, "exit")).toEqual([0, null])
+  await expect.poll(() => lives(pid)).toBe(false)
+  const adopted = await leaveBehind(dataDir)
+  const taker = startElsewhere(dataDir, 'process.stdin.once("end", () => process.exit(0))')
+  await once(createInterface(taker.stdout), "line")
+  taker.stdin.end()
+  await once(taker, "exit")
+  await expect.poll(() => lives(adopted.pid)).toBe(false)
 })

@@ -5,7 +5,8 @@ import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { TEXTS } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { askStep } from "./asking.ts"
-import { type Step, step } from "./ledger-steps.ts"
+import type { Step } from "./ledger-steps.ts"
+import { step } from "./ledger-steps.ts"
 import { live, living } from "./living.ts"
 
 /** Whom texts are sent to. */

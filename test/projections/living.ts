@@ -1,7 +1,8 @@
 /** What happens in a company beside money: people come, change and go, apps check in. */
 import { appOf } from "../../domain/connection/aggregates.ts"
 import fc from "fast-check"
-import { type Counts, COUNTED } from "../../domain/connection/app-events.ts"
+import type { Counts } from "../../domain/connection/app-events.ts"
+import { COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"

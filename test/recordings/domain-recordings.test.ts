@@ -12,8 +12,8 @@ import {
   standingOf,
 } from "../../domain/recordings/recordings.ts"
 import { runsOf } from "../charging/runs.ts"
+import type { CommandHistory } from "../kernel/command-histories.ts"
 import { historiesOf } from "../kernel/command-histories.ts"
-import type { CommandHistory } from "../kernel/stored-state.ts"
 import {
   DAY_MS,
   NOW,

@@ -12,7 +12,7 @@ import {
   sendCampaign,
   statusOf,
 } from "./registering.ts"
-import { BRAND, LIVE, reviewing } from "./registering.ts"
+import { BRAND, LIVE, reviewing } from "./reviewing.ts"
 
 const { world, registryIs, advance, company, approvedBusiness } = await reviewing()
 

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
 import type pg from "pg"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, beforeEach } from "vitest"
+import { WrongMasterKey, loadInstallation } from "../../adapters/sealing/installation.ts"
 import { LRU } from "../../adapters/sealing/lru.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
-import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 
 const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
@@ -189,4 +191,73 @@ describe("what was used last", () => {
     kept.delete("nothing")
     expect([kept.get("a"), kept.get("c")]).toEqual([4, undefined])
   })
+})
+
+beforeEach(async () => {
+  await database.pool().query("delete from ledger.installation")
+})
+
+describe("an installation without a master key of its own", () => {
+  it("makes one at first use and keeps it", async () => {
+    const first = await loadInstallation(pool, null)
+    expect(first.installationId).toMatch(/^ins_[0-9a-f]{28}$/)
+    expect(first.masterKey).toHaveLength(32)
+    expect(await loadInstallation(pool, null)).toEqual(first)
+  })
+
+  it("is one where ten processes begin at once", async () => {
+    const loaded = await Promise.all(Array.from({ length: 10 }, () => loadInstallation(pool, null)))
+    expect(new Set(loaded.map(({ installationId }) => installationId)).size).toBe(1)
+    expect(new Set(loaded.map(({ masterKey }) => masterKey.toString("hex"))).size).toBe(1)
+  })
+
+  it("refuses a master key that is not its own", async () => {
+    const { masterKey } = await loadInstallation(pool, null)
+    const refused = loadInstallation(pool, randomBytes(32))
+    await expect(refused).rejects.toThrow(WrongMasterKey)
+    await expect(refused).rejects.toThrow("it keeps that one itself, so leave the setting out")
+    expect((await loadInstallation(pool, masterKey)).masterKey).toEqual(masterKey)
+  })
+})
+
+describe("an installation whose master key is kept outside", () => {
+  it("does not store it", async () => {
+    const given = randomBytes(32)
+    const { installationId, masterKey } = await loadInstallation(pool, given)
+    expect(masterKey).toEqual(given)
+    const { rows } = await pool.query("select t::text as row from ledger.installation t")
+    expect(rows).toHaveLength(1)
+    expect(rows[0].row).toContain(installationId)
+    for (const form of ["hex", "base64", "base64url", "latin1"] as const) {
+      expect(rows[0].row).not.toContain(given.toString(form))
+    }
+  })
+
+  it("refuses another key, and none", async () => {
+    await loadInstallation(pool, randomBytes(32))
+    const refused = loadInstallation(pool, randomBytes(32))
+    await expect(refused).rejects.toThrow(WrongMasterKey)
+    await expect(refused).rejects.toThrow("give that one, for nothing else opens")
+    await expect(loadInstallation(pool, null)).rejects.toThrow(/set LEDGER_MASTER_KEY/)
+  })
+})
+
+const world = await ownWorld("store")
+const other = await ownWorld("start", { url: world.databaseUrl })
+
+it("leaves all others of the company, and none is made for it again", async () => {
+  const { companyId } = await makeCompany(world)
+  const { sealing: kept, erasure } = world.ports
+  const gone = await kept.seal(companyId, "lead_1", "Ada")
+  const stays = await kept.seal(companyId, "lead_2", "Bea")
+  expect(await other.ports.sealing.open(companyId, gone)).toBe("Ada")
+  await erasure.destroySubject(companyId, "lead_1")
+  expect(await kept.open(companyId, gone)).toBeNull()
+  await expect.poll(() => other.ports.sealing.open(companyId, gone)).toBeNull()
+  expect(await kept.open(companyId, stays)).toBe("Bea")
+  await erasure.destroySubject(companyId, "lead_1")
+  for (const { sealing: any } of [world.ports, other.ports]) {
+    await expect(any.seal(companyId, "lead_1", "Cyd")).rejects.toThrow(/lead_1 .* was erased/)
+    expect(await any.open(companyId, gone)).toBeNull()
+  }
 })

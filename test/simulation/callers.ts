@@ -1,10 +1,9 @@
 /** Callers: they ask for one thing after another, and retry what they do not know by the same ids. */
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
-import type { ChargeErrand, Errand, TextErrand } from "./errands.ts"
-import { drawErrand } from "./errands.ts"
+import type { ChargeErrand, Errand, TextErrand } from "./requests.ts"
+import { drawErrand, arrange, change, charge, giveBack, look, serve, text } from "./requests.ts"
 import type { Fleet } from "./fleet.ts"
 import type { Process } from "./process.ts"
-import { arrange, change, charge, giveBack, look, serve, text } from "./requests.ts"
 import { WORLD } from "./schedule.ts"
 import type { World } from "./world.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"

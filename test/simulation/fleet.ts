@@ -1,9 +1,8 @@
 /** The processes of a run: they crash wherever they wait, are stopped and started, and are asked. */
-import type { Chance } from "./chance.ts"
+import type { Chance, Owner } from "./schedule.ts"
+import { WORLD } from "./schedule.ts"
 import type { Process, Setup } from "./process.ts"
 import { startProcess } from "./process.ts"
-import type { Owner } from "./schedule.ts"
-import { WORLD } from "./schedule.ts"
 import { latency } from "./wire.ts"
 import type { World } from "./world.ts"
 

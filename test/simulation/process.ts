@@ -1,35 +1,112 @@
 /** A process: the core as it is composed in the program, on the ports of a simulated world. */
-import { PROGRAM } from "../../src/slices.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
-import type { Claims } from "../../adapters/claims/port.ts"
-import type { ClaimRequest } from "../../adapters/claims/port.ts"
+import type { Claims, ClaimRequest } from "../../adapters/claims/port.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
+import type { EventStore, Position, Subscription } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Locks } from "../../adapters/locks/port.ts"
 import type { Reader } from "../../adapters/postgres/projector/reader.ts"
 import { startReader } from "../../adapters/postgres/projector/reader.ts"
 import { NO_TRACING } from "../../adapters/tracing/port.ts"
-import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { openGatherer } from "../../src/frame/writer/gather.ts"
-import type { Ports } from "../../src/frame/ports.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { startWorkers } from "../../src/frame/effects/workers.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { openGatherer } from "../../src/frame/writer/gather.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import { startConfirming } from "../../src/frame/writer/runner/confirming.ts"
-import { carrierOf } from "./carrier.ts"
-import type { Model } from "./database.ts"
-import { MODELS } from "./database.ts"
-import { keepUp } from "./follower.ts"
-import { newestCharge } from "./read-models.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import type { World } from "./world.ts"
+import { carrierOf } from "./world.ts"
+import type { Database, Model } from "./database.ts"
+import { MODELS, newestCharge, workQueueOf } from "./database.ts"
 import type { Owner } from "./schedule.ts"
 import { plainSealing } from "./sealing.ts"
 import { asksForCharges, kyselyAnswering } from "./sql.ts"
 import { storeOf } from "./store.ts"
 import type { Wire } from "./wire.ts"
-import { askDatabase } from "./wire.ts"
-import { workQueueOf } from "./work-table.ts"
-import type { World } from "./world.ts"
+import { ask, askDatabase } from "./wire.ts"
+
+const LOOK_EVERY_MS = 300
+
+/** What a follower works with. */
+interface FollowerPorts {
+  readonly wire: Wire
+  readonly owner: Owner
+  readonly store: EventStore
+  readonly database: Database
+  /** Told when something was written. */
+  readonly onApplied: (model: Model) => void
+}
+
+/** The position is another than the one that was thought: somebody else writes as well. */
+class Overtaken extends Error {
+  override readonly name = "Overtaken"
+}
+
+/** Keeps a read model up for as long as this process has the lease, again and again. */
+async function keepUp(ports: FollowerPorts, model: Model, stopping: AbortSignal): Promise<void> {
+  const { wire, owner, database } = ports
+  const lease = `lease ${model}`
+  while (!stopping.aborted) {
+    try {
+      const isHere = await askDatabase(wire, owner, () => {
+        return database.has(lease, owner) || database.take(lease, owner)
+      })
+      if (isHere) await follow(ports, model, stopping)
+    } catch (error) {
+      // Nobody knows what of it is stored: the next round begins with a look.
+      if (!(error instanceof Overtaken || isBroken(error))) throw error
+    }
+    await wire.schedule.pause(owner, LOOK_EVERY_MS, stopping)
+  }
+  await ask(wire, owner, () => database.release(lease, owner))
+}
+
+function isBroken(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ECONNRESET"
+}
+
+/** Follows the store from the stored position on. @throws Overtaken, and what breaks a connection */
+async function follow(ports: FollowerPorts, model: Model, stopping: AbortSignal): Promise<void> {
+  const { wire, owner, store, database, onApplied } = ports
+  let known: Position = await askDatabase(wire, owner, () => database.positionOf(model))
+  if (stopping.aborted) return
+  const failed = Promise.withResolvers<never>()
+  const change = async (write: () => boolean | Promise<boolean>): Promise<void> => {
+    try {
+      const written = await askDatabase(wire, owner, async () => {
+        const isMine = await write()
+        return isMine ? database.positionOf(model) : null
+      })
+      if (written === null) throw new Overtaken(`somebody else keeps ${model} up`)
+      known = written
+    } catch (error) {
+      failed.reject(error)
+      // This subscription handles nothing more: another one begins from the stored position.
+      await new Promise(() => undefined)
+    }
+  }
+  const subscription: Subscription = store.subscribeAll(
+    { after: known },
+    {
+      onEvents: async (events) => {
+        await change(() => database.write(model, known, events))
+        onApplied(model)
+      },
+      onCaughtUp: (head) => change(() => database.moveTo(model, known, head)),
+    },
+  )
+  const stopped = new Promise<void>((resolve) => {
+    stopping.addEventListener("abort", () => resolve())
+  })
+  try {
+    await Promise.race([failed.promise, stopped, subscription.ended])
+  } finally {
+    void subscription.stop()
+  }
+}
 
 const POLL_MS = 500
 const WAIT_STEP_MS = 20

@@ -1,14 +1,55 @@
 /** What was asked of the runners of a run, and what they told: the audit holds it against the store. */
-import type { Micros } from "../../domain/kernel/money.ts"
-import type { Fact } from "../../domain/kernel/decider.ts"
+import type { ProposedEvent } from "../../adapters/eventstore/port.ts"
 import type { ServedCall } from "../../domain/charging/calls.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
 import type { Outcome, Runner } from "../../src/frame/writer/run.ts"
 import type { Owner, Schedule } from "./schedule.ts"
-import type { Truth } from "./truth.ts"
+
+interface Growth {
+  readonly at: number
+  readonly length: number
+}
+
+/** What was stored when. */
+export class Truth {
+  readonly #growth = new Map<string, Growth[]>()
+  readonly #writers = new Map<string, string>()
+
+  /** Takes note of what a process has just stored, as far as it is new. */
+  note(
+    at: number,
+    process: string,
+    stream: string,
+    length: number,
+    events: readonly ProposedEvent[],
+  ) {
+    const growth = this.#growth.get(stream) ?? []
+    this.#growth.set(stream, growth)
+    if (length <= (growth.at(-1)?.length ?? 0)) return
+    growth.push({ at, length })
+    for (const { id } of events) this.#writers.set(id, process)
+  }
+
+  /** How many events a stream has. */
+  lengthOf(stream: string): number {
+    return this.#growth.get(stream)?.at(-1)?.length ?? 0
+  }
+
+  /** How many events a stream had before a moment. */
+  lengthBefore(stream: string, at: number): number {
+    return this.#growth.get(stream)?.findLast((one) => one.at < at)?.length ?? 0
+  }
+
+  /** The process that stored an event; undefined for none. */
+  writerOf(eventId: string): string | undefined {
+    return this.#writers.get(eventId)
+  }
+}
 
 /** How long a stream was when something was asked, and when it was told. */
 interface Span {
@@ -49,7 +90,7 @@ export interface Gathered extends Span {
 }
 
 /** A warning of a process. */
-export interface Warned {
+interface Warned {
   readonly process: string
   readonly message: string
   readonly error: unknown

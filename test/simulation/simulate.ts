@@ -1,19 +1,203 @@
-/** One run of the simulation: made from its seed and nothing else. */
+/** A run of the simulation for a seed: its beginning, trouble, calm, and what was seen in it. */
 import { createHash } from "node:crypto"
 import { vi } from "vitest"
-import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { runsOf } from "../charging/runs.ts"
 import { audit, auditOpen } from "./audit.ts"
 import { Callers } from "./callers.ts"
+import { drawLimit } from "./requests.ts"
 import type { DatabaseFlaws } from "./database.ts"
-import { MODELS } from "./database.ts"
-import { CALM, drawFaults } from "./faults.ts"
+import { MODELS, showRows } from "./database.ts"
 import { Fleet } from "./fleet.ts"
-import { showRows } from "./read-models.ts"
+import type { Chance } from "./schedule.ts"
 import { WORLD } from "./schedule.ts"
-import { seenIn } from "./seen.ts"
-import { setUp } from "./set-up.ts"
+import { plainSealing } from "./sealing.ts"
+import { CALM, drawFaults } from "./wire.ts"
 import { World } from "./world.ts"
+
+const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb"]
+const NUMBER = "+12015550000"
+const CALL_MICROS = 700
+
+/** Sets up prices and companies while nothing goes wrong; answers the companies. */
+async function setUp(world: World, fleet: Fleet): Promise<readonly CompanyId[]> {
+  const { chance } = world
+  const companies = COMPANIES.slice(0, chance.between(1, COMPANIES.length))
+  const cause = causedBy("set up")
+  await fleet.ask(async ({ ports }) => {
+    const prices = DEFAULT_BOOK.map((one) => {
+      return one.item === "api_call" ? { ...one, unitPriceMicros: CALL_MICROS } : one
+    })
+    const open = { type: "OpenPriceBook" as const, prices }
+    await ports.runner.execute(PRICES, open, cause)
+    for (const companyId of companies) {
+      await openAccess(ports, companyId)
+      await addNumber(ports, companyId)
+      for (const command of beginnings(chance)) {
+        await ports.runner.execute(ledgerOf(companyId), command, cause)
+      }
+    }
+  })
+  return companies
+}
+
+async function openAccess({ runner }: Ports, companyId: CompanyId): Promise<void> {
+  const name = await plainSealing.seal(companyId, "company", companyId)
+  const opening = { type: "OpenCompany", companyId, name, plan: "payg", pays: "card" } as const
+  await runner.execute(accessOf(companyId), opening, causedBy("set up"))
+}
+
+async function addNumber({ runner }: Ports, companyId: CompanyId): Promise<void> {
+  const number = await plainSealing.seal(companyId, "company", NUMBER)
+  const numberTag = await plainSealing.tag(companyId, NUMBER)
+  const means = { sms: true, mms: true, voice: true, monthlyMicros: 0, paidThrough: null }
+  const place = { kind: "local", locality: null, region: null, test: true } as const
+  const held = { numberId: "num_1", number, numberTag, ...means, ...place } as const
+  await runner.execute(phoneOf(companyId), { type: "AddNumber", ...held }, causedBy("set up"))
+}
+
+function beginnings(chance: Chance): readonly LedgerCommand[] {
+  const creditLineMicros = chance.pick([0, 0, 50_000])
+  const fundsMicros = chance.pick([40_000, 300_000, 5_000_000])
+  const limits = Array.from({ length: chance.between(0, 4) }, () => drawLimit(chance))
+  return [
+    { type: "OpenLedger", prepaidOnly: chance.happens(0.3), creditLineMicros },
+    { type: "AddFunds", amountMicros: fundsMicros, reference: "the first" },
+    ...(["key_a1", "key_app"] as const).map((keyId) => ({
+      type: "SetPurchaseTerms" as const,
+      keyId,
+      mode: "on" as const,
+      perPurchaseMicros: 5_000_000,
+      perMonthMicros: 10_000_000,
+    })),
+    ...limits.map((limit) => ({ type: "SetLimit" as const, ...limit })),
+  ]
+}
+
+/** What must happen somewhere in all the usual runs. */
+export const HAPPENS: readonly string[] = [
+  "append answer lost",
+  "append late",
+  "append request lost",
+  "append unavailable",
+  "append met WrongRevision",
+  "subscriber dropped",
+  "delivered twice",
+  "store lost",
+  "database broke",
+  "process crashed",
+  "process stopped",
+  "clock jumped",
+  "lock taken",
+  "lock waited for",
+  "lock refused",
+  "locks lost",
+  "told OutcomeUnknown",
+  "told DeadlinePassed",
+  "told ClockUnsure",
+  "told nothing",
+  "refused spend_limit_reached",
+  "refused payment_required",
+  "refused account_locked",
+  "call gathered",
+  "call refused",
+  "ApiCallsCounted",
+  "MonthClosed",
+  "ReminderReached",
+  "Charged",
+  "ChargesClosed",
+  "ChargeGivenBack",
+  "FundsCorrected",
+  "PurchasePaid",
+  "FundsNoticeSet",
+  "FundsRanLow",
+  "TextQueued",
+  "TextAccepted",
+  "TextRejected",
+  "TextAbandoned",
+  "KeyCreated",
+  "KeyPaused",
+]
+
+/** How often what happened: facts by type, refusals by code, errors and warnings by name. */
+function seenIn(
+  { records, happened, schedule }: World,
+  events: readonly StoredEvent[],
+): ReadonlyMap<string, number> {
+  const seen = new Map<string, number>(happened)
+  const count = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
+  seen.set("step", schedule.steps)
+  for (const { type } of events) count(type)
+  for (const { outcome, error, command } of records.commanded) {
+    if (error !== null) count(`told ${error.name}`)
+    else if (outcome === null) count("told nothing")
+    else if (!outcome.accepted) count(`refused ${(outcome.refusal as { code?: string }).code}`)
+    else if (outcome.facts.length === 0) count(`quiet ${(command as { type?: string }).type}`)
+  }
+  for (const { answer } of records.gathered) {
+    if (answer === "gathered") count("call gathered")
+    else if (answer !== null && !(answer instanceof Error)) count("call refused")
+  }
+  for (const { message } of records.warned) {
+    if (message.startsWith("no checkpoint")) count("checkpoint not kept")
+  }
+  return seen
+}
+
+const USUAL = 200
+const DEEP = 10_000
+const ONE_TEST = 50
+
+const named = process.env["LEDGER_SEED"]
+
+/**
+ * The seeds, in lots that take about a test's time: 200 of them, 10,000 with `LEDGER_DEEP=1`, a few with
+ * `LEDGER_RUNS=few`, and exactly one with `LEDGER_SEED=<seed>`, which replays that run.
+ */
+export function lotsOfSeeds(): readonly (readonly number[])[] {
+  if (named !== undefined) return [[Number(named)]]
+  const { numRuns } = runsOf(USUAL, DEEP)
+  const seeds = Array.from({ length: numRuns }, (_, i) => i + 1)
+  return Array.from({ length: Math.ceil(numRuns / ONE_TEST) }, (_, lot) => {
+    return seeds.slice(lot * ONE_TEST, (lot + 1) * ONE_TEST)
+  })
+}
+
+/** Whether every usual seed is gone through: fewer show less of what can happen. */
+export const isWhole = named === undefined && runsOf(USUAL).numRuns >= USUAL
+
+/** What broke in a run, and how to see it again; null where everything held. */
+export function failureOf({ seed, breaks }: Run): string | null {
+  if (breaks.length === 0) return null
+  const again = `LEDGER_SEED=${seed} npm test -- test/simulation/simulation.test.ts`
+  return [`seed ${seed}:`, ...breaks.map((one) => `  ${one}`), `  again: ${again}`].join("\n")
+}
+
+/**
+ * The first run that breaks something of this kind; null where all of the usual ones hold. The seed
+ * that is likely to show it is looked at first.
+ */
+export async function firstBroken(
+  flaws: DatabaseFlaws,
+  breaks: RegExp,
+  likely: number,
+): Promise<Run | null> {
+  const others = Array.from({ length: USUAL }, (_, i) => i + 1).filter((seed) => seed !== likely)
+  for (const seed of [likely, ...others]) {
+    const run = await simulate(seed, flaws)
+    if (run.breaks.some((one) => breaks.test(one))) return run
+  }
+  return null
+}
 
 const TROUBLE_MS = 20_000
 /** Calls that are gathered are recorded after five seconds. */

@@ -1,15 +1,94 @@
-/** What every answer of the API must be, whatever a test asks it for. */
-import { PROGRAM } from "../../src/slices.ts"
+/** What every answer of the API must be, whatever a test asks it for, by the API's own document. */
 import { expect } from "vitest"
 import { isOneOf, routesIn } from "../../src/frame/calls/one-of.ts"
+import { STATUS_OF, errorOf, statusOf } from "../../src/frame/calls/refusal.ts"
+import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
+import { openApi } from "../../src/frame/http/documents/documents.ts"
 import { errorBodyOf } from "../../src/frame/http/documents/error-body.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { entryAt } from "./right-requests.ts"
-import { TELLING_HEADERS, promisedOf } from "./promised.ts"
-import { refusalIn } from "./refusal-in.ts"
-import { STATUSES } from "./statuses.ts"
+
+/** A refusal as the API says it. */
+interface SaidRefusal {
+  readonly error: string
+  readonly message: string
+  readonly fields?: Readonly<Record<string, string>>
+  readonly operation?: string
+}
+
+/** What is refused by a body: JSON-RPC has it among the data of its error. */
+export function refusalIn(body: unknown): SaidRefusal {
+  const { error } = body as { readonly error?: unknown }
+  const isForm = typeof error === "object" && error !== null && "data" in error
+  return (isForm ? error.data : body) as SaidRefusal
+}
+
+/** The codes of all routes, behind them those of slices alone. */
+export const STATUSES: Readonly<Record<string, number>> = {
+  ...STATUS_OF,
+  ...Object.fromEntries(
+    PROGRAM.routes
+      .flatMap(({ refuses = [] }) => refuses)
+      .map((code) => [errorOf(code), statusOf(code)]),
+  ),
+}
+
+interface Response {
+  readonly headers: Readonly<
+    Record<string, { readonly required?: boolean; readonly $ref?: string }>
+  >
+  readonly content?: { readonly "application/json": { readonly examples?: object } }
+}
+
+interface Document {
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly responses: Record<string, Response> }>>>
+  >
+  readonly components: {
+    readonly headers: Readonly<Record<string, { readonly required?: boolean }>>
+  }
+}
+
+const DOCUMENT = openApi(
+  PROGRAM.entries,
+  PROGRAM.retired,
+  "http://ledger.test",
+) as unknown as Document
+
+/** Headers that say something of an answer; all others are those of any HTTP server. */
+const TELLING_HEADERS = Object.keys(DOCUMENT.components.headers)
+
+/** What is promised of an answer; null where the path is none of the document's. */
+function promisedOf(method: string, url: string, status: number) {
+  const [path = ""] = url.split("?", 1)
+  const known = entryAt(PROGRAM.entries, method, path)?.url ?? path
+  const item = DOCUMENT.paths[known.replaceAll(/:(\w+)/g, "{$1}")]
+  if (item === undefined) return null
+  // A verb that is not there is described where there is one, and retired paths answer every verb.
+  const operation = item[method.toLowerCase()] ?? Object.values(item)[0]
+  const response = operation?.responses[status]
+  const headers = Object.entries(response?.headers ?? {}).map(([name, header]) => {
+    const { required = false } = DOCUMENT.components.headers[header.$ref ? name : ""] ?? header
+    return { name, required }
+  })
+  const { examples = {} } = response?.content?.["application/json"] ?? {}
+  return { isThere: response !== undefined, headers, codes: Object.keys(examples).map(codeIn) }
+}
+
+/** A part of a document in which every reference has become what it leads to; none leads to itself. */
+export function inlined<T>(part: T, root: object): T {
+  if (Array.isArray(part)) return part.map((one: unknown) => inlined(one, root)) as T
+  if (typeof part !== "object" || part === null) return part
+  const { $ref, ...rest } = part as { readonly $ref?: string }
+  const own = Object.entries(rest).map(([name, one]) => [name, inlined(one, root)] as const)
+  if ($ref === undefined) return Object.fromEntries(own) as T
+  const steps = $ref.split("/").slice(1)
+  const target = steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], root)
+  return { ...inlined(target as object, root), ...Object.fromEntries(own) } as T
+}
 
 /** An answer, as far as the contract looks at it. */
-export interface Answered {
+interface Answered {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: unknown

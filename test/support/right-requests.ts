@@ -7,7 +7,7 @@ import { BYTES, PIECES } from "../../src/frame/calls/route.ts"
 import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { inWords } from "../../src/frame/calls/schema-words.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { nameOfRoute } from "./route-rows.ts"
+import { nameOfRoute } from "./routes-table.ts"
 
 /** What is sent, beside the key. */
 export interface RightRequest {

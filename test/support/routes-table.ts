@@ -1,13 +1,197 @@
-/** The specification's table of routes, as data, and routes that are made from its lines. */
-import { PROGRAM } from "../../src/slices.ts"
+/** The specification's table of routes, as data: which line is about which route, and routes that are made from its lines. */
 import { readFileSync } from "node:fs"
 import { z } from "zod"
+import type { Operation } from "../../domain/access/operations.ts"
+import type { Permission, Role } from "../../domain/access/permissions.ts"
+import type { OneOf } from "../../src/frame/calls/one-of.ts"
 import type { RateLimit } from "../../src/frame/calls/rate-limits.ts"
 import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
+import type { ErrorCode } from "../../src/frame/calls/refusal.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
-import { route } from "../../src/frame/calls/route.ts"
-import type { SpecRoute } from "./route-rows.ts"
-import { routesOf } from "./route-rows.ts"
+import { route as routeOf } from "../../src/frame/calls/route.ts"
+import { openApi } from "../../src/frame/http/documents/documents.ts"
+import { PROGRAM } from "../../src/slices.ts"
+
+/** A line of the specification's table of routes. */
+export interface SpecRoute {
+  readonly group: string
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation | null
+  readonly also?: readonly Operation[]
+  readonly permissions?: readonly Permission[]
+  readonly roles?: readonly Role[]
+  readonly roleRefusal?: ErrorCode
+  readonly personKey?: boolean
+  readonly counted: boolean
+  /** The name of its rate limit. */
+  readonly limit?: string
+  readonly account?: NonNullable<Route["account"]>
+  readonly charge?: string
+  readonly auth?: false
+  readonly chosenVerb?: boolean
+  readonly success?: number | readonly number[]
+  readonly errors?: readonly string[]
+  /** Which of several bodies on one path this line is. */
+  readonly body?: string
+}
+
+/** The fields that tell a body from others on its path; undefined where any value will do. */
+type Marks = Readonly<Record<string, unknown>>
+
+/** Whether a line is about a route, whatever it says of it. */
+export function isAbout(spec: SpecRoute, route: Route): boolean {
+  if (spec.method !== route.method || spec.path !== route.url) return false
+  return spec.body === undefined || isSameBody(marksNamed(spec.body), route)
+}
+
+/** The routes that a line is about: one where it is built, none where it is not. */
+export const routesOf = (spec: SpecRoute, routes: readonly Route[]): readonly Route[] =>
+  routes.filter((route) => isAbout(spec, route))
+
+/** The lines that are about a route. */
+export const linesOf = (route: Route, lines: readonly SpecRoute[]): readonly SpecRoute[] =>
+  lines.filter((spec) => isAbout(spec, route))
+
+/** How a route is called: by its verb and path, and where others share those, by its summary too. */
+export function nameOfRoute(route: Route, routes: readonly Route[]): string {
+  const name = `${route.method} ${route.url}`
+  const alike = routes.filter(({ method, url }) => method === route.method && url === route.url)
+  return alike.length <= 1 ? name : `${name} (${route.summary})`
+}
+
+/**
+ * What a line names of a body: `action: add`, `{check: true}`, `{domain}`.
+ *
+ * @throws Error where it is none of these
+ */
+function marksNamed(body: string): Marks {
+  const fields = body.replace(/^\{(.*)\}$/, "$1").split(", ")
+  const marks = fields.map((field) => {
+    const [, name, value] = /^(\w+)(?:: (\w+))?$/.exec(field) ?? []
+    if (name === undefined) throw new Error(`no body is named by ${body}`)
+    return [name, value === "true" ? true : value] as const
+  })
+  return Object.fromEntries(marks)
+}
+
+/** Whether a route's body is the one that is named: by its literals, else by what must be in it. */
+function isSameBody(named: Marks, { body }: Route): boolean {
+  if (!(body instanceof z.ZodObject)) return false
+  const fields = Object.entries(body.shape as Readonly<Record<string, z.ZodType>>)
+  const literals = fields.filter(([, kind]) => kind instanceof z.ZodLiteral)
+  const needed = fields.filter(([, kind]) => !kind.safeParse(undefined).success)
+  const marks = Object.fromEntries(literals.length > 0 ? literals : needed)
+  return Object.entries(named).every(([name, value]) => {
+    const kind = marks[name]
+    const isLiteral = kind instanceof z.ZodLiteral
+    if (kind === undefined || isLiteral !== (value !== undefined)) return false
+    return value === undefined || kind.safeParse(value).success
+  })
+}
+
+/** What both a route and its line say, in one form. */
+interface Said {
+  readonly group: string
+  readonly operation: string | null
+  readonly counted: boolean
+  readonly limit: string | undefined
+  readonly account: string | undefined
+  readonly also: readonly string[] | undefined
+  readonly permissions: readonly string[] | undefined
+  readonly roles: readonly string[] | undefined
+  readonly roleRefusal: string | undefined
+  readonly personKey: boolean
+  readonly charges: boolean
+  readonly isOpen: boolean
+  readonly chosenVerb: boolean
+  readonly isBeyond: boolean
+}
+
+/** What a route says of itself. */
+export function saidByRoute(route: Route): Said {
+  const { group, operation, counted, account, also, permissions, roles, roleRefusal } = route
+  return {
+    group,
+    operation,
+    counted,
+    limit: route.limit?.name,
+    account,
+    also,
+    permissions,
+    roles,
+    roleRefusal: roleRefusal as string | undefined,
+    personKey: route.personKey ?? false,
+    charges: route.charged ?? false,
+    isOpen: route.auth === false,
+    // Other gaps may be marked as well: each says which it is.
+    chosenVerb: /\bverb\b/.test(route.specGap ?? ""),
+    isBeyond: route.beyondSpec !== undefined,
+  }
+}
+
+/** What a line says of its route; `isBeyond` and `personKey` follow from where it stands. */
+export function saidByLine(
+  spec: SpecRoute,
+  { isBeyond, personKey }: Pick<Said, "isBeyond" | "personKey">,
+): Said {
+  const { group, operation, counted, limit, account, also, permissions, roles, roleRefusal } = spec
+  return {
+    group,
+    operation,
+    counted,
+    limit,
+    account,
+    also,
+    permissions,
+    roles,
+    roleRefusal: roleRefusal as string | undefined,
+    personKey,
+    isBeyond,
+    charges: spec.charge !== undefined,
+    isOpen: spec.auth === false,
+    chosenVerb: spec.chosenVerb ?? false,
+  }
+}
+
+/** How a table of routes and the routes that there are differ; all empty where they do not. */
+interface Unlike {
+  /** Lines without a route. */
+  readonly missing: readonly SpecRoute[]
+  /** Routes without a line. */
+  readonly unknown: readonly Route[]
+  /** Lines with several routes, and routes with several lines. */
+  readonly twice: readonly string[]
+}
+
+/** Holds a table of routes against the routes that there are, line by line. */
+export function compared(lines: readonly SpecRoute[], routes: readonly Route[]): Unlike {
+  const named = (spec: SpecRoute) =>
+    `${spec.method} ${spec.path}${spec.body === undefined ? "" : ` with ${spec.body}`}`
+  return {
+    missing: lines.filter((spec) => routesOf(spec, routes).length === 0),
+    unknown: routes.filter((route) => linesOf(route, lines).length === 0),
+    twice: [
+      ...lines.filter((spec) => routesOf(spec, routes).length > 1).map(named),
+      ...routes
+        .filter((route) => linesOf(route, lines).length > 1)
+        .map((route) => nameOfRoute(route, routes)),
+    ],
+  }
+}
+
+/** The codes that the document says a route can refuse with, whatever else is on its path. */
+export function codesInDocument(route: Route | OneOf): readonly string[] {
+  const { paths } = openApi([route], [], "https://ledger.example") as {
+    readonly paths: Record<
+      string,
+      Record<string, { readonly responses: Record<string, { readonly description: string }> }>
+    >
+  }
+  const operations = Object.values(paths).flatMap((verbs) => Object.values(verbs))
+  const responses = operations.flatMap((operation) => Object.values(operation.responses))
+  return responses.flatMap(({ description }) => description.split(", "))
+}
 
 /** Reads a file of test data. */
 function readData(name: string): unknown {
@@ -73,7 +257,7 @@ export const takesOwnKey = ({ personKey, group }: SpecRoute): boolean =>
 export function standInOf(spec: SpecRoute, url: string): Route {
   const { method, group, operation, counted, limit, account } = spec
   const { also, permissions, roles, roleRefusal } = spec
-  return route({
+  return routeOf({
     name: `standIn${url.replaceAll(/\W/g, "")}`,
     method: method as Route["method"],
     url,

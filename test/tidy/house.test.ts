@@ -1,16 +1,333 @@
+/** The rules of the house, and that each finds what breaks it. */
+import { homedir } from "node:os"
+import ts from "typescript"
 import { describe, expect, it } from "vitest"
-import { emptyTests, pretences } from "./assertions.ts"
-import { undocumented, unnamedErrors } from "./docstrings.ts"
-import { impurities } from "./purity.ts"
-import { longFunctions } from "./sizes.ts"
-import { SHIPPED, type SourceText, readTree } from "./tree.ts"
-import {
-  exportedNames,
-  fileNames,
-  machinePaths,
-  searchedPayments,
-  unfinishedWords,
-} from "./words.ts"
+import type { Complaint, SourceText } from "./tree.ts"
+import { ROOT, complain, parse, walk, SHIPPED, readTree } from "./tree.ts"
+
+type Rule = (file: SourceText) => readonly Complaint[]
+
+/** A rule that looks at each node by itself: what is wrong with it, or null. */
+const eachNode =
+  (faultOf: (node: ts.Node) => string | null): Rule =>
+  (file) => {
+    const source = parse(file)
+    const complaints: Complaint[] = []
+    walk(source, (node) => {
+      const fault = faultOf(node)
+      if (fault !== null) complaints.push(complain(source, node, fault))
+    })
+    return complaints
+  }
+
+/** What is left unfinished says so with one of these. */
+const UNFINISHED = /\b(TODO|FIXME|XXX|HACK|[Nn]ot implemented)\b/g
+
+/** Words that name no thing. At the end of a name, or as a word of a file's name. */
+const EMPTY_NAME = /(Service|Manager|Helper|Util|Common)s?$/
+const EMPTY_FILE_WORD = /^(service|manager|helper|util|common)s?$/
+
+/** The line of a place in a text, counted from 1. */
+const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length
+
+/** Words that say that something is left to do. */
+function unfinishedWords(file: SourceText): readonly Complaint[] {
+  return [...file.text.matchAll(UNFINISHED)].map(
+    (match) => `${file.path}:${lineOf(file.text, match.index)}: unfinished: ${match[0]}`,
+  )
+}
+
+/** Paths that exist on one machine only. */
+function machinePaths(file: SourceText): readonly Complaint[] {
+  const here = [ROOT, homedir()]
+    .filter((path) => path.split(/[/\\]/).length > 2)
+    .map((path) => path.replaceAll(/[^\w/]/g, "\\$&"))
+  const places = ["/home/\\w", "/Users/\\w", "/root/", "[A-Z]:\\\\Users\\\\", ...here]
+  return [...file.text.matchAll(new RegExp(`(?<![\\w.:/}*-])(${places.join("|")})`, "g"))].map(
+    (match) => `${file.path}:${lineOf(file.text, match.index)}: a machine's path: ${match[0]}`,
+  )
+}
+
+/**
+ * Questions to the search of a payment processor: its index can be an hour behind, and decides nothing. The
+ * objects of Stripe are asked for by their ids and by lists.
+ */
+function searchedPayments(file: SourceText): readonly Complaint[] {
+  return [...file.text.matchAll(/\.search\(/g)].map(
+    (match) => `${file.path}:${lineOf(file.text, match.index)}: asks a search that is behind`,
+  )
+}
+
+/** A file whose name says nothing. */
+function fileNames(file: SourceText): readonly Complaint[] {
+  return file.path
+    .replace(/\.[a-z.]+$/, "")
+    .split(/[/-]/)
+    .filter((word) => EMPTY_FILE_WORD.test(word))
+    .map((word) => `${file.path}:1: "${word}" names no thing`)
+}
+
+/** Whether a statement begins with `export`. */
+function isExported(node: ts.Statement): boolean {
+  if (!ts.canHaveModifiers(node)) return false
+  return (ts.getModifiers(node) ?? []).some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)
+}
+
+/** The names that a statement declares. */
+function declaredNames(node: ts.Statement): readonly string[] {
+  if (ts.isVariableStatement(node)) {
+    return node.declarationList.declarations.map(({ name }) => name.getText())
+  }
+  const declaration = node as ts.Statement & { readonly name?: ts.Node }
+  return declaration.name === undefined ? [] : [declaration.name.getText()]
+}
+
+/** Exported names that end in a word that names no thing. */
+function exportedNames(file: SourceText): readonly Complaint[] {
+  const source = parse(file)
+  return source.statements.filter(isExported).flatMap((statement) =>
+    declaredNames(statement)
+      .filter((name) => EMPTY_NAME.test(name))
+      .map((name) => complain(source, statement, `"${name}" names no thing`)),
+  )
+}
+
+/** The most lines a function may have. */
+const FUNCTION_LINES = 80
+
+/** Whether a node calls `describe`. */
+const isDescribe = (node: ts.Node): boolean =>
+  ts.isCallExpression(node) && /^describe\b/.test(node.expression.getText())
+
+/** Whether a function only groups tests: the body of a `describe`, or a contract made of some. */
+function isGroup(node: ts.Node, body: ts.Node): boolean {
+  const isContract =
+    ts.isBlock(body) &&
+    body.statements.some((one) => ts.isExpressionStatement(one) && isDescribe(one.expression))
+  return isDescribe(node.parent) || isContract
+}
+
+/** Functions of more than `FUNCTION_LINES` lines. */
+const longFunctions = eachNode((node) => {
+  if (!ts.isFunctionLike(node) || !("body" in node) || node.body === undefined) return null
+  if (isGroup(node, node.body as ts.Node)) return null
+  const lines = node.getText().split("\n").length
+  return lines > FUNCTION_LINES ? `a function of ${lines} lines` : null
+})
+
+/** Members of globals that read the clock, or chance. */
+const IMPURE = /^(globalThis\.)?(Date\.now|Math\.random|performance\.\w+|crypto\.\w+|process\.\w+)$/
+
+/** Why an expression reads the clock or chance, or null. */
+function impurityOf(node: ts.Node): string | null {
+  if (ts.isPropertyAccessExpression(node) && IMPURE.test(node.getText())) return node.getText()
+  const isDate =
+    (ts.isNewExpression(node) || ts.isCallExpression(node)) && node.expression.getText() === "Date"
+  if (!isDate) return null
+  if (ts.isCallExpression(node)) return "Date()"
+  return (node.arguments ?? []).length === 0 ? "new Date()" : null
+}
+
+/** Places that read the clock or chance. Commands carry their time and their ids. */
+const impurities = eachNode((node) => {
+  const impurity = impurityOf(node)
+  return impurity === null ? null : `impure: ${impurity}`
+})
+
+/** A sentence: two words at least, and a stop. */
+const SENTENCE = /\S+\s+\S.*[.:!?]/s
+
+/** All docstrings that stand before a node, as they are written. */
+function docsBefore(node: ts.Node): readonly string[] {
+  const text = node.getSourceFile().text
+  return (ts.getLeadingCommentRanges(text, node.pos) ?? [])
+    .map(({ pos, end }) => text.slice(pos, end))
+    .filter((comment) => comment.startsWith("/**"))
+}
+
+/** The words of a docstring without its stars. */
+function wordsOf(doc: string): string {
+  return doc
+    .replace(/^\/\*\*|\*\/$/g, "")
+    .replace(/^\s*\* ?/gm, "")
+    .trim()
+}
+
+/** Whether a statement can be exported by itself: re-exports and imports carry no docstring. */
+function isDeclaration(node: ts.Statement): boolean {
+  return isExported(node) && !ts.isExportDeclaration(node) && !ts.isImportDeclaration(node)
+}
+
+/** Exported things without a docstring of at least a sentence. */
+function undocumented(file: SourceText): readonly Complaint[] {
+  const source = parse(file)
+  const overloaded = new Set<string>()
+  return source.statements.filter(isDeclaration).flatMap((statement) => {
+    const names = declaredNames(statement)
+    const name = names.join(", ")
+    // Of an overloaded function the first signature carries the docstring.
+    if (ts.isFunctionDeclaration(statement) && overloaded.has(name)) return []
+    if (ts.isFunctionDeclaration(statement) && statement.body === undefined) overloaded.add(name)
+    const doc = docsBefore(statement).at(-1)
+    if (doc === undefined) return [complain(source, statement, `${name} has no docstring`)]
+    if (SENTENCE.test(wordsOf(doc))) return []
+    return [complain(source, statement, `the docstring of ${name} is no sentence`)]
+  })
+}
+
+/** The names of the errors that a node throws by `throw new X`, plain `Error` left out. */
+function thrownIn(node: ts.Node): ReadonlySet<string> {
+  const names = new Set<string>()
+  walk(node, (inner) => {
+    if (!ts.isThrowStatement(inner) || !ts.isNewExpression(inner.expression)) return
+    const name = inner.expression.expression.getText()
+    // A plain Error says that the program itself is wrong: no caller can prepare for it.
+    if (name !== "Error") names.add(name)
+  })
+  return names
+}
+
+/** All docstrings before a statement and inside it. */
+function docsWithin(statement: ts.Statement): string {
+  const inside = statement.getText().match(/\/\*\*.*?\*\//gs) ?? []
+  return [...docsBefore(statement), ...inside].join("\n")
+}
+
+/** Exported things that throw an error which no docstring of theirs names. */
+function unnamedErrors(file: SourceText): readonly Complaint[] {
+  const source = parse(file)
+  return source.statements.filter(isDeclaration).flatMap((statement) => {
+    const docs = docsWithin(statement)
+    return [...thrownIn(statement)]
+      .filter((error) => !new RegExp(`\\b${error}\\b`).test(docs))
+      .map((error) => {
+        const name = declaredNames(statement).join(", ")
+        return complain(source, statement, `${name} throws ${error} and does not say so`)
+      })
+  })
+}
+
+/** Calls that declare a test, with or without a table before the name. */
+const TEST = /^(it|test)(\.(only|concurrent|sequential|fails|each|for)\b.*)?$/s
+
+/** Calls that assert: `expect…`, `assert…`, `fc.assert`, and a spec that begins with `given`. */
+const ASSERTION = /^(expect|assert|fc\.assert|given)/
+
+/** Whether a call declares a test: `it("…", …)`, `it.each(table)("…", …)`. */
+function isTest(node: ts.Node): node is ts.CallExpression {
+  if (!ts.isCallExpression(node) || !TEST.test(node.expression.getText())) return false
+  // `it.each(table)` alone is the callee of the call that declares the tests.
+  return !(ts.isCallExpression(node.parent) && node.parent.expression === node)
+}
+
+/** Whether an expression is a function written in place. */
+const isFunction = (node: ts.Node | undefined): node is ts.ArrowFunction | ts.FunctionExpression =>
+  node !== undefined && (ts.isArrowFunction(node) || ts.isFunctionExpression(node))
+
+/** Whether a call runs the functions that it is given: a function that is only returned never runs. */
+function assertsWithin(node: ts.Node): boolean {
+  if (ts.isCallExpression(node) && ASSERTION.test(node.expression.getText())) return true
+  if (isFunction(node) && !ts.isCallExpression(node.parent) && !isNamed(node)) return false
+  return ts.forEachChild(node, (child) => assertsWithin(child) || undefined) ?? false
+}
+
+/** Whether a function is kept under a name or in an object, where something can call it. */
+function isNamed(node: ts.Node): boolean {
+  return ts.isVariableDeclaration(node.parent) || ts.isPropertyAssignment(node.parent)
+}
+
+/** Why a test cannot fail, or null. */
+function emptinessOf(test: ts.CallExpression): string | null {
+  const body = test.arguments.find((argument, index) => index > 0 && isFunction(argument))
+  if (!isFunction(body)) return "a test's body is a function written in place"
+  if (isFunction(body.body)) return "a test's body returns a function, which never runs"
+  return assertsWithin(body.body) ? null : "a test without an assertion"
+}
+
+/** Tests that assert nothing, or that wrap what they assert in a function that never runs. */
+const emptyTests = eachNode((node) => (isTest(node) ? emptinessOf(node) : null))
+
+/** Whether an expression is `true` or `false`. */
+const isBoolean = ({ kind }: ts.Node): boolean =>
+  kind === ts.SyntaxKind.TrueKeyword || kind === ts.SyntaxKind.FalseKeyword
+
+/** Whether an expression can be the words that say why a test is skipped. */
+function isReason(node: ts.Expression | undefined): boolean {
+  return (
+    node !== undefined &&
+    !isBoolean(node) &&
+    (ts.isStringLiteralLike(node) ? node.text.includes(" ") : !ts.isPrefixUnaryExpression(node))
+  )
+}
+
+/** Why a call hides a test or asserts what is always so, or null. */
+function pretenceOf(call: ts.CallExpression): string | null {
+  const callee = call.expression.getText()
+  if (/^(it|test|describe)\b.*\.only$/s.test(callee)) return "`only` hides the other tests"
+  if (/^(it|test|describe)\b.*\.(skip|skipIf|runIf|todo)$/s.test(callee)) {
+    return 'a test is skipped from inside, with its reason: `ctx.skip("…")`'
+  }
+  if (callee.endsWith(".skip") && /^(ctx|context|t|task)\./.test(callee)) {
+    return isReason(call.arguments.at(-1)) ? null : "`skip` without a reason"
+  }
+  if (callee === "expect" && !ts.isPropertyAccessExpression(call.parent)) {
+    return `\`${call.getText()}\` is compared with nothing`
+  }
+  const [first] = call.arguments
+  const isLiteral =
+    first !== undefined &&
+    (ts.isLiteralExpression(first) || isBoolean(first) || first.getText() === "null")
+  return callee === "expect" && isLiteral ? `\`${call.getText()}\` asserts nothing` : null
+}
+
+/** Tests left alone or left out, and assertions about a literal. */
+const pretences = eachNode((node) => (ts.isCallExpression(node) ? pretenceOf(node) : null))
+
+/** Each rule with a text that it must complain about, and a text like it that is right. */
+const RULES: readonly (readonly [Rule, string, string])[] = [
+  [
+    longFunctions,
+    `it("a", () => {${"\n".repeat(FUNCTION_LINES)}})`,
+    `describe("a", () => {${"\n".repeat(FUNCTION_LINES)}})`,
+  ],
+  [unfinishedWords, "// TODO later", "// todos of the day"],
+  [machinePaths, '"/home/ann/x"', "https://example.com/home/x"],
+  [searchedPayments, "stripe.customers.search({})", "stripe.paymentIntents.list({})"],
+  [exportedNames, "export class ChargeService {}", "const innerHelper = 1"],
+  [impurities, "const a = new Date()", "const a = new Date(command.at)"],
+  [
+    emptyTests,
+    'it("a", () => () => { expect(x).toBe(1) })',
+    'it("a", () => { for (const x of y) { expect(x).toBe(1) } })',
+  ],
+  [
+    pretences,
+    'it("a", (ctx) => { ctx.skip(true) })',
+    'it("a", (ctx) => { ctx.skip("no chromium") })',
+  ],
+  [
+    undocumented,
+    "/** Micros */\nexport const a = 1",
+    "/** The price in micros. */\nexport const a = 1",
+  ],
+  [
+    unnamedErrors,
+    "/** Adds two. */\nexport function a(): void { throw new TooLarge() }",
+    "/** Adds two. @throws TooLarge over the limit */\nexport function a() { throw new TooLarge() }",
+  ],
+]
+
+describe("each rule", () => {
+  it.for(RULES)("%o complains about %j and not about %j", ([rule, wrong, right]) => {
+    expect(rule({ path: "src/a.ts", text: wrong })).not.toEqual([])
+    expect(rule({ path: "src/a.ts", text: right })).toEqual([])
+  })
+
+  it("fileNames complains about a name that says nothing and not about one that does", () => {
+    expect(fileNames({ path: "src/money-util.ts", text: "" })).not.toEqual([])
+    expect(fileNames({ path: "src/utility-bills.ts", text: "" })).toEqual([])
+  })
+})
 
 const CODE = [".ts", ".mjs"]
 const TEXT = [...CODE, ".cjs", ".json", ".md", ".sql", ".yaml", ".yml", ".example", ""]
@@ -18,67 +335,29 @@ const TEXT = [...CODE, ".cjs", ".json", ".md", ".sql", ".yaml", ".yml", ".exampl
 const shipped = readTree(SHIPPED, CODE)
 const domain = readTree(["domain"], CODE)
 // The rules name what they forbid, and the snippets that they are tried on break them on purpose.
-const isRules = ({ path }: SourceText): boolean =>
-  ["test/tidy/rules.test.ts", "test/tidy/words.ts"].includes(path)
+const isRules = ({ path }: SourceText): boolean => path === "test/tidy/house.test.ts"
 const tests = readTree(["test", "bench"], CODE).filter((file) => !isRules(file))
 const code = [...shipped, ...readTree(["bin"], CODE), ...tests]
 const texts = readTree(["."], TEXT).filter(
   (file) => !isRules(file) && !["package-lock.json", "LICENSE"].includes(file.path),
 )
+const payments = shipped.filter(({ path }) => /^(adapters.providers.cards|src.credits)./.test(path))
 
 describe("the house", () => {
-  it("was found", () => {
-    expect(shipped.length).toBeGreaterThan(0)
-    expect(domain.length).toBeGreaterThan(0)
-    expect(tests.length).toBeGreaterThan(0)
-    expect(texts.length).toBeGreaterThan(code.length)
-  })
-
-  it("keeps its functions short", () => {
-    expect(code.flatMap(longFunctions)).toEqual([])
-  })
-
-  it("leaves nothing unfinished", () => {
-    expect(texts.flatMap(unfinishedWords)).toEqual([])
-  })
-
-  it("names no machine's path", () => {
-    expect(texts.flatMap(machinePaths)).toEqual([])
-  })
-
-  it("decides no payment by a search that is behind", () => {
-    const payments = shipped.filter(({ path }) =>
-      /^(adapters.providers.cards|src.credits)./.test(path),
-    )
-    expect(payments.length).toBeGreaterThan(1)
-    expect(payments.flatMap(searchedPayments)).toEqual([])
-  })
-
-  it("names its files for what is in them", () => {
-    expect(code.flatMap(fileNames)).toEqual([])
-  })
-
-  it("names its exports for what they are", () => {
-    expect(code.flatMap(exportedNames)).toEqual([])
-  })
-
-  it("keeps the clock and chance out of the domain", () => {
-    expect(domain.flatMap(impurities)).toEqual([])
-  })
-
-  it("asserts something in every test", () => {
-    expect(tests.flatMap(emptyTests)).toEqual([])
-  })
-
-  it("skips no test without a reason and asserts no literal", () => {
-    expect(tests.flatMap(pretences)).toEqual([])
-  })
-
-  it("documents what it exports", () => {
-    expect(shipped.flatMap(undocumented)).toEqual([])
-  })
-
-  it("names the errors that it throws", () => {
-    expect(shipped.flatMap(unnamedErrors)).toEqual([])
+  it.for([
+    ["keeps its functions short", longFunctions, code],
+    ["leaves nothing unfinished", unfinishedWords, texts],
+    ["names no machine's path", machinePaths, texts],
+    ["decides no payment by a search that is behind", searchedPayments, payments],
+    ["names its files for what is in them", fileNames, code],
+    ["names its exports for what they are", exportedNames, code],
+    ["keeps the clock and chance out of the domain", impurities, domain],
+    ["asserts something in every test", emptyTests, tests],
+    ["skips no test without a reason and asserts no literal", pretences, tests],
+    ["documents what it exports", undocumented, shipped],
+    ["names the errors that it throws", unnamedErrors, shipped],
+  ] as const)("%s", ([, rule, files]) => {
+    expect(files.length).toBeGreaterThan(1)
+    expect(files.flatMap(rule)).toEqual([])
   })
 })

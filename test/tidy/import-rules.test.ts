@@ -4,8 +4,198 @@ import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { basename, dirname, join, relative } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { IMPORTS } from "./import-cases.ts"
 import { checkImports } from "./import-rules.ts"
+
+/**
+ * For each import rule the imports that break it, and imports like them that it allows. An import brings values
+ * where no word in brackets says what else. The file `a.ts` of each line is another one.
+ */
+const IMPORTS = `
+domain-pure
+  no  domain/phone/a.ts → node:fs
+  no  domain/phone/a.ts → kysely
+  no  domain/phone/a.ts → src/b.ts (types)
+  yes domain/phone/a.ts → domain/phone/b.ts
+  yes domain/phone/a.ts → domain/kernel/b.ts
+  yes src/b.ts → domain/phone/a.ts
+domain-slices-apart
+  no  domain/phone/a.ts → domain/boxes/b.ts (types)
+  yes domain/phone/a.ts → domain/kernel/b.ts
+domain-voice
+  no  domain/voice/a.ts → domain/phone/phone.ts
+  yes domain/voice/a.ts → domain/phone/ids.ts
+domain-kernel-alone
+  no  domain/kernel/a.ts → domain/charging/b.ts (types)
+  yes domain/kernel/a.ts → domain/kernel/b.ts
+domain-charging-types
+  no  domain/phone/a.ts → domain/charging/b.ts
+  no  domain/phone/a.ts → domain/charging/b.ts (export)
+  yes domain/phone/a.ts → domain/charging/b.ts (types)
+  yes domain/charging/a.ts → domain/charging/b.ts (export)
+projections-rooms
+  no  projections/a.ts → pg
+  no  projections/a.ts → adapters/x/port.ts
+  yes projections/a.ts → kysely
+  yes projections/a.ts → domain/b.ts
+  yes projections/a.ts → projections/b.ts
+adapter-vendor
+  no  adapters/providers/simulators/a.ts → fastify
+  yes adapters/locks/a.ts → pg
+  yes adapters/locks/a.ts → node:net
+adapter-eventstore-vendor
+  no  adapters/eventstore/a.ts → fastify
+  yes adapters/eventstore/a.ts → @eventstore/db-client
+adapter-postgres-vendor
+  no  adapters/postgres/a.ts → @eventstore/db-client
+  yes adapters/postgres/a.ts → pg
+  yes adapters/postgres/a.ts → kysely
+adapter-providers-dns-vendor
+  no  adapters/providers/dns/a.ts → fastify
+  yes adapters/providers/dns/a.ts → dns-packet
+  yes adapters/providers/dns/a.ts → tldts
+adapter-providers-mailer-vendor
+  no  adapters/providers/mailer/a.ts → fastify
+  yes adapters/providers/mailer/a.ts → nodemailer
+adapter-providers-addresses-vendor
+  no  adapters/providers/addresses/a.ts → fastify
+  yes adapters/providers/addresses/a.ts → ipaddr.js
+adapter-providers-voice-vendor
+  no  adapters/providers/voice/a.ts → fastify
+  yes adapters/providers/voice/a.ts → zod
+adapter-providers-places-vendor
+  no  adapters/providers/places/a.ts → fastify
+  yes adapters/providers/places/a.ts → zod
+adapter-providers-carrier-vendor
+  no  adapters/providers/carrier/a.ts → fastify
+  yes adapters/providers/carrier/a.ts → zod
+adapter-providers-registry-vendor
+  no  adapters/providers/registry/a.ts → fastify
+  yes adapters/providers/registry/a.ts → zod
+adapter-providers-telnyx-vendor
+  no  adapters/providers/telnyx/a.ts → fastify
+  yes adapters/providers/telnyx/a.ts → zod
+adapter-providers-boxhost-vendor
+  no  adapters/providers/boxhost/a.ts → fastify
+  yes adapters/providers/boxhost/a.ts → zod
+adapter-providers-preview-host-vendor
+  no  adapters/providers/preview-host/a.ts → fastify
+  yes adapters/providers/preview-host/a.ts → tar-stream
+adapter-keeper-alone
+  no  adapters/providers/boxhost/bubblewrap/keeper/a.ts → zod
+  yes adapters/providers/boxhost/bubblewrap/keeper/a.ts → node:fs
+adapter-providers-cards-vendor
+  no  adapters/providers/cards/a.ts → fastify
+  yes adapters/providers/cards/a.ts → stripe
+  yes adapters/providers/cards/a.ts → pg
+adapter-data-folder-vendor
+  no  adapters/data-folder/a.ts → fastify
+  yes adapters/data-folder/a.ts → zod
+  yes adapters/data-folder/a.ts → node:fs
+adapter-tracing-vendor
+  no  adapters/tracing/a.ts → fastify
+  yes adapters/tracing/a.ts → @opentelemetry/api
+adapter-secret-scan-vendor
+  no  adapters/secret-scan/a.ts → fastify
+  yes adapters/secret-scan/a.ts → @secretlint/core
+adapter-rooms
+  no  adapters/x/a.ts → src/b.ts (types)
+  yes adapters/x/a.ts → adapters/x/b.ts
+adapter-types-only
+  no  adapters/x/a.ts → domain/phone/b.ts
+  no  adapters/x/a.ts → domain/kernel/streams.ts
+  no  adapters/x/a.ts → projections/b.ts
+  yes adapters/x/a.ts → domain/phone/b.ts (types)
+  yes adapters/x/a.ts → domain/kernel/ids.ts
+  yes adapters/x/a.ts → projections/b.ts (types)
+adapter-names
+  no  adapters/providers/dns/a.ts → domain/phone/b.ts
+  yes adapters/providers/dns/a.ts → domain/domains/b.ts
+adapter-apart
+  no  adapters/x/a.ts → adapters/y/b.ts
+  no  adapters/providers/x/a.ts → adapters/providers/y/b.ts
+  yes adapters/x/a.ts → adapters/y/port.ts
+  yes adapters/x/a.ts → adapters/postgres/c.ts
+  yes adapters/providers/x/a.ts → adapters/providers/y/port.ts
+  yes adapters/providers/x/a.ts → adapters/providers/x/b.ts
+  yes adapters/providers/x/a.ts → adapters/providers/outside.ts
+src-ports-only
+  no  src/a.ts → adapters/x/b.ts (types)
+  yes src/a.ts → adapters/x/port.ts
+  yes src/a.ts → adapters/providers/outside.ts
+  yes src/main.ts → adapters/x/b.ts
+  yes src/compose/c.ts → adapters/x/b.ts
+src-providers-only
+  no  src/phone/providers/a.ts → adapters/work/b.ts
+  yes src/phone/slice.ts → src/phone/providers/a.ts
+  yes src/phone/providers/a.ts → adapters/providers/x/b.ts
+  yes src/phone/providers/a.ts → adapters/work/port.ts
+src-providers-behind-slice
+  no  src/phone/a.ts → src/phone/providers/a.ts
+  yes src/phone/slice.ts → src/phone/providers/a.ts
+  yes src/phone/registration/slice.ts → src/phone/providers/a.ts
+  yes src/phone/providers/a.ts → src/phone/providers/b.ts
+src-compose-behind-main
+  no  src/phone/a.ts → src/compose/b.ts
+  yes src/main.ts → src/compose/b.ts
+src-frame-below
+  no  src/frame/a.ts → src/phone/b.ts (types)
+  no  src/frame/calls/a.ts → src/audit/b.ts
+  yes src/phone/b.ts → src/frame/a.ts
+  yes src/frame/calls/a.ts → src/frame/kernel/b.ts
+src-slices-apart
+  no  src/phone/a.ts → src/boxes/b.ts
+  no  src/phone/reactions/a.ts → src/company/reactions/b.ts
+  no  src/phone/a.ts → src/audit/b.ts (types)
+  yes src/phone/a.ts → src/frame/b.ts
+  yes src/phone/a.ts → src/phone/operate/c.ts
+  yes src/mcp/a.ts → src/phone/a.ts
+  yes src/phone/reactions/a.ts → src/phone/b.ts
+  yes src/audit/b.ts → src/exports/c.ts
+src-read-models-apart
+  no  src/boxes/a.ts → projections/phone/b.ts
+  yes src/phone/a.ts → projections/phone/b.ts
+  yes src/credits/a.ts → projections/charging/b.ts
+  yes src/audit/a.ts → projections/phone/b.ts
+src-above-frame
+  no  src/moving/a.ts → src/phone/b.ts
+  yes src/moving/a.ts → src/frame/b.ts
+bin-needs-nothing
+  no  bin/a.mjs → kysely
+  yes bin/a.mjs → node:fs
+  yes bin/a.mjs → bin/b.mjs
+not-to-test
+  no  src/a.ts → test/b.ts
+  no  bin/a.mjs → test/b.ts
+  yes test/b.ts → src/a.ts
+  yes bench/a.ts → test/b.ts
+not-to-bench
+  no  src/a.ts → bench/b.ts
+  yes test/a.ts → bench/b.ts
+not-to-dev-packages
+  no  src/a.ts → fast-check
+  yes src/a.ts → fastify
+  yes test/b.ts → fast-check
+resolvable
+  no  src/a.ts → src/gone.ts
+  yes src/a.ts → src/b.ts
+no-cycles
+  no  src/a.ts → src/b.ts → src/a.ts (types)
+  yes src/a.ts → src/b.ts
+no-orphans
+  no  src/a.ts
+  yes src/a.ts → src/b.ts
+src-console-decides-nothing
+  no  src/console/a.ts → domain/charging/b.ts
+  no  src/console/a.ts → kysely
+  yes src/console/a.ts → domain/kernel/ids.ts
+  yes src/charging/a.ts → kysely
+console-apart
+  no  console/a.ts → domain/kernel/b.ts
+  yes console/a.ts → console/parts/b.ts
+not-to-console
+  no  src/console/a.ts → console/b.ts
+  yes console/a.ts → console/b.ts
+`
 
 /** A line of the table: whether a rule forbids that the first file imports the second, and that the third. */
 interface Row {

@@ -1,15 +1,19 @@
 /** Which events of all streams are proven. */
 import { describe, expect, it } from "vitest"
-import type { CorruptStream } from "../../adapters/corrupt-streams/port.ts"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import type { CorruptStream, CorruptStreams } from "../../adapters/corrupt-streams/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { AccessDenied } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, DamagedStream, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
+import { nextHash } from "../../src/frame/writer/chain.ts"
+import { openCorruptList } from "../../src/frame/writer/corrupt-list.ts"
 import { storeWithoutCorrupt } from "../../src/frame/writer/proven-store.ts"
-import { StreamProof, endsIn } from "../../src/frame/writer/stream-proof.ts"
+import { StreamProof, endsIn, isHeldBack } from "../../src/frame/writer/stream-proof.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { STREAM, addFunds, execute, runnerOn } from "./bench.ts"
+import { STREAM, addFunds, execute, runnerOn, CALL, OWN, stored } from "./bench.ts"
+import { virtualPacer } from "./pacer.ts"
 
 /** A ledger of so many facts. */
 async function aLedger(facts: number) {
@@ -145,5 +149,122 @@ describe("a proof", () => {
     const { proof, found } = proofOn()
     expect((await proof.take([newer])).proven).toEqual([newer])
     expect(found()).toEqual([])
+  })
+})
+
+it.each(["9223372036854775807", "18446744073709551615"])(
+  "prints the revision of a deleted stream's mark unrounded: %s",
+  (revision) => {
+    const mark = { stream: STREAM, revision: Number(revision), id: "", type: "$streamDeleted" }
+    const follow = () => nextHash({ ...mark, data: "{}", metadata: "" }, { revision: 6, hash: "" })
+    expect(follow).toThrow(`${STREAM} revision 7: expected revision 7, found revision ${revision}`)
+    expect(new WrongRevision(STREAM, 7, Number(revision)).message).toContain(`found ${revision}`)
+  },
+)
+
+it("is kept until the stream is whole again, and then recorded", async () => {
+  const store = openMemoryEventStore()
+  let now = 0
+  const warnings: string[] = []
+  const runner = runnerOn(store, openMemoryCheckpoints(), warnings, () => now)
+  const other = runnerOn(store)
+  await execute(runner, addFunds(1_000))
+  await execute(runner, addFunds(1_000))
+  for (let i = 0; i < 3; i += 1) expect(await runner.gather(OWN, CALL)).toBeNull()
+  await execute(other, addFunds(5))
+  let whole: readonly StoredEvent[] = []
+  store.rewrite(STREAM, (all) => {
+    whole = all
+    return all.slice(0, 1)
+  })
+  now = 2_000
+  await expect(execute(runner, addFunds(7))).rejects.toThrow(DamagedStream)
+  store.rewrite(STREAM, () => whole)
+  now = 20_000
+  await expect.poll(() => runner.damaged()).toEqual([])
+  await runner.record()
+  const types = (await stored(store)).map(({ type }) => type)
+  expect(types.filter((type) => type === "ApiCallsCounted")).toHaveLength(1)
+  expect(warnings).toEqual([expect.stringMatching(/is damaged/), `stream ${STREAM} is whole again`])
+})
+
+const FOUND = { stream: STREAM, revision: 3, reason: "a test holds it back" }
+
+/** An installation without processes so far. */
+function installation() {
+  const rows = new Map<string, CorruptStream>()
+  const listeners: (readonly [string, string, (text: string | null) => void])[] = []
+  const kept: CorruptStreams = {
+    all: async () => [...rows.values()],
+    add: async (found) => void rows.set(found.stream, found),
+    remove: async (stream) => rows.delete(stream),
+  }
+  const others = new Set<string>()
+  const time = virtualPacer()
+  // A wait for the others is over as soon as all that can answer have answered.
+  const pacer = { ...time, pause: (ms: number) => time.pause(ms) }
+  const start = (own: string) => {
+    others.add(own)
+    const processes = {
+      own,
+      isAlive: async () => true,
+      others: async () => [...others].filter((one) => one !== own),
+      listen: async (name: string, onCall: (text: string | null) => void) => {
+        listeners.push([own, name, onCall])
+      },
+      call: async (name: string, text: string) => {
+        for (const [, heard, onCall] of listeners) if (heard === name) onCall(text)
+      },
+    }
+    return openCorruptList(kept, { processes, pacer, warn: () => undefined })
+  }
+  return { rows, others, start }
+}
+
+describe("a release", () => {
+  it("shows a stream in every process first, and lets it take commands last", async () => {
+    const { rows, start } = installation()
+    const here = await start("here")
+    const there = await start("there")
+    here.hold(FOUND)
+    expect(await here.find(STREAM)).toEqual(FOUND)
+    const during: unknown[] = []
+    await here.release(STREAM, async () => {
+      for (const list of [here, there]) {
+        during.push([isHeldBack(list, STREAM, 3), list.of(STREAM) === null])
+      }
+      expect(await there.find(STREAM)).toEqual(FOUND)
+    })
+    expect(during).toEqual([
+      [false, false],
+      [false, false],
+    ])
+    await expect.poll(() => [here.of(STREAM), there.of(STREAM)]).toEqual([null, null])
+    expect(rows.size).toBe(0)
+  })
+
+  it("that fails holds the stream back again, and can be given again", async () => {
+    const { start } = installation()
+    const here = await start("here")
+    const there = await start("there")
+    here.hold(FOUND)
+    await here.store()
+    const fails = async () => Promise.reject(new Error("no room"))
+    await expect(here.release(STREAM, fails)).rejects.toThrow("no room")
+    await expect.poll(() => [here.of(STREAM), there.of(STREAM)]).toEqual([FOUND, FOUND])
+    await there.release(STREAM, async () => undefined)
+    await expect.poll(() => [here.of(STREAM), there.of(STREAM)]).toEqual([null, null])
+  })
+
+  it("fails while a process that runs does not answer", async () => {
+    const { rows, others, start } = installation()
+    const here = await start("here")
+    others.add("frozen")
+    here.hold(FOUND)
+    await here.store()
+    let finished = false
+    const finish = async () => void (finished = true)
+    await expect(here.release(STREAM, finish)).rejects.toThrow("frozen")
+    expect([finished, rows.size, here.of(STREAM)]).toEqual([false, 1, FOUND])
   })
 })

@@ -1,11 +1,14 @@
 /** What the document says to whoever calls the API, and to what generates a client from it. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
-import { PROGRAM } from "../../../src/slices.ts"
 import { SHOWN } from "../../../src/shown.ts"
-import { inlined } from "../../support/inlined.ts"
+import { PROGRAM } from "../../../src/slices.ts"
 import { making } from "../../frame/pretended-routes.ts"
+import { inlined } from "../../support/reply-contract.ts"
+import { ROOT } from "../../tidy/tree.ts"
 
 interface Schema {
   readonly $ref?: string
@@ -159,4 +162,15 @@ describe("a name", () => {
     const other = { ...again, reply: z.object({ another: z.string() }) }
     expect(() => openApi([making, other], [], "")).toThrow("are called MakeThingAnswer")
   })
+})
+
+const page = readFileSync(join(ROOT, "docs/api.md"), "utf8")
+const codes = PROGRAM.routes.flatMap(({ refuses = [] }) =>
+  refuses.map((one) => (typeof one === "string" ? one : one.error)),
+)
+
+it("names every code", () => {
+  const named = new Set([...page.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code))
+  expect([...new Set(codes)].filter((code) => !named.has(code))).toEqual([])
+  expect(codes).toContain("too_many_boxes")
 })

@@ -1,0 +1,79 @@
+/** The API, or EventStoreDB, is killed under load, again and again; callers repeat what they do not know. */
+import { afterAll, describe, expect, it } from "vitest"
+import { query } from "../support/embedded.ts"
+import { ownPlace } from "../support/server-process.ts"
+import { within } from "../support/within.ts"
+import { ownDatabase } from "../support/world-database.ts"
+import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
+import { makeSender } from "./company.ts"
+import { startEventStoreDb } from "./eventstoredb-process.ts"
+import { reckon } from "./reckoning.ts"
+import { newChance, roundsOf } from "./rounds.ts"
+import type { Supervised } from "./supervised.ts"
+import { supervise } from "./supervised.ts"
+
+const ROUNDS = Array.from({ length: roundsOf(2, 20) }, (_, i) => i + 1)
+const TEXTS = 100
+
+const eventStore = await startEventStoreDb()
+afterAll(() => eventStore.clear())
+const { seed, between } = newChance()
+
+interface Killed {
+  readonly settings: Readonly<Record<string, string>>
+  readonly kill: (server: Supervised) => Promise<void>
+  /** Whether the server is started again by each kill. */
+  readonly isServer: boolean
+}
+
+const API: Killed = { settings: {}, kill: (server) => server.kill(), isServer: true }
+const EVENTSTOREDB: Killed = {
+  settings: { LEDGER_EVENTSTORE_URL: eventStore.url },
+  kill: () => eventStore.killAndStart(),
+  isServer: false,
+}
+
+describe.for([
+  ["the API", API],
+  ["EventStoreDB", EVENTSTOREDB],
+] as const)("kill -9 of %s", async ([, { settings, kill, isServer }]) => {
+  const databaseUrl = await ownDatabase()
+  const place = await ownPlace({
+    DATABASE_URL: databaseUrl,
+    LEDGER_CLOCK: "test",
+    RATE_LIMITS: "off",
+    ...settings,
+  })
+  const server = await supervise(place)
+  const sender = await makeSender(server.operate, "killed")
+  const acknowledged = new Map<string, string>()
+
+  it.for(ROUNDS)(
+    `loses nothing and charges nothing twice (seed ${seed}, round %i)`,
+    { timeout: 180_000 },
+    async (round) => {
+      const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
+      await load.reached(between(5, TEXTS - 40))
+      const before = new Map(load.acknowledged)
+      const killedAt = performance.now()
+      await kill(server)
+      await load.done
+      expect(server.starts()).toBe(isServer ? 1 + round : 1)
+      expect(before.size).toBeLessThan(TEXTS)
+      expect(load.backAfterMs(killedAt)).toBeLessThan(within(BACK_WITHIN_MS))
+      expect(load.acknowledged.size).toBe(TEXTS)
+      for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
+      for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
+      await reckon(server.operate, { ...sender, acknowledged })
+    },
+  )
+
+  it("has ended what was left open after an hour, charged what was acknowledged, and stops", async () => {
+    await server.operate("clock advance", { duration: "2h" })
+    await server.operate("wait")
+    await reckon(server.operate, { ...sender, acknowledged }, true)
+    const stored = await query(databaseUrl, "select from eventstore.events limit 1")
+    expect(stored).toHaveLength(isServer ? 1 : 0)
+    expect(await server.stop()).toBe(0)
+  })
+})

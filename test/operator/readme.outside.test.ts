@@ -1,0 +1,164 @@
+/** The quick start of the README, as somebody who has only that would type it: each answer is as it says. */
+import { execFile } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { dirname, resolve } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { BUNDLE } from "../../bin/program.mjs"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+
+const run = promisify(execFile)
+const ROOT = resolve(import.meta.dirname, "../..")
+const README = readFileSync(resolve(ROOT, "README.md"), "utf8")
+
+/** A command of the tour, and what the README shows of its answer. */
+interface Step {
+  readonly command: string
+  readonly expected: string
+}
+
+/** What begins a command, in the blocks behind the second terminal. */
+const COMMAND = /^(company-ledger .*|text)$/
+
+/** The parts of the quick start between its fences. */
+function blocks(): readonly string[] {
+  const part = README.slice(README.indexOf("## Quick start"), README.indexOf("## The ideas"))
+  return [...part.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block)
+}
+
+const [start = "", banner = "", definitions = "", ...rest] = blocks()
+
+/** Every command behind the definitions, with the lines behind it; those of a block of its own too. */
+function stepsOf(): readonly Step[] {
+  const lines = ["text", ...rest.join("").trimEnd().split("\n")]
+  const steps: { command: string; expected: string[] }[] = []
+  for (const line of lines) {
+    if (COMMAND.test(line)) steps.push({ command: line, expected: [] })
+    else steps.at(-1)?.expected.push(line)
+  }
+  return steps.map(({ command, expected }) => ({ command, expected: expected.join("\n") }))
+}
+
+const STEPS = stepsOf()
+const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+
+/** What an answer must look like: `…` stands for anything, a time for any, a space for any white space. */
+function patternOf(expected: string): RegExp {
+  const escaped = expected.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+  const loose = escaped
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+\\\.\d{3}Z/g, TIME)
+    .replaceAll("…", String.raw`[\s\S]*?`)
+    .replaceAll(/\s+/g, String.raw`\s*`)
+  return new RegExp(`^${loose}$`)
+}
+
+let place: Place
+let server: ServerProcess
+let key = ""
+let id = ""
+beforeAll(async () => {
+  place = await makePlace()
+  // What the tour does is its key's own: the week before it is played by another test.
+  server = await place.start("--demo", "--no-week")
+})
+afterAll(async () => {
+  await place.clear()
+})
+
+/** Waits for the key that the demo prints, behind all else of the banner. */
+async function printedKey(): Promise<string> {
+  await expect.poll(() => server.lines.at(-1)).toBe("")
+  const printed = server.lines.join("\n")
+  id = /its id\s+(key_\w+)/.exec(printed)?.[1] ?? id
+  return /cpk_\w+/.exec(printed)?.[0] ?? ""
+}
+
+/** Runs a command of the tour in a shell that has what the README defines. */
+async function type(command: string): Promise<string> {
+  if (key === "") key = await printedKey()
+  const own = definitions
+    .replace(/^text$/m, "")
+    .replace(/^alias .*$/m, `company-ledger() { '${process.execPath}' '${BUNDLE}' "$@"; }`)
+    .replace("KEY=cpk_… ID=key_…", `KEY=${key} ID=${id}`)
+    .replace("http://127.0.0.1:3000", server.url)
+  const env = { ...process.env, LEDGER_DATA_DIR: place.dataDir }
+  const { stdout } = await run("bash", ["-c", `${own}\n${command}`], { env, cwd: ROOT })
+  return stdout
+}
+
+const limits = async () => {
+  const found = await place.ledger("limit", "list", "--company", "acme")
+  return found.limits.map(
+    ({ holder, class: of, period, amountMicros }: Record<string, unknown>) =>
+      `${holder} ${of} ${period} ${amountMicros}`,
+  )
+}
+
+describe("the quick start", () => {
+  it("shows the banner that the demo prints", async () => {
+    expect(start).toBe("npm start -- --demo\n")
+    expect(await printedKey()).toMatch(/^cpk_/)
+    const shown = banner.replace(":3000", `:${new URL(server.url).port}`)
+    expect(server.lines.join("\n")).toMatch(patternOf(`${shown} …`))
+  })
+
+  it("asks for everything that the issue of a newcomer is about", () => {
+    expect(STEPS.map(({ command }) => command.split(" ").slice(0, 3).join(" "))).toEqual([
+      "text",
+      "company-ledger limit set",
+      "text",
+      "company-ledger ask --company",
+      "company-ledger refusals list",
+      "company-ledger limit set",
+      "text",
+    ])
+    for (const { command, expected } of STEPS) expect([command, expected]).not.toContain("")
+  })
+
+  it("answers each command as it says, and leaves the demo as it found it", async () => {
+    const before = await limits()
+    for (const { command, expected } of STEPS) {
+      expect((await type(command)).trim(), command).toMatch(patternOf(expected))
+    }
+    expect(await limits()).toEqual(before)
+    const standIns = await place.ledger("stand-in", "list")
+    expect(JSON.stringify(standIns)).not.toMatch(/"outcome":"(?!ok)/)
+  })
+
+  it("can be done again, in the same month", async () => {
+    const texts = STEPS.map(({ command }) => command)
+    const answers: string[] = []
+    for (const command of texts) answers.push(await type(command))
+    const statuses = answers.flatMap((answer) => /\n(\d{3})\n$/.exec(answer)?.[1] ?? [])
+    expect(statuses).toEqual(["200", "401", "200"])
+  })
+
+  it("is followed by the command that makes another key, at every later start", async () => {
+    expect(await server.end("SIGTERM")).toBe(0)
+    for (const options of [[], ["--demo"]]) {
+      server = await place.start(...options)
+      const line = () => server.lines.find((one) => one.startsWith("  another key  "))
+      await expect.poll(line).toBeDefined()
+      const pasted = `${line()?.replace("  another key  ", "")} --json`
+      // It is pasted into whatever shell is at hand: elsewhere, with no setting and no alias.
+      const plain = { cwd: dirname(place.dataDir), env: { PATH: process.env["PATH"] } }
+      key = JSON.parse((await run("bash", ["-c", pasted], plain)).stdout).key
+      expect(await type("text")).toMatch(/\n200\n$/)
+      await server.end("SIGTERM")
+    }
+  })
+})
+
+it("calls the program by the name that help has", async () => {
+  const { stdout } = await run(process.execPath, [BUNDLE, "--help"])
+  expect(stdout).toMatch(/^Usage: company-ledger /)
+  // The same program by another name, which in a checkout needs no alias.
+  expect(README).not.toMatch(/npm run (-s )?ledger/)
+})
+
+it("has at most 250 lines of at most 120 characters", () => {
+  const lines = README.trimEnd().split("\n")
+  expect(lines.length).toBeLessThanOrEqual(250)
+  expect(lines.filter((line) => line.length > 120)).toEqual([])
+})

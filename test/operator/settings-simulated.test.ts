@@ -1,0 +1,110 @@
+/** What settings are refused or warned of for what is real and what is simulated. */
+import { describe, expect, it } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
+import { besideReal, simulatedOf } from "../../src/compose/simulated.ts"
+import { unreadSettings } from "../../src/compose/unread-settings.ts"
+import type { Provider } from "../../src/frame/provider.ts"
+import { PROGRAM } from "../../src/slices.ts"
+
+const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
+/** Those that can be simulated: boxes only where that is chosen. */
+const ALL = PROGRAM.providers.filter((one) => one.ofMachine !== true).map(({ name }) => name)
+const byPlace = (a: string, b: string) => ALL.indexOf(a) - ALL.indexOf(b)
+/** Boxes, and what is published in the same way. */
+const OF_MACHINE = ["boxhost", "publish"]
+const NAMES = ALL.filter((name) => !OF_MACHINE.includes(name))
+
+describe("what is simulated", () => {
+  it("is everything where nothing is chosen", () => {
+    expect(readConfig({}).simulated).toEqual({ names: NAMES, besideMoney: false })
+  })
+
+  it("is refused beside real money, unless it is said to be meant", () => {
+    const others = NAMES.filter((name) => name !== "cards")
+    expect(others).toEqual(expect.arrayContaining(["carrier", "mailer"]))
+    expect(() => readConfig(STRIPE)).toThrow(
+      "CARDS_STRIPE_KEY takes real money, and what it pays for is simulated: " +
+        `${others.join(", ")}. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
+    )
+    const wanted = { names: others, besideMoney: true }
+    for (const meant of ["all", others.join(","), `${others.toReversed().join(" , ")},cards`]) {
+      expect(readConfig({ ...STRIPE, LEDGER_SIMULATED: meant }).simulated).toEqual(wanted)
+    }
+    for (const meant of others) {
+      const unsaid = others.filter((name) => name !== meant).join(", ")
+      expect(() => readConfig({ ...STRIPE, LEDGER_SIMULATED: meant })).toThrow(
+        `takes real money, and what it pays for is simulated: ${unsaid}, which LEDGER_SIMULATED does ` +
+          `not name. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
+      )
+    }
+  })
+
+  it("can be said of what there is alone", () => {
+    expect(() => readConfig({ LEDGER_SIMULATED: "carier" })).toThrow(
+      `LEDGER_SIMULATED must be all, or names of ${ALL.join(", ")} with commas between them.`,
+    )
+  })
+
+  it("is also what is of the machine, where its simulator is chosen", () => {
+    const { simulated } = readConfig({ BOX_HOST: "simulator" })
+    expect(simulated.names).toEqual([...NAMES, ...OF_MACHINE].toSorted(byPlace))
+  })
+
+  it("may stand beside what is real and takes no money", () => {
+    const open = async () => ({})
+    const from = import.meta.url
+    const providers: readonly Provider[] = [
+      {
+        from,
+        name: "texts",
+        open,
+        chosenBy: (given) => (given["TEXTS_KEY"] ? "TEXTS_KEY" : null),
+      },
+      { from, name: "mails", open },
+    ]
+    const given = { TEXTS_KEY: "x", LEDGER_CLOCK: "test" }
+    expect(simulatedOf(providers, given)).toEqual({ names: ["mails"], besideMoney: false })
+    expect(besideReal(providers, given)).toEqual([
+      "LEDGER_CLOCK cannot be test where TEXTS_KEY is set.",
+    ])
+  })
+})
+
+describe("a setting that nobody reads", () => {
+  const known = new Map([
+    ...["LEDGER_DATA_DIR", "BASE_URL", "PORT"].map((name) => [name, name] as const),
+    ["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"] as const,
+  ])
+  const said = (name: string) => unreadSettings({ [name]: "x" }, known)
+
+  it.for([
+    ["LEDGER_DATADIR", "was LEDGER_DATA_DIR meant?"],
+    ["BASE_ULR", "was BASE_URL meant?"],
+    ["BASEURL", "was BASE_URL meant?"],
+    ["EVENTSTORE_UR", "was LEDGER_EVENTSTORE_URL meant?"],
+    ["CARRIER_URL", "company-ledger config lists what there is"],
+    ["SMTP_HOST", "company-ledger config lists what there is"],
+  ] as const)("is named: %s", ([name, meant]) => {
+    expect(said(name)).toEqual([`Nobody reads the setting ${name}: ${meant}`])
+  })
+
+  it.for([
+    "PATH",
+    "POST",
+    "BASE",
+    "DATABASE",
+    "HOME",
+    "npm_config_cache",
+    "BASE_URL",
+    "LEDGER_SEED",
+  ])("is not taken for one: %s", (name) => {
+    expect(said(name)).toEqual([])
+  })
+
+  it("is a warning, never a fault, and shows no value", () => {
+    const { warnings } = readConfig({ LEDGER_MASTERKEY: "secret", EVENTSTORE_URL: "esdb://x:2113" })
+    expect(warnings).toEqual([
+      "Nobody reads the setting LEDGER_MASTERKEY: was LEDGER_MASTER_KEY meant?",
+    ])
+  })
+})

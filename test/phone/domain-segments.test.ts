@@ -1,0 +1,75 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { segmentsOf } from "../../domain/phone/segments.ts"
+import { OPT_OUT_LINE, withOptOutLine } from "../../domain/phone/texting-rules.ts"
+
+/** `n` times a character. */
+const x = (n: number, character = "x"): string => character.repeat(n)
+
+describe("segments", () => {
+  it.each([
+    ["nothing at all", "", 1],
+    ["one character", "x", 1],
+    ["160 septets", x(160), 1],
+    ["161", x(161), 2],
+    ["twice 153", x(306), 2],
+    ["one more", x(307), 3],
+    ["three times 153", x(459), 3],
+    ["one more than that", x(460), 4],
+    ["the longest text there is", x(1_600), 11],
+    ["an extension character, which takes two", `${x(158)}€`, 1],
+    ["one that no longer fits in 160", `${x(159)}€`, 2],
+    ["eighty of them", x(80, "^"), 1],
+    ["eighty-one", x(81, "^"), 2],
+    ["76 of them and a half in the first of two: none is split", x(153, "^"), 3],
+    ["one that would be split by the border, and moves on", `${x(152)}€${x(152)}`, 3],
+    ["one that ends on the border", `${x(151)}€${x(153)}`, 2],
+    ["letters with accents that GSM has", x(160, "é"), 1],
+    ["Greek capitals that GSM has", x(160, "Ω"), 1],
+    ["line ends", x(160, "\n"), 1],
+    ["70 of UCS-2", x(70, "я"), 1],
+    ["71", x(71, "я"), 2],
+    ["twice 67", x(134, "я"), 2],
+    ["one more of UCS-2", x(135, "я"), 3],
+    ["one character that is not GSM makes all of it UCS-2", `${x(70)}ç`, 2],
+    ["an extension character within UCS-2 takes one", `${x(69, "€")}я`, 1],
+    ["35 emoji", x(35, "😀"), 1],
+    ["36 emoji: 33 to a segment, for none is split", x(36, "😀"), 2],
+    ["66 emoji", x(66, "😀"), 2],
+    ["67 emoji", x(67, "😀"), 3],
+    ["an emoji on the border, which moves on", `${x(66, "я")}😀${x(66, "я")}`, 3],
+    ["an emoji that ends on the border", `${x(65, "я")}😀${x(67, "я")}`, 2],
+  ])("of %s", (_what, body, segments) => {
+    expect(segmentsOf(body)).toBe(segments)
+  })
+
+  it("never become fewer when a text goes on", () => {
+    const unit = fc.constantFrom("x", "€", "^", "я", "😀")
+    const texts = fc.string({ unit, maxLength: 400 })
+    fc.assert(
+      fc.property(texts, texts, (one, other) => {
+        expect(segmentsOf(one + other)).toBeGreaterThanOrEqual(segmentsOf(one))
+      }),
+    )
+  })
+
+  it("hold what they say they hold", () => {
+    const gsm = fc.string({ unit: fc.constantFrom("x", "€", "@", "\n"), maxLength: 1_600 })
+    fc.assert(
+      fc.property(gsm, (body) => {
+        const septets = [...body].reduce((sum, c) => sum + (c === "€" ? 2 : 1), 0)
+        const segments = segmentsOf(body)
+        if (septets <= 160) expect(segments).toBe(1)
+        // A character of two septets may leave one septet of a segment empty.
+        else expect(segments).toBeGreaterThanOrEqual(Math.ceil(septets / 153))
+        expect(segments).toBeLessThanOrEqual(Math.max(1, Math.ceil(septets / 152)))
+      }),
+    )
+  })
+
+  it("count the opt-out line, which stays GSM", () => {
+    expect(withOptOutLine("x")).toBe(`x\n${OPT_OUT_LINE}`)
+    expect(segmentsOf(withOptOutLine(x(160 - OPT_OUT_LINE.length - 1)))).toBe(1)
+    expect(segmentsOf(withOptOutLine(x(160 - OPT_OUT_LINE.length)))).toBe(2)
+  })
+})
