@@ -1,207 +1,68 @@
-/**
- * Processes with hosts of boxes of their own, on one store in memory. Before each thing that a process
- * asks for it waits for its turn, so that a test says who goes on next, who dies there, and what
- * happens meanwhile.
- */
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+/** Processes with hosts of boxes of their own, their companies, and what is asked of their boxes. */
 import type { BuiltInMachine } from "../../adapters/providers/boxhost/built-in.ts"
 import { openBuiltInBoxHost } from "../../adapters/providers/boxhost/built-in.ts"
 import type { Box, BoxHost } from "../../adapters/providers/boxhost/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { AccessCommand } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { PERMISSIONS } from "../../domain/access/permissions.ts"
+import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { clearBox, clearSlot } from "../../src/boxes/reactions/end-box.ts"
+import { makeBox } from "../../src/boxes/reactions/make-box.ts"
+import { stopBoxes } from "../../src/boxes/reactions/stop-boxes.ts"
+import { tickBox } from "../../src/boxes/reactions/tick-box.ts"
+import { reconciledBox } from "../../src/boxes/reconciled-box.ts"
+import { startBox } from "../../src/boxes/start-box.ts"
+import type { AnyReply, Caller, Seed } from "../../src/frame/calls/route.ts"
+import type { Reaction } from "../../src/frame/effects/reaction.ts"
+import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { openRunner } from "../../src/frame/writer/run.ts"
 import { plainSealing } from "../simulation/sealing.ts"
-import { asksForCharges, kyselyAnswering } from "../simulation/sql.ts"
-import { virtualPacer } from "../writer/pacer.ts"
-import type { Row } from "./minute-store.ts"
-import { MinuteStore } from "./minute-store.ts"
+import type { Turn } from "./turns.ts"
+import { ProcessesInTurns } from "./turns.ts"
 
-/** When every history begins. */
-export const NOON = Date.UTC(2026, 10, 23, 12)
-
-/** Where somebody dies: at the how manieth turn, and whether what they asked for is done then. */
-export interface Fate {
-  readonly at: number
-  readonly isDone: boolean
-}
-
-/** Each turn takes a moment: no two are at one instant of a clock that is as fine as a machine's. */
-const MOMENT_MS = 0.001
-
-/** Somebody died, as a process does: nothing of it goes on. */
-class Died extends Error {
-  override readonly name = "Died"
-}
-
-/** What a process of the real thing is told, and what its caller or its row tries again. */
-const PASSING = new Set(["Died", "OutcomeUnknown", "Unavailable", "DeadlinePassed"])
-
-interface Process {
-  readonly runner: Runner
-  readonly host: BoxHost
-  readonly machine: BuiltInMachine
-}
-
-type Turn = <T>(act: () => Promise<T>) => Promise<T>
-
-/** How the hosts of boxes answer. */
-export type HostSays = "ok" | "unavailable" | "silent"
+const REACTIONS: readonly Reaction[] = [
+  ...makeBox,
+  tickBox,
+  clearBox,
+  clearSlot,
+  stopBoxes,
+  reconciler([reconciledBox]),
+]
 
 /** The world of a history. */
-export class MinuteWorld {
-  readonly stored = new MinuteStore()
-  readonly processes: readonly Process[]
-  /** What went wrong that nothing may cause. */
-  readonly faults: unknown[] = []
-  now = NOON
-  hosts: HostSays = "ok"
+export class MinuteWorld extends ProcessesInTurns {
+  /** Of each process. */
+  readonly machines: readonly BuiltInMachine[]
+  readonly #hosts: readonly BoxHost[]
   isCloneFailing = false
-  /** Whether nobody waits for a turn any more. */
-  isFree = false
-  readonly #pacer = virtualPacer()
-  readonly #waiting: { readonly process: number; readonly go: () => void }[] = []
-  readonly #inHand = new Set<Promise<void>>()
 
   constructor(count: number) {
-    const locks = openMemoryLocks(this.#pacer)
-    const checkpoints = openMemoryCheckpoints()
-    const { store } = this.stored
-    const clock = { now: () => this.now }
+    super(count, REACTIONS)
+    const { clock, pacer } = this
     const machines = Array.from({ length: count }, (): BuiltInMachine => new Map())
-    this.processes = Array.from({ length: count }, (_, i) => {
-      // The first two are on one machine.
-      const which = Math.max(0, i - 1)
-      const [machine, hostId] = [machines[which] as BuiltInMachine, `simulator:${which}`]
-      const pacer = this.#pacer
-      const warn = (message: string, error: unknown) => {
-        this.faults.push(new Error(message, { cause: error }))
-      }
-      const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn })
-      return { runner, machine, host: openBuiltInBoxHost({ clock, pacer, machine, hostId }) }
-    })
-  }
-
-  /** Lets time pass, of the ledger and of the machines. */
-  pass(ms: number): void {
-    this.now += ms
-    this.#pacer.pass(ms)
-  }
-
-  /** Has a process do something; it goes on as it gets its turns. Resolves when it is over. */
-  async begin(
-    process: number,
-    fate: Fate | null,
-    act: (ports: Ports) => Promise<unknown>,
-  ): Promise<void> {
-    const doing = act(this.#portsOf(process, this.#turnOf(process, fate))).then(
-      () => undefined,
-      (error: unknown) => {
-        if (!isPassing(error)) this.faults.push(error)
-      },
+    // The first two are on one machine.
+    const numbers = machines.map((_, i) => Math.max(0, i - 1))
+    this.machines = numbers.map((which) => machines[which] as BuiltInMachine)
+    this.#hosts = this.machines.map((machine, i) =>
+      openBuiltInBoxHost({ clock, pacer, machine, hostId: `simulator:${numbers[i]}` }),
     )
-    this.#inHand.add(doing)
-    await doing
-    this.#inHand.delete(doing)
   }
 
-  /** Has a process do a row. A row whose process dies is there as before. */
-  work(row: Row, process: number, fate: Fate | null): void {
-    void this.begin(process, fate, async (ports) => {
-      row.tries += 1
-      const { item, tries, isHandedOver } = row
-      const { kind, name, subject, companyId } = item
-      const taken = { workId: row.item.name, kind, name, subject, companyId, tries, isHandedOver }
-      const { signal } = new AbortController()
-      const asked = { ...taken, signal, payload: row.reaction.payload.parse(item.payload) }
-      const handOver = async () => {
-        row.isHandedOver = true
-        return true
-      }
-      const own = { ...ports, work: { ...ports.work, handOver } }
-      const result = await row.reaction.perform(own, asked as never)
-      this.stored.settle(row, result, this.now)
-    })
-  }
-
-  /** Gives somebody who waits for it their turn. */
-  async let(which: number): Promise<void> {
-    this.#waiting.splice(which % Math.max(1, this.#waiting.length), 1)[0]?.go()
-    await settled()
-  }
-
-  /** Gives a process its turn; false where it waits for none. */
-  async letOf(process: number): Promise<boolean> {
-    const which = this.#waiting.findIndex((one) => one.process === process)
-    if (which >= 0) await this.let(which)
-    return which >= 0
-  }
-
-  /**
-   * Everybody goes on until nothing is in hand.
-   *
-   * @throws the first fault: a row that goes wrong is due as before, and would be done for ever
-   */
-  async finish(): Promise<void> {
-    this.isFree = true
-    for (const { go } of this.#waiting.splice(0)) go()
-    while (this.#inHand.size > 0) await Promise.all(this.#inHand)
-    if (this.faults.length > 0) throw this.faults[0]
-  }
-
-  #turnOf(process: number, fate: Fate | null): Turn {
-    let left = fate?.at ?? Infinity
-    return async (act) => {
-      if (!this.isFree) await new Promise<void>((go) => this.#waiting.push({ process, go }))
-      this.#pacer.pass(MOMENT_MS)
-      left -= 1
-      if (left < 0 || (left === 0 && fate?.isDone === false)) throw new Died()
-      const done = await act()
-      if (left <= 0) throw new Died()
-      return done
-    }
-  }
-
-  #portsOf(process: number, turn: Turn): Ports {
-    const { runner, host } = this.processes[process] as Process
-    const own: Runner = {
-      ...runner,
-      execute: (...asked) => turn(() => runner.execute(...asked)),
-      read: (...asked) => turn(() => runner.read(...asked)),
-      readLatest: (...asked) => turn(() => runner.readLatest(...asked)),
-    }
-    const { store, charges } = this.stored
-    const ports = {
-      runner: own,
-      store: { ...store, head: () => turn(() => store.head()) },
-      clock: { now: () => this.now },
-      pacer: this.#pacer,
-      projector: { waitFor: () => turn(async () => true) },
-      readAll: kyselyAnswering(async (query) => {
-        if (!asksForCharges(query)) {
-          throw new Error(`no such question is answered here: ${query.sql}`)
-        }
-        const row = charges.get(String(query.parameters[1]))
-        return turn(async () => (row === undefined ? [] : [row]))
-      }),
-      counts: { add: () => undefined },
-      log: { info: () => undefined },
+  protected override ownPorts(process: number, turn: Turn) {
+    return {
       // Nobody asks what was done in a box.
       journal: { of: () => ({ add: () => turn(async () => undefined) }) },
       // Nobody has a name here.
       readAs: async () => null,
-      sealing: plainSealing,
-      closeCharge: async (companyId: CompanyId, chargeId: ChargeId) => {
-        const command = { type: "CloseCharges" as const, chargeIds: [chargeId] }
-        await own.execute(ledgerOf(companyId), command, causedBy("close-charges"))
-      },
-      keepRefusal: () => undefined,
       baseUrl: () => "http://ledger.test",
-      boxHost: this.#hostOf(host, turn),
+      boxHost: this.#hostOf(this.#hosts[process] as BoxHost, turn),
       repositories: { has: async () => true },
       companyCode: {
         find: async () => ({ tips: new Map([["main", "c".repeat(40)]]), defaultBranch: "main" }),
@@ -211,17 +72,10 @@ export class MinuteWorld {
         bring: () => turn(async () => (this.isCloneFailing ? "fatal: told to fail" : null)),
       },
     }
-    return ports as unknown as Ports
   }
 
   #hostOf(host: BoxHost, turn: Turn): BoxHost {
-    const asked: Turn = (act) =>
-      turn(async () => {
-        if (this.hosts === "unavailable") throw new ProviderUnavailable("told to be away")
-        const done = await act()
-        if (this.hosts === "silent") throw new ProviderSilent("told to be silent")
-        return done
-      })
+    const asked = this.asking(turn)
     const boxOf = (box: Box): Box => ({
       ...box,
       hello: () => asked(() => box.hello()),
@@ -244,13 +98,120 @@ export class MinuteWorld {
   }
 }
 
-/** Whether an error is one that may happen, or a doubt because of one. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof Error && PASSING.has(error.name))) return false
-  return error.cause === undefined || isPassing(error.cause)
+/** Who starts boxes everywhere. */
+export const KEY = { keyId: "key_aaaaaaaa", personId: "per_1" } as const
+
+const CAUSE = causedBy("test")
+
+/** What a start asks for. */
+export interface Asked {
+  readonly size: "small" | "medium" | "large" | "xlarge"
+  readonly maxMinutes: number
+  readonly idleMinutes: number
+  readonly budget: number | null
 }
 
-/** Resolves once everybody has come to their next turn. */
-export async function settled(): Promise<void> {
-  await new Promise(setImmediate)
+/** Makes the price book. */
+export async function openPrices({ runners }: MinuteWorld): Promise<void> {
+  await runners[0]?.execute(PRICES, { type: "OpenPriceBook", prices: DEFAULT_BOOK }, CAUSE)
+}
+
+/** Makes a company with a key that may start boxes. */
+export async function openCompany(
+  world: MinuteWorld,
+  companyId: CompanyId,
+  plan: "29" | "329",
+  fundsMicros: number,
+): Promise<void> {
+  const sealed = (text: string) => plainSealing.seal(companyId, "company", text)
+  const name = await sealed("company")
+  await change(world, companyId, { type: "OpenCompany", companyId, name, plan, pays: "prepaid" })
+  const person = { personId: KEY.personId, name, email: name, emailTag: "tag", role: "developer" }
+  const added = { ...person, permissions: PERMISSIONS, type: "AddPerson" } as const
+  await change(world, companyId, { ...added, role: "developer" })
+  const operations = ["sandbox.start", "sandbox.read"] as const
+  const key = { ...KEY, keyHash: "ab12", operations, label: null }
+  await change(world, companyId, { type: "CreateKey", ...key })
+  await arrange(world, companyId, { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 })
+  await arrange(world, companyId, addFunds(fundsMicros))
+}
+
+/** Changes people and keys at once, in no turn of anybody's. */
+export async function change(world: MinuteWorld, companyId: CompanyId, command: AccessCommand) {
+  await world.runners[0]?.execute(accessOf(companyId), command, CAUSE)
+}
+
+/** Changes money and limits at once; what a company that was deleted refuses is left. */
+export async function arrange(world: MinuteWorld, companyId: CompanyId, command: LedgerCommand) {
+  const [runner] = world.runners as [Runner]
+  const made = await runner.execute(ledgerOf(companyId), command, CAUSE)
+  if (made.accepted || LEFT.has(made.refusal.code)) return
+  throw new Error(`${command.type} was refused: ${made.refusal.code}`)
+}
+
+const LEFT = new Set(["ledger_closed", "no_such_limit"])
+
+/** Adds funds. */
+export function addFunds(amountMicros: number): LedgerCommand {
+  return { type: "AddFunds", amountMicros, reference: null }
+}
+
+/** Sets the limit of a company's week; null takes it away. */
+export function limitWeek(amountMicros: number | null): LedgerCommand {
+  const name = { holder: "company", holderId: null, class: "general" } as const
+  if (amountMicros === null) return { type: "RemoveLimit", ...name }
+  const limit = { period: "week", amountMicros, remindersMicros: [], leaveKeysOut: false } as const
+  return { type: "SetLimit", ...name, ...limit }
+}
+
+const NOTHING_ELSE = {
+  query: {},
+  params: {},
+  gone: new AbortController().signal,
+  stopping: new AbortController().signal,
+  sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
+  onward: () => Promise.reject(new Error("nothing is sent on")),
+}
+
+/** A request to start a box; the attempt that it is at is kept, as a claim keeps it. */
+export interface StartRequest {
+  readonly name: string
+  readonly asked: Asked
+  attempt: number
+}
+
+/** Starts a box by the route's own way; `isAgain` where the same request may have begun before. */
+export async function start(
+  ports: Ports,
+  companyId: CompanyId,
+  request: StartRequest,
+  isAgain: boolean,
+): Promise<AnyReply> {
+  const { name, asked } = request
+  const key = { ...KEY, keyHash: "ab12", operations: new Set([]), status: "active" } as const
+  const person = { personId: KEY.personId }
+  const spender = { via: "own_key", ...KEY } as const
+  const caller = { companyId, key, person, spender, requestId: name } as unknown as Caller
+  const seedOf = (attempt: number): Seed => ({
+    parts: [companyId, name, String(attempt)],
+    isNamed: true,
+    next: async () => seedOf((request.attempt += 1)),
+  })
+  const body = { ...asked, branch: "main", label: null }
+  const input = { ...NOTHING_ELSE, body, seed: seedOf(request.attempt) } as never
+  if (!isAgain) return startBox.handle(ports, caller, input)
+  const { resume } = startBox
+  if (resume === undefined) throw new Error("a start goes on after a lost answer")
+  const found = await resume(ports, caller, input)
+  if ("reply" in found) return found.reply
+  return startBox.handle(ports, caller, { ...NOTHING_ELSE, body, seed: found.seed } as never)
+}
+
+/** Stops a box, and takes it off the list where that is asked for. */
+export async function stop(ports: Ports, companyId: CompanyId, boxId: BoxId, deletes: boolean) {
+  const stream = boxStreamOf(companyId, boxId)
+  const stopping = { type: "StopBox", boxId, reason: "stopped", ...KEY } as const
+  await ports.runner.execute(stream, stopping, CAUSE)
+  if (!deletes) return
+  await ports.runner.execute(stream, { type: "DeleteBox", boxId, ...KEY }, CAUSE)
 }

@@ -1,11 +1,220 @@
 /** The law of minutes: charged are those that began, each once, whoever dies where and whatever happens. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { addFunds, arrange, limitWeek } from "./minute-company.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { MINUTE_MS } from "../../domain/boxes/box.ts"
+import type { Asked, StartRequest } from "./minute-world.ts"
+import {
+  KEY,
+  MinuteWorld,
+  addFunds,
+  arrange,
+  change,
+  limitWeek,
+  openCompany,
+  openPrices,
+  start,
+  stop,
+} from "./minute-world.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Fate } from "./turns.ts"
+import { does, settled, weighed } from "./turns.ts"
 import { reckon } from "./minute-law.ts"
-import { COMPANY, Play, histories, play } from "./minute-steps.ts"
-import type { MinuteWorld } from "./minute-world.ts"
-import { settled } from "./minute-world.ts"
+
+/** The company of every history. */
+const COMPANY = "co_aaaaaa"
+const PROCESSES = 3
+
+const which = fc.nat(40)
+const by = fc.nat(PROCESSES - 1)
+const fate = fc.option(fc.record({ at: fc.integer({ min: 1, max: 14 }), isDone: fc.boolean() }), {
+  freq: 2,
+})
+const asked = fc.record({
+  size: fc.constantFrom("small", "medium", "large", "xlarge"),
+  maxMinutes: fc.constantFrom(1, 3, 9, 30, 60),
+  idleMinutes: fc.constantFrom(5, 60),
+  budget: fc.constantFrom(null, null, 0.02, 0.05),
+})
+const ms = fc.constantFrom(
+  1,
+  500,
+  30_000,
+  MINUTE_MS - 1,
+  MINUTE_MS,
+  MINUTE_MS + 1,
+  MINUTE_MS + 1,
+  61_000,
+  90_000,
+  2 * MINUTE_MS + 2,
+  5 * MINUTE_MS,
+  16 * MINUTE_MS,
+)
+
+const accounts = ["LockAccount", "UnlockAccount", "UnlockAccount", "UnlockAccount"] as const
+
+/** What happens next. */
+const anyStep = fc.oneof(
+  weighed(30, { does: does("let"), which }),
+  weighed(14, { does: does("row"), which, by, fate }),
+  weighed(4, { does: does("pass"), ms }),
+  // Time passes until a row is due, and two processes take it at once.
+  weighed(8, { does: does("due"), which, fates: fc.tuple(fate, fate) }),
+  weighed(3, { does: does("start"), asked, by, fate }),
+  weighed(1, { does: does("again"), which, by, fate }),
+  weighed(1, { does: does("stop"), which, deletes: fc.boolean() }),
+  weighed(3, { does: does("limit"), micros: fc.constantFrom(null, null, 1_000, 20_000, 50_000) }),
+  weighed(2, { does: does("funds"), micros: fc.constantFrom(4_000, 300_000) }),
+  weighed(1, { does: does("key"), type: does("PauseKey", "ResumeKey", "ResumeKey") }),
+  weighed(1, { does: does("account"), type: does(...accounts, "CloseLedger") }),
+  weighed(1, { does: does("lose"), which }),
+  weighed(1, { does: does("busy"), which }),
+  weighed(1, {
+    does: does("hosts"),
+    say: does("ok", "ok", "unavailable", "silent"),
+    isCloneFailing: fc.constantFrom(false, false, true),
+  }),
+)
+type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
+
+/** Boxes that run, and what happens then. */
+const histories = fc.record({
+  running: fc.array(asked, { maxLength: 4 }),
+  steps: fc.array(anyStep, { maxLength: 160, size: "max" }),
+})
+
+/** A history that is played. */
+class Play {
+  readonly world = new MinuteWorld(PROCESSES)
+  readonly #starts: StartRequest[] = []
+  readonly #claimed = new Set<number>()
+
+  /** A company, some of whose boxes run. */
+  async open(running: readonly Asked[]): Promise<void> {
+    const { world } = this
+    await openPrices(world)
+    await openCompany(world, COMPANY, "29", 100_000)
+    world.isFree = true
+    for (const wanted of running) {
+      this.#start(this.#request(wanted), 0, null, false)
+      await world.finish()
+    }
+    for (const row of world.stored.rows.values()) {
+      if (row.dueAt <= world.now) world.work(row, 0, null)
+      await world.finish()
+    }
+    world.isFree = false
+  }
+
+  get #boxes(): readonly BoxId[] {
+    return this.world.stored.facts.flatMap(({ fact }) =>
+      fact.type === "BoxStarted" ? [fact.boxId] : [],
+    )
+  }
+
+  /** The rows of work, the one that is due first before the others. */
+  get #rows() {
+    return [...this.world.stored.rows.values()].toSorted((a, b) => a.dueAt - b.dueAt)
+  }
+
+  async step(step: Step): Promise<void> {
+    const { world } = this
+    switch (step.does) {
+      case "let":
+        return world.let(step.which)
+      case "pass":
+        world.pass(step.ms)
+        return
+      case "due": {
+        const rows = this.#rows
+        const row = rows[step.which % Math.max(1, Math.min(4, rows.length))]
+        if (row === undefined) return
+        if (row.dueAt > world.now) world.pass(row.dueAt - world.now)
+        for (const [i, dies] of step.fates.entries()) world.work(row, i, dies)
+        return
+      }
+      case "start":
+        this.#start(this.#request(step.asked), step.by, step.fate, false)
+        return
+      case "again":
+        this.#start(step.which % Math.max(1, this.#starts.length), step.by, step.fate, true)
+        return
+      case "row": {
+        const due = [...world.stored.rows.values()].filter(({ dueAt }) => dueAt <= world.now)
+        const row = due[step.which % Math.max(1, due.length)]
+        if (row !== undefined) world.work(row, step.by, step.fate)
+        return
+      }
+      case "stop": {
+        const boxId = this.#box(step.which)
+        if (boxId === undefined) return
+        void world.begin(0, null, (ports) => stop(ports, COMPANY, boxId, step.deletes))
+        return
+      }
+      case "limit":
+        return arrange(world, COMPANY, limitWeek(step.micros))
+      case "funds":
+        return arrange(world, COMPANY, addFunds(step.micros))
+      case "key":
+        return change(world, COMPANY, { type: step.type, keyId: KEY.keyId })
+      case "account":
+        return arrange(world, COMPANY, { type: step.type } as LedgerCommand)
+      case "lose": {
+        const boxId = this.#box(step.which)
+        if (boxId !== undefined) for (const machine of world.machines) machine.delete(boxId)
+        return
+      }
+      case "busy": {
+        const boxId = this.#box(step.which)
+        if (boxId === undefined) return
+        for (const machine of world.machines) {
+          const box = machine.get(boxId)
+          if (box !== undefined) box.activities += 1
+        }
+        return
+      }
+      case "hosts":
+        Object.assign(world, { provider: step.say, isCloneFailing: step.isCloneFailing })
+    }
+  }
+
+  #box(one: number): BoxId | undefined {
+    const boxes = this.#boxes
+    return boxes[one % Math.max(1, boxes.length)]
+  }
+
+  /** A request that nobody made before; answers its number. */
+  #request(wanted: Asked): number {
+    const name = `start ${this.#starts.length}`
+    return this.#starts.push({ name, asked: wanted, attempt: 0 }) - 1
+  }
+
+  /** Starts a box; again only where nobody is at it: whoever carries a request out has a claim. */
+  #start(i: number, process: number, dies: Fate | null, isAgain: boolean): void {
+    const wanted = this.#starts[i]
+    if (wanted === undefined || this.#claimed.has(i)) return
+    this.#claimed.add(i)
+    void this.world
+      .begin(process, dies, (ports) => start(ports, COMPANY, wanted, isAgain))
+      .then(() => this.#claimed.delete(i))
+  }
+
+  /** Everything that is owed is done: nobody dies any more, and boxes run until they end. */
+  async end(): Promise<void> {
+    const { world } = this
+    Object.assign(world, { provider: "ok", isCloneFailing: false })
+    await world.finish()
+    const until = world.now + 5 * 3_600_000
+    for (let turn = 0; world.stored.rows.size > 0; turn += 1) {
+      const [row] = this.#rows
+      if (row === undefined) break
+      if (row.dueAt > world.now) world.pass(row.dueAt - world.now)
+      if (world.now > until) throw new Error(`no end of ${row.key}`)
+      world.work(row, turn % PROCESSES, null)
+      await world.finish()
+    }
+  }
+}
 
 const LOT_TIMEOUT_MS = 600_000
 const RUNS = 300
@@ -37,8 +246,17 @@ describe("minutes", () => {
     async () => {
       const seen = new Map<string, number>()
       await fc.assert(
-        fc.asyncProperty(histories(160), async (history) => {
-          const world = await play(history, holds)
+        fc.asyncProperty(histories, async ({ running, steps }) => {
+          const played = new Play()
+          const { world } = played
+          await played.open(running)
+          for (const one of steps) {
+            await played.step(one)
+            await settled()
+          }
+          holds(world, false)
+          await played.end()
+          holds(world, true)
           const { happened } = reckon(world.stored.facts, true)
           for (const [what, times] of happened) seen.set(what, (seen.get(what) ?? 0) + times)
         }),
@@ -61,14 +279,14 @@ describe("minutes", () => {
             const { world } = played
             await played.open(what === "tick-box" ? [ASKED] : [])
             world.isFree = true
-            const fate = { at, isDone }
-            const own = what === "start" ? fate : null
+            const dies = { at, isDone }
+            const own = what === "start" ? dies : null
             await played.step({ does: "start", asked: ASKED, by: 0, fate: own })
             await world.finish()
             const row = [...world.stored.rows.values()].find(({ key }) => key.startsWith(what))
             if (row !== undefined) {
               world.pass(Math.max(0, row.dueAt - world.now))
-              world.work(row, 0, fate)
+              world.work(row, 0, dies)
               await world.finish()
             }
             await played.end()

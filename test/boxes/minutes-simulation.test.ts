@@ -7,11 +7,12 @@ import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Runner } from "../../src/frame/writer/run.ts"
 import { Chance } from "../simulation/schedule.ts"
-import { openCompany, openPrices, start, stop } from "./minute-company.ts"
+import { MinuteWorld, openCompany, openPrices, start, stop } from "./minute-world.ts"
 import { reckon } from "./minute-law.ts"
-import type { Row } from "./minute-store.ts"
-import { MinuteWorld, NOON } from "./minute-world.ts"
+import type { Row } from "./turns.ts"
+import { NOON } from "./turns.ts"
 
 const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb", "co_cccccc", "co_dddddd"]
 const BOXES = 200
@@ -24,7 +25,7 @@ async function begin(world: MinuteWorld, chance: Chance): Promise<void> {
   world.isFree = true
   await openPrices(world)
   for (const companyId of COMPANIES) {
-    await openCompany(world, { companyId, plan: "329", fundsMicros: FUNDS_MICROS })
+    await openCompany(world, companyId, "329", FUNDS_MICROS)
   }
   for (let i = 0; i < BOXES; i += 1) {
     const companyId = COMPANIES[i % COMPANIES.length] as CompanyId
@@ -61,11 +62,11 @@ async function catchUp(world: MinuteWorld, until: number, chance?: Chance): Prom
 }
 
 async function disturb(world: MinuteWorld, chance: Chance): Promise<void> {
-  const boxes = [...(world.processes[0]?.machine.values() ?? [])]
+  const boxes = [...(world.machines[0]?.values() ?? [])]
   if (boxes.length === 0) return
   const box = chance.pick(boxes)
   if (chance.happens(0.3)) box.activities += 1
-  if (chance.happens(0.001)) world.processes[0]?.machine.delete(box.plan.boxId)
+  if (chance.happens(0.001)) world.machines[0]?.delete(box.plan.boxId)
   const { companyId } = box.plan
   const boxId = box.plan.boxId as BoxId
   if (chance.happens(0.002))
@@ -92,7 +93,7 @@ describe("two hundred boxes for twelve hours", () => {
     const { wrong, owedMicros } = reckon(world.stored.facts, true)
     expect(wrong).toEqual([])
     expect(facts.filter(({ type }) => type === "BoxMinuteBegun").length).toBeGreaterThan(4_000)
-    const [{ runner }] = world.processes as [MinuteWorld["processes"][number]]
+    const [runner] = world.runners as [Runner]
     let shownMicros = 0
     for (const { companyId, boxId } of all) {
       const view = await runner.readLatest(boxStreamOf(companyId, boxId), boxOf)
