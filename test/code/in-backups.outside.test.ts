@@ -1,9 +1,8 @@
-/** Repositories in backups, in an erasure, and packed from time to time. */
+/** Repositories in backups and restores, in an erasure, and packed from time to time. */
 import { createReadStream, existsSync, readdirSync } from "node:fs"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import { GitUnavailable } from "../../adapters/git/port.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
-import { writeBackup } from "../../src/moving/write-backup.ts"
 import { repositoriesInBackups } from "../../src/code/in-backups.ts"
 import { maintainRepository } from "../../src/code/reactions/maintain-repository.ts"
 import { workOf } from "../effects/texts.ts"
@@ -11,6 +10,9 @@ import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { codeWorld, openCodeWorld } from "./code-world.ts"
 import { bundleOf, commitFiles, workingCopy } from "./git.ts"
+import { openGit } from "../../adapters/git/git.ts"
+import { openBackups } from "../moving/lived.ts"
+import { query } from "../support/embedded.ts"
 
 const BUNDLE = "repository-bundle"
 
@@ -23,6 +25,7 @@ beforeEach(async () => {
 const operate = (name: string, input: object = {}) =>
   code.world.operate(name, { company: company.companyId, ...input })
 const say = () => undefined
+const { backUp, closing, codeDir, database, restore } = openBackups()
 const { signal } = new AbortController()
 
 /** The facts about the company's code, by their types. */
@@ -45,19 +48,13 @@ async function asRestored(): Promise<void> {
 
 describe("a backup", () => {
   it("holds each repository while it is written, and leaves nothing of it behind", async () => {
-    const { backupSet: tables, store, blobs, outsideInBackups } = code.world.ports
+    const { blobs, outsideInBackups } = code.world.ports
     await filled()
     const other = await makeCompany(code.world)
     await code.world.operate("repository create", { company: other.companyId })
-    let text = ""
     let takeOut: (() => Promise<void>) | null = null
-    await writeBackup({
-      tables,
-      store,
-      signal,
-      progress: say,
+    const { text } = await backUp(code.world, {
       putIn: async () => void (takeOut = await outsideInBackups.putIn(say, signal)),
-      send: async (piece) => void (text += piece),
     })
     expect(text).toContain(
       `"company_id":"${company.companyId}","subject":"company","blob_id":"${BUNDLE}"`,
@@ -188,4 +185,25 @@ describe("maintenance", () => {
     expect(await maintainRepository.perform(code.world.ports, work)).toEqual({ result: "done" })
     expect(await workOf(code.world, companyId)).toEqual([])
   })
+})
+
+it("brings every repository back, empty ones too, and leaves no blob of them", async () => {
+  const { world, folder, close, repositories } = await openCodeWorld()
+  closing.push(close)
+  const { companyId } = await makeCompany(world)
+  const other = await makeCompany(world)
+  const file = bundleOf(workingCopy(folder, { "a.txt": "one\n" }))
+  await world.operate("repository import", { company: companyId, file })
+  await world.operate("repository create", { company: other.companyId })
+  const { rows } = await backUp(world, {
+    putIn: async () => void closing.push(await world.ports.outsideInBackups.putIn(say, signal)),
+  })
+  const tips = await repositories.tips(companyId)
+  expect(tips).toHaveLength(1)
+  const url = await database()
+  expect(await restore({ url })).toMatchObject({ ok: true, rows })
+  const restored = openGit({ codeDir: codeDir() })
+  expect(await restored.tips(companyId)).toEqual(tips)
+  expect(await restored.has(other.companyId)).toBe(true)
+  expect(await query(url, "select 1 from ledger.blobs")).toEqual([])
 })

@@ -1,16 +1,19 @@
-/** A repository that the facts know and whose folder is not there: nothing hides that, until somebody means it. */
-import { renameSync, rmSync, writeFileSync } from "node:fs"
+/** Repositories that are lost or damaged, and clients that talk nonsense: who is told what. */
+import { renameSync, rmSync, writeFileSync, readdirSync } from "node:fs"
 import { join } from "node:path"
-import { beforeEach, describe, expect, it } from "vitest"
+import { randomBytes } from "node:crypto"
+import { beforeEach, describe, expect, it, beforeAll } from "vitest"
 import { examineCode } from "../../src/code/examine-code.ts"
 import type { Stored } from "../../src/frame/operator/examined.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { codeFacts } from "../code-checks/pretended.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { codeWorld, folderOf } from "./code-world.ts"
+import { codeWorld, folderOf, beginPost, makeCodeCompany } from "./code-world.ts"
 import { bundleOf, workingCopy } from "./git.ts"
 import { zipOf } from "./zips.ts"
+import type { PackCommand } from "../../adapters/git/port.ts"
+import { FLUSH, folderNameOf, pktLine } from "../../adapters/git/port.ts"
 
 const code = await codeWorld(await ownWorld("settings"))
 const bundle = bundleOf(workingCopy(code.folder, { a: "one\n" }))
@@ -114,5 +117,66 @@ describe("a lost repository", () => {
     expect(repositories).toContainEqual({ companyId: company.companyId, isThere: false })
     const every = await world.operate("repository list")
     expect(every.repositories.length).toBeGreaterThan(repositories.length)
+  })
+})
+
+const {
+  addressOf,
+  codeDir,
+  desk,
+  server,
+  warnings,
+  world: ownWorldOf,
+} = await codeWorld(await ownWorld("settings"))
+const broken = await makeCodeCompany(ownWorldOf)
+await desk.right(["clone", "--quiet", addressOf(broken), "own"])
+await desk.commit("own", "a", randomBytes(200_000))
+await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
+
+describe("a client that talks nonsense", () => {
+  const said = async (command: PackCommand, body: string | Buffer): Promise<string> => {
+    const { sent, answered } = beginPost(server, broken, command)
+    sent.end(body)
+    return answered
+  }
+
+  it.each<[string, string | Buffer]>([
+    ["what is no line of git's", "garbage that nobody asked for"],
+    ["no wish", Buffer.concat([pktLine("have it all\n"), FLUSH])],
+    ["half a line", "0032want "],
+  ])("is told so in git's own words, and the log is not filled: %s", async (_what, body) => {
+    expect(await said("git-upload-pack", body)).toMatch(
+      /^200 [0-9a-f]{4}ERR validation: This is no question of git's/,
+    )
+    await said("git-receive-pack", body)
+    expect(warnings()).toEqual([])
+  })
+})
+
+describe("a damaged repository", () => {
+  beforeAll(() => {
+    const packs = join(codeDir, folderNameOf(broken.companyId), "objects", "pack")
+    for (const name of readdirSync(packs).filter((one) => one.endsWith(".pack"))) {
+      rmSync(join(packs, name))
+      writeFileSync(join(packs, name), randomBytes(1_000))
+    }
+  })
+
+  it("is a warning of the log with the company, though the clone began with 200", async () => {
+    const clone = await desk.git(["clone", addressOf(broken), "damaged"])
+    expect(clone.code).not.toBe(0)
+    await expect
+      .poll(() => warnings().join("\n"))
+      .toMatch(new RegExp(`gave up a fetch of the code of ${broken.companyId}: GitFailed`))
+  })
+
+  it("stops a backup, which says of which company and what to do", async () => {
+    const folder = join(codeDir, folderNameOf(broken.companyId))
+    await expect(ownWorldOf.operate("backup")).rejects.toMatchObject({
+      code: "repository_unreadable",
+      message: expect.stringMatching(
+        new RegExp(`${broken.companyId} cannot be read.*${folder}.*git fsck.*--anew`),
+      ),
+    })
   })
 })

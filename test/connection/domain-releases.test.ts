@@ -1,5 +1,8 @@
-import { RELEASES } from "../../domain/connection/aggregates.ts"
+/** The rules of releases, of their versions and of a connected app. */
+import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
+import fc from "fast-check"
+import { RELEASES, appOf } from "../../domain/connection/aggregates.ts"
 import type { ReleaseEvent } from "../../domain/connection/releases.ts"
 import {
   latestVersion,
@@ -8,8 +11,13 @@ import {
   updatesAfter,
 } from "../../domain/connection/releases.ts"
 import type { Version } from "../../domain/connection/versions.ts"
-import { versionOf } from "../../domain/connection/versions.ts"
+import { versionOf, compareVersions } from "../../domain/connection/versions.ts"
 import { fold, given } from "../support/spec.ts"
+import type { AppEvent, Counts } from "../../domain/connection/app-events.ts"
+import { COUNTED } from "../../domain/connection/app-events.ts"
+import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
+import { app, appBytes, appCheckpoint } from "../../domain/connection/app.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 
@@ -114,5 +122,211 @@ describe("the releases of a channel", () => {
     expect(sealStanding(state, "2.1.0", null)).toBe("unknown")
     expect(sealStanding(state, "2.0.0", tree)).toBe("unknown")
     expect(RELEASES.stream).toBe("releases")
+  })
+})
+
+const order = (a: string, b: string): number => {
+  const [x, y] = [versionOf(a), versionOf(b)]
+  if (x === null || y === null) throw new Error(`${a} or ${b} is no version`)
+  return Math.sign(compareVersions(x, y))
+}
+
+describe("versions", () => {
+  it("are ordered as semver says", () => {
+    const ordered = [
+      "0.0.1-alpha",
+      "0.0.1",
+      "0.9.0",
+      "0.10.0",
+      "1.0.0-0",
+      "1.0.0-2",
+      "1.0.0-10",
+      "1.0.0-alpha",
+      "1.0.0-alpha.1",
+      "1.0.0-alpha.beta",
+      "1.0.0-beta",
+      "1.0.0-beta.2",
+      "1.0.0-beta.11",
+      "1.0.0-rc.1",
+      "1.0.0",
+      "1.0.1",
+      "1.1.0",
+      "2.0.0",
+      "10.0.0",
+      "99999999999999999999.0.0",
+    ]
+    for (const [i, a] of ordered.entries()) {
+      for (const [j, b] of ordered.entries())
+        expect([a, b, order(a, b)]).toEqual([a, b, Math.sign(i - j)])
+    }
+  })
+
+  it("that differ in what they were built from are one", () => {
+    expect(order("1.0.0+linux", "1.0.0+mac.5")).toBe(0)
+    expect(order("1.0.0-rc.1+a", "1.0.0-rc.1")).toBe(0)
+  })
+
+  it.each([
+    "",
+    "1",
+    "1.0",
+    "1.0.0.0",
+    "v1.0.0",
+    "01.0.0",
+    "1.0.0-",
+    "1.0.0-01",
+    "1.0.0-a..b",
+    "1.0.0+",
+    "1.0.0 ",
+    "a.b.c",
+    "1.0.0-ä",
+    `1.0.0-${"a".repeat(60)}`,
+  ])("are no such text as %j", (text) => {
+    expect(versionOf(text)).toBeNull()
+  })
+
+  it("have one order, whatever they are", () => {
+    const number = fc.nat(3).map(String)
+    const part = fc.oneof(number, fc.constantFrom("a", "b", "a1", "-"))
+    const version = fc
+      .tuple(number, number, number, fc.array(part, { maxLength: 3 }))
+      .map(
+        ([a, b, c, before]) => `${a}.${b}.${c}${before.length > 0 ? `-${before.join(".")}` : ""}`,
+      )
+    fc.assert(
+      fc.property(version, version, version, (a, b, c) => {
+        expect(order(a, b)).toBe(0 - order(b, a))
+        if (order(a, b) === 0) expect(a).toBe(b)
+        if (order(a, b) <= 0 && order(b, c) <= 0) expect(order(a, c)).toBeLessThanOrEqual(0)
+      }),
+    )
+  })
+})
+
+const EVENING = Date.parse("2026-03-02T23:59:59.999Z")
+const installId = "ab".repeat(28)
+const counts = Object.fromEntries(COUNTED.map((name) => [name, null])) as unknown as Counts
+
+const checkIn = (changed: Partial<CheckIn & Stamp> = {}): CheckIn & Stamp => ({
+  type: "CheckIn",
+  at: EVENING,
+  installId,
+  version: "2.1.0",
+  platform: "linux",
+  seal: null,
+  counts,
+  ...changed,
+})
+const checkedIn = (changed: Partial<CheckIn & Stamp> = {}): AppEvent => ({
+  ...checkIn(changed),
+  type: "AppCheckedIn",
+})
+
+const report = (changed: Partial<ReportDevice & Stamp> = {}): ReportDevice & Stamp => ({
+  type: "ReportDevice",
+  at: EVENING,
+  installId,
+  eventId: "event-1",
+  attemptId: "attempt-1",
+  sequence: 1,
+  kind: "app",
+  version: "2.1.0",
+  status: "started",
+  reason: null,
+  ...changed,
+})
+const reported = (changed: Partial<ReportDevice & Stamp> = {}): AppEvent => ({
+  ...report(changed),
+  type: "DeviceReported",
+})
+
+describe("CheckIn", () => {
+  it("says how an app is", () => {
+    given(app).when(checkIn()).records(checkedIn())
+  })
+
+  it("records nothing where it said the same today, and again what changed or is of a new day", () => {
+    given(app, checkedIn({ at: EVENING - 1_000 }))
+      .when(checkIn())
+      .recordsNothing()
+    const tomorrow = { at: EVENING + 1 }
+    given(app, checkedIn()).when(checkIn(tomorrow)).records(checkedIn(tomorrow))
+    for (const changed of [
+      { version: "2.2.0" },
+      { platform: null },
+      { seal: "ab" },
+      { counts: { ...counts, deals: 0 } },
+    ]) {
+      given(app, checkedIn()).when(checkIn(changed)).records(checkedIn(changed))
+    }
+  })
+
+  it("is compared with the last of the day", () => {
+    given(app, checkedIn(), checkedIn({ version: "2.2.0" }))
+      .when(checkIn())
+      .records(checkedIn())
+  })
+})
+
+describe("ReportDevice", () => {
+  it("reports how an update stands, in whatever order it comes", () => {
+    given(app).when(report()).records(reported())
+    const late = { eventId: "event-2", sequence: 1 }
+    given(app, reported({ sequence: 5 }))
+      .when(report(late))
+      .records(reported(late))
+  })
+
+  it("records nothing for the same report", () => {
+    given(app, reported())
+      .when(report({ at: EVENING + 5_000 }))
+      .recordsNothing()
+  })
+
+  it("is refused another report of the same name", () => {
+    for (const changed of [
+      { attemptId: "attempt-2" },
+      { sequence: 2 },
+      { kind: "launcher" as const },
+      { version: "2.2.0" },
+      { status: "failed" as const },
+      { reason: "unknown" as const },
+    ]) {
+      given(app, reported()).when(report(changed)).refuses("event_taken")
+    }
+  })
+
+  it("remembers the last two thousand reports", () => {
+    const many = Array.from({ length: 2_001 }, (_, i) => reported({ eventId: `event-${i + 1}` }))
+    given(app, ...many.slice(0, 2_000))
+      .when(report())
+      .recordsNothing()
+    given(app, ...many)
+      .when(report())
+      .records(reported())
+    given(app, ...many)
+      .when(report({ eventId: "event-2" }))
+      .recordsNothing()
+  })
+})
+
+describe("an installed app", () => {
+  it("is the same from a checkpoint", () => {
+    const state = fold(app, checkedIn(), reported(), reported({ eventId: "event-2" }))
+    const saved = JSON.parse(JSON.stringify(appCheckpoint.save(state))) as unknown
+    expect(appCheckpoint.load(saved)).toEqual(state)
+    expect(appCheckpoint.load(appCheckpoint.save(app.initial()))).toEqual(app.initial())
+  })
+
+  it("says what it takes in memory", () => {
+    const many = Array.from({ length: 1_000 }, (_, i) => reported({ eventId: `event-${i}` }))
+    const state = fold(app, checkedIn(), ...many)
+    const written = serialize(state).length
+    expect(appBytes(state)).toBeGreaterThan(written / 2)
+    expect(appBytes(state)).toBeLessThan(written * 6)
+  })
+
+  it("has a stream of its own", () => {
+    expect(appOf("co_1", "ab12").stream).toBe("app-co_1-ab12")
   })
 })

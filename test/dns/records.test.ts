@@ -1,8 +1,16 @@
-import { describe, expect, it } from "vitest"
+/** Records, registrars and PowerDNS by their answers. */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { once } from "node:events"
+import { describe, expect, it, afterEach, afterAll, beforeEach } from "vitest"
 import { nameServersOf, isOurNameServer } from "../../domain/domains/name-servers.ts"
 import type { RecordType } from "../../domain/domains/records.ts"
 import { clashAmong, readRecord } from "../../domain/domains/records.ts"
-import { record } from "./serving.ts"
+import { record, zoneWith } from "./serving.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { openRdap } from "../../adapters/providers/dns/rdap.ts"
+import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 
 const read = (type: RecordType, name: string, content: string, priority: number | null = null) => {
   const found = readRecord("acme.com", { type, name, content, priority })
@@ -116,5 +124,128 @@ describe("our name servers", () => {
     )
     expect(isOurNameServer("ns1-1.ns.localhost", "ns.localhost")).toBe(true)
     expect(isOurNameServer("ns1.evilns.localhost", "ns.localhost")).toBe(false)
+  })
+})
+
+const CARD = [
+  "vcard",
+  [
+    ["version", {}, "text", "4.0"],
+    ["fn", {}, "text", "Some Registrar, Inc."],
+  ],
+]
+const ANSWER = { entities: [{ roles: ["abuse"] }, { roles: ["registrar"], vcardArray: CARD }] }
+
+describe("the registrar of a domain by RDAP", () => {
+  let close = async (): Promise<void> => undefined
+  afterEach(() => close())
+
+  const open = async (answer: unknown, pacer = machinePacer) => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? "")
+      if (request.url === "/silent/domain/acme.net") return
+      const { port } = server.address() as AddressInfo
+      const services = [
+        [["com", "org"], [`http://127.0.0.1:${port}/rdap`]],
+        [["net"], [`http://127.0.0.1:${port}/silent/`]],
+      ]
+      response.setHeader("content-type", "application/json")
+      response.end(JSON.stringify(request.url === "/dns.json" ? { services } : answer))
+    })
+    server.listen(0, "127.0.0.1")
+    await once(server, "listening")
+    close = async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, "close")
+    }
+    const { port } = server.address() as AddressInfo
+    return {
+      asked,
+      registrar: openRdap({ pacer, bootstrapUrl: `http://127.0.0.1:${port}/dns.json` }),
+    }
+  }
+
+  it("is asked of whom the list names for its end, and the list is kept", async () => {
+    const { asked, registrar } = await open(ANSWER)
+    expect(await registrar.nameOf("acme.com")).toBe("Some Registrar, Inc.")
+    expect(await registrar.nameOf("acme.org")).toBe("Some Registrar, Inc.")
+    expect(asked).toEqual(["/dns.json", "/rdap/domain/acme.com", "/rdap/domain/acme.org"])
+  })
+
+  it("is null where nobody answers for that end, in another form, or in time", async () => {
+    const hurried = {
+      ...machinePacer,
+      pause: (_: number, signal?: AbortSignal) => machinePacer.pause(80, signal),
+    }
+    const { registrar } = await open({ entities: [{ roles: ["registrar"] }] }, hurried)
+    expect(await registrar.nameOf("acme.example")).toBeNull()
+    expect(await registrar.nameOf("acme.com")).toBeNull()
+    expect(await registrar.nameOf("acme.net")).toBeNull()
+  })
+})
+
+/** Methods that were asked, and the zones that are there. */
+const asked: string[] = []
+const zones = new Set<string>()
+/** How the next call of a method is answered, after it was done. */
+const next = new Map<string, number>()
+
+const ANSWERS: Readonly<Record<string, number>> = { GET: 200, PATCH: 204, DELETE: 204 }
+const server = createServer((request, response) => {
+  const method = request.method ?? ""
+  asked.push(method)
+  const status = next.get(method) ?? ANSWERS[method] ?? (zones.has("zone") ? 409 : 201)
+  next.delete(method)
+  if (method === "POST") zones.add("zone")
+  if (method === "DELETE") zones.clear()
+  request.resume()
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(status === 204 ? undefined : JSON.stringify({ rrsets: [] }))
+})
+await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+const { port } = server.address() as AddressInfo
+const powerDns = openPowerDns({ url: `http://127.0.0.1:${port}`, key: "KEY1" })
+beforeEach(() => {
+  asked.length = 0
+  zones.clear()
+  next.clear()
+})
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+const ZONE = zoneWith("one.example", [record("A", "one.example", "192.0.2.1")], 1)
+
+describe("PowerDNS", () => {
+  it("makes a zone once and takes 409 for one that it has", async () => {
+    await powerDns.publish(ZONE)
+    await powerDns.publish(ZONE)
+    expect(asked).toEqual(["POST", "GET", "PATCH", "POST", "GET", "PATCH"])
+  })
+
+  it.each([307, 408, 425, 500, 502, 503, 504])(
+    "may have done what it answers with %i: the same again finds it",
+    async (status) => {
+      for (const method of ["POST", "PATCH"]) {
+        next.set(method, status)
+        await expect(powerDns.publish(ZONE)).rejects.toThrow(ProviderSilent)
+        await powerDns.publish(ZONE)
+        expect([...zones]).toEqual(["zone"])
+      }
+      next.set("DELETE", status)
+      await expect(powerDns.withdraw("one.example")).rejects.toThrow(ProviderSilent)
+      await powerDns.withdraw("one.example")
+      expect([...zones]).toEqual([])
+    },
+  )
+
+  it.each([400, 401, 422, 429])("did nothing where it answers %i", async (status) => {
+    next.set("PATCH", status)
+    await expect(powerDns.publish(ZONE)).rejects.toThrow(ProviderUnavailable)
+    next.set("DELETE", status)
+    await expect(powerDns.withdraw("one.example")).rejects.toThrow(ProviderUnavailable)
   })
 })

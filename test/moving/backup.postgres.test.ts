@@ -1,32 +1,17 @@
 /** Backups of whole installations, and what is restored from them. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { afterEach, beforeEach, expect, it } from "vitest"
+import { readFile, rm, writeFile } from "node:fs/promises"
+import { expect, it } from "vitest"
 import { LEFT_OUT, tablesInBackup } from "../../adapters/installation/tables.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { readConfig } from "../../src/compose/config.ts"
-import type { Restored } from "../../src/moving/operate/move-commands.ts"
-import { restoreBackup } from "../../src/compose/restoring.ts"
-import { writeBackup } from "../../src/moving/write-backup.ts"
 import { query } from "../support/embedded.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { execute, testDatabase } from "../support/postgres.ts"
-import type { World } from "../support/world.ts"
+import { execute } from "../support/postgres.ts"
 import { openWorld } from "../support/world.ts"
-import { TEXTS, lived } from "./lived.ts"
+import type { Place } from "./lived.ts"
+import { TEXTS, lived, openBackups } from "./lived.ts"
 import { factsOf, faultsOf } from "./looking.ts"
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
-
-async function database(): Promise<string> {
-  const made = await testDatabase()
-  closing.push(() => made.drop())
-  return made.url
-}
+const { closing, database, file, backUp, restore } = openBackups()
 
 async function startServer(): Promise<EventStoreDbServer> {
   const server = await EventStoreDbServer.start()
@@ -34,50 +19,7 @@ async function startServer(): Promise<EventStoreDbServer> {
   return server
 }
 
-let folder: string
-let file: string
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "ledger-backup-"))
-  closing.push(() => rm(folder, { recursive: true, force: true }))
-  file = join(folder, "backup")
-})
-
-async function backUp(world: World, onPiece: () => Promise<void> = async () => undefined) {
-  let text = ""
-  const { backupSet: tables, store } = world.ports
-  const written = await writeBackup({
-    tables,
-    store,
-    send: async (piece) => {
-      text += piece
-      await onPiece()
-    },
-    progress: () => undefined,
-    signal: new AbortController().signal,
-  })
-  await writeFile(file, text)
-  return written
-}
-
 const KEPT = tablesInBackup(PROGRAM.tables)
-
-interface Place {
-  readonly url: string
-  readonly eventStoreUrl?: string
-  readonly masterKey?: string
-}
-
-function restore(place: Place, signal?: AbortSignal): Promise<Restored> {
-  const config = readConfig({
-    DATABASE_URL: place.url,
-    LEDGER_EVENTSTORE_URL: place.eventStoreUrl,
-    LEDGER_MASTER_KEY: place.masterKey,
-    LEDGER_DATA_DIR: join(folder, "data"),
-    LEDGER_CLOCK: "test",
-  })
-  const talk = { progress: () => undefined, signal: signal ?? new AbortController().signal }
-  return restoreBackup(config, file, { info: () => undefined, warn: () => undefined }, talk)
-}
 
 /** All rows of all tables that are kept, but who has work in hand. */
 async function truth(url: string): Promise<Record<string, unknown>> {
@@ -186,7 +128,7 @@ it("is whole while others write: every key of every fact, no answer without its 
       status: 200,
     })
   }
-  const written = await backUp(world, send)
+  const written = await backUp(world, { onPiece: send })
   expect(sent).toBeGreaterThan(10)
   const all = (await factsOf(world.ports.store)).length
   expect(written.events).toBeLessThan(all)
@@ -263,15 +205,15 @@ it("refuses what is not empty, and a file that was changed, and writes nothing",
     message: expect.stringMatching(/name another data folder/) as string,
   })
   const url = await database()
-  const text = await readFile(file, "utf8")
-  await writeFile(file, text.replace("run-1", "run-2"))
+  const text = await readFile(file(), "utf8")
+  await writeFile(file(), text.replace("run-1", "run-2"))
   await expect(restore({ url })).rejects.toMatchObject({
     code: "bad_backup",
     message: expect.stringMatching(/restored: line \d+ \(byte \d+\) was changed/) as string,
   })
-  await writeFile(file, text.slice(0, text.length / 2))
+  await writeFile(file(), text.slice(0, text.length / 2))
   await expect(restore({ url })).rejects.toThrow(/was cut short/)
-  await rm(file)
+  await rm(file())
   await expect(restore({ url })).rejects.toThrow(/cannot be read \(ENOENT\)/)
   expect(await query(url, "select 1 from eventstore.events")).toEqual([])
   const usable = await openWorld("start", { url })

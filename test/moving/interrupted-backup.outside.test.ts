@@ -1,7 +1,8 @@
-/** Ctrl-C in the middle of a backup or a restore, at every moment of it: nothing of it is left. */
+/** Backups that are interrupted, that an older program wrote, and streams of a start. */
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { getActiveResourcesInfo } from "node:process"
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest"
 import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import { restoreBackup } from "../../src/compose/restoring.ts"
@@ -9,6 +10,14 @@ import { lives } from "../support/embedded.ts"
 import { appeared, interrupted } from "../support/interrupted.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
+import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { examine } from "../../src/compose/doctor.ts"
+import { someEvents } from "../contracts/event-store-fixture.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { explainOpening } from "../../src/compose/opening-faults.ts"
 
 const BEFORE = "the one before"
 
@@ -78,4 +87,95 @@ it("a restore that is interrupted while it checks its file blames no file", asyn
   const talk = { progress: () => undefined, signal: AbortSignal.abort() }
   const config = readConfig({ LEDGER_DATA_DIR: home.dataDir })
   await expect(restoreBackup(config, file, log, talk)).rejects.toBe(talk.signal.reason)
+})
+
+it("refuses an older copy that others have appended to since, and so does doctor", async () => {
+  const server = await EventStoreDbServer.start()
+  onTestFinished(() => server.stop())
+  const { url, drop } = await testDatabase()
+  onTestFinished(drop)
+  const world = await openWorld("store", { url, eventStoreUrl: server.url })
+  const { companyId, key } = await makeCompany(world)
+  // Room for four texts.
+  const limit = { company: companyId, class: "general", period: "month", dollars: "0.045" }
+  await world.operate("limit set", limit)
+  const send = async () => {
+    const text = { to: "+14155550123", body: "hello" }
+    return (await world.call(key, "POST", "/api/v1/phone/messages", { body: text })).status
+  }
+  expect([await send(), await send()]).toEqual([200, 200])
+  await world.operate("wait")
+  const place = server.log.records.at(-1)?.commit ?? 0n
+  expect([await send(), await send(), await send()]).toEqual([200, 200, 429])
+  await world.operate("wait")
+  await world.close()
+  const end = server.log.records.at(-1)?.commit ?? 0n
+  server.log.truncate(place)
+  const stranger = openEventStoreDb({ url: server.url })
+  onTestFinished(() => stranger.close())
+  await stranger.append("orders-1", someEvents(200), NO_STREAM)
+  expect(server.log.records.at(-1)?.commit).toBeGreaterThan(end)
+  const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
+  const findings = await examine(readConfig(env), null)
+  expect(findings.find(({ check }) => check === "event store")).toMatchObject({
+    state: "wrong",
+    says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
+  })
+  await expect(openWorld("store", { url, eventStoreUrl: server.url })).rejects.toThrow(
+    /The read model .* has seen events that this event store does not hold/,
+  )
+})
+
+let server: EventStoreDbServer
+let url: string
+let drop: () => Promise<void>
+beforeEach(async () => {
+  server = await EventStoreDbServer.start()
+  ;({ url, drop } = await testDatabase())
+  const world = await openWorld("store", { url, eventStoreUrl: server.url })
+  await makeCompany(world)
+  await makeCompany(world)
+  await world.operate("price set", { item: "text_segment", dollars: "0.02" })
+  await world.close()
+})
+afterEach(async () => {
+  await server.stop()
+  await drop()
+})
+
+/** What `doctor` says of the streams, and of the event store. */
+async function doctor() {
+  const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
+  const findings = await examine(readConfig(env), null)
+  return (check: string) => findings.find((one) => one.check === check)
+}
+
+const timers = (): number => getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
+
+it("refuses a cut price book at once, and leaves nothing running that would keep the process", async () => {
+  expect((await doctor())("streams")).toMatchObject({ state: "ok" })
+  const before = timers()
+  server.log.set("prices", { $maxCount: 1 })
+  const refused: unknown = await openWorld("store", { url, eventStoreUrl: server.url }).catch(
+    (error: unknown) => error,
+  )
+  expect(refused).toMatchObject({ name: "DamagedStream" })
+  expect(String(explainOpening(refused, { eventStoreUrl: server.url }))).toMatch(
+    /prices revision 1: .*store repair-settings prices/,
+  )
+  expect(timers()).toBeLessThanOrEqual(before)
+})
+
+it("has doctor name each cut stream that no company owns", async () => {
+  server.log.set("prices", { $maxCount: 1 })
+  server.log.set("companies", { $tb: 1 })
+  const found = await doctor()
+  expect(found("event store")).toMatchObject({ state: "ok" })
+  expect(found("streams")).toMatchObject({
+    state: "wrong",
+    says: expect.stringMatching(
+      /companies revision 1: expected revision 0.*prices revision 1: expected revision 0/,
+    ) as string,
+    fix: expect.stringMatching(/store repair-settings/) as string,
+  })
 })

@@ -1,61 +1,20 @@
-/** What backups and restores leave out of corrupt streams. */
-import { randomUUID } from "node:crypto"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { afterEach, beforeEach, expect, it } from "vitest"
-import type { EventStore } from "../../adapters/eventstore/port.ts"
-import { readConfig } from "../../src/compose/config.ts"
-import { restoreBackup } from "../../src/compose/restoring.ts"
+/** What a backup holds besides the events, and what it leaves out. */
+import { randomUUID, randomBytes } from "node:crypto"
+import { expect, it } from "vitest"
 import { provenStore } from "../../src/frame/writer/proven-store.ts"
-import type { Restored } from "../../src/moving/operate/move-commands.ts"
-import { writeBackup } from "../../src/moving/write-backup.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { TEXTS, lived } from "./lived.ts"
+import { TEXTS, lived, openBackups } from "./lived.ts"
 import { factsOf } from "./looking.ts"
+import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
+import { openBackupSet } from "../../adapters/installation/backup-set.ts"
+import type { TableRows } from "../../adapters/installation/port.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { MUCH, WHOSE, heldSource, inPieces, readAll } from "../contracts/blobs-fixture.ts"
+import { query } from "../support/embedded.ts"
 
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close()
-})
-
-async function database(): Promise<string> {
-  const made = await testDatabase()
-  closing.push(() => made.drop())
-  return made.url
-}
-
-let folder: string
-let file: string
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "ledger-backup-"))
-  closing.push(() => rm(folder, { recursive: true, force: true }))
-  file = join(folder, "backup")
-})
-
-/** Writes a backup with the events that a store shows. */
-async function backUp({ ports }: World, store: EventStore) {
-  let text = ""
-  const written = await writeBackup({
-    tables: ports.backupSet,
-    store,
-    send: async (piece) => void (text += piece),
-    progress: () => undefined,
-    signal: new AbortController().signal,
-  })
-  await writeFile(file, text)
-  return written
-}
-
-function restore({ url }: { readonly url: string }): Promise<Restored> {
-  const settings = { DATABASE_URL: url, LEDGER_DATA_DIR: join(folder, "data") }
-  const config = readConfig({ ...settings, LEDGER_CLOCK: "test" })
-  const talk = { progress: () => undefined, signal: new AbortController().signal }
-  return restoreBackup(config, file, { info: () => undefined, warn: () => undefined }, talk)
-}
+const { closing, database, backUp, restore } = openBackups()
 
 it("leaves out what is not proven, as does a restore of a backup that holds it, and both say so", async () => {
   const home = { url: await database() }
@@ -73,14 +32,12 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
     (one) => one.stream.startsWith("recipient-") && one.revision === 1,
   )
   const cut = second?.stream ?? "none"
-  await backUp(world, {
-    ...store,
-    readAll: async function* (range) {
-      for await (const page of store.readAll(range)) {
-        yield page.filter((one) => one.stream !== cut || one.revision > 0)
-      }
-    },
-  })
+  const readCut: typeof store.readAll = async function* (range) {
+    for await (const page of store.readAll(range)) {
+      yield page.filter((one) => one.stream !== cut || one.revision > 0)
+    }
+  }
+  await backUp(world, { store: { ...store, readAll: readCut } })
   const former = { url: await database() }
   const { ok, leftOut } = await restore(former)
   expect(ok).toBe(false)
@@ -90,15 +47,8 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
   expect(leftOut).toContainEqual({ ...missing, events: expect.any(Number) })
 
   const all = (await factsOf(store)).length
-  const written = await backUp(
-    world,
-    provenStore(store, {
-      streams,
-      corrupt,
-      pacer,
-      onHeld: () => undefined,
-    }),
-  )
+  const proven = provenStore(store, { streams, corrupt, pacer, onHeld: () => undefined })
+  const written = await backUp(world, { store: proven })
   expect(written.events).toBe(all - 1)
   await world.close()
   const place = { url: await database() }
@@ -121,3 +71,82 @@ it("leaves out what is not proven, as does a restore of a backup that holds it, 
   await again.operate("wait")
   expect(await again.operate("projections verify")).toMatchObject({ ok: true })
 })
+
+const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
+/** Of the same instant: only their places tell which was added last. */
+const entry = (n: number) => ({ at: NOW, content: { n, line: "\u{1f4e6}\n" } })
+
+const journalOf = ({ ports }: World) =>
+  ports.journal.of({ slice: "boxes", kind: "command", most: 3 })
+
+it("holds journals, and they go on where it was restored", async () => {
+  const world = await openWorld("start", { url: await database() })
+  const { companyId } = await makeCompany(world)
+  for (const n of [1, 2, 3]) await journalOf(world).add(companyId, "box_1", entry(n))
+  await backUp(world)
+  await world.close()
+
+  const url = await database()
+  expect(await restore({ url })).toMatchObject({ ok: true })
+  const again = await openWorld("start", { url })
+  closing.push(() => again.close())
+  const journal = journalOf(again)
+  expect(await journal.newest(companyId, "box_1", 9)).toEqual([entry(3), entry(2), entry(1)])
+  await journal.add(companyId, "box_1", entry(4))
+  expect(await journal.newest(companyId, "box_1", 9)).toEqual([entry(4), entry(3), entry(2)])
+}, 60_000)
+
+it("holds whole blobs, and they are read where it was restored", async () => {
+  const world = await openWorld("start", { url: await database() })
+  const { companyId } = await makeCompany(world)
+  const { blobs } = world.ports
+  const contents = [randomBytes(9 * CHUNK_BYTES + 77), Buffer.alloc(0), randomBytes(5)]
+  for (const [i, bytes] of contents.entries()) {
+    await blobs.write({ ...WHOSE, companyId, blobId: `rec_${i}` }, inPieces(bytes), MUCH)
+  }
+  const half = heldSource()
+  const writing = blobs.write({ ...WHOSE, companyId, blobId: "rec_half" }, half.source, MUCH)
+  await half.given
+  const { text, rows } = await backUp(world)
+  half.goOn()
+  await writing
+  await world.close()
+  expect(text).toMatch(/ blobs 3 \[/)
+
+  const url = await database()
+  expect(await restore({ url })).toMatchObject({ ok: true, rows })
+  expect(await query(url, "select 1 from ledger.blob_chunks")).toHaveLength(10 + 0 + 1)
+  const again = await openWorld("start", { url })
+  closing.push(() => again.close())
+  for (const [i, bytes] of contents.entries()) {
+    const found = await again.ports.blobs.find(companyId, `rec_${i}`)
+    expect((await readAll(found)).equals(bytes), `blob ${i}`).toBe(true)
+  }
+  expect(await again.ports.blobs.find(companyId, "rec_half")).toBeNull()
+}, 60_000)
+
+it("holds some chunks of a blob at once, and PostgreSQL does not put them all aside to sort them", async () => {
+  const url = await database()
+  // Whoever put them all aside, to sort them, would go beyond it.
+  const limit = `alter database ${new URL(url).pathname.slice(1)} set temp_file_limit = '1MB'`
+  await query(url, limit)
+  const pool = openPool(url, 2, () => undefined)
+  closing.push(() => pool.end())
+  const fill = `
+    with made as (
+      insert into ledger.blobs (edition, company_id, subject, blob_id, length, mark)
+      select gen_random_uuid(), 'co_aaaaaa', 'company', 'rec_' || i, 1, 'mark'
+      from generate_series(1, 40) i returning edition)
+    insert into ledger.blob_chunks
+    select edition, i, convert_to(repeat('x', 65536), 'UTF8') from made, generate_series(0, 24) i`
+  await pool.query(fill)
+  const blocks: Pick<TableRows, "name" | "count">[] = []
+  let longest = 0
+  for await (const { name, count, json } of openBackupSet(pool, []).read("after")) {
+    blocks.push({ name, count })
+    longest = Math.max(longest, json.length)
+  }
+  const chunks = blocks.filter(({ name }) => name === "blob_chunks")
+  expect(chunks.reduce((sum, { count }) => sum + count, 0)).toBe(1_000)
+  expect(longest).toBeLessThan(3 * CHUNK_BYTES)
+}, 60_000)

@@ -9,6 +9,7 @@ import { PlacesRefused } from "../../adapters/providers/places/port.ts"
 import { openMemorySealing } from "../../adapters/sealing/memory.ts"
 import { searchOver } from "../../adapters/providers/places/search.ts"
 import { startGoogle, startPhoton } from "./place-servers.ts"
+import { placesSettings } from "../../src/places/settings.ts"
 
 const KEY = "AIza-a-key-of-a-test"
 const LOOK_UP: LookUp = { companyId: "co_a", session: "0195f3c8-1111-4222-8333-444455556666" }
@@ -247,5 +248,41 @@ describe("the built-in addresses", () => {
     expect(find("elm st", 5)).toEqual([0, 2])
     expect(find("street", 5)).toEqual([0, 1])
     expect(find("", 5)).toEqual([])
+  })
+})
+
+const read = (given: Record<string, string>) => placesSettings.schema.safeParse(given)
+const SET_KEY = "AIza-a-key-of-a-test-000"
+
+describe("the settings of address look-ups", () => {
+  it("keep a pick for a day where nothing is said", () => {
+    expect(read({}).data).toEqual({ PLACES_KEEP: 86_400_000 })
+    expect(read({ PLACES_KEEP: "30m" }).data).toEqual({ PLACES_KEEP: 1_800_000 })
+  })
+
+  it.for([
+    { PLACES_KEEP: "25h" },
+    { PLACES_KEEP: "0m" },
+    { PLACES_KEEP: "1d" },
+    { PLACES_KEEP: "" },
+    { PLACES_GOOGLE_KEY: "short" },
+    { PLACES_GOOGLE_KEY: "a key with spaces in it, long" },
+    { PLACES_PHOTON_URL: "photon.example.com" },
+    { PLACES_PHOTON_URL: "ftp://photon.example.com" },
+    { PLACES_PHOTON_URL: "https://user:secret@photon.example.com" },
+    { PLACES_PHOTON_URL: "https://photon.example.com/?key=abc" },
+    { PLACES_PHOTON_URL: "https://photon.example.com/#a" },
+  ] as const)("are refused: %j", (given) => {
+    const { error } = read(given)
+    expect(error?.issues.map(({ message }) => message.slice(0, 5))).toEqual(["must "])
+  })
+
+  it("name one provider", () => {
+    const both = { PLACES_GOOGLE_KEY: SET_KEY, PLACES_PHOTON_URL: "https://photon.example.com" }
+    expect(read(both).success).toBe(true)
+    expect(placesSettings.faults?.(both)).toEqual([
+      "PLACES_GOOGLE_KEY and PLACES_PHOTON_URL name two providers of addresses: set one.",
+    ])
+    expect(placesSettings.faults?.({ PLACES_GOOGLE_KEY: SET_KEY })).toEqual([])
   })
 })

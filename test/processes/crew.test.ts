@@ -1,10 +1,85 @@
-/** How processes are started, asked, given up and started again: by ones that a test plays, on its own clock. */
+/** How many processes there are, how they are begun and watched, and what ends them. */
+import { EventEmitter } from "node:events"
 import type { ChildProcess } from "node:child_process"
 import type { Socket } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
+import type { Pacer } from "../../adapters/clock/port.ts"
+import type { FromProcess, ToProcess } from "../../src/compose/processes/messages.ts"
 import type { Crew } from "../../src/compose/processes/crew.ts"
 import { openCrew } from "../../src/compose/processes/crew.ts"
-import { PlayedProcess, openTestPacer, settled } from "./played-process.ts"
+import { howMany } from "../../src/compose/processes/how-many.ts"
+
+/** A clock that goes on when the test says so. */
+function openTestPacer() {
+  let now = 0
+  const waiting = new Set<{ readonly at: number; readonly over: () => void }>()
+  const pacer: Pacer = {
+    elapsedMs: () => now,
+    pause: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted === true) return resolve()
+        const one = { at: now + ms, over: resolve }
+        waiting.add(one)
+        return signal?.addEventListener("abort", () => {
+          waiting.delete(one)
+          resolve()
+        })
+      }),
+  }
+  const pass = async (ms: number): Promise<void> => {
+    const until = now + ms
+    await settled()
+    for (;;) {
+      const [next] = [...waiting].filter(({ at }) => at <= until).toSorted((a, b) => a.at - b.at)
+      if (next === undefined) break
+      waiting.delete(next)
+      now = next.at
+      next.over()
+      await settled()
+    }
+    now = until
+    await settled()
+  }
+  return { pacer, pass }
+}
+
+/** Everything that follows at once has followed. */
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+/** A process that does what a test says. */
+class PlayedProcess extends EventEmitter {
+  readonly heard: ToProcess["is"][] = []
+  readonly pid: number | undefined
+  connected = true
+  answers = true
+  killedBy: NodeJS.Signals | null = null
+
+  constructor(pid: number | undefined) {
+    super()
+    this.pid = pid
+    this.connected = pid !== undefined
+  }
+
+  readonly send = (message: ToProcess): boolean => {
+    this.heard.push(message.is)
+    if (message.is === "ask" && this.answers) this.say({ is: "answer" })
+    return true
+  }
+  readonly kill = (signal: NodeJS.Signals): boolean => {
+    this.killedBy = signal
+    this.ends(signal)
+    return true
+  }
+  readonly say = (said: FromProcess) => void this.emit("message", said)
+  readonly begin = (): void => {
+    this.say({ is: "begun" })
+    this.say({ is: "ready" })
+  }
+  readonly ends = (signal: NodeJS.Signals | null = null): void => {
+    this.connected = false
+    this.emit("exit", signal === null ? 0 : null, signal)
+  }
+}
 
 interface Stage {
   readonly crew: Crew
@@ -242,4 +317,14 @@ it("gives up where one ends five times in a row as soon as it is there", async (
     await settled()
   }
   expect(await crew.lost).toBe("process 1 ended by SIGSEGV")
+})
+
+it.each([
+  [1, 1, 1],
+  [2, 1, 2],
+  [3, 1, 3],
+  [8, 4, 8],
+])("of %d cores PostgreSQL has half where it is the program's own", (cores, own, elsewhere) => {
+  expect(howMany(cores, { databaseUrl: null })).toBe(own)
+  expect(howMany(cores, { databaseUrl: "postgres://db.test/ledger" })).toBe(elsewhere)
 })

@@ -1,6 +1,6 @@
-/** Publishing by the API: what is refused in which order, how far it comes, and what is charged. */
-import { afterEach, beforeAll, describe, expect, it } from "vitest"
+/** Publishing by the API: what is refused in which order, how far it comes, what is charged, and the log of it. */
 import { symlinkSync } from "node:fs"
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { git } from "../code/git.ts"
 import { makeCompany } from "../support/world.ts"
@@ -21,6 +21,7 @@ import {
   told,
   viewOf,
 } from "./publish-world.ts"
+import { AppFailed } from "../../adapters/providers/preview-host/port.ts"
 
 const one = await publishWorld()
 const { world } = one
@@ -85,8 +86,7 @@ describe("a publish", () => {
     expect(seen.error).toMatch(/\S/)
     expect(await spentOf(world, company)).toBe(0)
     await told(world, "ok")
-    const shown = await world.operate("publish log", { publishId: id })
-    expect(shown).toMatchObject({ status: "failed", error: seen.error })
+    expect(await log(id)).toMatchObject({ status: "failed", error: seen.error })
     const tried = await world.operate("publish retry", { publishId: id }, "the test")
     // Its work may have begun before the answer was read: it is only no longer a failed one.
     expect(["queued", "building", "live"]).toContain(tried.status)
@@ -220,5 +220,68 @@ describe("a publish is refused", () => {
     const shouted = await push(world, company, { "company.json": companyFile(name) })
     expect(await publish(world, company, shouted)).toMatchObject({ status: 202 })
     await world.operate("wait")
+  })
+})
+
+const log = (publishId: string) => world.operate("publish log", { publishId })
+const wait = () => world.operate("wait")
+const BUILT = "Nothing was run: builds are simulated here.\n"
+
+/** The words of the command for an answer of it. */
+function shown(answer: object): string {
+  const operation = PROGRAM.operations.find(({ name }) => name === "publish log")
+  return operation?.render?.(answer, { width: 80, isTerminal: false } as never) ?? ""
+}
+
+describe("the log of a publish", () => {
+  it("has what its start wrote, whether it came up or not, for thirty days", async () => {
+    const company = await makePublisher(one)
+    const app = companyFile(company.name, { start: "serve" })
+    const commit = await push(world, company, { "company.json": app })
+    const start = vi.spyOn(world.ports.previewHost, "start")
+    start.mockRejectedValueOnce(new AppFailed("The release ended with 4.", "no table\u001b[2J\n"))
+    const publishId = await published(world, company, commit)
+    const failed = { status: "failed", build: BUILT, start: "no table\\x1b[2J\n", app: null }
+    expect(await log(publishId)).toMatchObject(failed)
+    start.mockResolvedValueOnce("migrated\n")
+    await world.operate("publish retry", { publishId })
+    await wait()
+    expect(await log(publishId)).toMatchObject({ status: "live", start: "migrated\n" })
+    await world.operate("clock advance", { duration: "31d" })
+    await wait()
+    expect(await log(publishId)).toMatchObject({ build: null, start: null })
+    start.mockRestore()
+  })
+
+  it("has no words of a start where nothing was released", async () => {
+    const company = await makePublisher(one)
+    expect(await log(await published(world, company, company.first))).toMatchObject({ start: null })
+  })
+
+  const answer = { publishId: "pub_1", error: null, build: null, start: null, app: null }
+  it.each([
+    ["queued", "It waits to be built."],
+    [
+      "building",
+      "It is being built: its log is there once that has ended, in 10 minutes at the latest.",
+    ],
+    ["replaced", "No log of its build is kept."],
+  ])("says of one that is %s why there is none", (status, words) => {
+    expect(shown({ ...answer, status })).toBe(`pub_1 ${status}\n${words}\n`)
+  })
+
+  it("is one part behind another, and says of the silent that they are", () => {
+    const app = { status: "running", log: "listening\n" }
+    expect(shown({ ...answer, status: "live", build: "\n", start: "migrated\n", app })).toBe(
+      "pub_1 live\nIts build wrote nothing.\n\nIts start:\nmigrated\n\nIts app (running):\nlistening\n",
+    )
+  })
+
+  it("does not say the end of one that did not come up twice", () => {
+    const app = { status: "down", log: "no module\n" }
+    const failed = { ...answer, status: "failed", error: "The app ended.\nno module", app }
+    expect(shown({ ...failed, build: "", start: "no module\n" })).toBe(
+      "pub_1 failed\nThe app ended.\nIts build wrote nothing.\n\nIts start:\nno module\n",
+    )
   })
 })

@@ -1,20 +1,71 @@
 /** Alerts fire for what they name, and the dashboard and they ask for what there is. */
-import { spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { resolve, join, dirname } from "node:path"
+import { spawnSync, execFile } from "node:child_process"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
-import type { Place } from "../support/server-process.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
-import {
-  DASHBOARD,
-  DEPLOY,
-  RULES,
-  RUNBOOK,
-  alertsIn,
-  dashboardQueries,
-  metricsIn,
-} from "./alert-rules.ts"
+import { BUNDLE } from "../../bin/program.mjs"
+
+/** Where they are. */
+const DEPLOY = resolve(import.meta.dirname, "../../deploy")
+
+/** The rules for Prometheus, as text. */
+const RULES = readFileSync(resolve(DEPLOY, "prometheus/rules.yml"), "utf8")
+
+/** The run-book, as text. */
+const RUNBOOK = readFileSync(resolve(DEPLOY, "../docs/runbook.md"), "utf8")
+
+/** An alert as it is written. */
+interface Alert {
+  readonly name: string
+  /** Its fields on their own lines, by name. */
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** All of them. */
+function alertsIn(rules: string): readonly Alert[] {
+  return rules
+    .split(/^ {6}- alert: /m)
+    .slice(1)
+    .map((text) => ({
+      name: /^\w+/.exec(text)?.[0] ?? "",
+      fields: Object.fromEntries(
+        [...text.matchAll(/^ +(\w+):(?: (.+))?$/gm)].map(([, name = "", value = ""]) => [
+          name,
+          value,
+        ]),
+      ),
+    }))
+}
+
+/** The metrics that a text names: what begins as all of ours do. */
+function metricsIn(text: string): readonly string[] {
+  return [...new Set([...text.matchAll(/\bledger_\w+/g)].map(([name]) => name))].toSorted()
+}
+
+interface Panel {
+  readonly type: string
+  readonly title: string
+  readonly targets?: readonly { readonly expr: string }[]
+}
+
+/** The dashboard, as far as it is looked at. */
+const DASHBOARD = JSON.parse(readFileSync(resolve(DEPLOY, "grafana/dashboard.json"), "utf8")) as {
+  readonly panels: readonly Panel[]
+}
+
+/** Everything that its panels ask Prometheus, with its variables filled in. */
+function dashboardQueries(): readonly string[] {
+  return DASHBOARD.panels.flatMap(({ targets = [] }) =>
+    targets.map(({ expr }) =>
+      expr.replaceAll("$__rate_interval", "5m").replaceAll("$instance", ".*"),
+    ),
+  )
+}
 
 const isThere = spawnSync("promtool", ["--version"]).status === 0
 const FOLDER = join(DEPLOY, "prometheus")
@@ -137,4 +188,76 @@ describe("a running server", () => {
       expect(told).toContain(`\n${series}`)
     }
   })
+})
+
+const run = promisify(execFile)
+
+/** The commands of the run-book's code, in their order. */
+const COMMANDS = [...RUNBOOK.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, code = ""]) =>
+  code.trimEnd().split("\n"),
+)
+
+/** Nothing is parked here: what decides on parked work is understood, and finds none. */
+const NO_WORK = "999999"
+const ON_WORK = COMMANDS.filter((line) => line.includes("WORK_ID"))
+
+/** What machines lack, such as sandboxes, makes it end with 1. */
+const VERDICTS = ["company-ledger doctor"]
+
+let place: Place
+let server: ServerProcess
+let bin: string
+/** Runs a line of the run-book where the server's settings are; answers its code and output. */
+async function inShell(line: string) {
+  const filled = line.replace("WORK_ID", NO_WORK).replace("http://127.0.0.1:3000", server.url)
+  const { HOME, PATH, TMPDIR } = process.env
+  const env = { HOME, TMPDIR, PATH: `${bin}:${PATH}`, LEDGER_DATA_DIR: place.dataDir, PORT: "0" }
+  const options = { cwd: dirname(place.dataDir), env }
+  try {
+    const { stdout } = await run("sh", ["-c", filled], options)
+    return { code: 0, said: stdout }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, said: `${stdout}${stderr}` }
+  }
+}
+
+beforeAll(async () => {
+  bin = await mkdtemp(join(tmpdir(), "ledger-runbook-"))
+  const program = join(bin, "company-ledger")
+  await writeFile(program, `#!/bin/sh\nexec "${process.execPath}" "${BUNDLE}" "$@"\n`)
+  await chmod(program, 0o755)
+  place = await makePlace()
+  server = await place.start()
+  await place.ledger("company", "create", "acme", "--funds", "50")
+})
+afterAll(async () => {
+  await place.clear()
+  await rm(bin, { recursive: true })
+})
+
+describe("the run-book", () => {
+  it("has commands that do what it says of them", async (ctx) => {
+    if (spawnSync("curl", ["--version"]).status !== 0) ctx.skip("curl is not installed")
+    expect(COMMANDS.length).toBeGreaterThan(30)
+    // A refused call, for the figures to name.
+    await fetch(`${server.url}/api/v1/account`)
+    const failed: object[] = []
+    const said = new Map<string, string>()
+    for (const line of COMMANDS) {
+      if (said.has(line)) continue
+      const ended = await inShell(line)
+      said.set(line, ended.said)
+      const isWell = ON_WORK.includes(line)
+        ? ended.code === 1 && ended.said.includes(NO_WORK)
+        : ended.code === 0 || VERDICTS.includes(line)
+      if (!isWell) failed.push({ line, ...ended })
+    }
+    expect(ON_WORK).toHaveLength(2)
+    expect(failed).toEqual([])
+    expect(said.get("company-ledger doctor")).toContain("event store")
+    const restored = "LEDGER_DATA_DIR=./restored company-ledger audit verify"
+    expect(said.get(restored)).toContain("Everything holds")
+    // Each of them is a process.
+  }, 900_000)
 })

@@ -1,8 +1,9 @@
 /** Traces: one from a call over its append and the work that follows to the provider. */
 import { once } from "node:events"
-import { mkdtemp, readFile, readdir, rm } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { json } from "node:stream/consumers"
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
@@ -10,7 +11,58 @@ import { openTracing } from "../../adapters/tracing/opentelemetry.ts"
 import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import { tracedPorts } from "../../src/frame/traced-ports.ts"
 import { makePlace } from "../support/server-process.ts"
-import { startCollector } from "./collector.ts"
+
+interface Attribute {
+  readonly key: string
+  readonly value: { readonly stringValue?: string; readonly intValue?: number }
+}
+
+/** A span as it was sent. */
+interface SentSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+  readonly attributes: readonly Attribute[]
+}
+
+interface Sent {
+  readonly resourceSpans: readonly {
+    readonly scopeSpans: readonly { readonly spans: readonly SentSpan[] }[]
+  }[]
+}
+
+/** One that is running. */
+interface Collector {
+  readonly url: string
+  readonly spans: readonly SentSpan[]
+  readonly close: () => Promise<void>
+}
+
+/** Starts one. */
+async function startCollector(): Promise<Collector> {
+  const spans: SentSpan[] = []
+  const server = createServer((request, response) => {
+    void json(request).then((body) => {
+      const { resourceSpans } = body as Sent
+      const scopes = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
+      if (request.url === "/v1/traces") spans.push(...scopes.flatMap((one) => one.spans))
+      response.setHeader("content-type", "application/json").end("{}")
+    })
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    spans,
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, "close")
+    },
+  }
+}
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c"
 const CALLER = "b7ad6b7169203331"
