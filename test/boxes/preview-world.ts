@@ -6,9 +6,6 @@ import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 import { afterAll, expect } from "vitest"
 import type { BoxHost } from "../../adapters/providers/boxhost/port.ts"
-import type { BoxId } from "../../domain/boxes/ids.ts"
-import type { CodeWorld } from "../code/code-world.ts"
-import type { ApiAnswer, Company } from "../support/world.ts"
 import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
 
 /** What is answered to a visitor. */
@@ -26,30 +23,14 @@ export interface Visit {
   readonly body?: string | Buffer
 }
 
-/** One. */
-export interface PreviewWorld {
-  readonly one: CodeWorld
-  readonly company: Company
-  readonly boxId: BoxId
-  /** The port that the server listens on. */
-  readonly server: number
-  /** Has something listen in the box, beside the built-in pages. */
-  readonly listen: (port: number, handle: (socket: Socket) => void) => Promise<void>
-  readonly opened: (port: number, boxId?: BoxId) => Promise<ApiAnswer>
-  /** Opens a link; answers its host name. */
-  readonly hostOf: (port: number) => Promise<string>
-  /** Begins a request; its body is the caller's to send. */
-  readonly begin: (host: string, visit?: Visit) => ReturnType<typeof request>
-  readonly visit: (host: string, visit?: Visit) => Promise<Visited>
-  /** A connection that says something else than HTTP's clients do. */
-  readonly say: (bytes: string) => Socket
-}
+/** What the tests of a file have of it. */
+export type PreviewWorld = Awaited<ReturnType<typeof previewWorld>>
 
 /** Opens one for the calling file, at its top level. */
-export async function previewWorld(): Promise<PreviewWorld> {
+export async function previewWorld() {
   const one = await boxWorld()
   const { world } = one
-  const machine = openMachine()
+  const machine = openListeners<number>()
   const boxHost: { find: BoxHost["find"] } = world.ports.boxHost
   const { find } = boxHost
   boxHost.find = async (id) => {
@@ -59,64 +40,66 @@ export async function previewWorld(): Promise<PreviewWorld> {
   }
   const company = await makeBoxCompany(one)
   const boxId = await running(world, company)
-  const server = Number(new URL(one.server).port)
   afterAll(machine.close)
-  const opened: PreviewWorld["opened"] = (port, id = boxId) =>
+  const opened = (port: number, id = boxId) =>
     world.call(company.key, "POST", `${BOXES}/${id}/previews`, { body: { port } })
-  const begin: PreviewWorld["begin"] = (host, { method = "GET", path = "/", headers } = {}) =>
-    request({
-      host: "127.0.0.1",
-      port: server,
-      method,
-      path,
-      agent: false,
-      headers: { host, ...headers },
-    })
   return {
     one,
     company,
     boxId,
-    server,
     opened,
-    begin,
+    ...visitor(Number(new URL(one.server).port)),
+    /** Has something listen in the box, beside the built-in pages. */
     listen: machine.listen,
-    hostOf: async (port) => {
+    /** Opens a link; answers its host name. */
+    hostOf: async (port: number) => {
       const { status, body } = await opened(port)
       expect(status).toBe(200)
       return new URL(body.url).host
     },
-    visit: async (host, visit = {}) => {
+  }
+}
+
+/** Visits hosts of a server that listens at a port. */
+export function visitor(port: number) {
+  /** Begins a request; its body is the caller's to send. */
+  const begin = (host: string, { method = "GET", path = "/", headers }: Visit = {}) =>
+    request({ host: "127.0.0.1", port, method, path, agent: false, headers: { host, ...headers } })
+  return {
+    begin,
+    visit: async (host: string, visit: Visit = {}): Promise<Visited> => {
       const asked = begin(host, visit)
       asked.end(visit.body)
       const [answer] = (await once(asked, "response")) as [IncomingMessage]
       const body = await textOf(answer)
       return { status: answer.statusCode ?? 0, headers: answer.headers, body }
     },
-    say: (bytes) => {
-      const socket = connect(server, "127.0.0.1")
+    /** A connection that says something else than HTTP's clients do. */
+    say: (bytes: string) => {
+      const socket = connect(port, "127.0.0.1")
       socket.write(bytes)
       return socket
     },
   }
 }
 
-/** What listens in a box, over connections of this machine. */
-function openMachine() {
-  const servers = new Map<number, Server>()
+/** What listens in boxes and apps, by their names, over connections of this machine. */
+export function openListeners<Name>() {
+  const servers = new Map<Name, Server>()
   const sockets = new Set<Socket>()
   return {
-    listen: async (port: number, handle: (socket: Socket) => void) => {
+    listen: async (name: Name, handle: (socket: Socket) => void) => {
       const inner = createServer((socket) => {
         sockets.add(socket)
         socket.on("error", () => undefined)
         handle(socket)
       })
-      servers.get(port)?.close()
-      servers.set(port, inner)
+      servers.get(name)?.close()
+      servers.set(name, inner)
       await once(inner.listen(0, "127.0.0.1"), "listening")
     },
-    dial: async (port: number) => {
-      const inner = servers.get(port)
+    dial: async (name: Name) => {
+      const inner = servers.get(name)
       if (inner === undefined) return null
       const socket = connect((inner.address() as AddressInfo).port, "127.0.0.1")
       await once(socket, "connect")

@@ -2,19 +2,15 @@
 import { spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { type Box, BoxRefused } from "../../adapters/providers/boxhost/port.ts"
-import { absent, errorOf, type Hosts, needed, newPlan, openHosts, OPTIONS, sh } from "./machine.ts"
+import { absent, errorOf, newPlan, OPTIONS, ownHosts, sh } from "./machine.ts"
 
-let hosts: Hosts
+const hosts = await ownHosts()
 let box: Box
 beforeAll(async () => {
   if (absent !== null) return
-  hosts = await openHosts()
   box = await hosts.host.start(newPlan({ environment: { GREETING: "two  words 'quoted'" } }))
-})
-afterAll(async () => {
-  if (absent === null) await hosts.close()
 })
 
 async function* bytes(count: number): AsyncIterable<Uint8Array> {
@@ -23,15 +19,13 @@ async function* bytes(count: number): AsyncIterable<Uint8Array> {
 }
 
 describe("a command in a box", () => {
-  it("finds git, python, a shell and the product's Node", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("finds git, python, a shell and the product's Node", async () => {
     const said = await sh(box, "git --version && python3 -c 'print(6 * 7)' && node --version")
     expect([said.exitCode, said.stderr]).toEqual([0, ""])
     expect(said.stdout.split("\n").slice(1)).toEqual(["42", process.version, ""])
   })
 
-  it("begins in the repository's folder, in the environment of its box", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("begins in the repository's folder, in the environment of its box", async () => {
     const environment = { EXTRA: "$HOME\n" }
     const said = await sh(box, 'pwd; echo "$GREETING"; printf %s "$EXTRA"; echo "$HOME"; whoami', {
       environment,
@@ -41,14 +35,12 @@ describe("a command in a box", () => {
     expect((await sh(box, "pwd", { cwd: "a folder" })).stdout).toBe("/workspace/repo/a folder\n")
   })
 
-  it("may write to its outputs by their names", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("may write to its outputs by their names", async () => {
     const said = await sh(box, "echo out > /dev/stdout; echo err > /dev/stderr; exit 300")
     expect(said).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 44 })
   })
 
-  it("is run by bash, in the foreground and in the background", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is run by bash, in the foreground and in the background", async () => {
     const words = '[[ a == a ]] && echo "${BASH_VERSION%%.*}"'
     const ran = await box.shell(words, OPTIONS)
     expect(Buffer.from(ran.stdout).toString()).toMatch(/^\d+\n$/)
@@ -56,8 +48,7 @@ describe("a command in a box", () => {
     await expect.poll(async () => (await box.logs(id))?.stdout).toMatch(/^\d+\n$/)
   })
 
-  it("tells what ended it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("tells what ended it", async () => {
     expect((await sh(box, "kill -TERM $$")).exitCode).toBe(143)
     expect((await box.run(["no-such-program"], OPTIONS)).exitCode).toBe(127)
     expect((await box.run(["/etc/passwd"], OPTIONS)).exitCode).toBe(126)
@@ -68,23 +59,20 @@ describe("a command in a box", () => {
     ])
   })
 
-  it("never waits for its reader, however much it writes", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("never waits for its reader, however much it writes", async () => {
     const said = await sh(box, "head -c 300000000 /dev/zero; echo done >&2", { mostBytes: 1_000 })
     expect(said).toMatchObject({ stderr: "done\n", isCut: { stdout: true, stderr: false } })
     expect(said.stdout.length).toBe(1_000)
   })
 
-  it("reads as much as there is, and need not read all of it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("reads as much as there is, and need not read all of it", async () => {
     const stdin = () => bytes(5_000_000)
     expect((await sh(box, "wc -c", { stdin: stdin() })).stdout).toBe("5000000\n")
     expect((await sh(box, "head -c 3", { stdin: stdin() })).stdout).toBe("xxx")
     expect((await sh(box, "true", { stdin: stdin() })).exitCode).toBe(0)
   })
 
-  it("takes all that it started with it when its time is over", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("takes all that it started with it when its time is over", async () => {
     const line = "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 7777 & wait' & done; wait"
     const said = await sh(box, line, { timeoutMs: 700 })
     expect(said).toMatchObject({ exitCode: 124, isTimedOut: true })
@@ -92,15 +80,13 @@ describe("a command in a box", () => {
     expect((await sh(box, "ps ax | grep -c '[s]leep 7777'")).stdout).toBe("0\n")
   })
 
-  it("is answered though something holds its outputs open", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is answered though something holds its outputs open", async () => {
     const said = await sh(box, "sleep 8888 & echo begun")
     expect(said).toMatchObject({ exitCode: 0, stdout: "begun\n" })
     expect((await sh(box, "pkill -f '[s]leep 8888'; echo $?")).stdout).toBe("0\n")
   })
 
-  it("runs on when its caller goes away, and keeps the box busy no more", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("runs on when its caller goes away, and keeps the box busy no more", async () => {
     const source = `
       import { openBubblewrap } from "./adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
       import { machinePacer } from "./adapters/clock/pacer.ts"
@@ -120,8 +106,7 @@ describe("a command in a box", () => {
     await expect.poll(async () => (await sh(box, "ls went")).exitCode).toBe(0)
   })
 
-  it("is refused where too many run, or its words are none", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is refused where too many run, or its words are none", async () => {
     const environment = { "A B": "" }
     expect(await errorOf(box.run(["echo", "a\0b"], OPTIONS))).toBeInstanceOf(BoxRefused)
     expect(await errorOf(box.run(["echo"], { ...OPTIONS, environment }))).toBeInstanceOf(BoxRefused)
@@ -138,8 +123,7 @@ describe("a command in a box", () => {
 })
 
 describe("a process in the background", () => {
-  it("keeps the newest of what it writes", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("keeps the newest of what it writes", async () => {
     for (const { id } of await box.processes()) await box.stopProcess(id)
     const { id } = await box.spawn("head -c 5000000 /dev/zero | tr '\\0' a; echo end; echo bad >&2")
     const logs = async () => (await box.logs(id)) ?? { stdout: "", stderr: "" }
@@ -150,8 +134,7 @@ describe("a process in the background", () => {
     expect(stdout.length).toBeLessThan(1_000_100)
   })
 
-  it("says where what it wrote is no UTF-8, and not where a character was cut off", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("says where what it wrote is no UTF-8, and not where a character was cut off", async () => {
     const logsOf = async (command: string) => {
       const { id } = await box.spawn(command)
       const isOver = async () => (await box.processes()).find((one) => one.id === id)?.status
@@ -166,16 +149,14 @@ describe("a process in the background", () => {
     expect(cut?.stdout.split("\n")[1]).toMatch(/^\u20ac+$/)
   })
 
-  it("is ended with what left its group", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is ended with what left its group", async () => {
     const { id } = await box.spawn("setsid sleep 6666 & setsid sleep 6666 & wait")
     await expect.poll(async () => (await sh(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("2\n")
     expect(await box.stopProcess(id)).toBe(true)
     expect((await sh(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("0\n")
   })
 
-  it("may be one of thirty-two", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("may be one of thirty-two", async () => {
     const begun = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
     expect(await errorOf(box.spawn("sleep 600"))).toEqual(
       new BoxRefused("busy", "32 background commands run in the box, as many as may."),
@@ -185,8 +166,7 @@ describe("a process in the background", () => {
 })
 
 describe("a port in a box", () => {
-  it("is connected with, by either family", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is connected with, by either family", async () => {
     const server = (host: string, port: number) =>
       `require("net").createServer((s) => s.end("by " + s.localAddress)).listen(${port}, "${host}")`
     for (const [host, port] of [["127.0.0.1", 3_001] as const, ["::1", 3_002] as const]) {
@@ -201,8 +181,7 @@ describe("a port in a box", () => {
     }
   })
 
-  it("is this box's, not the machine's", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is this box's, not the machine's", async () => {
     const server = createServer().listen(0, "127.0.0.1")
     await once(server, "listening")
     const { port } = server.address() as { port: number }
@@ -212,16 +191,14 @@ describe("a port in a box", () => {
 })
 
 describe("a box's first process", () => {
-  it("cannot be ended from within, nor the box with it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("cannot be ended from within, nor the box with it", async () => {
     const before = await box.hello()
     await sh(box, "kill -9 1; pkill -9 node; kill -9 -1", { timeoutMs: 5_000 })
     expect((await sh(box, "echo still")).stdout).toBe("still\n")
     expect((await box.hello()).activities).toBeGreaterThan(before.activities)
   })
 
-  it("hears of what others leave to it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("hears of what others leave to it", async () => {
     await sh(box, "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done")
     await expect.poll(async () => (await sh(box, "ps ax | grep -c '[d]efunct'")).stdout).toBe("0\n")
   })

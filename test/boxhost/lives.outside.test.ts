@@ -3,23 +3,17 @@ import { execFile } from "node:child_process"
 import { existsSync, readFileSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { type Box, BoxGone, type SandboxId } from "../../adapters/providers/boxhost/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import { absent, errorOf, type Hosts, needed, newBoxId, newPlan, openHosts, sh } from "./machine.ts"
+import { errorOf, newBoxId, newPlan, ownHosts, sh } from "./machine.ts"
 
 /** Of the calls by which a box is launched, the ones that a launcher is killed at. */
 const KILLED_AT = [1, 20, 32, 44, 56, 66, 76, 86, 96, 106]
 
-let hosts: Hosts
-beforeAll(async () => {
-  if (absent === null) hosts = await openHosts()
-})
-afterAll(async () => {
-  if (absent === null) await hosts.close()
-})
+const hosts = await ownHosts()
 
 /** The processes of a box, as its record names them: sandbox, keeper, way out, first process. */
 function processesOf(boxId: SandboxId) {
@@ -67,8 +61,7 @@ async function launched(boxId: BoxId, calls: number): Promise<string> {
 }
 
 describe("a box", () => {
-  it("outlives the program that launched it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("outlives the program that launched it", async () => {
     const boxId = newBoxId()
     const calls = Number(await launched(boxId, 0))
     // Those that launchers are killed at are among those that there are.
@@ -79,8 +72,7 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("ends with its keeper, and its way out with it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("ends with its keeper, and its way out with it", async () => {
     const box = await hosts.host.start(newPlan())
     const ran = errorOf(sh(box, "sleep 600"))
     await expect.poll(async () => (await box.hello()).isBusy).toBe(true)
@@ -93,8 +85,7 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("goes on without its outer sandbox's first process", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("goes on without its outer sandbox's first process", async () => {
     const box = await hosts.host.start(newPlan())
     const [outer = 0] = processesOf(box.boxId).all
     process.kill(outer, "SIGKILL")
@@ -104,8 +95,7 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("is swept when its lease is over, or its keeper says nothing", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is swept when its lease is over, or its keeper says nothing", async () => {
     const [over, silent] = [await hosts.host.start(newPlan()), await hosts.host.start(newPlan())]
     await over.extend(1)
     await expect.poll(() => hosts.host.find(over.boxId)).toBeNull()
@@ -123,8 +113,7 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("leaves nothing where its launcher was killed, wherever it was", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("leaves nothing where its launcher was killed, wherever it was", async () => {
     const killed = KILLED_AT.map((calls) => ({ calls, boxId: newBoxId() }))
     await Promise.all(killed.map(({ boxId, calls }) => launched(boxId, calls)))
     await hosts.host.sweep()
@@ -133,8 +122,7 @@ describe("a box", () => {
     await expect.poll(traces).toEqual([])
   })
 
-  it("is made once, however many ask for it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is made once, however many ask for it", async () => {
     const plan = newPlan()
     const asked = [hosts.host, hosts.another, hosts.host, hosts.another]
     const boxes = await Promise.all(asked.map((host) => host.start(plan)))
@@ -145,8 +133,7 @@ describe("a box", () => {
     expect(traces()).toEqual([])
   })
 
-  it("is refused where as many run as may, and there is room for none", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is refused where as many run as may, and there is room for none", async () => {
     const small = await hosts.open({ mostBoxes: 1 })
     const tried = await Promise.all([1, 2, 3, 4].map(() => errorOf(small.start(newPlan()))))
     expect(tried.filter((error) => error === null).length).toBe(1)
@@ -158,8 +145,7 @@ describe("a box", () => {
 })
 
 describe("a machine", () => {
-  it("says what boxes come to on it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("says what boxes come to on it", async () => {
     expect((await hosts.host.probe()).map(({ part }) => part)).toEqual([
       "driver",
       "limits",
@@ -176,8 +162,7 @@ describe("a machine", () => {
     expect(found.length).toBe(4)
   })
 
-  it("without bubblewrap has no room, and says why", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("without bubblewrap has no room, and says why", async () => {
     const none = await hosts.open({ without: ["bwrap"] })
     expect(await none.hasRoom("small")).toBe(false)
     expect(await errorOf(none.start(newPlan()))).toBeInstanceOf(ProviderUnavailable)

@@ -4,14 +4,14 @@ import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { afterAll, beforeEach } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import {
-  type BubblewrapHost,
   type BubblewrapOptions,
   openShaped,
 } from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
 import { type Shape, WALLS } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
-import type { Box, BoxPlan, Ran, RunOptions } from "../../adapters/providers/boxhost/port.ts"
+import type { Box, BoxPlan, RunOptions } from "../../adapters/providers/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 
 /** Why no box can be made on this machine; null where some can. */
@@ -19,6 +19,11 @@ export const absent: string | null = whyAbsent()
 
 /** What a skipped test says. */
 export const needed = absent ?? "boxes can be made here"
+
+/** Skips each test of the calling file where there is a reason why it cannot be run here. */
+export function skipWhere(why: string | null): void {
+  beforeEach((ctx) => ctx.skip(why !== null, why ?? needed))
+}
 
 /** Whether boxes are users of their own here. */
 export const isRoot = process.getuid?.() === 0
@@ -55,24 +60,16 @@ function whyAbsent(): string | null {
 }
 
 /** Two programs with the same boxes, and what takes all of it away. */
-export interface Hosts {
-  readonly runDir: string
-  readonly host: BubblewrapHost
-  readonly another: BubblewrapHost
-  /** One more program with these boxes, set otherwise. */
-  readonly open: (more?: Partial<BubblewrapOptions>, shape?: Shape) => Promise<BubblewrapHost>
-  readonly close: () => Promise<void>
-}
+export type Hosts = Awaited<ReturnType<typeof openHosts>>
 
 /** A run folder of its own, and two programs that share it. */
-export async function openHosts(
-  settings: Partial<BubblewrapOptions> = {},
-  shape: Shape = WALLS,
-): Promise<Hosts> {
+export async function openHosts(settings: Partial<BubblewrapOptions> = {}) {
   // Short: sockets lie in it. And open to users that boxes are.
   const runDir = mkdtempSync(join(tmpdir(), "boxes-"))
   const base = { runDir, blocked: async () => [], pacer: machinePacer, ...settings }
-  const open: Hosts["open"] = (more = {}, walls = shape) => openShaped({ ...base, ...more }, walls)
+  /** One more program with these boxes, set otherwise. */
+  const open = (more: Partial<BubblewrapOptions> = {}, walls: Shape = WALLS) =>
+    openShaped({ ...base, ...more }, walls)
   const [host, another] = [await open(), await open()]
   const close = async () => {
     for (const boxId of await host.list()) await (await host.find(boxId))?.stop()
@@ -82,17 +79,23 @@ export async function openHosts(
   return { runDir, host, another, open, close }
 }
 
+/** The same for the calling test file, at its top level. Its tests are skipped where there can be none. */
+export async function ownHosts(
+  settings: Partial<BubblewrapOptions> = {},
+  why = absent,
+): Promise<Hosts> {
+  skipWhere(why)
+  if (why !== null) return {} as Hosts
+  const hosts = await openHosts(settings)
+  afterAll(hosts.close)
+  return hosts
+}
+
 /** How a command of a test is run, unless it says otherwise. */
 export const OPTIONS: RunOptions = { timeoutMs: 60_000, mostBytes: 200_000, activity: true }
 
-/** What a command said, as text. */
-export interface Said extends Omit<Ran, "stdout" | "stderr"> {
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** Runs a line of shell in a box. */
-export async function sh(box: Box, line: string, more: Partial<RunOptions> = {}): Promise<Said> {
+/** Runs a line of shell in a box; what it said, as text. */
+export async function sh(box: Box, line: string, more: Partial<RunOptions> = {}) {
   const ran = await box.run(["sh", "-c", line], { ...OPTIONS, ...more })
   return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
 }

@@ -3,10 +3,10 @@ import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import { newBoxId } from "./machine.ts"
+import { newBoxId, skipWhere } from "./machine.ts"
 import { type Ordinary, noOrdinary as why, ordinaryProgram } from "./ordinary-user.ts"
 
-const needed = why ?? "root can be an ordinary user here"
+skipWhere(why)
 
 let ask: Ordinary["ask"]
 let folder: string
@@ -31,8 +31,7 @@ afterAll(async () => {
 })
 
 describe("boxes of an ordinary user", () => {
-  it("are made, and said to be held less firmly", async (ctx) => {
-    ctx.skip(why !== null, needed)
+  it("are made, and said to be held less firmly", async () => {
     const found = await ask<{ part: string; isWell: boolean }[]>("probe")
     expect(found.map(({ isWell, part }) => [part, isWell])).toEqual([
       ["driver", true],
@@ -42,8 +41,7 @@ describe("boxes of an ordinary user", () => {
     ])
   })
 
-  it("run commands within limits, side by side, and leave nothing", async (ctx) => {
-    ctx.skip(why !== null, needed)
+  it("run commands within limits, side by side, and leave nothing", async () => {
     const [first, second] = [newBoxId(), newBoxId()]
     for (const boxId of [first, second]) {
       expect(["slirp", "pasta"]).toContain(await ask("start", { boxId }))
@@ -74,8 +72,7 @@ describe("boxes of an ordinary user", () => {
     expect(existsSync(join(runDir, "programs"))).toBe(true)
   })
 
-  it("end what writes more than may lie in one", async (ctx) => {
-    ctx.skip(why !== null, needed)
+  it("end what writes more than may lie in one", async () => {
     const boxId = newBoxId()
     await ask("start", { boxId })
     const line = "fallocate -l 1500M one && fallocate -l 1500M two && sleep 600"

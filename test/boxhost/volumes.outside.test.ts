@@ -2,25 +2,16 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import type { BoxPlan } from "../../adapters/providers/boxhost/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { absent, errorOf, type Hosts, isRoot, needed, newPlan, openHosts, sh } from "./machine.ts"
+import { errorOf, isRoot, newPlan, ownHosts, sh } from "./machine.ts"
 
 const MEBIBYTE = 1024 * 1024
 
-let hosts: Hosts
-let dir = ""
-beforeAll(async () => {
-  if (absent !== null) return
-  hosts = await openHosts()
-  dir = mkdtempSync(join(tmpdir(), "volumes-"))
-})
-afterAll(async () => {
-  if (absent !== null) return
-  await hosts.close()
-  rmSync(dir, { recursive: true })
-})
+const dir = mkdtempSync(join(tmpdir(), "volumes-"))
+afterAll(() => rmSync(dir, { recursive: true }))
+const hosts = await ownHosts()
 
 const planOf = (name: string): BoxPlan => ({
   ...newPlan({ boxId: `app_${name}`, size: "preview", network: "none" }),
@@ -28,8 +19,7 @@ const planOf = (name: string): BoxPlan => ({
 })
 
 describe("a volume", () => {
-  it("is there again for another user, whatever lies in it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is there again for another user, whatever lies in it", async () => {
     const plan = planOf("again")
     const box = await hosts.host.start(plan)
     expect((await box.hello()).network).toBe("none")
@@ -46,7 +36,6 @@ describe("a volume", () => {
   })
 
   it("is seen by nobody but its sandbox", async (ctx) => {
-    ctx.skip(absent !== null, needed)
     ctx.skip(!isRoot, "an ordinary user's lies in a folder")
     const box = await hosts.host.start(planOf("seen"))
     await sh(box, "echo secret > /data/secret")
@@ -58,7 +47,6 @@ describe("a volume", () => {
   })
 
   it("has no more in it than it may", async (ctx) => {
-    ctx.skip(absent !== null, needed)
     ctx.skip(!isRoot, "an ordinary user's is looked at now and then")
     const box = await hosts.host.start(planOf("full"))
     const said = await sh(box, "head -c 100M /dev/zero > /data/big; stat -c %s /data/big")
@@ -67,7 +55,6 @@ describe("a volume", () => {
   })
 
   it("that cannot be mounted any more is not taken for an empty one", async (ctx) => {
-    ctx.skip(absent !== null, needed)
     ctx.skip(!isRoot, "an ordinary user mounts nothing")
     const plan = planOf("torn")
     await (await hosts.host.start(plan)).stop()

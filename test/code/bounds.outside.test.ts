@@ -241,14 +241,6 @@ it("a repository has at most 5,000 refs, and who pushes one more is told so", as
   await here.desk.right([...one, ":refs/tags/1"], { in: AT })
   expect(await here.world.ports.repositories.tips(many.companyId)).toHaveLength(MOST_REFS)
 })
-await here.desk.right(["init", "--quiet", AT])
-await here.desk.commit(AT, "a", "a\n")
-
-/** Nothing of a push is there. */
-async function expectNoPush(): Promise<void> {
-  expect(await here.world.ports.repositories.tips(company.companyId)).toEqual([])
-  expect(await quarantines(here.codeDir, company)).toEqual([])
-}
 
 describe("a push whose client has gone away", () => {
   /** Sends a push of a commit and goes away once it is judged by `judge`; resolves with it. */
@@ -277,7 +269,7 @@ describe("a push whose client has gone away", () => {
     }
     expect(await leaving(endless)).toBe(true)
     expect(rounds).toBeLessThan(1_000)
-    await expectNoPush()
+    await expectNothing()
   })
 
   it("is not asked what it would have come to", async () => {
@@ -286,7 +278,7 @@ describe("a push whose client has gone away", () => {
       return { ok: true }
     }
     expect(await leaving(cannotRead)).toBe(true)
-    await expectNoPush()
+    await expectNothing()
   })
 })
 

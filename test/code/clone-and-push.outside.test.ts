@@ -8,7 +8,8 @@ import type { CodeCompany } from "./code-world.ts"
 import { codeWorld, makeCodeCompany } from "./code-world.ts"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
 
-const { addressOf, desk, warnings, world } = await codeWorld()
+const here = await codeWorld()
+const { addressOf, desk, warnings, world } = here
 
 /** A company with some commits in its repository, and a clone of it at the desk. */
 async function pushed(folder: string): Promise<CodeCompany> {
@@ -126,7 +127,6 @@ describe("an ordinary git", () => {
   })
 })
 
-const here = await codeWorld()
 let company: CodeCompany
 let tip: string
 beforeEach(async () => {

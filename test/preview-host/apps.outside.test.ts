@@ -1,21 +1,14 @@
 /** Apps in their sandboxes: what they find there, how they end, and what of them lasts. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { AppFailed, type AppPlan } from "../../adapters/providers/preview-host/port.ts"
 import { portOf } from "../../adapters/providers/preview-host/sandboxed.ts"
-import { absent, errorOf, needed } from "../boxhost/machine.ts"
+import { errorOf } from "../boxhost/machine.ts"
 import { page } from "./asking.ts"
-import { type Previews, killKeeper, openPreviews } from "./machine.ts"
+import { killKeeper, ownPreviews } from "./machine.ts"
 import { appOf, newPublishId, tarOf } from "./plans.ts"
 
-let previews: Previews
-beforeAll(async () => {
-  if (absent === null)
-    previews = await openPreviews({}, { times: { crashPauseMs: 10, upMs: 20_000 } })
-})
-afterAll(async () => {
-  if (absent === null) await previews.close()
-})
+const previews = await ownPreviews({ times: { crashPauseMs: 10, upMs: 20_000 } })
 
 const serving = (body: string): string => `
 import { createServer } from "node:http"
@@ -38,8 +31,7 @@ const failureOf = async (plan: AppPlan, host = previews.host): Promise<AppFailed
 }
 
 describe("an app", () => {
-  it("finds where to listen, its database, its storage and its address, whatever it asks for", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("finds where to listen, its database, its storage and its address, whatever it asks for", async () => {
     const env = {
       PORT: "1",
       DATABASE_URL: "no",
@@ -79,8 +71,7 @@ describe("an app", () => {
       serving('console.log("here"); answer.statusCode = 503'),
       "answered GET / with 503",
     ],
-  ] as const)("that %s does not come up, and leaves nothing", async ([, code, fault], ctx) => {
-    ctx.skip(absent !== null, needed)
+  ] as const)("that %s does not come up, and leaves nothing", async ([, code, fault]) => {
     const plan = appOf(code)
     let passedMs = 0
     const elapsedMs = () => machinePacer.elapsedMs() + passedMs
@@ -100,8 +91,7 @@ describe("an app", () => {
   it.for([
     ["ends at once", 'console.log("bye"); process.exit(3)', "bye\n"],
     ["is no program", "this is no program", "SyntaxError"],
-  ] as const)("that %s does not come up", async ([, code, log], ctx) => {
-    ctx.skip(absent !== null, needed)
+  ] as const)("that %s does not come up", async ([, code, log]) => {
     const plan = appOf(code)
     const failed = await failureOf(plan)
     expect(failed.message).toBe("The app ended before it answered; it did not listen on PORT.")
@@ -109,8 +99,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("that crashes is begun again, and not for ever", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("that crashes is begun again, and not for ever", async () => {
     const code = serving(`if (asked.url === "/crash") process.exit(9); return "well"`)
     const plan = await started(appOf(code))
     for (let crash = 1; crash <= 4; crash += 1) {
@@ -130,8 +119,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("that crashes now and then is begun again each time", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("that crashes now and then is begun again each time", async () => {
     const often = previews.open({ times: { crashPauseMs: 10, crashWindowMs: 10 } })
     const plan = appOf(serving(`if (asked.url === "/crash") process.exit(9); return "well"`))
     await often.start(plan)
@@ -143,8 +131,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("is released once before its first start, and not at all where that fails", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is released once before its first start, and not at all where that fails", async () => {
     const code = serving('return fs.readFileSync("/data/storage/released")')
     const release = "echo once | tee -a /data/storage/released"
     const released = appOf(code, { app: { release } })
@@ -170,8 +157,7 @@ describe("an app", () => {
     await previews.host.erase(released.companyId)
   })
 
-  it("is gone once it is ended, with all that it started", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is gone once it is ended, with all that it started", async () => {
     const stubborn = serving(`
       if (asked.url === "/") return
       for (const detached of [true, false])
@@ -197,8 +183,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("has a second to say good-bye", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("has a second to say good-bye", async () => {
     const polite = `process.on("SIGTERM", () => { fs.writeFileSync("/data/storage/bye", "bye"); process.exit() })`
     const plan = await started(appOf(`${serving('return "well"')}\n${polite}`))
     await previews.host.sleep(plan.companyId)
@@ -209,8 +194,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("keeps the files of the versions that run, and of no others", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("keeps the files of the versions that run, and of no others", async () => {
     const code = serving('return fs.readdirSync("/data/versions").join()')
     const first = await started(appOf(code))
     const second = await started({ ...first, isNew: true, publishId: newPublishId() })
@@ -228,8 +212,7 @@ describe("an app", () => {
     await previews.host.erase(first.companyId)
   })
 
-  it("that fills its storage is ended, and starts no more", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("that fills its storage is ended, and starts no more", async () => {
     const body =
       'return await new Promise((done) => spawn("fallocate", ["-l", "1100M", "/data/storage/big"]).on("exit", done))'
     const plan = await started(
@@ -243,8 +226,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("goes on without the program that started it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("goes on without the program that started it", async () => {
     const plan = await started(
       appOf(serving('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
     )
@@ -256,8 +238,7 @@ describe("an app", () => {
     await previews.host.erase(plan.companyId)
   })
 
-  it("is refused where a variable of it can have no such name, or its files are torn", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is refused where a variable of it can have no such name, or its files are torn", async () => {
     const plan = appOf(serving('return "well"'), { env: { "A B": "c" } })
     expect((await failureOf(plan)).message).toBe('No variable can be called "A B".')
     const pathless = { ...appOf("", { app: { health: "a b" } }), companyId: plan.companyId }

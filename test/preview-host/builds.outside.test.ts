@@ -1,24 +1,20 @@
 /** Builds that do what they like: each has an answer, and nothing of them is left behind. */
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import type { PreviewHost, Recipe } from "../../adapters/providers/preview-host/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { absent, errorOf, needed } from "../boxhost/machine.ts"
+import { absent, errorOf } from "../boxhost/machine.ts"
 import { counted, read } from "./asking.ts"
-import { type Previews, loopsOf, openPreviews } from "./machine.ts"
+import { loopsOf, ownPreviews } from "./machine.ts"
 import { buildOf } from "./plans.ts"
 
-let previews: Previews
+const previews = await ownPreviews()
 /** One that waits for three seconds only. */
 let hasty: PreviewHost
 beforeAll(async () => {
   if (absent !== null) return
-  previews = await openPreviews()
   hasty = previews.open({ times: { buildMs: 3_000 } })
-})
-afterAll(async () => {
-  if (absent === null) await previews.close()
 })
 const FILES = { "dist/index.html": "one" }
 const build = (script: string, more: Partial<Recipe> = {}, host: PreviewHost = previews.host) =>
@@ -27,8 +23,7 @@ const build = (script: string, more: Partial<Recipe> = {}, host: PreviewHost = p
 const text = (log: Buffer): string => log.toString("utf8")
 
 describe("a build", () => {
-  it("installs, then builds, in its root with its variables", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("installs, then builds, in its root with its variables", async () => {
     const said = await previews.host.build(
       buildOf(
         { "app/a": "one" },
@@ -54,14 +49,12 @@ describe("a build", () => {
     ],
     ["build", { install: "echo yes", build: "exit 4" }, "The build ended with 4.", "yes\n"],
     ["root", { root: "app" }, "The commit has no folder app.", ""],
-  ] as const)("says what its %s failed with", async ([, recipe, why, log], ctx) => {
-    ctx.skip(absent !== null, needed)
+  ] as const)("says what its %s failed with", async ([, recipe, why, log]) => {
     const said = await previews.host.build(buildOf(FILES, recipe), read)
     expect({ ...said, log: text(said.log) }).toEqual({ ok: false, why, log })
   })
 
-  it("is ended when its time is over, and tells what it wrote until then", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is ended when its time is over, and tells what it wrote until then", async () => {
     const said = await build("echo begun; sleep 600", {}, hasty)
     expect(said).toMatchObject({ ok: false, why: expect.stringMatching(/^The build took longer/) })
     expect(text(said.log)).toBe("begun\n")
@@ -90,8 +83,7 @@ describe("a build", () => {
       /^The build ended with (137|1)/,
     ],
     ["its own end", "kill -9 -1; kill -9 1", /^The build ended with 137/],
-  ] as const)("comes to nothing with %s", async ([, script, why], ctx) => {
-    ctx.skip(absent !== null, needed)
+  ] as const)("comes to nothing with %s", async ([, script, why]) => {
     const isBomb = script.startsWith("b()")
     const said = await build(script, {}, isBomb ? hasty : previews.host)
     // A bomb may have left itself no room; where it has, what was there is handed on.
@@ -100,8 +92,7 @@ describe("a build", () => {
     else expect(said).toMatchObject({ ok: false, why: expect.stringMatching(why) })
   })
 
-  it("with more files than its disk has room for comes to nothing", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("with more files than its disk has room for comes to nothing", async () => {
     const said = await build(
       `python3 -c 'for n in range(1_000_000): open(f"dist/{n}", "w").close()'`,
     )
@@ -111,8 +102,7 @@ describe("a build", () => {
     })
   })
 
-  it("that prints 300 MB has its beginning and its end", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("that prints 300 MB has its beginning and its end", async () => {
     const said = await build("echo first; head -c 300M /dev/zero | tr '\\0' x; echo; echo last")
     expect(said.ok).toBe(true)
     const log = text(said.log)
@@ -121,27 +111,23 @@ describe("a build", () => {
     expect(log).toMatch(/x\n\[\d{9} bytes were left out here\]\nx/)
   })
 
-  it("hands links and pipes on as what they are, and not what they lead to", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("hands links and pipes on as what they are, and not what they lead to", async () => {
     const script = "cd dist; ln -s /etc/passwd link; mkfifo pipe; ln -s / root"
     expect(await build(script)).toMatchObject({ ok: true, kept: { "index.html": "one" } })
   })
 
-  it("leaves no process behind that could change what it built", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("leaves no process behind that could change what it built", async () => {
     const loop = "while :; do date >> dist/index.html; done"
     expect(await build(`setsid sh -c '${loop}' > /dev/null 2>&1 &`)).toMatchObject({ ok: true })
   })
 
-  it("of 100 MB is handed on in pieces", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("of 100 MB is handed on in pieces", async () => {
     const plan = buildOf(FILES, { build: "head -c 100M /dev/urandom > dist/big" })
     const said = await previews.host.build(plan, counted)
     expect(said.ok ? said.kept : 0).toBeGreaterThan(100 * 1024 * 1024)
   })
 
-  it("is ended when nobody waits for it any more", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is ended when nobody waits for it any more", async () => {
     const leaving = new AbortController()
     const plan = buildOf(FILES, { build: "sleep 600" }, { signal: leaving.signal })
     const built = errorOf(previews.host.build(plan, read))
@@ -151,8 +137,7 @@ describe("a build", () => {
     expect(await built).toMatchObject({ message: "nobody waits" })
   })
 
-  it("is begun anew where who began it has died", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("is begun anew where who began it has died", async () => {
     const plan = buildOf(FILES, { build: "[ ! -e /workspace/repo/begun ]" })
     const boxId = `build_${plan.publishId.slice(4)}` as const
     const left = await previews.boxes.host.start({
@@ -166,8 +151,7 @@ describe("a build", () => {
     expect(await previews.host.build(plan, read)).toMatchObject({ ok: true })
   })
 
-  it("whose sandbox is taken away is nobody's fault", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("whose sandbox is taken away is nobody's fault", async () => {
     const plan = buildOf(FILES, { build: "sleep 600" })
     const built = errorOf(previews.host.build(plan, read))
     const boxId = `build_${plan.publishId.slice(4)}` as const
@@ -175,8 +159,7 @@ describe("a build", () => {
     await (await previews.boxes.host.find(boxId))?.stop()
     expect(await built).toBeInstanceOf(ProviderUnavailable)
   })
-  it("leaves nothing, however it ended", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("leaves nothing, however it ended", async () => {
     const { host, runDir } = previews.boxes
     const left = ["records", "slots", "boxes", "images", "logs"].flatMap((name) =>
       readdirSync(join(runDir, name)),

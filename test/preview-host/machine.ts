@@ -3,37 +3,29 @@ import { spawnSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { expect } from "vitest"
+import { afterAll, expect } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { BubblewrapOptions } from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
 import { piecesOf } from "../../adapters/providers/boxhost/pieces.ts"
-import type { PreviewHost } from "../../adapters/providers/preview-host/port.ts"
 import {
   type SandboxedOptions,
   openSandboxedPreviews,
 } from "../../adapters/providers/preview-host/sandboxed.ts"
 import { type CompanyId, tagOf } from "../../domain/kernel/ids.ts"
-import { type Hosts, openHosts } from "../boxhost/machine.ts"
+import { absent, openHosts, skipWhere } from "../boxhost/machine.ts"
 
 /** Two programs with the same previews, and what takes all of it away. */
-export interface Previews {
-  readonly boxes: Hosts
-  readonly dir: string
-  readonly host: PreviewHost
-  readonly another: PreviewHost
-  /** One more program with these previews, set otherwise. */
-  readonly open: (more?: Partial<SandboxedOptions>) => PreviewHost
-  readonly close: () => Promise<void>
-}
+export type Previews = Awaited<ReturnType<typeof openPreviews>>
 
 /** Previews in folders of their own. */
 export async function openPreviews(
   settings: Partial<BubblewrapOptions> = {},
   more: Partial<SandboxedOptions> = {},
-): Promise<Previews> {
+) {
   const boxes = await openHosts(settings)
   const dir = mkdtempSync(join(tmpdir(), "previews-"))
   const base = { dir, pacer: machinePacer, readOut: piecesOf, ...more }
+  /** One more program with these previews, set otherwise. */
   const open = (set: Partial<SandboxedOptions> = {}, boxHost = boxes.host) =>
     openSandboxedPreviews({ ...base, boxHost, ...set })
   const close = async () => {
@@ -42,6 +34,15 @@ export async function openPreviews(
     rmSync(dir, { recursive: true })
   }
   return { boxes, dir, host: open(), another: open({}, boxes.another), open, close }
+}
+
+/** The same for the calling test file, at its top level. Its tests are skipped where there can be none. */
+export async function ownPreviews(more: Partial<SandboxedOptions> = {}): Promise<Previews> {
+  skipWhere(absent)
+  if (absent !== null) return {} as Previews
+  const previews = await openPreviews({}, more)
+  afterAll(previews.close)
+  return previews
 }
 
 /** Kills the keeper of a company's sandbox; resolves when that has gone, a moment after it fell silent. */

@@ -5,29 +5,20 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { type AddressInfo, createServer } from "node:net"
 import { networkInterfaces, tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { AppPlan } from "../../adapters/providers/preview-host/port.ts"
 import { portOf } from "../../adapters/providers/preview-host/sandboxed.ts"
-import { absent, errorOf, isRoot, needed } from "../boxhost/machine.ts"
+import { errorOf, isRoot } from "../boxhost/machine.ts"
 import { page } from "./asking.ts"
-import { type Previews, killKeeper, loopsOf, openPreviews } from "./machine.ts"
+import { killKeeper, loopsOf, openPreviews, ownPreviews } from "./machine.ts"
 import { appOf } from "./plans.ts"
 
 const PROJECT = join(import.meta.dirname, "../..")
 
-let previews: Previews
-let folder = ""
-beforeAll(async () => {
-  if (absent !== null) return
-  previews = await openPreviews()
-  folder = mkdtempSync(join(tmpdir(), "app-"))
-})
-afterAll(async () => {
-  if (absent !== null) return
-  await previews.close()
-  rmSync(folder, { recursive: true })
-})
+const previews = await ownPreviews()
+const folder = mkdtempSync(join(tmpdir(), "app-"))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Connects with whatever it is told, and answers what that came to; reads files as well. */
 const PROBING = `
@@ -52,8 +43,7 @@ const connects = (plan: AppPlan, host: string, port: number) =>
   page(previews.host, plan, `/connect?host=${host}&port=${port}`)
 
 describe("an app of one company", () => {
-  it("reaches its own ports, and nobody else's", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("reaches its own ports, and nobody else's", async () => {
     const [one, other] = [appOf(PROBING), appOf(PROBING)]
     await Promise.all([previews.host.start(one), previews.host.start(other)])
     const canary = createServer((socket) => socket.end("canary")).listen(0, "0.0.0.0")
@@ -82,8 +72,7 @@ describe("an app of one company", () => {
     for (const { companyId } of [one, other]) await previews.host.erase(companyId)
   })
 
-  it("sees no file of another, nor of this machine", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("sees no file of another, nor of this machine", async () => {
     const [one, other] = [appOf(PROBING), appOf(PROBING)]
     await Promise.all([previews.host.start(one), previews.host.start(other)])
     await page(previews.host, one, "/write?path=/data/storage/secret")
@@ -132,8 +121,7 @@ await pool.end()`
 }
 
 describe("what a preview has", () => {
-  it("lasts, whatever ends its sandbox", async (ctx) => {
-    ctx.skip(absent !== null, needed)
+  it("lasts, whatever ends its sandbox", async () => {
     const plan = counting()
     await previews.host.start(plan)
     const again = { ...plan, isNew: false }
@@ -162,7 +150,6 @@ describe("what a preview has", () => {
   })
 
   it("lies in a folder where none can be mounted, if its user reaches it", async (ctx) => {
-    ctx.skip(absent !== null, needed)
     ctx.skip(!isRoot, "an ordinary user has nothing else")
     const poor = await openPreviews({ without: ["images"] })
     const plan = appOf(PROBING)

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest"
 import { keepPreviews } from "../../src/publishing/keep-previews.ts"
 import type { Seen } from "../../src/publishing/keep-previews.ts"
-import { cookieOf, formAt, visitor } from "./door/door-world.ts"
+import { visitor } from "../boxes/preview-world.ts"
+import { cookieOf, formAt } from "./door/door-world.ts"
 import type { Publisher } from "./publish-world.ts"
 import { companyFile, makePublisher, publishWorld, published, push } from "./publish-world.ts"
 

@@ -2,19 +2,14 @@
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { drained, inFlight } from "../../../src/publishing/door/visits.ts"
 import { answering, textOf } from "../../boxes/preview-world.ts"
-import type { DoorWorld } from "./door-world.ts"
-import { COOKIE, openDoorWorld } from "./door-world.ts"
+import { COOKIE, ownDoorWorld } from "./door-world.ts"
 
-let at: DoorWorld
-beforeAll(async () => {
-  at = await openDoorWorld()
-})
-afterAll(() => at.close())
+const at = await ownDoorWorld()
 
-const running: DoorWorld["runApp"] = (handle) => at.runApp(handle)
+const running = at.runApp
 
 /** What listens and answers these bytes to whatever comes. */
 const saying = (bytes: string) =>

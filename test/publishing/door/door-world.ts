@@ -1,17 +1,17 @@
 /** A world whose previews are visited over a server that listens; publishes and their host are the test's. */
 import { createHash, randomBytes } from "node:crypto"
-import { once } from "node:events"
-import type { IncomingMessage } from "node:http"
-import { request } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
-import { connect } from "node:net"
-import type { FastifyInstance } from "fastify"
-import { expect } from "vitest"
+import type { Socket } from "node:net"
+import { afterAll, expect } from "vitest"
 import type { Blob } from "../../../adapters/blobs/port.ts"
 import { CHUNK_BYTES } from "../../../adapters/blobs/port.ts"
-import type { Recipe } from "../../../adapters/providers/preview-host/port.ts"
 import type { Pacer } from "../../../adapters/clock/port.ts"
 import type { Mail, Mailer } from "../../../adapters/providers/mailer/port.ts"
+import type {
+  AppPlan,
+  AppStanding,
+  PreviewHost,
+  Recipe,
+} from "../../../adapters/providers/preview-host/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { LivePublish } from "../../../domain/publishing/live.ts"
@@ -24,84 +24,27 @@ import type { Artifact } from "../../../src/publishing/door/live.ts"
 import type { ArtifactFile } from "../../../src/publishing/manifest.ts"
 import { PROGRAM } from "../../../src/slices.ts"
 import type { Visit, Visited } from "../../boxes/preview-world.ts"
-import { textOf } from "../../boxes/preview-world.ts"
-import type { FakeHost } from "./fake-host.ts"
-import { openFakeHost } from "./fake-host.ts"
-import type { Company, World } from "../../support/world.ts"
+import { openListeners, visitor } from "../../boxes/preview-world.ts"
+import { listenTo } from "../../code/code-world.ts"
+import type { World } from "../../support/world.ts"
 import { makeCompany, openWorld } from "../../support/world.ts"
 
 /** The name of the house's cookie. */
 export const COOKIE = "__Host-preview"
 
-/** How artifacts are read. */
-interface Reads {
-  count: number
-  tornAfter: number
-}
-
-/** One. */
-export interface DoorWorld {
-  readonly world: World
-  readonly ports: Ports
-  /** What the door warned of. */
-  readonly warnings: readonly string[]
-  readonly app: FastifyInstance
-  readonly company: Company
-  /** The host name of the company's preview. */
-  readonly host: string
-  readonly hosting: FakeHost
-  readonly live: Map<CompanyId, LivePublish>
-  /** How often the content of an artifact was read. */
-  readonly reads: Reads
-  /** Has what is read of artifacts break off after so many bytes of a file. */
-  readonly tear: (after: number) => void
-  /** From now on whatever is waited for is over at once. */
-  readonly hurry: () => void
-  /** Makes a static site live; answers its publish. */
-  readonly publishSite: (
-    files: Readonly<Record<string, string | Buffer>>,
-    fallback?: string | null,
-    companyId?: CompanyId,
-  ) => PublishId
-  /** Makes an app live. */
-  readonly publishApp: (companyId?: CompanyId) => PublishId
-  /** Makes an app live that runs, and listens so. */
-  readonly runApp: (handle: (socket: Socket) => void) => Promise<PublishId>
-  /** Begins a request; its body is the caller's to send. */
-  readonly begin: (host: string, visit?: Visit) => ReturnType<typeof request>
-  readonly visit: (host: string, visit?: Visit) => Promise<Visited>
-  /** A request of the company's owner. */
-  readonly see: (path: string, visit?: Visit) => Promise<Visited>
-  /** A connection that says something else than HTTP's clients do. */
-  readonly say: (bytes: string) => Socket
-  /** The code of a mail to an address, once there are so many. */
-  readonly codeTo: (email: string, count?: number) => Promise<string>
-  /** Signs in as browsers do; answers the cookie. */
-  readonly signIn: (email?: string, host?: string) => Promise<string>
-  /** The cookie of the company's owner. */
-  readonly cookie: string
-  readonly close: () => Promise<void>
-}
+/** What the tests of a file have of it. */
+export type DoorWorld = Awaited<ReturnType<typeof openDoorWorld>>
 
 /** Opens one. */
-export async function openDoorWorld(settings: Record<string, string> = {}): Promise<DoorWorld> {
+export async function openDoorWorld(settings: Record<string, string> = {}) {
   const world = await openWorld("settings", { settings: { RATE_LIMITS: "off", ...settings } })
   const hosting = openFakeHost()
   const mailed = openMailbox(world.ports.mailer)
-  const warnings: string[] = []
-  const warn = (message: string, error: unknown) => void warnings.push(`${message}: ${error}`)
-  const log = { ...world.ports.log, warn }
-  const { pacer, hurry } = openHurriedPacer(world.ports.pacer)
-  const ports: Ports = {
-    ...world.ports,
-    log,
-    pacer,
-    previewHost: hosting.port,
-    mailer: mailed.mailer,
-  }
+  const { ports, warnings, hurry } = portsOf(world, hosting.port, mailed.mailer)
   const live = new Map<CompanyId, LivePublish>()
   const artifacts = new Map<PublishId, Artifact>()
-  const reads: Reads = { count: 0, tornAfter: Infinity }
+  /** How often the content of an artifact was read, and after how many bytes of a file that breaks off. */
+  const reads = { count: 0, tornAfter: Infinity }
   const door = previewDoor(ports, {
     livePublish: async (_ports, companyId) => live.get(companyId) ?? null,
     openArtifact: async (_ports, _companyId, publishId) => artifacts.get(publishId) ?? null,
@@ -111,62 +54,125 @@ export async function openDoorWorld(settings: Record<string, string> = {}): Prom
     doors: [door],
     ownHost: "ledger.test",
   })
-  await app.listen({ host: "127.0.0.1", port: 0 })
-  const { port: server } = app.server.address() as AddressInfo
   const company = await makeCompany(world)
+  /** The host name of the company's preview. */
   const { host } = await addressOf(ports, company.companyId)
-  const { begin, visit } = visitor(server)
+  const { begin, visit, say } = visitor(Number(new URL(await listenTo({ app })).port))
   const publish = (kind: "app" | "static", artifact: Artifact, companyId: CompanyId): PublishId => {
     const publishId = newId("pub")
     artifacts.set(publishId, artifact)
     live.set(companyId, { publishId, kind })
     return publishId
   }
-  const one: Omit<DoorWorld, "cookie"> = {
+  /** Makes an app live. */
+  const publishApp = () => publish("app", APP, company.companyId)
+  /** Signs in as browsers do; answers the cookie. */
+  const signIn = (email = "owner@example.com", at = host) => signedIn(visit, mailed, email, at)
+  const cookie = await signIn()
+  return {
     world,
     ports,
     warnings,
-    hurry,
-    app,
     company,
     host,
     hosting,
-    live,
     reads,
     begin,
     visit,
-    publishSite: (files, fallback = null, companyId = company.companyId) =>
-      publish("static", siteOf(files, fallback, reads), companyId),
-    publishApp: (companyId = company.companyId) => publish("app", APP, companyId),
-    runApp: async (handle) => {
-      const publishId = one.publishApp()
+    say,
+    signIn,
+    publishApp,
+    /** The cookie of the company's owner. */
+    cookie,
+    /** From now on whatever is waited for is over at once. */
+    hurry,
+    /** The code of a mail to an address, once there are so many. */
+    codeTo: mailed.codeTo,
+    /** Makes a static site live; answers its publish. */
+    publishSite: (
+      files: Readonly<Record<string, string | Buffer>>,
+      fallback: string | null = null,
+      companyId = company.companyId,
+    ) => publish("static", siteOf(files, fallback, reads), companyId),
+    /** Makes an app live that runs, and listens so. */
+    runApp: async (handle: (socket: Socket) => void) => {
+      const publishId = publishApp()
       await hosting.listen(publishId, handle)
       hosting.standings.set(publishId, "running")
       return publishId
     },
-    see: (path, { headers, ...rest } = {}) =>
-      visit(host, { path, headers: { cookie: opened.cookie, ...headers }, ...rest }),
-    say: (bytes) => {
-      const socket = connect(server, "127.0.0.1")
-      socket.write(bytes, "latin1")
-      return socket
-    },
-    tear: (after) => (reads.tornAfter = after),
-    codeTo: mailed.codeTo,
-    signIn: (email = "owner@example.com", at = host) => signedIn(visit, mailed, email, at),
+    /** A request of the company's owner. */
+    see: (path: string, { headers, ...rest }: Visit = {}) =>
+      visit(host, { path, headers: { cookie, ...headers }, ...rest }),
     close: async () => {
       hosting.close()
       await app.close()
       await world.close()
     },
   }
-  const opened = { ...one, cookie: "" }
-  opened.cookie = await one.signIn()
-  return opened
+}
+
+/** One for the calling file, at its top level. */
+export async function ownDoorWorld(): Promise<DoorWorld> {
+  const at = await openDoorWorld()
+  afterAll(at.close)
+  return at
+}
+
+/** A host of apps whose start and standing a test decides; what listens is the test's, on this machine. */
+function openFakeHost() {
+  const { listen, dial, close } = openListeners<PublishId>()
+  const standings = new Map<PublishId, AppStanding["status"]>()
+  /** The plans it was given to start. */
+  const started: AppPlan[] = []
+  const none = async () => undefined
+  const hosting = {
+    started,
+    standings,
+    listen,
+    close,
+    /** Done before a version runs; it does not come up where this throws. */
+    beforeStart: none as (plan: AppPlan) => Promise<void>,
+  }
+  const port: PreviewHost = {
+    hostId: "here",
+    isAble: async () => true,
+    build: async () => ({ ok: false, log: Buffer.alloc(0), why: "nothing is built here" }),
+    start: async (plan) => {
+      started.push(plan)
+      await hosting.beforeStart(plan)
+      standings.set(plan.publishId, "running")
+      return ""
+    },
+    dial: async ({ publishId }) =>
+      standings.get(publishId) === "running" ? dial(publishId) : null,
+    look: async () => ({
+      versions: [...standings].map(([publishId, status]) => ({ publishId, status, log: "" })),
+      activities: 0,
+      leaseLeftMs: 60_000,
+    }),
+    extend: none,
+    end: none,
+    sleep: none,
+    erase: none,
+    measure: async () => null,
+    list: async () => [],
+  }
+  return Object.assign(hosting, { port })
+}
+
+/** The world's ports, with what the door warned of, and what ends all that is waited for. */
+function portsOf(world: World, previewHost: PreviewHost, mailer: Mailer) {
+  const warnings: string[] = []
+  const warn = (message: string, error: unknown) => void warnings.push(`${message}: ${error}`)
+  const log = { ...world.ports.log, warn }
+  const { pacer, hurry } = openHurriedPacer(world.ports.pacer)
+  const ports: Ports = { ...world.ports, log, pacer, previewHost, mailer }
+  return { ports, warnings, hurry }
 }
 
 async function signedIn(
-  visit: DoorWorld["visit"],
+  visit: ReturnType<typeof visitor>["visit"],
   mailed: ReturnType<typeof openMailbox>,
   email: string,
   host: string,
@@ -202,29 +208,6 @@ export function cookieOf({ headers }: Visited): string {
     /^__Host-preview=[\w-]{43}; Max-Age=\d+; Path=\/; Secure; HttpOnly; SameSite=Lax$/,
   )
   return cookie.split(";", 1)[0] ?? ""
-}
-
-/** Visits hosts of a server that listens at a port. */
-export function visitor(server: number): Pick<DoorWorld, "begin" | "visit"> {
-  const begin: DoorWorld["begin"] = (host, { method = "GET", path = "/", headers } = {}) =>
-    request({
-      host: "127.0.0.1",
-      port: server,
-      method,
-      path,
-      agent: false,
-      headers: { host, ...headers },
-    })
-  return {
-    begin,
-    visit: async (host, visit = {}) => {
-      const asked = begin(host, visit)
-      asked.end(visit.body)
-      const [answer] = (await once(asked, "response")) as [IncomingMessage]
-      const body = await textOf(answer)
-      return { status: answer.statusCode ?? 0, headers: answer.headers, body }
-    },
-  }
 }
 
 /** A pacer whose pauses of longer than half a minute end when a test says so. */
@@ -283,7 +266,7 @@ const APP: Artifact = {
 function siteOf(
   given: Readonly<Record<string, string | Buffer>>,
   fallback: string | null,
-  reads: Reads,
+  reads: { count: number; readonly tornAfter: number },
 ): Artifact {
   const files = new Map<string, ArtifactFile>()
   const pieces: Buffer[] = []
@@ -300,7 +283,7 @@ function siteOf(
   return { manifest, content: blobOf(Buffer.concat(pieces), reads) }
 }
 
-function blobOf(bytes: Buffer, reads: Reads): Blob {
+function blobOf(bytes: Buffer, reads: Parameters<typeof siteOf>[2]): Blob {
   return {
     length: bytes.length,
     edition: randomBytes(8).toString("hex"),

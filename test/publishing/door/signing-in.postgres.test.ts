@@ -1,21 +1,16 @@
 /** Who may see a preview: signing in as browsers do, and everything that strangers may try instead. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { PersonId } from "../../../domain/kernel/ids.ts"
 import { addressOf } from "../../../src/publishing/address.ts"
 import { makeCompany } from "../../support/world.ts"
 import type { Visited } from "../../boxes/preview-world.ts"
 import { textOf } from "../../boxes/preview-world.ts"
-import type { DoorWorld } from "./door-world.ts"
-import { COOKIE, cookieOf, formAt, openDoorWorld } from "./door-world.ts"
+import { COOKIE, cookieOf, formAt, openDoorWorld, ownDoorWorld } from "./door-world.ts"
 
 const HTML = { accept: "text/html,application/xhtml+xml" }
 
-let at: DoorWorld
-beforeAll(async () => {
-  at = await openDoorWorld()
-  at.publishSite({ "index.html": "<h1>home</h1>", "a/b.html": "<h1>b</h1>" })
-})
-afterAll(() => at.close())
+const at = await ownDoorWorld()
+at.publishSite({ "index.html": "<h1>home</h1>", "a/b.html": "<h1>b</h1>" })
 
 /** An answer without what differs each time. */
 const plain = ({ status, headers, body }: Visited) => {

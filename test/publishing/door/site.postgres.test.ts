@@ -2,9 +2,8 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { DoorWorld } from "./door-world.ts"
-import { openDoorWorld } from "./door-world.ts"
+import { describe, expect, it } from "vitest"
+import { ownDoorWorld } from "./door-world.ts"
 
 const SCRIPT = "console.log('hello')\n".repeat(200)
 const LARGE = Buffer.alloc(700_000, "0123456789")
@@ -29,12 +28,8 @@ const FILES = {
   ["__proto__"]: "a file like others",
 }
 
-let at: DoorWorld
-beforeAll(async () => {
-  at = await openDoorWorld()
-  at.publishSite(FILES)
-})
-afterAll(() => at.close())
+const at = await ownDoorWorld()
+at.publishSite(FILES)
 
 describe("a path", () => {
   it.for([
@@ -242,9 +237,9 @@ describe("an answer", () => {
 
   it("that cannot be read to its end is not taken for whole, and told of", async () => {
     at.publishSite({ "torn.bin": Buffer.alloc(400_000) })
-    at.tear(300_000)
+    at.reads.tornAfter = 300_000
     await expect(at.see("/torn.bin")).rejects.toThrow("aborted")
-    at.tear(Infinity)
+    at.reads.tornAfter = Infinity
     expect(at.warnings.filter((one) => one.includes("torn"))).toHaveLength(1)
     at.publishSite(FILES)
   })

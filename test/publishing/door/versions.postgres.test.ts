@@ -1,25 +1,20 @@
 /** Versions of an app that sleep, fail or are replaced while somebody is at them. */
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { afterEach, describe, expect, it } from "vitest"
 import { ProviderUnavailable } from "../../../adapters/providers/outside.ts"
 import { AppFailed } from "../../../adapters/providers/preview-host/port.ts"
 import { drained, inFlight } from "../../../src/publishing/door/visits.ts"
 import { MOST_WAITING } from "../../../src/publishing/door/waking.ts"
 import { answering, textOf } from "../../boxes/preview-world.ts"
-import type { DoorWorld } from "./door-world.ts"
-import { COOKIE, openDoorWorld } from "./door-world.ts"
+import { COOKIE, openDoorWorld, ownDoorWorld } from "./door-world.ts"
 
-let at: DoorWorld
-beforeAll(async () => {
-  at = await openDoorWorld()
-})
-afterAll(() => at.close())
+const at = await ownDoorWorld()
 afterEach(() => {
   at.hosting.beforeStart = async () => undefined
 })
 
-const running: DoorWorld["runApp"] = (handle) => at.runApp(handle)
+const running = at.runApp
 
 describe("an app that sleeps", () => {
   it("is started once for all who come, of whom so many wait", async () => {
