@@ -2,7 +2,7 @@
 import { PROGRAM } from "../../src/slices.ts"
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it, onTestFinished, vi } from "vitest"
 import { DamagedStream, OlderStore } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { addHealth } from "../../src/frame/http/health.ts"
@@ -259,14 +259,18 @@ describe("/metrics", () => {
 describe("a process that cannot keep up", () => {
   it("turns calls away, and still says that it lives", async () => {
     const app = fastify()
+    app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
     await watchPressure(app, { heapBytes: 1, sampleEveryMs: 10 })
     addHealth(app, world.ports)
-    app.get("/work", async () => "done")
+    const done = vi.fn(async () => "done")
+    app.get("/work", done)
     await app.ready()
     onTestFinished(() => app.close())
     const work = () => app.inject("/work")
     await expect.poll(async () => (await work()).statusCode).toBe(503)
+    done.mockClear()
     const { statusCode, headers, body } = await work()
+    expect(done).not.toHaveBeenCalled()
     expect([statusCode, headers["retry-after"]]).toEqual([503, "5"])
     expect(JSON.parse(body)).toMatchObject({ error: "overloaded" })
     expect((await app.inject("/livez")).statusCode).toBe(200)
@@ -280,6 +284,8 @@ describe("a server that stops", () => {
     let url = ""
     const headers = { authorization: `Bearer ${company.key}`, "content-type": "application/json" }
     const body = JSON.stringify({ to: "+14155550187", body: "too late" })
+    // However slowly the refusal is sent.
+    app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
     app.addHook("preClose", async () => {
       resolve(await fetch(`${url}${TEXTS}`, { method: "POST", headers, body }))
     })

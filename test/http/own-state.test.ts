@@ -1,6 +1,6 @@
 /** What one of several processes tells of itself, and of no other. */
 import fastify from "fastify"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it, onTestFinished, vi } from "vitest"
 import type { Numbered } from "../../src/frame/http/own-state.ts"
 import { tellOfItself } from "../../src/frame/http/own-state.ts"
 
@@ -58,4 +58,15 @@ it("is the only one where there is one, on a connection that may stay", async ()
   expect(await ask(one, "/metrics?process=1")).toMatchObject({ status: 200 })
   expect(await ask(one, "/metrics")).toMatchObject({ connection: "keep-alive" })
   expect((await ask(one, "/metrics?process=2")).status).toBe(404)
+})
+
+it("asks nothing of the route once it refuses, however slowly the refusal is sent", async () => {
+  const app = fastify()
+  onTestFinished(() => app.close())
+  tellOfItself(app, { number: 2, of: 3 }, ["/metrics"])
+  app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
+  const metrics = vi.fn(async () => "mine")
+  app.get("/metrics", metrics)
+  expect((await app.inject("/metrics?process=1")).statusCode).toBe(421)
+  expect(metrics).not.toHaveBeenCalled()
 })

@@ -122,7 +122,7 @@ export async function buildApp(
     if (isLed) void reply.header("strict-transport-security", HSTS_OF_ONE)
     const refused =
       (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, known, stopping.aborted)
-    if (refused !== null) sendRefusal(reply, refused)
+    return refused === null ? undefined : sendRefusal(reply, refused)
   })
   tellOfItself(app, settings.seat ?? { number: 1, of: 1 }, WATCHED_URLS)
   await watchPressure(app)
@@ -269,6 +269,7 @@ function addEntry(
       }
       reply.raw.once("close", place.leave)
       placesInHand.set(request, place)
+      return undefined
     },
     handler: async (request, reply) => {
       const place = placesInHand.get(request) as Place

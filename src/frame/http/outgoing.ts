@@ -51,14 +51,17 @@ export interface EntryConfig {
   readonly errorForm?: ErrorForm
 }
 
-/** Sends a refusal that no route has a part in. */
-export function sendRefusal(reply: FastifyReply, why: Refusal): void {
+/**
+ * Sends a refusal that no route has a part in. A hook returns the reply, so that the framework waits until it is
+ * sent: else it would go on to the route.
+ */
+export function sendRefusal(reply: FastifyReply, why: Refusal): FastifyReply {
   const { client, errorForm } = reply.request.routeOptions.config as EntryConfig
   const answer = answerFor(client, refused(why))
   const { status, headers, body, error } = formed(errorForm, answer, undefined)
   if (error !== null) refusedReplies.set(reply, error)
   // What is refused now may be answered next time, whoever stands between.
-  void reply.code(status).header("cache-control", "no-store").headers(headers).send(body)
+  return reply.code(status).header("cache-control", "no-store").headers(headers).send(body)
 }
 
 /** Sends what of stored bytes was asked for. */

@@ -21,7 +21,7 @@ export function tellOfItself(app: FastifyInstance, own: Numbered, urls: readonly
     if (own.of > 1) void reply.header("connection", "close")
     const { process: asked } = request.query as { readonly process?: unknown }
     const refused = asked === undefined ? null : numberRefusal(String(asked), own)
-    if (refused !== null) sendRefusal(reply, refused)
+    return refused === null ? undefined : sendRefusal(reply, refused)
   })
 }
 

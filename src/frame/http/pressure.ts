@@ -31,10 +31,10 @@ export async function watchPressure(
   await app.register(underPressure, {
     maxHeapUsedBytes: heapBytes,
     sampleInterval: sampleEveryMs,
-    pressureHandler: (request, reply) => {
+    pressureHandler: async (request, reply) => {
       // Before its route is looked at: nothing is said of what it pays for.
       const nothing = { pays: null, isNamed: false, mayBeDone: false }
-      sendRefusal(reply, overloadedRefusal({ requestId: request.id, ...nothing }))
+      await sendRefusal(reply, overloadedRefusal({ requestId: request.id, ...nothing }))
     },
   })
 }
