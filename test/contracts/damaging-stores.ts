@@ -1,10 +1,17 @@
 /** Stores that can be damaged: each with a way to put other events in the place of a stream's. */
 import type pg from "pg"
+import { expect } from "vitest"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import type { LogRecord } from "../support/eventstoredb-server/log.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import type { Place } from "../../src/audit/findings.ts"
+import { openedStreams, readAlone } from "../../src/audit/stream-alone.ts"
+import type { ChainEnd } from "../../src/frame/writer/chain.ts"
+import { OWN, STREAM, addFunds, charge, execute, runnerOn } from "../writer/bench.ts"
 import { collect } from "./event-store-fixture.ts"
 
 /** What becomes of the events of a stream. */
@@ -75,4 +82,44 @@ function recordOf(records: readonly LogRecord[], event: StoredEvent): LogRecord 
   const record = records.find((one) => one.revision === revision) as LogRecord
   const [data, metadata] = [Buffer.from(event.data), Buffer.from(event.metadata)]
   return { ...record, id, type, data, metadata }
+}
+
+/** The first place at which an audit that reads a stream by itself finds it other than among all. */
+export async function streamFault(
+  store: EventStore,
+  stream: string,
+  end: ChainEnd,
+): Promise<Place | null> {
+  const ports = { store, checkpointOf: async () => null }
+  const { signal } = new AbortController()
+  for await (const opened of openedStreams(ports, [stream].values(), signal)) {
+    return (await readAlone(opened, end, false, () => undefined)).place
+  }
+  return null
+}
+
+/** Sees that nothing is decided or shown; answers the place that an audit names. */
+export async function refused(
+  store: EventStore,
+  end: { readonly revision: number; readonly hash: string },
+  shows: number,
+): Promise<Place | null> {
+  const warnings: string[] = []
+  const runner = runnerOn(store, openMemoryCheckpoints(), warnings)
+  const place = { stream: STREAM, revision: shows }
+  const fault = { name: "DamagedStream", place: expect.objectContaining(place) }
+  const asked = [
+    () => execute(runner, charge("chg_more", 10)),
+    () => execute(runner, addFunds(1_000)),
+    () => runner.read(OWN, accountOf),
+    () => runner.readLatest(OWN, accountOf),
+    () => runner.glance(OWN, accountOf),
+  ]
+  for (const ask of asked) await expect(ask()).rejects.toMatchObject(fault)
+  expect(runner.damaged()).toMatchObject([fault])
+  // However many ask, the operator is told once.
+  expect(warnings).toEqual([
+    expect.stringMatching(`stream ${STREAM} is damaged: it takes no command`),
+  ])
+  return streamFault(store, STREAM, end)
 }

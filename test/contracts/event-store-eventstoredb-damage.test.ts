@@ -18,17 +18,11 @@ import {
 } from "../writer/bench.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import type { EventLog } from "../support/eventstoredb-server/log.ts"
-import { damagingEventStoreDb } from "./damaging-stores.ts"
-import { damageContract, refused } from "./event-store-damage-contract.ts"
+import { refused } from "./damaging-stores.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { collect, followed, someEvents } from "./event-store-fixture.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
-
-damageContract("EventStoreDB, as the test server is", async () => {
-  const server = await eventStoreDb.start()
-  return damagingEventStoreDb(eventStoreDb.open(server), server)
-})
 
 /** A ledger of so many facts, and where it ends. */
 async function ledgerOf(store: EventStore, facts: number) {

@@ -2,14 +2,7 @@ import { describe, expect, it } from "vitest"
 
 import { type AppendFault, openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { NO_STREAM, START, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import { damagingMemory } from "./damaging-stores.ts"
-import { damageContract } from "./event-store-damage-contract.ts"
-import { eventStoreContract } from "./event-store-contract.ts"
 import { collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
-
-eventStoreContract("memory event store", async () => openMemoryEventStore())
-
-damageContract("memory event store", async () => damagingMemory())
 
 describe("memory event store, by itself", () => {
   it("begins before the first event and counts from 0", async () => {

@@ -9,19 +9,10 @@ import {
 } from "../../adapters/eventstore/port.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { within } from "../support/within.ts"
-import { damagingPostgres } from "./damaging-stores.ts"
-import { eventStoreContract } from "./event-store-contract.ts"
-import { damageContract } from "./event-store-damage-contract.ts"
 import { collect, followed, someEvents, anEvent, idsOf } from "./event-store-fixture.ts"
 import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
 const postgres = new PostgresUnderTest()
-
-eventStoreContract("PostgreSQL event store", async () => postgres.open())
-
-damageContract("PostgreSQL event store", async () =>
-  damagingPostgres(postgres.open(), postgres.admin),
-)
 
 describe("PostgreSQL event store: the global order", () => {
   it("begins before the first event and has no gaps", async () => {

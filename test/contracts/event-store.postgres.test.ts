@@ -1,16 +1,20 @@
+/** What every event store promises to those who append. */
 import fc from "fast-check"
 import { describe, expect, it, afterEach, beforeEach } from "vitest"
-import type { Appended, ProposedEvent, EventStore } from "../../adapters/eventstore/port.ts"
+import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import type { Appended, ProposedEvent } from "../../adapters/eventstore/port.ts"
 import {
   NO_STREAM,
   WrongRevision,
   MAX_APPEND_BYTES,
   TooLarge,
+  START,
   Unavailable,
+  comparePositions,
 } from "../../adapters/eventstore/port.ts"
 import { collect, cornerOf, idsOf, someEvents, anEvent } from "./event-store-fixture.ts"
 import type { Corner } from "./event-store-fixture.ts"
-import { followingContract, readingContract } from "./event-store-reading-contract.ts"
+import { EVENT_STORES, REAL_SERVER } from "./event-stores.ts"
 
 const STREAMS = ["a", "b", "c"] as const
 
@@ -117,27 +121,27 @@ async function expectSame(corner: Corner, model: Model, attempt: Attempt): Promi
   expect(outcome).toMatchObject(typeof predicted === "number" ? { revision: predicted } : predicted)
 }
 
-/**
- * What every event store promises. `make` opens a store, perhaps one that holds events of others; it
- * is closed after each test.
- */
-export function eventStoreContract(name: string, make: () => Promise<EventStore>): void {
-  describe(name, () => {
-    let corner: Corner
-    beforeEach(async () => {
-      corner = await cornerOf(await make())
-    })
-    afterEach(() => corner.store.close())
-    const here = (): Corner => corner
-    appendingContract(here)
-    repeatingContract(here)
-    refusingContract(here)
-    racingContract(here)
-    readingContract(here)
-    followingContract(here)
-    modelContract(here)
+describe.for(EVENT_STORES)("%s", ([, open]) => {
+  const make = open()
+  let corner: Corner
+  beforeEach(async () => {
+    corner = await cornerOf(await make())
   })
-}
+  afterEach(() => corner.store.close())
+  const here = (): Corner => corner
+  appendingContract(here)
+  repeatingContract(here)
+  refusingContract(here)
+  racingContract(here)
+  modelContract(here)
+})
+
+it("EventStoreDB, a real server, answers", async (ctx) => {
+  if (REAL_SERVER === undefined) ctx.skip("EVENTSTORE_TEST_URL names no server of EventStoreDB")
+  const store = openEventStoreDb({ url: REAL_SERVER ?? "" })
+  expect(comparePositions(await store.head(), START)).toBeGreaterThanOrEqual(0)
+  await store.close()
+})
 
 function appendingContract(here: () => Corner): void {
   describe("append", () => {

@@ -1,14 +1,32 @@
 /** What every event store promises to those who read and to its subscribers. */
-import { describe, expect, it } from "vitest"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { comparePositions, NO_STREAM, START } from "../../adapters/eventstore/port.ts"
-import { anEvent, followed, idsOf, someEvents, collect } from "./event-store-fixture.ts"
+import { anEvent, cornerOf, followed, idsOf, someEvents, collect } from "./event-store-fixture.ts"
 import type { Corner } from "./event-store-fixture.ts"
+import { EVENT_STORES, FOLLOWED_STORES } from "./event-stores.ts"
 
-/** What every event store promises to its subscribers. */
-export function followingContract(here: () => Corner): void {
+/** Opens a corner of a store for each test of a `describe`, and closes the store after it. */
+function cornersOf(make: () => Promise<EventStore>): () => Corner {
+  let corner: Corner
+  beforeEach(async () => {
+    corner = await cornerOf(await make())
+  })
+  afterEach(() => corner.store.close())
+  return () => corner
+}
+
+describe.for(EVENT_STORES)("%s", ([, open]) => {
+  const here = cornersOf(open())
+  readContract(here)
+  readAllContract(here)
+})
+
+describe.for(FOLLOWED_STORES)("%s", ([, open]) => {
+  const here = cornersOf(open())
   handingOverContract(here)
   endingContract(here)
-}
+})
 
 function handingOverContract(here: () => Corner): void {
   describe("subscribeAll", () => {
@@ -142,12 +160,6 @@ function endingContract(here: () => Corner): void {
       expect(follower.interruptions).toEqual([])
     })
   })
-}
-
-/** What every event store promises to those who read. */
-export function readingContract(here: () => Corner): void {
-  readContract(here)
-  readAllContract(here)
 }
 
 function readContract(here: () => Corner): void {
