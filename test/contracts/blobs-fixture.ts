@@ -1,7 +1,18 @@
 /** What the contract of blobs asks of an implementation, and what its tests share. */
 import { randomBytes } from "node:crypto"
+import type pg from "pg"
+import { vi } from "vitest"
+import type { MemoryBlobRows } from "../../adapters/blobs/memory.ts"
+import { memoryBlobRows, openMemoryBlobs } from "../../adapters/blobs/memory.ts"
+import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
 import type { Blob, Blobs, ByteRange } from "../../adapters/blobs/port.ts"
 import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
+import { openMemorySealing } from "../../adapters/sealing/memory.ts"
+import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import type { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** A blob's own row as it is stored; a half-written one has neither length nor mark. */
@@ -83,4 +94,121 @@ export function heldSource() {
     yield randomBytes(CHUNK_BYTES)
   })()
   return { source, given: given.promise, goOn: rest.resolve }
+}
+
+/** Rows that count the chunks that come and go. */
+function counting(rows: MemoryBlobRows) {
+  let moved = 0
+  const counted: typeof rows = {
+    ...rows,
+    addChunk: (...given) => ((moved += 1), rows.addChunk(...given)),
+    chunk: (...given) => ((moved += 1), rows.chunk(...given)),
+  }
+  return { counted, moved: () => moved }
+}
+
+function allOf(rows: MemoryBlobRows): StoredBlobs {
+  return {
+    blobs: [...rows.blobs].map(([edition, { companyId, subject, blobId, length, mark }]) => {
+      return { edition, companyId, subject, blobId, length, mark }
+    }),
+    chunks: [...rows.chunks].flatMap(([edition, chunks]) =>
+      [...chunks].map(([index, sealed]) => ({ edition, index, sealed })),
+    ),
+  }
+}
+
+/** An implementation in memory. */
+async function openInMemory(): Promise<BlobsUnderTest> {
+  let now = Date.UTC(2031, 4, 6)
+  const rows = memoryBlobRows(() => now)
+  const { counted, moved } = counting(rows)
+  const sealing = openMemorySealing()
+  return {
+    blobs: openMemoryBlobs(sealing, counted),
+    stored: async () => allOf(rows),
+    store: async ({ blobs, chunks }) => {
+      rows.blobs.clear()
+      rows.chunks.clear()
+      for (const { edition, ...row } of blobs) {
+        rows.blobs.set(edition, { ...row, begunAt: now })
+        rows.chunks.set(edition, new Map())
+      }
+      for (const { edition, index, sealed } of chunks) rows.chunks.get(edition)?.set(index, sealed)
+    },
+    chunksMoved: moved,
+    age: async (ms) => void (now += ms),
+    destroyKeys: async (companyId) => sealing.destroyKeys(companyId),
+    deleteRows: async (companyId) => {
+      for (const [edition, row] of rows.blobs) {
+        if (row.companyId !== companyId) continue
+        rows.blobs.delete(edition)
+        rows.chunks.delete(edition)
+      }
+    },
+  }
+}
+
+const BLOBS = `
+  select edition, company_id as "companyId", subject, blob_id as "blobId", length, mark
+  from ledger.blobs order by edition`
+const CHUNKS = "select edition, index, sealed from ledger.blob_chunks order by edition, index"
+
+async function stored(pool: pg.Pool): Promise<StoredBlobs> {
+  const blobs = await pool.query<StoredBlob>(BLOBS)
+  const chunks = await pool.query<StoredChunk>(CHUNKS)
+  return { blobs: blobs.rows, chunks: chunks.rows }
+}
+
+async function store(pool: pg.Pool, { blobs, chunks }: StoredBlobs): Promise<void> {
+  await pool.query("truncate ledger.blobs cascade")
+  for (const { edition, companyId, subject, blobId, length, mark } of blobs) {
+    await pool.query(
+      `insert into ledger.blobs (edition, company_id, subject, blob_id, length, mark)
+       values ($1, $2, $3, $4, $5, $6)`,
+      [edition, companyId, subject, blobId, length, mark],
+    )
+  }
+  for (const { edition, index, sealed } of chunks) {
+    await pool.query("insert into ledger.blob_chunks values ($1, $2, $3)", [edition, index, sealed])
+  }
+}
+
+/** An implementation in PostgreSQL, whose rows of before are gone. @param master the master key */
+export async function openInPostgres(
+  database: DatabaseUnderTest,
+  master: Buffer,
+): Promise<BlobsUnderTest> {
+  const pool = database.pool()
+  const behind = database.pool()
+  await pool.query("truncate ledger.blobs, ledger.company_keys cascade")
+  const sealing = openPostgresSealing(pool, master)
+  const statements = [vi.spyOn(pool, "query"), vi.spyOn(behind, "query")]
+  const isOfChunk = ([query]: readonly unknown[]) =>
+    (query as { readonly text?: string }).text?.includes("ledger.blob_chunks") === true
+  const { forgetKeys } = sealing
+  const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
+  return {
+    blobs: openPostgresBlobs({ pool, behind, sealing }),
+    stored: () => stored(pool),
+    store: (rows) => store(pool, rows),
+    chunksMoved: () =>
+      statements.reduce((sum, { mock }) => sum + mock.calls.filter(isOfChunk).length, 0),
+    age: async (ms) => {
+      const older = "update ledger.blobs set begun_at = begun_at - $1::float8 * interval '1 ms'"
+      await pool.query(older, [ms])
+    },
+    destroyKeys: erasure.destroyKeys,
+    deleteRows: erasure.deleteRows,
+  }
+}
+
+/** Every implementation, by its name. Call it at the top level of a file. */
+export async function blobStores() {
+  const database = await databaseUnderTest()
+  const master = randomBytes(32)
+  return [
+    ["blobs in memory", openInMemory],
+    ["blobs in PostgreSQL", () => openInPostgres(database, master)],
+  ] as const
 }

@@ -1,70 +1,13 @@
 import { randomBytes } from "node:crypto"
-import type pg from "pg"
-import { describe, expect, it, vi } from "vitest"
+import { describe, expect, it } from "vitest"
 import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
 import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
-import { blobsContract } from "./blobs-contract.ts"
-import type { BlobsUnderTest, StoredBlob, StoredBlobs, StoredChunk } from "./blobs-fixture.ts"
-import { MUCH, WHOSE, inPieces, readAll } from "./blobs-fixture.ts"
+import { MUCH, WHOSE, inPieces, openInPostgres, readAll } from "./blobs-fixture.ts"
 
 const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
-
-const BLOBS = `
-  select edition, company_id as "companyId", subject, blob_id as "blobId", length, mark
-  from ledger.blobs order by edition`
-const CHUNKS = "select edition, index, sealed from ledger.blob_chunks order by edition, index"
-
-async function stored(pool: pg.Pool): Promise<StoredBlobs> {
-  const blobs = await pool.query<StoredBlob>(BLOBS)
-  const chunks = await pool.query<StoredChunk>(CHUNKS)
-  return { blobs: blobs.rows, chunks: chunks.rows }
-}
-
-async function store(pool: pg.Pool, { blobs, chunks }: StoredBlobs): Promise<void> {
-  await pool.query("truncate ledger.blobs cascade")
-  for (const { edition, companyId, subject, blobId, length, mark } of blobs) {
-    await pool.query(
-      `insert into ledger.blobs (edition, company_id, subject, blob_id, length, mark)
-       values ($1, $2, $3, $4, $5, $6)`,
-      [edition, companyId, subject, blobId, length, mark],
-    )
-  }
-  for (const { edition, index, sealed } of chunks) {
-    await pool.query("insert into ledger.blob_chunks values ($1, $2, $3)", [edition, index, sealed])
-  }
-}
-
-async function open(): Promise<BlobsUnderTest> {
-  const pool = database.pool()
-  const behind = database.pool()
-  await pool.query("truncate ledger.blobs, ledger.company_keys cascade")
-  const sealing = openPostgresSealing(pool, MASTER)
-  const statements = [vi.spyOn(pool, "query"), vi.spyOn(behind, "query")]
-  const isOfChunk = ([query]: readonly unknown[]) =>
-    (query as { readonly text?: string }).text?.includes("ledger.blob_chunks") === true
-  const { forgetKeys } = sealing
-  const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
-  return {
-    blobs: openPostgresBlobs({ pool, behind, sealing }),
-    stored: () => stored(pool),
-    store: (rows) => store(pool, rows),
-    chunksMoved: () =>
-      statements.reduce((sum, { mock }) => sum + mock.calls.filter(isOfChunk).length, 0),
-    age: async (ms) => {
-      const older = "update ledger.blobs set begun_at = begun_at - $1::float8 * interval '1 ms'"
-      await pool.query(older, [ms])
-    },
-    destroyKeys: erasure.destroyKeys,
-    deleteRows: erasure.deleteRows,
-  }
-}
-
-blobsContract("blobs in PostgreSQL", open)
 
 describe("blobs of several processes", () => {
   it("are there for all, as soon as they are whole", async () => {
@@ -100,7 +43,7 @@ describe("a blob in PostgreSQL", () => {
   })
 
   it("is not compressed, however well it could be", async () => {
-    const under = await open()
+    const under = await openInPostgres(database, MASTER)
     const pool = database.pool()
     await under.blobs.write(WHOSE, inPieces(Buffer.alloc(3 * CHUNK_BYTES)), MUCH)
     const { rows } = await pool.query<{ bytes: number }>(

@@ -10,7 +10,6 @@ import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import { watchDatabase } from "../../adapters/postgres/watch.ts"
 import { cuttable } from "../support/cuttable.ts"
-import { aRequest } from "../contracts/claims-contract.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 import { within } from "../support/within.ts"
 
@@ -100,7 +99,14 @@ describe("a statement without an answer", () => {
   it("that waits behind a lock does nothing once nobody waits for it: a claim is not let go", async () => {
     const { owner } = await openWatched()
     const other = database.pool()
-    const request = aRequest()
+    const request = {
+      companyId: "co_aaaaaa",
+      keyId: "key_aaaaaaaa",
+      idempotencyKey: "behind a lock",
+      fingerprint: "a".repeat(64),
+      requestId: "req_1",
+      at: Date.UTC(2026, 10, 21),
+    } as const
     const processes = { own: "prc_silent", isAlive: async () => true }
     const claims = openPostgresClaims(owner, processes)
     const attempt = async () =>

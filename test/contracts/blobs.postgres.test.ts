@@ -11,8 +11,7 @@ import {
 } from "../../adapters/blobs/port.ts"
 import { CompanyErased } from "../../adapters/sealing/port.ts"
 import type { BlobsUnderTest } from "./blobs-fixture.ts"
-import { MUCH, OTHERS, WHOSE, heldSource, inPieces, readAll } from "./blobs-fixture.ts"
-import { tamperedBlobs, tamperedMarks } from "./blobs-tampered-contract.ts"
+import { MUCH, OTHERS, WHOSE, blobStores, heldSource, inPieces, readAll } from "./blobs-fixture.ts"
 
 /** Writing blobs. */
 function writtenBlobs(open: () => Promise<BlobsUnderTest>): void {
@@ -221,24 +220,22 @@ const cuts = fc
   })
   .map((some) => [...some, 50_000])
 
-/** Holds an implementation to the contract. */
-export function blobsContract(name: string, open: () => Promise<BlobsUnderTest>): void {
-  const parts = {
-    "a blob": roundTrips,
-    "a range of a blob": ranges,
-    "a reader": reading,
-    "who has blobs": owners,
-    "a blob that is written": writtenBlobs,
-    "many who write one blob": blobsWrittenAtOnce,
-    "a blob that is half-written": halfWrittenBlobs,
-    "a blob that is gone": goneBlobs,
-    "a blob that was tampered with": tamperedBlobs,
-    "a blob whose mark was tampered with": tamperedMarks,
-  }
-  describe.for(Object.entries(parts))(`${name}: %s`, ([, part]) => {
+const PARTS = {
+  "a blob": roundTrips,
+  "a range of a blob": ranges,
+  "a reader": reading,
+  "who has blobs": owners,
+  "a blob that is written": writtenBlobs,
+  "many who write one blob": blobsWrittenAtOnce,
+  "a blob that is half-written": halfWrittenBlobs,
+  "a blob that is gone": goneBlobs,
+}
+
+describe.for(await blobStores())("%s", ([, open]) => {
+  describe.for(Object.entries(PARTS))("%s", ([, part]) => {
     part(open)
   })
-}
+})
 
 function roundTrips(open: () => Promise<BlobsUnderTest>): void {
   it("is read as it was written, however long it is and however it came", async () => {

@@ -1,10 +1,10 @@
 /** That no byte is read, in any implementation of blobs, that is not the one that was written. */
 import { randomBytes } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
-import { expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { BlobDamaged, CHUNK_BYTES } from "../../adapters/blobs/port.ts"
 import type { BlobsUnderTest, StoredBlob, StoredBlobs, StoredChunk } from "./blobs-fixture.ts"
-import { MUCH, OTHERS, WHOSE, inPieces, readAll } from "./blobs-fixture.ts"
+import { MUCH, OTHERS, WHOSE, blobStores, inPieces, readAll } from "./blobs-fixture.ts"
 
 const CHUNKS = 4
 const SECOND = { ...WHOSE, blobId: "rec_2" } as const
@@ -168,7 +168,7 @@ async function readUntilBroken({ blobs }: BlobsUnderTest) {
 }
 
 /** Blobs that somebody tampered with. */
-export function tamperedBlobs(open: () => Promise<BlobsUnderTest>): void {
+function tamperedBlobs(open: () => Promise<BlobsUnderTest>): void {
   it("is whole where the rows are put back as they were", async () => {
     const under = await written(open)
     await under.store({ blobs: [], chunks: [] })
@@ -206,7 +206,7 @@ export function tamperedBlobs(open: () => Promise<BlobsUnderTest>): void {
 }
 
 /** Tampering that shows before any byte is read, and what a former blob of that id left. */
-export function tamperedMarks(open: () => Promise<BlobsUnderTest>): void {
+function tamperedMarks(open: () => Promise<BlobsUnderTest>): void {
   it("is damaged where its chunks, or its mark, are those that its id had before", async () => {
     const under = await written(open)
     const { blobs, stored, store, before } = under
@@ -244,3 +244,12 @@ export function tamperedMarks(open: () => Promise<BlobsUnderTest>): void {
     await expect(found).rejects.toThrow(BlobDamaged)
   })
 }
+
+describe.for(await blobStores())("%s", ([, open]) => {
+  describe.for([
+    ["a blob that was tampered with", tamperedBlobs],
+    ["a blob whose mark was tampered with", tamperedMarks],
+  ] as const)("%s", ([, part]) => {
+    part(open)
+  })
+})
