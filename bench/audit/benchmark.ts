@@ -14,7 +14,7 @@ import { eventsPerSecond } from "../ground/events-per-second.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
-import { signingOfItsOwn } from "../../test/support/signing.ts"
+import { signingOfItsOwn } from "../../test/support/audit-ports.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const SIZE = { people: 20, keys: 40 }

@@ -2,7 +2,7 @@
 import { performance } from "node:perf_hooks"
 import { callIdOf } from "../../src/voice/receive.ts"
 import { telnyxCalls } from "../../src/voice/webhooks/telnyx-calls.ts"
-import type { TelnyxEvent, TelnyxLeg } from "../../test/support/telnyx-legs.ts"
+import type { TelnyxEvent, TelnyxLeg } from "../../test/support/telnyx-calls.ts"
 import { openTelnyxCalls } from "../../test/support/telnyx-calls.ts"
 import { signingAccount } from "../../test/support/telnyx-signing.ts"
 import { PHONES, newCaller, setUp } from "../../test/voice/voice-world.ts"

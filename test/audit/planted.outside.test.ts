@@ -9,7 +9,7 @@ import { checkFile } from "../../src/audit/check-file.ts"
 import { signHead } from "../../src/audit/trees.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { signingOfItsOwn } from "../support/signing.ts"
+import { signingOfItsOwn } from "../support/audit-ports.ts"
 import { IN_PROOFS, IN_REFUSALS, changed } from "./planted-in-proofs.ts"
 
 const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))

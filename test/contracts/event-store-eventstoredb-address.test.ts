@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
-import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client"
+import { EventStoreDBClient } from "@eventstore/db-client"
 import type { JSONType } from "@eventstore/db-client"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -43,16 +43,7 @@ describe("EventStoreDB: the connection string", () => {
     const follower = followed(store, {})
     await follower.until(() => follower.events.length === 2)
     expect(await collect(store.read("a"))).toHaveLength(2)
-    expect(server.counts).toMatchObject({ batchAppends: 1, appends: 0 })
-
-    // The client's own way with credentials for a single call is a call for each append.
-    const client = EventStoreDBClient.connectionString(url)
-    await client.appendToStream("b", jsonEvent({ type: "T", data: {} }), {
-      credentials,
-      expectedRevision: "no_stream",
-    })
-    await client.dispose()
-    expect(server.counts).toMatchObject({ batchAppends: 1, appends: 1 })
+    expect(server.counts.batchAppends).toBe(1)
   })
 
   it("lets nobody in with other credentials: nothing is stored, and who follows is told", async () => {

@@ -9,7 +9,7 @@ import {
   UnknownOutcome,
   WrongRevision,
 } from "../../adapters/eventstore/port.ts"
-import type { AppendFault } from "../support/eventstoredb-server/faults.ts"
+import type { AppendFault } from "../support/eventstoredb-server/appending.ts"
 import { appendSurely, EventStoreDbUnderTest, until } from "./event-store-eventstoredb-fixture.ts"
 import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
 import { within } from "../support/within.ts"
@@ -108,7 +108,7 @@ describe("EventStoreDB: what the server answers", () => {
     await expect(collect(store.read("a", { limit: 0 }))).rejects.toThrow(RangeError)
     await expect(collect(store.readAll({ limit: 0 }))).rejects.toThrow(RangeError)
     expect(await collect(store.read(""))).toEqual([])
-    expect(server.counts).toEqual({ appends: 0, batchAppends: 0, reads: 0, subscriptions: 0 })
+    expect(server.counts).toEqual({ batchAppends: 0, reads: 0, subscriptions: 0 })
   })
 })
 

@@ -4,8 +4,8 @@ import type { NameServer } from "../../adapters/providers/dns/port.ts"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
 import { openResolver } from "../../adapters/providers/dns/resolver.ts"
 import { record, zoneWith, serving } from "../dns/serving.ts"
-import type { PowerDns } from "../support/powerdns.ts"
-import { freePort, powerDnsHere, startPowerDns } from "../support/powerdns.ts"
+import type { PowerDns } from "../support/debian.ts"
+import { freePort, powerDnsHere, startPowerDns } from "../support/debian.ts"
 
 /** A name server that is told zones, and where it answers. */
 interface ServedWorld {

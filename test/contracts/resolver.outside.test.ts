@@ -8,7 +8,7 @@ import type { Simulators } from "../../adapters/providers/simulators/port.ts"
 import type { Zone } from "../../domain/domains/records.ts"
 import { record, serving, zoneWith } from "../dns/serving.ts"
 import { openInternet } from "../support/internet.ts"
-import { powerDnsHere, startPowerDns } from "../support/powerdns.ts"
+import { powerDnsHere, startPowerDns } from "../support/debian.ts"
 
 /** A world in which two domains are registered. */
 interface ResolverWorld {

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
-import { nginxHere, startNginx } from "../support/nginx.ts"
+import { nginxHere, startNginx } from "../support/debian.ts"
 import { ROOT } from "../tidy/tree.ts"
 import { textOf } from "./files.ts"
 

@@ -4,9 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { ownerOf, placeOf, ringOf } from "../../bench/scale/ring.ts"
-import type { Nginx } from "../support/nginx.ts"
-import { nginxHere, startNginx } from "../support/nginx.ts"
-import { freePort } from "../support/powerdns.ts"
+import type { Nginx } from "../support/debian.ts"
+import { nginxHere, startNginx, freePort } from "../support/debian.ts"
 import { ROOT } from "../tidy/tree.ts"
 
 const nginx = nginxHere()

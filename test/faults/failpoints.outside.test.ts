@@ -12,11 +12,9 @@ import { worldDatabase } from "../support/world-database.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import type { Send } from "./callers.ts"
-import { newNames, overHttp, startLoad, textTo } from "./callers.ts"
-import type { Sender } from "./company.ts"
-import { makeSender } from "./company.ts"
-import { reckon } from "./reckoning.ts"
-import { newChance, roundsOf } from "./rounds.ts"
+import { newNames, overHttp, startLoad, textTo, newChance, roundsOf } from "./callers.ts"
+import type { Sender } from "./reckoning.ts"
+import { makeSender, reckon } from "./reckoning.ts"
 
 const ROUNDS = roundsOf(1, 20)
 const TEXTS = 40

@@ -4,10 +4,8 @@ import { expect, it } from "vitest"
 import { ownDatabase } from "../support/world-database.ts"
 import { ownPlace } from "../support/server-process.ts"
 import type { Answer, Send } from "./callers.ts"
-import { PRICE_MICROS, overHttp } from "./callers.ts"
-import { makeSender } from "./company.ts"
-import { reckon } from "./reckoning.ts"
-import { roundsOf } from "./rounds.ts"
+import { PRICE_MICROS, overHttp, roundsOf } from "./callers.ts"
+import { makeSender, reckon } from "./reckoning.ts"
 import { operateOn } from "./supervised.ts"
 
 const PROCESSES = 4

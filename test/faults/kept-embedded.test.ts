@@ -5,8 +5,7 @@ import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import type { Embedded, EmbeddedExit } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { keepEmbedded } from "../../src/compose/kept-embedded.ts"
-import { Journal } from "../support/eventstoredb-server/journal.ts"
-import { EventLog } from "../support/eventstoredb-server/log.ts"
+import { Journal, EventLog } from "../support/eventstoredb-server/log.ts"
 
 const log = { info: () => undefined, warn: () => undefined }
 

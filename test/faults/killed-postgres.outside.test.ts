@@ -8,10 +8,8 @@ import { openFolder, readAccess } from "../../adapters/postgres/embedded/folder.
 import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
 import { query } from "../support/embedded.ts"
 import { ownPlace } from "../support/server-process.ts"
-import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
-import { makeSender } from "./company.ts"
-import { reckon } from "./reckoning.ts"
-import { newChance, roundsOf } from "./rounds.ts"
+import { BACK_WITHIN_MS, newNames, overHttp, startLoad, newChance, roundsOf } from "./callers.ts"
+import { makeSender, reckon } from "./reckoning.ts"
 import { operateOn, supervise } from "./supervised.ts"
 import { within } from "../support/within.ts"
 

@@ -2,8 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { expect } from "vitest"
 import { PRICE_MICROS, textTo } from "./callers.ts"
-import type { Sender } from "./company.ts"
-import type { Operate } from "./reckoning.ts"
+import type { Sender, Operate } from "./reckoning.ts"
 import { expectAudit, reckonCharges } from "./reckoning.ts"
 
 const SILENT_AFTER_MS = 20_000

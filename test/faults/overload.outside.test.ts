@@ -7,10 +7,8 @@ import { text } from "node:stream/consumers"
 import { expect, it } from "vitest"
 import { ownDatabase } from "../support/world-database.ts"
 import { ownPlace } from "../support/server-process.ts"
-import { PRICE_MICROS, textTo } from "./callers.ts"
-import { makeSender } from "./company.ts"
-import { expectAudit } from "./reckoning.ts"
-import { roundsOf } from "./rounds.ts"
+import { PRICE_MICROS, textTo, roundsOf } from "./callers.ts"
+import { makeSender, expectAudit } from "./reckoning.ts"
 import { supervise } from "./supervised.ts"
 
 const CALLERS = 4_000

@@ -1,8 +1,28 @@
-/** What must hold after every fault: nothing acknowledged is lost, nothing is there twice. */
+/** What must hold after every fault, and the company whose texts say so: nothing acknowledged is lost, nothing is there twice. */
 import { expect } from "vitest"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { PRICE_MICROS } from "./callers.ts"
+
+/** A company with a key that may do everything. */
+export interface Sender {
+  readonly companyId: CompanyId
+  readonly ownerId: PersonId
+  readonly keyId: KeyId
+  readonly key: string
+  readonly fundsMicros: number
+}
+
+/** Makes a company with $1,000; API calls cost nothing from then on. */
+export async function makeSender(operate: Operate, name: string): Promise<Sender> {
+  await operate("price set", { item: "api_call", dollars: "0" })
+  const made = await operate("company create", { name, funds: "1000" })
+  const { companyId, ownerId } = made as { companyId: CompanyId; ownerId: PersonId }
+  await operate("card set", { company: companyId, verified: true })
+  const given = { company: companyId, person: ownerId, allOperations: true }
+  const { keyId, key } = await operate("key create", given)
+  return { companyId, ownerId, keyId, key, fundsMicros: 1_000_000_000 }
+}
 
 /** Runs an operator's operation. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -34,7 +54,7 @@ async function chargesOf(operate: Operate, companyId: CompanyId): Promise<Charge
 }
 
 /** What a company's texts came to. */
-export interface Sent {
+interface Sent {
   readonly companyId: CompanyId
   readonly fundsMicros: number
   readonly acknowledged: ReadonlyMap<string, string>

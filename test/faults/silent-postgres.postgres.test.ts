@@ -17,9 +17,8 @@ import type { World } from "../support/world.ts"
 import { openWorld, makeCompany } from "../support/world.ts"
 import type { Answer, Load, Send } from "./callers.ts"
 import { newNames, startLoad, textTo } from "./callers.ts"
-import type { Sender } from "./company.ts"
-import { makeSender } from "./company.ts"
-import { reckon } from "./reckoning.ts"
+import type { Sender } from "./reckoning.ts"
+import { makeSender, reckon } from "./reckoning.ts"
 
 /** What this machine needs at most for an answer now decides how long nobody doubts of one. */
 const WAITS: DatabaseWaits = {

@@ -9,8 +9,7 @@ import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace, ownPlace } from "../support/server-process.ts"
 import { ownDatabase } from "../support/world-database.ts"
 import { newNames, overHttp } from "./callers.ts"
-import { makeSender } from "./company.ts"
-import { expectAudit } from "./reckoning.ts"
+import { makeSender, expectAudit } from "./reckoning.ts"
 import { operateOn } from "./supervised.ts"
 
 /** A clock is measured every ten seconds at least, and soon where there is a doubt. */

@@ -1,9 +1,22 @@
 /** What an audit of the streams of one store takes, without checkpoints and signed heads. */
+import { generateKeyPairSync, sign } from "node:crypto"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
+import type { Signing } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { AuditPorts, AuditScope } from "../../src/audit/audit-scope.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { signingOfItsOwn } from "./signing.ts"
+
+/** Signs with a key of its own that nothing keeps. */
+export function signingOfItsOwn(): Signing {
+  const { privateKey, publicKey: key } = generateKeyPairSync("ed25519")
+  const publicKey = key.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")
+  return {
+    sign: async (text) => ({
+      publicKey,
+      signature: sign(null, Buffer.from(text), privateKey).toString("base64"),
+    }),
+  }
+}
 
 /** The ports of an audit of a store. */
 export function auditPortsOf(store: EventStore): AuditPorts {

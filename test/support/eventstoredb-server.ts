@@ -14,15 +14,15 @@ import {
   status as Code,
 } from "@grpc/grpc-js"
 
-import { answerAppend, answerBatchAppends, type Arrival } from "./eventstoredb-server/appending.ts"
+import type { Arrival, BatchAppendCall, AppendFault } from "./eventstoredb-server/appending.ts"
+import { answerBatchAppends } from "./eventstoredb-server/appending.ts"
 import { type Certificate, selfSignedCertificate } from "./eventstoredb-server/certificate.ts"
-import type { AppendFault } from "./eventstoredb-server/faults.ts"
-import { Journal } from "./eventstoredb-server/journal.ts"
-import { EventLog, type LogEvent } from "./eventstoredb-server/log.ts"
+import type { LogEvent } from "./eventstoredb-server/log.ts"
+import { Journal, EventLog } from "./eventstoredb-server/log.ts"
 import { nameOf, refusalOf } from "./eventstoredb-server/messages.ts"
-import { answerRead, type ReadCall } from "./eventstoredb-server/reading.ts"
+import type { ReadCall } from "./eventstoredb-server/reading.ts"
+import { answerRead, ServerSubscription } from "./eventstoredb-server/reading.ts"
 import { Relay } from "./eventstoredb-server/relay.ts"
-import { ServerSubscription } from "./eventstoredb-server/subscription.ts"
 
 /** How a server is made. */
 export interface EventStoreDbServerOptions {
@@ -69,7 +69,7 @@ export class EventStoreDbServer {
   readonly #journal: Journal | null
   readonly #server = new Server({ "grpc.max_receive_message_length": 32 * 1024 * 1024 })
   readonly #subscriptions = new Set<ServerSubscription>()
-  readonly #counts = { appends: 0, batchAppends: 0, reads: 0, subscriptions: 0 }
+  readonly #counts = { batchAppends: 0, reads: 0, subscriptions: 0 }
   #relay: Relay | null = null
 
   private constructor(options: EventStoreDbServerOptions) {
@@ -79,10 +79,6 @@ export class EventStoreDbServer {
     this.#certificate = options.tls === true ? selfSignedCertificate() : null
     this.#server.addService(StreamsService, {
       read: (call: ReadCall) => void this.#read(call),
-      append: (call: AppendCall, respond: AppendResponder) => {
-        this.#counts.appends += 1
-        answerAppend(call, respond, this.log)
-      },
       batchAppend: (call: BatchAppendCall) => this.#batchAppend(call),
     })
     this.#server.addService(ServerFeaturesService, { getSupportedMethods: this.#features })
@@ -125,7 +121,7 @@ export class EventStoreDbServer {
   }
 
   /** How many calls of each kind there were. */
-  get counts(): Readonly<Record<"appends" | "batchAppends" | "reads" | "subscriptions", number>> {
+  get counts(): Readonly<Record<"batchAppends" | "reads" | "subscriptions", number>> {
     return { ...this.#counts }
   }
 
@@ -257,9 +253,6 @@ export class EventStoreDbServer {
   }
 }
 
-type AppendCall = Parameters<typeof answerAppend>[0]
-type AppendResponder = Parameters<typeof answerAppend>[1]
-type BatchAppendCall = Parameters<typeof answerBatchAppends>[0]
 type Responder = (error: null, answer: object) => void
 
 const LEADER = gossip.MemberInfo.VNodeState.LEADER

@@ -1,15 +1,69 @@
-/**
- * The part of Telnyx's stand-in that registers texting: brands, campaigns, numbers and toll-free
- * verifications, as the types of its client show them. Nobody reviews anything: a test says how it stands.
- */
+/** The parts of Telnyx's stand-in that keep messaging profiles and that register texting: brands, campaigns, numbers and toll-free verifications, as the types of its client show them. Nobody reviews anything: a test says how it stands. */
 import { randomUUID } from "node:crypto"
 
 type Json = Record<string, unknown>
 
 /** An answer, as it is sent. */
-export interface RegistryAnswer {
+export interface TelnyxReply {
   readonly status: number
   readonly body: unknown
+}
+
+/** What it has in its books of profiles. */
+interface ProfileBooks {
+  readonly profiles: Json[]
+  readonly replies: Json[]
+  readonly now: () => number
+}
+
+/** The answer that something is there. */
+export const found = (data: unknown): TelnyxReply => ({ status: 200, body: { data } })
+
+/** The answer of an error. */
+export const refused = (
+  status: number,
+  code: string,
+  detail = "By the stand-in.",
+): TelnyxReply => ({
+  status,
+  body: { errors: [{ code, title: "It is refused", detail }] },
+})
+
+/** What is answered to a call about profiles, and to any that nothing else answers. */
+export function answerToProfiles(
+  state: ProfileBooks,
+  call: string,
+  body: Json,
+  query: URLSearchParams,
+): TelnyxReply {
+  const id = call.split("/")[2] ?? ""
+  if (call === "GET /messaging_profiles") {
+    const name = query.get("filter[name][eq]")
+    return found(state.profiles.filter((one) => name === null || one["name"] === name))
+  }
+  if (call === "POST /messaging_profiles") {
+    const made = { ...body, id: randomUUID(), created_at: new Date(state.now()).toISOString() }
+    state.profiles.push(made)
+    return found(made)
+  }
+  if (/^DELETE \/messaging_profiles\/[^/]+$/.test(call)) {
+    const at = state.profiles.findIndex((one) => one["id"] === id)
+    return at < 0 ? refused(404, "10005") : found(state.profiles.splice(at, 1)[0])
+  }
+  if (/^PATCH \/messaging_profiles\/[^/]+$/.test(call)) {
+    const known = state.profiles.find((one) => one["id"] === id)
+    return known === undefined ? refused(404, "10005") : found(Object.assign(known, body))
+  }
+  if (call.endsWith("/autoresp_configs")) {
+    if (call.startsWith("GET")) {
+      return found(state.replies.filter((one) => one["profile"] === id))
+    }
+    const made = { ...body, id: randomUUID(), profile: id }
+    state.replies.push(made)
+    return found(made)
+  }
+  const reply = state.replies.find((one) => call.endsWith(`/autoresp_configs/${String(one["id"])}`))
+  return reply === undefined ? refused(404, "10005") : found(Object.assign(reply, body))
 }
 
 /** What it has in its books. */
@@ -36,12 +90,8 @@ export function emptyRegistryBooks(): TelnyxRegistryBooks {
   }
 }
 
-const ok = (body: unknown): RegistryAnswer => ({ status: 200, body })
-const no = (status: number, code: string, detail: string): RegistryAnswer => ({
-  status,
-  body: { errors: [{ code, title: "It is refused", detail }] },
-})
-const gone = no(404, "10005", "The requested resource or URL could not be found.")
+const ok = (body: unknown): TelnyxReply => ({ status: 200, body })
+const gone = refused(404, "10005", "The requested resource or URL could not be found.")
 
 /** What is answered to a call such as `POST /10dlc/brand`; null where it is about no registration. */
 export function answerOfRegistry(
@@ -49,7 +99,7 @@ export function answerOfRegistry(
   call: string,
   body: Json,
   query: URLSearchParams,
-): RegistryAnswer | null {
+): TelnyxReply | null {
   const [method = "", path = ""] = call.split(" ")
   const [, room, thing = "", ...rest] = path.split("/").map(decodeURIComponent)
   if (room === "messaging_tollfree")
@@ -70,7 +120,7 @@ export function answerOfRegistry(
 }
 
 /** A page of a list, as it was asked for. */
-function pageOf(rows: readonly Json[], query: URLSearchParams): RegistryAnswer {
+function pageOf(rows: readonly Json[], query: URLSearchParams): TelnyxReply {
   const [page, size] = [Number(query.get("page")), Number(query.get("recordsPerPage"))]
   const records = rows.slice((page - 1) * size, page * size)
   return ok({ page, records, totalRecords: rows.length })
@@ -82,7 +132,7 @@ function brand(
   [id = "", act = ""]: readonly string[],
   body: Json,
   query: URLSearchParams,
-): RegistryAnswer {
+): TelnyxReply {
   const { brands, feedback } = books
   if (id === "") {
     if (method === "POST") {
@@ -114,10 +164,10 @@ function ofCode(
   method: string,
   known: Json,
   { otpPin }: Json,
-): RegistryAnswer {
+): TelnyxReply {
   const brandId = String(known["brandId"])
   const { entityType } = known
-  if (entityType !== "SOLE_PROPRIETOR") return no(400, "10015", "Only for sole proprietors.")
+  if (entityType !== "SOLE_PROPRIETOR") return refused(400, "10015", "Only for sole proprietors.")
   if (method === "POST") {
     const texted = { brandId, referenceId: `OTP${codes.size}`, deliveryStatus: "PENDING" }
     const pin = String(100_000 + codes.size)
@@ -128,17 +178,17 @@ function ofCode(
   if (sent === undefined) return gone
   if (method === "GET") return ok(sent.known)
   if (sent.pin !== otpPin || sent.known["deliveryStatus"] === "EXPIRED") {
-    return no(400, "10015", "The code is not right.")
+    return refused(400, "10015", "The code is not right.")
   }
   sent.known["verifyDate"] = "2026-11-25T00:00:00Z"
   known["identityStatus"] = "VERIFIED"
   return { status: 204, body: null }
 }
 
-function newCampaign({ brands, campaigns }: TelnyxRegistryBooks, body: Json): RegistryAnswer {
+function newCampaign({ brands, campaigns }: TelnyxRegistryBooks, body: Json): TelnyxReply {
   if (!brands.some(({ brandId }) => brandId === body["brandId"])) return gone
   if (campaigns.some(({ referenceId }) => referenceId === body["referenceId"])) {
-    return no(400, "10015", "The referenceId is not unique.")
+    return refused(400, "10015", "The referenceId is not unique.")
   }
   const made = {
     ...body,
@@ -156,7 +206,7 @@ function campaign(
   [id = "", act = ""]: readonly string[],
   body: Json,
   query: URLSearchParams,
-): RegistryAnswer {
+): TelnyxReply {
   if (id === "") {
     const ofBrand = campaigns.filter(({ brandId }) => brandId === query.get("brandId"))
     return pageOf(ofBrand, query)
@@ -168,7 +218,7 @@ function campaign(
     return ok({ appealed_at: "2026-11-25T00:00:00Z" })
   }
   if (method === "DELETE") {
-    if (known["status"] === "EXPIRED") return no(400, "10015", "The campaign is not active.")
+    if (known["status"] === "EXPIRED") return refused(400, "10015", "The campaign is not active.")
     known["status"] = "EXPIRED"
     return ok({ time: 1 })
   }
@@ -180,16 +230,16 @@ function assignment(
   method: string,
   number: string,
   body: Json,
-): RegistryAnswer {
+): TelnyxReply {
   const wanted = method === "POST" ? body["phoneNumber"] : number
   const known = assignments.find(({ phoneNumber }) => phoneNumber === wanted)
   if (method === "GET") return known === undefined ? gone : ok(known)
   if (!campaigns.some(({ campaignId }) => campaignId === body["campaignId"])) {
-    return no(400, "10015", "There is no such campaign.")
+    return refused(400, "10015", "There is no such campaign.")
   }
   const set = { ...body, assignmentStatus: "PENDING_ASSIGNMENT" }
   if (method === "PUT") return known === undefined ? gone : ok(Object.assign(known, set))
-  if (known !== undefined) return no(409, "10015", "The number is in a campaign.")
+  if (known !== undefined) return refused(409, "10015", "The number is in a campaign.")
   assignments.push(set)
   return ok({ ...set })
 }
@@ -205,7 +255,7 @@ interface TollFreeCall {
 function tollFree(
   { verifications }: TelnyxRegistryBooks,
   { method, id: asked, body, query }: TollFreeCall,
-): RegistryAnswer {
+): TelnyxReply {
   if (method === "PATCH") {
     const known = verifications.find((one) => one["id"] === asked)
     if (known === undefined) return gone

@@ -7,10 +7,14 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
-import type { TelnyxReply } from "./telnyx-profiles.ts"
-import { answerToProfiles, found, refused } from "./telnyx-profiles.ts"
-import type { TelnyxRegistryBooks } from "./telnyx-registry.ts"
-import { answerOfRegistry, emptyRegistryBooks } from "./telnyx-registry.ts"
+import type { TelnyxReply, TelnyxRegistryBooks } from "./telnyx-registry.ts"
+import {
+  answerToProfiles,
+  found,
+  refused,
+  answerOfRegistry,
+  emptyRegistryBooks,
+} from "./telnyx-registry.ts"
 import { openVendorCheck } from "./vendor-limits.ts"
 
 /**

@@ -5,7 +5,7 @@ import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf } from "../../src/voice/receive.ts"
 import { listed as listedRecordings, listen } from "../recordings/recorded.ts"
-import type { TelnyxLeg } from "../support/telnyx-legs.ts"
+import type { TelnyxLeg } from "../support/telnyx-calls.ts"
 import { openTelnyxWorld } from "./telnyx-world.ts"
 import type { Called } from "./voice-world.ts"
 import {

@@ -1,7 +1,6 @@
 /** An installation that Telnyx serves: a stand-in of it, and what it calls back as the tests let it. */
 import { afterAll } from "vitest"
-import type { TelnyxEvent, TelnyxLeg } from "../support/telnyx-legs.ts"
-import type { TelnyxCalls } from "../support/telnyx-calls.ts"
+import type { TelnyxEvent, TelnyxLeg, TelnyxCalls } from "../support/telnyx-calls.ts"
 import { openTelnyxCalls } from "../support/telnyx-calls.ts"
 import type { SigningAccount } from "../support/telnyx-signing.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"

@@ -1,26 +1,10 @@
-import streams, {
-  type AppendReq,
-  type AppendResp,
-  type BatchAppendReq,
-  type BatchAppendResp,
-} from "@eventstore/db-client/generated/streams_pb.js"
-import type {
-  sendUnaryData,
-  ServerDuplexStream,
-  ServerReadableStream,
-  ServiceError,
-} from "@grpc/grpc-js"
-
-import {
-  type AppendFault,
-  answerOf,
-  isStored,
-  MAX_APPEND_BYTES,
-  streamDeleted,
-  tooLarge,
-} from "./faults.ts"
+import shared from "@eventstore/db-client/generated/shared_pb.js"
+import type { Status } from "@eventstore/db-client/generated/status_pb.js"
+import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/generated/streams_pb.js"
+import type { ServerDuplexStream, ServiceError } from "@grpc/grpc-js"
 import type { EventLog, LogEvent } from "./log.ts"
 import {
+  noOf,
   appendAnswer,
   appendRefusal,
   eventsOf,
@@ -28,6 +12,84 @@ import {
   identifier,
   nameOf,
 } from "./messages.ts"
+
+/** What is done to an append that reached the server. */
+export type AppendFault =
+  /** Nothing. */
+  | "none"
+  /** The connection breaks, before or after it is stored. */
+  | "cut-unstored"
+  | "cut-stored"
+  /** It never gets an answer. */
+  | "silent-unstored"
+  | "silent-stored"
+  /** The server says that it timed out by itself. */
+  | "timeout-stored"
+  | "timeout-unstored"
+  /** The server says no, and stores nothing. */
+  | Refusal
+
+/** How a server says no without trying. */
+type Refusal =
+  | "not-ready"
+  | "busy"
+  | "no-leader"
+  | "denied"
+  | "too-large"
+  | "deleted"
+  | "bad-request"
+  | "unknown"
+
+/** The server's own limit for one append. */
+const MAX_APPEND_BYTES = 1024 * 1024
+
+/** Whether this fault leaves the append stored. */
+function isStored(fault: AppendFault): boolean {
+  return fault === "none" || fault.endsWith("-stored")
+}
+
+/** The server's answer for a fault that has one. */
+function answerOf(fault: AppendFault, stream: string): Status | null {
+  switch (fault) {
+    case "none":
+    case "cut-unstored":
+    case "cut-stored":
+    case "silent-unstored":
+    case "silent-stored":
+      return null
+    case "timeout-stored":
+    case "timeout-unstored":
+      return noOf("Timeout")
+    case "not-ready":
+      return noOf("").setMessage("Server Is Not Ready")
+    case "busy":
+      return noOf("").setMessage("Server Is Busy")
+    case "no-leader":
+      return noOf("").setMessage("No leader info available in response")
+    case "denied":
+      return noOf("AccessDenied")
+    case "too-large":
+      return tooLarge()
+    case "deleted":
+      return streamDeleted(stream)
+    case "bad-request":
+      return noOf("BadRequest", new shared.BadRequest().setMessage("no").serializeBinary())
+    case "unknown":
+      return noOf("Unknown")
+  }
+}
+
+/** The answer to an append over the limit. */
+function tooLarge(): Status {
+  const limit = new shared.MaximumAppendSizeExceeded().setMaxappendsize(MAX_APPEND_BYTES)
+  return noOf("MaximumAppendSizeExceeded", limit.serializeBinary())
+}
+
+/** The answer to an append to a stream that was deleted for good. */
+function streamDeleted(stream: string): Status {
+  const deleted = new shared.StreamDeleted().setStreamIdentifier(identifier(stream))
+  return noOf("StreamDeleted", deleted.serializeBinary())
+}
 
 /** A call on which appends come and their answers go. */
 export type BatchAppendCall = ServerDuplexStream<BatchAppendReq, BatchAppendResp>
@@ -40,7 +102,7 @@ export interface Arrival {
 }
 
 /** What appends are stored in, and what may happen to them. */
-export interface AppendHouse {
+interface AppendHouse {
   readonly log: EventLog
   /** Called for each append; answers what is to happen to it. */
   readonly faultOf: (arrival: Arrival) => AppendFault
@@ -104,39 +166,4 @@ function sizeOf(events: readonly LogEvent[]): number {
     (sum, { data, metadata, type }) => sum + data.length + metadata.length + 2 * type.length,
     0,
   )
-}
-
-/** The slow way of appending: a call for each, which calls with credentials of their own take. */
-export function answerAppend(
-  call: ServerReadableStream<AppendReq, AppendResp>,
-  respond: sendUnaryData<AppendResp>,
-  log: EventLog,
-): void {
-  const messages: AppendReq.ProposedMessage[] = []
-  let options: AppendReq.Options | undefined
-  call.on("data", (request: AppendReq) => {
-    options = request.getOptions() ?? options
-    const message = request.getProposedMessage()
-    if (message !== undefined) messages.push(message)
-  })
-  call.on("end", () => {
-    if (options === undefined) return respond(new Error("an append without options"))
-    const expected = options.hasNoStream() ? "no_stream" : Number(options.getRevision())
-    const result = log.append(nameOf(options), expected, eventsOf(messages))
-    const answer = new streams.AppendResp()
-    if ("found" in result) {
-      const wrong = new streams.AppendResp.WrongExpectedVersion()
-      if (typeof result.found === "number" && result.found >= 0)
-        wrong.setCurrentRevision(String(result.found))
-      respond(null, answer.setWrongExpectedVersion(wrong))
-      return
-    }
-    const position = new streams.AppendResp.Position()
-      .setCommitPosition(String(result.commit))
-      .setPreparePosition(String(result.prepare))
-    const success = new streams.AppendResp.Success()
-      .setCurrentRevision(String(result.revision))
-      .setPosition(position)
-    respond(null, answer.setSuccess(success))
-  })
 }

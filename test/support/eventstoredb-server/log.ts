@@ -1,7 +1,5 @@
 import { randomUUID } from "node:crypto"
-
-import type { Settings } from "./settings.ts"
-import { SOFTLY_DELETED, settingsEvent, settingsIn } from "./settings.ts"
+import { closeSync, existsSync, openSync, readFileSync, truncateSync, writeSync } from "node:fs"
 
 /** An event as the server keeps it. */
 export interface LogRecord {
@@ -23,7 +21,7 @@ export interface LogRecord {
 export type LogEvent = Pick<LogRecord, "id" | "type" | "contentType" | "data" | "metadata">
 
 /** The revision that an append expects. */
-export type Expected = number | "any" | "no_stream" | "stream_exists"
+export type Expected = number | "any" | "no_stream"
 
 /**
  * What an append comes to: the revision and place of its last event, or the stream's last revision, or
@@ -34,10 +32,10 @@ export type AppendResult =
   | { readonly found: number | "deleted" }
 
 /** What is shown of a stream: its records, or why there are none. */
-export type Shown = readonly LogRecord[] | "no stream" | "deleted"
+type Shown = readonly LogRecord[] | "no stream" | "deleted"
 
 /** What one append stored. */
-export interface Stored {
+interface Stored {
   readonly stream: string
   readonly events: readonly LogEvent[]
   /** How far its places of commit are behind its events. */
@@ -47,7 +45,7 @@ export interface Stored {
 }
 
 /** Where a log keeps what it stores, so that another one can go on from it. */
-export interface Keeper {
+interface Keeper {
   readonly read: () => readonly Stored[]
   readonly write: (stored: Stored) => void
 }
@@ -283,7 +281,6 @@ function firstRevision(
 ): number | null {
   if (typeof expected === "number") return expected < next ? expected + 1 : null
   if (expected === "no_stream") return 0
-  if (expected === "stream_exists" && next === 0) return null
   return there.find(({ id }) => id === events[0]?.id)?.revision ?? next
 }
 
@@ -291,4 +288,99 @@ function answerOf(records: readonly LogRecord[]): AppendResult {
   const last = records.at(-1)
   if (last === undefined) throw new Error("an answer needs an event")
   return { revision: last.revision, commit: last.commit, prepare: last.prepare }
+}
+
+/** The settings of a stream that hide events of it, as the server names them. */
+interface Settings {
+  readonly $maxCount?: number
+  /** Seconds. */
+  readonly $maxAge?: number
+  /** The first revision that is shown. */
+  readonly $tb?: number
+}
+
+/** The first revision that is shown of a stream that was deleted, but not for good. */
+const SOFTLY_DELETED_TEXT = "9223372036854775807"
+/** The same as a number, as near as one comes to it. */
+const SOFTLY_DELETED = Number(SOFTLY_DELETED_TEXT)
+
+/** How settings are stored. */
+interface SettingsEvent {
+  readonly type: string
+  readonly contentType: string
+  readonly data: Uint8Array
+  readonly metadata: Uint8Array
+}
+
+/** What is written of settings, to the stream of them. */
+function settingsEvent(settings: Settings): SettingsEvent {
+  const text = JSON.stringify(settings).replace(String(SOFTLY_DELETED), SOFTLY_DELETED_TEXT)
+  const type = "$metadata"
+  return { type, contentType: "application/json", data: Buffer.from(text), metadata: Buffer.of() }
+}
+
+/** The settings that an event of their stream says; none without one. */
+function settingsIn(event: Pick<SettingsEvent, "data"> | undefined): Settings {
+  if (event === undefined) return {}
+  return JSON.parse(Buffer.from(event.data).toString()) as Settings
+}
+
+/**
+ * What a server stored, in a file, a line an append. It outlives a kill of the server's process, for
+ * the machine has taken over what was written; it is no match for a power cut.
+ */
+export class Journal implements Keeper {
+  readonly #path: string
+  #file: number | null = null
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  /** What is in it. A last line that was cut off is taken out: nobody was told that it is stored. */
+  read(): readonly Stored[] {
+    if (!existsSync(this.#path)) return []
+    const bytes = readFileSync(this.#path)
+    const end = bytes.lastIndexOf("\n") + 1
+    if (end < bytes.length) truncateSync(this.#path, end)
+    const lines = bytes.subarray(0, end).toString().split("\n")
+    return lines.filter((line) => line !== "").map(entryOf)
+  }
+
+  /** Writes an entry; it is there when this returns. */
+  write({ stream, events, commitsBehind, at }: Stored): void {
+    this.#file ??= openSync(this.#path, "a")
+    const kept = events.map((event) => ({
+      ...event,
+      data: Buffer.from(event.data).toString("base64"),
+      metadata: Buffer.from(event.metadata).toString("base64"),
+    }))
+    const place = { commitsBehind: String(commitsBehind), at }
+    const line = JSON.stringify({ stream, events: kept, ...place })
+    writeSync(this.#file, `${line}\n`)
+  }
+
+  /** Writes no more. */
+  close(): void {
+    if (this.#file !== null) closeSync(this.#file)
+    this.#file = null
+  }
+}
+
+function entryOf(line: string): Stored {
+  const { stream, events, commitsBehind, at } = JSON.parse(line) as {
+    readonly stream: string
+    readonly events: readonly (Omit<LogEvent, "data" | "metadata"> & {
+      readonly data: string
+      readonly metadata: string
+    })[]
+    readonly commitsBehind: string
+    readonly at: number
+  }
+  const read = events.map((event) => ({
+    ...event,
+    data: Buffer.from(event.data, "base64"),
+    metadata: Buffer.from(event.metadata, "base64"),
+  }))
+  return { stream, events: read, commitsBehind: BigInt(commitsBehind), at }
 }

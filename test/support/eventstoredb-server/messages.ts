@@ -84,9 +84,7 @@ export function eventsOf(messages: readonly BatchAppendReq.ProposedMessage[]): r
 
 /** The revision that a batch append expects. */
 export function expectedOf(options: BatchAppendReq.Options): Expected {
-  if (options.hasNoStream()) return "no_stream"
-  if (options.hasStreamExists()) return "stream_exists"
-  return options.hasAny() ? "any" : Number(options.getStreamPosition())
+  return options.hasNoStream() ? "no_stream" : Number(options.getStreamPosition())
 }
 
 /** The answer to a batch append that was decided. */
@@ -118,9 +116,7 @@ function wrongRevision(found: number, expected: Expected): Status {
   const wrong = new shared.WrongExpectedVersion()
   if (found < 0) wrong.setCurrentNoStream(new shared.Empty())
   else wrong.setCurrentStreamRevision(String(found))
-  if (expected === "any") wrong.setExpectedAny(new shared.Empty())
-  else if (expected === "no_stream") wrong.setExpectedNoStream(new shared.Empty())
-  else if (expected === "stream_exists") wrong.setExpectedStreamExists(new shared.Empty())
+  if (expected === "no_stream") wrong.setExpectedNoStream(new shared.Empty())
   else wrong.setExpectedStreamPosition(String(expected))
   return noOf("WrongExpectedVersion", wrong.serializeBinary())
 }
