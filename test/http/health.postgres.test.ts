@@ -262,7 +262,7 @@ describe("a process that cannot keep up", () => {
     app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
     await watchPressure(app, { heapBytes: 1, sampleEveryMs: 10 })
     addHealth(app, world.ports)
-    const done = vi.fn(async () => "done")
+    const done = vi.fn<() => Promise<string>>(async () => "done")
     app.get("/work", done)
     await app.ready()
     onTestFinished(() => app.close())

@@ -65,7 +65,7 @@ it("asks nothing of the route once it refuses, however slowly the refusal is sen
   onTestFinished(() => app.close())
   tellOfItself(app, { number: 2, of: 3 }, ["/metrics"])
   app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
-  const metrics = vi.fn(async () => "mine")
+  const metrics = vi.fn<() => Promise<string>>(async () => "mine")
   app.get("/metrics", metrics)
   expect((await app.inject("/metrics?process=1")).statusCode).toBe(421)
   expect(metrics).not.toHaveBeenCalled()
