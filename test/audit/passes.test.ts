@@ -1,8 +1,8 @@
-/** The two passes of an audit: all streams in global order, and each by itself. */
+/** The parts of an audit: its passes over all streams, their pace, and what it leaves out. */
 import { describe, expect, it } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import { AccessDenied, DamagedStream } from "../../adapters/eventstore/port.ts"
-import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
@@ -14,6 +14,11 @@ import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import { nextHash, CHAIN_START } from "../../src/frame/writer/chain.ts"
 import { auditPortsOf, auditScopeOf } from "../support/audit-ports.ts"
 import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
+import { ChargesLeft } from "../../src/audit/charges-left.ts"
+import { NOW, charged, givenBack } from "../charging/ledger-facts.ts"
+import { paceTo } from "../../src/audit/pace.ts"
+import { type StreamCounts, skippedIn, skippedText } from "../../src/audit/skipped.ts"
+import { openedStreams, readAlone } from "../../src/audit/stream-alone.ts"
 
 const ALONE = "each stream is the same read alone"
 const GAP = "revisions have no gap"
@@ -189,4 +194,152 @@ describe("the ends of chains", () => {
     expect([chains.size, wrong]).toEqual([2_000, []])
     expect(chains.hashOf(chains.add("another"))).toBe("0".repeat(64))
   })
+})
+
+it("sums what is left of each charge, however many there are", () => {
+  const left = new ChargesLeft()
+  for (let i = 0; i < 1_000; i += 1) {
+    left.take(charged({ chargeId: `chg_${i}`, unitPriceMicros: i, amountMicros: i }))
+  }
+  left.take(givenBack({ chargeId: "chg_900", amountMicros: 60 }))
+  left.take(givenBack({ chargeId: "chg_900", amountMicros: 40 }))
+  const all = Array.from({ length: 1_000 }, (_, i) => left.of(`chg_${i}`, NOW))
+  expect(all).toEqual(all.map((_, i) => (i === 900 ? 800 : i)))
+})
+
+it("tells charges of one id apart by their instants, and knows no others", () => {
+  const left = new ChargesLeft()
+  const night = { open: false, weighed: true, servedFrom: NOW - 1, exempt: "funds" } as const
+  left.take(charged({ open: false }))
+  left.take(charged(night))
+  left.take(givenBack({ amountMicros: 1_000 }))
+  expect([left.of("chg_1", NOW), left.of("chg_1", NOW - 1)]).toEqual([8_000, 9_000])
+  expect([left.of("chg_1", NOW + 1), left.of("chg_2", NOW)]).toEqual([0, 0])
+})
+
+/** What is told while events are done, so many at each of these milliseconds. */
+function told(end: Parameters<typeof paceTo>[0], steps: readonly (readonly [number, bigint])[]) {
+  const messages: string[] = []
+  let now = 0
+  const pace = paceTo(
+    end,
+    (message) => messages.push(message),
+    () => now,
+  )
+  for (const [at, commit] of steps) {
+    now = at
+    pace.at({ commit, prepare: commit }, 500)
+  }
+  return messages
+}
+
+describe("the pace of long work", () => {
+  it("is how many events are done, how fast, and how long it still takes, a few times a second", () => {
+    const end = { commit: 4_000n, prepare: 4_000n }
+    const steps = [
+      [100, 500n],
+      [1_000, 1_000n],
+      [1_050, 1_500n],
+      [2_000, 2_000n],
+    ] as const
+    expect(told(end, steps)).toEqual([
+      "1,000 events, 1,000 a second, about 3 s left",
+      "2,000 events, 1,000 a second, about 2 s left",
+    ])
+  })
+
+  it("goes by the share that the work tells, and by minutes where it is long", () => {
+    expect(told(() => 0.001, [[1_000, 0n]])).toEqual([
+      "500 events, 500 a second, about 17 min left",
+    ])
+    expect(told(() => 0, [[1_000, 0n]])).toEqual(["500 events, 500 a second"])
+  })
+})
+
+/** Streams of which all was looked at. */
+const WHOLE: StreamCounts = {
+  broken: 0,
+  formerForms: 0,
+  withHead: 2,
+  withoutHead: 0,
+  withCheckpoint: 2,
+  withoutCheckpoint: 0,
+}
+
+const whatsOf = (counts: Partial<StreamCounts>) =>
+  skippedIn({ ...WHOLE, ...counts }, null).map(({ what, count }) => `${count} ${what}`)
+
+describe("what was not looked at", () => {
+  it("is nothing where all was", () => {
+    expect(skippedIn(WHOLE, null)).toEqual([])
+    expect(skippedText([])).toBe("")
+  })
+
+  it("is counted by its reason", () => {
+    expect(whatsOf({ broken: 2 })).toEqual(["2 streams read alone"])
+    expect(whatsOf({ formerForms: 6 })).toEqual(["6 facts written again"])
+    expect(whatsOf({ withoutHead: 1 })).toEqual(["1 stream held against a signed head"])
+    expect(whatsOf({ withoutCheckpoint: 2 })).toEqual(["2 streams compared with a checkpoint"])
+  })
+
+  it("is told in lines, with a number where there is one", () => {
+    const skipped = skippedIn({ ...WHOLE, formerForms: 1 }, "co_Ab3dE6")
+    expect(skippedText(skipped)).toBe(
+      "Not looked at:\n" +
+        "  1 fact written again: they are of an earlier form, and only read\n" +
+        "  streams of other companies and of the installation: one company was asked for\n",
+    )
+  })
+})
+
+const NAMES = Array.from({ length: 200 }, (_, i) => `stream-${i}`)
+
+/** A store that gives two pages of each stream, and how many of its reads are open. */
+function counting(page: readonly StoredEvent[] = []) {
+  const counts = { opened: 0, open: 0 }
+  const read: EventStore["read"] = async function* (stream) {
+    counts.opened += 1
+    counts.open += 1
+    try {
+      if (stream === "lost") throw new Unavailable("no answer")
+      yield page
+      yield page
+    } finally {
+      counts.open -= 1
+    }
+  }
+  const ports = { store: { read } as EventStore, checkpointOf: async () => null }
+  const opened = (names: readonly string[]) =>
+    openedStreams(ports, names.values(), new AbortController().signal)
+  return { counts, opened }
+}
+
+it("ends the reads of streams that were opened ahead where the audit stops", async () => {
+  const { counts, opened } = counting()
+  for await (const { stream } of opened(NAMES)) if (stream === "stream-3") break
+  expect(counts.opened).toBeGreaterThan(64)
+  expect(counts.open).toBe(0)
+})
+
+it("ends the other reads where one stream cannot be read", async () => {
+  const { counts, opened } = counting()
+  const reading = async () => {
+    for await (const { stream } of opened([...NAMES, "lost"])) expect(stream).not.toBe("lost")
+  }
+  await expect(reading()).rejects.toThrow(Unavailable)
+  expect(counts.open).toBe(0)
+})
+
+it("ends the read of a stream that is not the same before the next one is read", async () => {
+  const store = openMemoryEventStore()
+  await execute(runnerOn(store), addFunds(1))
+  const { counts, opened } = counting(await stored(store))
+  const left: number[] = []
+  for await (const one of opened([STREAM, "other"])) {
+    left.push(counts.open)
+    const end = { revision: 0, hash: CHAIN_START.hash }
+    const { place } = await readAlone(one, end, false, () => undefined)
+    expect(place).not.toBeNull()
+  }
+  expect(left).toEqual([2, 1])
 })

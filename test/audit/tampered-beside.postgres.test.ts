@@ -2,8 +2,7 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import type { Verdict } from "./rewriting.ts"
-import { auditTampered } from "./rewriting.ts"
+import { type Verdict, auditTampered } from "./rewriting.ts"
 
 const world = await ownWorld("store")
 

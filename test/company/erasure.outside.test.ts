@@ -5,8 +5,7 @@ import { faultsOf } from "../moving/looking.ts"
 import { execute } from "../support/postgres.ts"
 import { openServer } from "../support/own-server.ts"
 import { ownWorld } from "../support/world.ts"
-import type { Planted } from "./planted.ts"
-import { dump, files, foundIn, plant, unsealed } from "./planted.ts"
+import { type Planted, dump, files, foundIn, plant, unsealed } from "./planted.ts"
 
 const server = await openServer()
 afterAll(() => server.close())

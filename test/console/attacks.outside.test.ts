@@ -75,20 +75,6 @@ describe("a session", () => {
     expect(names).toEqual([])
     expect(answer.headers["cache-control"]).toBe("no-store")
   })
-
-  it("may no more than its role from the moment that is lowered", async () => {
-    const { personId } = await world.operate("person add", {
-      company: company.companyId,
-      name: "Eve",
-      email: "eve@example.com",
-      role: "admin",
-    })
-    const eve = await browserOf(world, personId)
-    const list = () => eve.send("POST", at("/operations/key-list"), { input: {} })
-    expect((await list()).status).toBe(200)
-    await world.operate("person change", { personId, role: "user" })
-    expect((await list()).status).toBe(401)
-  })
 })
 
 describe("whoever may change the team", () => {
@@ -118,27 +104,21 @@ describe("whoever may change the team", () => {
 
   it("gives nobody more than they have, themselves least of all", async () => {
     const { personId, act } = await asManager()
-    const { personId: user } = await world.operate("person add", {
-      company: company.companyId,
-      name: "Ivy",
-      email: "ivy@example.com",
-      role: "user",
-    })
-    const no = [403, "not_allowed"]
-    expect(await act("person-change", { personId, role: "admin" })).toEqual(no)
-    expect(await act("person-change", { personId: user, role: "admin" })).toEqual(no)
-    expect(await act("person-invite", { email: "x@example.com", role: "owner" })).toEqual(no)
-    expect(await act("person-app", { personId, grant: ["Push and upload code"] })).toEqual(no)
-    expect(await act("person-app", { personId: user, grant: ["Push and upload code"] })).toEqual(no)
-    expect(await act("person-change", { personId: company.ownerId, email: "m@x.example" })).toEqual(
-      no,
-    )
-    expect(await act("person-remove", { personId: company.ownerId })).toEqual(no)
-    expect(await act("person-app", { personId: user, grant: ["Use phone"] })).toEqual([
-      200,
-      undefined,
-    ])
-    expect(await act("person-change", { personId, name: "Maxine" })).toEqual([200, undefined])
+    const user = await person("user")
+    const { ownerId } = company
+    for (const [operation, input] of [
+      ["person-change", { personId, role: "admin" }],
+      ["person-change", { personId: user, role: "admin" }],
+      ["person-invite", { email: "x@example.com", role: "owner" }],
+      ["person-app", { personId, grant: ["Push and upload code"] }],
+      ["person-app", { personId: user, grant: ["Push and upload code"] }],
+      ["person-change", { personId: ownerId, email: "m@x.example" }],
+      ["person-remove", { personId: ownerId }],
+    ] as const) {
+      expect([operation, await act(operation, input)]).toEqual([operation, NO])
+    }
+    expect(await act("person-app", { personId: user, grant: ["Use phone"] })).toEqual(YES)
+    expect(await act("person-change", { personId, name: "Maxine" })).toEqual(YES)
   })
 
   it("hands out no role that brings more than they hold", async () => {
@@ -192,22 +172,18 @@ describe("whoever may change the team", () => {
     }
     for (const role of ["owner", "admin"]) {
       const inviteId = await invite(role)
-      expect(await act("person-uninvite", { inviteId })).toEqual([403, "not_allowed"])
+      expect(await act("person-uninvite", { inviteId })).toEqual(NO)
     }
-    expect(await act("person-uninvite", { inviteId: await invite("user") })).toEqual([
-      200,
-      undefined,
-    ])
+    expect(await act("person-uninvite", { inviteId: await invite("user") })).toEqual(YES)
   })
 
   it("makes keys of their own, for what they may do and without funds to buy", async () => {
     const { personId, browser, act } = await asManager()
     const own = { person: personId, operations: ["phone.messages.send"] }
-    const no = [403, "not_allowed"]
-    expect(await act("key-create", own)).toEqual([200, undefined])
-    expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(no)
-    expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(no)
-    expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(no)
+    expect(await act("key-create", own)).toEqual(YES)
+    expect(await act("key-create", { ...own, operations: ["code.push"] })).toEqual(NO)
+    expect(await act("key-create", { ...own, person: company.ownerId })).toEqual(NO)
+    expect(await act("key-create", { app: true, operations: ["phone.messages.send"] })).toEqual(NO)
     const asked = async (operations: readonly string[]) => {
       const input = { ...own, operations }
       return (await browser.send("POST", at("/operations/key-create"), { input })).body.message
@@ -223,7 +199,7 @@ describe("whoever may change the team", () => {
       "Your key cannot do phone.calls.read: it is denied to you.",
     )
     const buying = { ...own, addFundsPerPurchase: "5", addFundsPerMonth: "5" }
-    expect(await act("key-create", buying)).toEqual(no)
+    expect(await act("key-create", buying)).toEqual(NO)
   })
 })
 

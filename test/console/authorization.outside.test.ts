@@ -7,14 +7,11 @@ import { pathOf } from "../../src/frame/operator/console-offers.ts"
 import { consoleSlice } from "../../src/console/slice.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { rightRequest } from "../support/right-requests.ts"
-import type { SpecRoute } from "../support/routes-table.ts"
-import { routesOf, ALL_ROUTES, GRANTABLE } from "../support/routes-table.ts"
+import { type SpecRoute, routesOf, ALL_ROUTES, GRANTABLE } from "../support/routes-table.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import type { Answered, Browser } from "./browser.ts"
-import type { Comer } from "./comers.ts"
-import { comersOf, idsOf } from "./comers.ts"
-import type { Ids, Row } from "./who-may.ts"
-import { NEEDS_KEY, PAGES, ROWS } from "./who-may.ts"
+import { type Comer, comersOf, idsOf } from "./comers.ts"
+import { type Ids, type Row, NEEDS_KEY, PAGES, ROWS } from "./who-may.ts"
 
 const world = await sharedWorld({ rateLimits: "off" })
 const company = await makeCompany(world, "5000")
@@ -39,13 +36,13 @@ function outcomeOf(name: string, { status, body }: Answered): string {
 
 function ask(browser: Browser, operation: string, row: Row, given: Ids): Promise<Answered> {
   const input = row.input(given)
-  if (row.file === true) {
+  if (row.hasFile) {
     const query = new URLSearchParams(input as Record<string, string>).toString()
     const bytes = Buffer.from("no bundle")
     const headers = { "content-type": "application/octet-stream" }
     return browser.send("POST", at(`/files/${operation}?${query}`), undefined, { bytes, headers })
   }
-  const reason = row.reason === true ? { reason: "a test" } : {}
+  const reason = row.hasReason ? { reason: "a test" } : {}
   return browser.send("POST", at(`/operations/${operation}`), { input, ...reason })
 }
 
@@ -82,7 +79,7 @@ describe("the operations of the console", () => {
       const shown = body.operations as readonly { readonly name: string; readonly may: string }[]
       const here = Object.entries(ROWS).filter(([operation]) => !AT_PROCESSOR.includes(operation))
       const wanted = here.map(([operation, row]) => {
-        const rest = row.own === true ? "own" : "no"
+        const rest = row.isOwn ? "own" : "no"
         return [operation, mayDo(row, as) ? "all" : rest]
       })
       expect(Object.fromEntries(shown.map((one) => [one.name, one.may]))).toEqual(

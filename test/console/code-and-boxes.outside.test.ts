@@ -2,8 +2,7 @@
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import { zipOf } from "../code/zips.ts"
-import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
-import { callerOf } from "./work-data.ts"
+import { addPerson, openConsole, signedInPage, callerOf } from "./in-chromium.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000

@@ -1,8 +1,6 @@
 /** Who may come to a company's console: somebody of each role, with each permission, and strangers. */
-import type { Permission, Role } from "../../domain/access/permissions.ts"
-import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
+import { type Permission, type Role, PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
+import { type Company, type World, makeCompany } from "../support/world.ts"
 import { Browser } from "./browser.ts"
 import type { Ids } from "./who-may.ts"
 

@@ -1,8 +1,14 @@
 /** What people do on the console's pages of email, domains and leads, in a real browser. */
 import { describe, expect, it } from "vitest"
-import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import {
+  addPerson,
+  openConsole,
+  signedInPage,
+  askSomething,
+  callerOf,
+  mailSomething,
+} from "./in-chromium.ts"
 import { faultsOf, visit } from "./visiting.ts"
-import { askSomething, callerOf, mailSomething } from "./work-data.ts"
 
 const opened = await openConsole()
 const { owner: page, companyId } = opened

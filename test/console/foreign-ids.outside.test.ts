@@ -15,10 +15,8 @@ import { exampleOf } from "../support/right-requests.ts"
 import { sharedWorld } from "../support/world.ts"
 import type { Answered, Browser } from "./browser.ts"
 import { browserOf } from "./comers.ts"
-import type { Furnished, Kind } from "./furnished.ts"
-import { NONE, furnished } from "./furnished.ts"
-import type { Field } from "./names-sent.ts"
-import { FIELDS, fieldsOf, rowsFor, withName } from "./names-sent.ts"
+import { type Furnished, type Kind, NONE, furnished } from "./furnished.ts"
+import { type Field, FIELDS, fieldsOf, rowsFor, withName } from "./names-sent.ts"
 import { NEEDS_KEY, ROWS } from "./who-may.ts"
 
 /** A call, and a field of it that names something. */
@@ -118,7 +116,7 @@ function doIt(
   input: Readonly<Record<string, unknown>>,
 ) {
   const call = pathOf(name)
-  if (ROWS[call]?.file === true) {
+  if (ROWS[call]?.hasFile === true) {
     const query = new URLSearchParams(input as Record<string, string>).toString()
     const headers = { "content-type": "application/octet-stream" }
     const sent = { bytes: Buffer.from("no bundle"), headers }

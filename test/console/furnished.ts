@@ -4,45 +4,10 @@ import { cursorOf } from "../../src/frame/calls/cursor.ts"
 import { useBoxes } from "../boxes/pretended.ts"
 import { useDomains } from "../domains/pretended.ts"
 import { publishOne } from "../publishing/other-answers.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
+import { type Company, type World, makeCompany } from "../support/world.ts"
 import { useVoice } from "../voice/pretended.ts"
 import { idsOf } from "./comers.ts"
 import type { Ids } from "./who-may.ts"
-
-/** The lists that are walked by cursors of a company's own. */
-type List = "messages" | "calls" | "leads" | "billing lines" | "refusals"
-
-/** What names something of a company. */
-export type Kind =
-  | "company"
-  | "person"
-  | "key"
-  | "invitation"
-  | "charge"
-  | "thing paid for"
-  | "request"
-  | "form"
-  | "lead"
-  | "box"
-  | "publish"
-  | "commit"
-  | "number"
-  | "call"
-  | "domain"
-  | "domain name"
-  | "host name"
-  | "sender"
-  | "record"
-  | "sending domain"
-  | "installed app"
-  | "pick"
-  | "stream"
-  | "head"
-  | `cursor of ${List}`
-
-/** The words for one thing of each kind: some things have two. */
-export type Names = Readonly<Record<Kind, readonly string[]>>
 
 /** A company with something of each kind. */
 export interface Furnished extends Company {
@@ -54,7 +19,7 @@ export interface Furnished extends Company {
 }
 
 function cursorsOf({ companyId }: Pick<Company, "companyId">, place: number) {
-  const of = (list: List) => [cursorOf(list, companyId, place)]
+  const of = (list: string): readonly string[] => [cursorOf(list, companyId, place)]
   return {
     "cursor of messages": of("messages"),
     "cursor of calls": of("calls"),
@@ -66,8 +31,8 @@ function cursorsOf({ companyId }: Pick<Company, "companyId">, place: number) {
 
 const nothing = "0".repeat(22)
 
-/** What nobody has, in the same forms. */
-export const NONE: Names = {
+/** What nobody has, by the kinds of what names something of a company: some things have two names. */
+export const NONE = {
   ...cursorsOf({ companyId: "co_000000" }, 1),
   company: ["co_000000", "Nobody Inc"],
   person: [`per_${nothing}`],
@@ -93,7 +58,12 @@ export const NONE: Names = {
   pick: ["a pick of nobody"],
   stream: ["ledger-co_000000"],
   head: ["0".repeat(64)],
-}
+} satisfies Readonly<Record<string, readonly string[]>>
+
+/** What names something of a company. */
+export type Kind = keyof typeof NONE
+
+type Names = Readonly<Record<Kind, readonly string[]>>
 
 /** Makes one. What its calls were is recorded by then: nothing of it changes by itself. */
 export async function furnished(world: World): Promise<Furnished> {

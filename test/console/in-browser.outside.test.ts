@@ -2,8 +2,7 @@
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import { isDeep } from "../charging/runs.ts"
-import { signedInByCode } from "./by-code.ts"
-import { openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import { signedInByCode, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
 import type { Look } from "./visiting.ts"
 import {
   LOOKS,

@@ -1,8 +1,7 @@
 /** The console without a mouse: everything is reached by keys, and one sees where one is. */
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
-import { codeOnceAsked } from "./by-code.ts"
+import { openConsole, signedInPage, spendSomething, codeOnceAsked } from "./in-chromium.ts"
 import { newPage, visit } from "./visiting.ts"
 
 /** No way on a page is longer. */

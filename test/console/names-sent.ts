@@ -1,6 +1,5 @@
 /** What of a call's input names something of a company: a row for every field, written by hand. */
-import type { ZodType } from "zod"
-import { z } from "zod"
+import { type ZodType, z } from "zod"
 import type { Kind } from "./furnished.ts"
 
 /**

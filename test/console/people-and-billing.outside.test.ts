@@ -2,8 +2,14 @@
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { signedInByCode } from "./by-code.ts"
-import { addPerson, dialogOf, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import {
+  signedInByCode,
+  addPerson,
+  dialogOf,
+  openConsole,
+  signedInPage,
+  spendSomething,
+} from "./in-chromium.ts"
 
 const opened = await openConsole()
 const { owner, company, email } = opened

@@ -1,8 +1,7 @@
 /** What people do on the console's phone page, in a real browser against the real server. */
 import { describe, expect, it } from "vitest"
-import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { addPerson, openConsole, signedInPage, callerOf, phoneSomething } from "./in-chromium.ts"
 import { faultsOf, visit } from "./visiting.ts"
-import { callerOf, phoneSomething } from "./work-data.ts"
 
 const FILL_IN: Readonly<Record<string, string>> = {
   "Legal name": "Acme Bakery LLC",

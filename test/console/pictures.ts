@@ -8,8 +8,7 @@ import type { Page } from "playwright-core"
 import { buildConsoleIfNeeded } from "../../bin/console.mjs"
 import { openBrowser } from "../publishing/browser.ts"
 import { makePlace } from "../support/server-process.ts"
-import type { Look } from "./visiting.ts"
-import { LOOKS, addressesOf, lookAt, newPage, settled, visit } from "./visiting.ts"
+import { type Look, LOOKS, addressesOf, lookAt, newPage, settled, visit } from "./visiting.ts"
 
 const DOCUMENT = resolve(import.meta.dirname, "../../docs/console.md")
 const SHOWN = resolve(import.meta.dirname, "../../docs/console")

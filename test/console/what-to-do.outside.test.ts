@@ -1,7 +1,6 @@
 /** What the console says and offers where something cannot be done, or is not the reader's to see. */
 import { describe, expect, it } from "vitest"
-import { signedInByCode } from "./by-code.ts"
-import { addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { signedInByCode, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
 import { LOOKS, lookAt, newPage, visit } from "./visiting.ts"
 
 const opened = await openConsole()

@@ -21,190 +21,114 @@ export interface Ids {
 export interface Row {
   readonly may: readonly Role[] | Permission
   /** Whether everybody may where it is about themselves; what is asked here is about others. */
-  readonly own?: true
+  readonly isOwn: boolean
   readonly input: (ids: Ids) => Readonly<Record<string, unknown>>
-  readonly reason?: true
-  readonly file?: true
+  readonly hasReason: boolean
+  readonly hasFile: boolean
 }
 
 const OWNER: readonly Role[] = ["owner"]
 const OWNER_ADMIN: readonly Role[] = ["owner", "admin"]
 const ALL: readonly Role[] = ["owner", "admin", "developer", "manager", "user"]
 
-const nothing = () => ({})
-const ofCompany = ({ company }: Ids) => ({ company })
-const ofKey = ({ key }: Ids) => ({ keyId: key })
-const ofPerson = ({ person }: Ids) => ({ personId: person })
-const billing = { may: "See billing", input: ofCompany } as const
-const STREAM_OF = ({ company }: Ids) => ({ stream: `ledger-${company}` })
+/** What stands in a row for the name of a thing. */
+const company = "<company>"
+const person = "<person>"
+const keyId = "<key>"
+const chargeId = "<charge>"
+
+/** A row; `input` has the marks above for names. */
+const row = (
+  may: Row["may"],
+  input: Readonly<Record<string, unknown>>,
+  ...also: readonly ("own" | "reason" | "file")[]
+): Row => ({
+  may,
+  isOwn: also.includes("own"),
+  hasReason: also.includes("reason"),
+  hasFile: also.includes("file"),
+  input: (ids) => {
+    const named = JSON.stringify(input).replaceAll(/<(\w+)>/g, (_, name) => ids[name as keyof Ids])
+    return JSON.parse(named) as Readonly<Record<string, unknown>>
+  },
+})
+
+const billing = row("See billing", { company })
 
 /** By the names of the operations in paths. */
 export const ROWS: Readonly<Record<string, Row>> = {
-  "key-create": {
-    may: OWNER_ADMIN,
-    own: true,
-    input: ({ company, person }) => ({ company, person, allOperations: true }),
-  },
-  "key-change": {
-    may: OWNER_ADMIN,
-    own: true,
-    input: ({ key }) => ({ keyId: key, operations: ["phone.messages.read"] }),
-  },
-  "key-pause": { may: OWNER_ADMIN, own: true, input: ofKey },
-  "key-resume": { may: OWNER_ADMIN, own: true, input: ofKey },
-  "key-delete": { may: OWNER_ADMIN, own: true, input: ofKey },
-  "key-list": {
-    may: OWNER_ADMIN,
-    own: true,
-    input: ({ company, person }) => ({ company, person }),
-  },
-  "person-change": {
-    may: "Team",
-    own: true,
-    input: ({ person }) => ({ personId: person, name: "Grace" }),
-  },
-  "person-app": { may: "Team", input: ofPerson },
+  "key-create": row(OWNER_ADMIN, { company, person, allOperations: true }, "own"),
+  "key-change": row(OWNER_ADMIN, { keyId, operations: ["phone.messages.read"] }, "own"),
+  "key-pause": row(OWNER_ADMIN, { keyId }, "own"),
+  "key-resume": row(OWNER_ADMIN, { keyId }, "own"),
+  "key-delete": row(OWNER_ADMIN, { keyId }, "own"),
+  "key-list": row(OWNER_ADMIN, { company, person }, "own"),
+  "person-change": row("Team", { personId: person, name: "Grace" }, "own"),
+  "person-app": row("Team", { personId: person }),
   // Nobody, so that whoever may removes nobody.
-  "person-remove": { may: "Team", input: () => ({ personId: "per_0000000000000000000000" }) },
-  "person-invite": {
-    may: "Team",
-    input: ({ company }) => ({ company, email: "invited@example.com", role: "user" }),
-  },
+  "person-remove": row("Team", { personId: "per_0000000000000000000000" }),
+  "person-invite": row("Team", { company, email: "invited@example.com", role: "user" }),
   // None, so that whoever may withdraws none.
-  "person-uninvite": {
-    may: "Team",
-    input: ({ company }) => ({ company, inviteId: "inv_0000000000000000000000" }),
-  },
-  "person-list": { may: "Team", input: ofCompany },
-  "limit-set": {
-    may: OWNER_ADMIN,
-    input: ({ company, person }) => {
-      return { company, person, class: "ai", period: "month", dollars: "9" }
-    },
-  },
-  "limit-remove": {
-    may: OWNER_ADMIN,
-    input: ({ company, person }) => ({ company, person, class: "ai" }),
-  },
-  "limit-list": {
-    may: "See billing",
-    own: true,
-    input: ({ company, person }) => ({ company, person }),
-  },
-  "funds-notice": { may: OWNER_ADMIN, input: ({ company }) => ({ company, off: true }) },
-  "charge-give-back": {
-    may: OWNER_ADMIN,
-    reason: true,
-    input: ({ company, charge }) => ({ company, chargeId: charge }),
-  },
+  "person-uninvite": row("Team", { company, inviteId: "inv_0000000000000000000000" }),
+  "person-list": row("Team", { company }),
+  "limit-set": row(OWNER_ADMIN, { company, person, class: "ai", period: "month", dollars: "9" }),
+  "limit-remove": row(OWNER_ADMIN, { company, person, class: "ai" }),
+  "limit-list": row("See billing", { company, person }, "own"),
+  "funds-notice": row(OWNER_ADMIN, { company, off: true }),
+  "charge-give-back": row(OWNER_ADMIN, { company, chargeId }, "reason"),
   "charges-open": billing,
-  "charge-list": {
-    may: "See billing",
-    own: true,
-    input: ({ company, person }) => ({ company, person }),
-  },
-  "charge-days": {
-    may: "See billing",
-    own: true,
-    input: ({ company, person }) => ({ company, person }),
-  },
-  "charge-show": {
-    may: "See billing",
-    own: true,
-    input: ({ company, charge }) => ({ company, chargeId: charge }),
-  },
+  "charge-list": row("See billing", { company, person }, "own"),
+  "charge-days": row("See billing", { company, person }, "own"),
+  "charge-show": row("See billing", { company, chargeId }, "own"),
   "calls-list": billing,
-  "price-list": { may: ALL, input: nothing },
+  "price-list": row(ALL, {}),
   "company-show": billing,
-  "company-change": { may: OWNER_ADMIN, input: ({ company }) => ({ company, channel: "stable" }) },
-  "company-delete": { may: OWNER, input: ofCompany },
-  "company-restore": { may: OWNER, input: ofCompany },
-  "company-export": { may: OWNER, input: ofCompany },
-  "card-set": { may: OWNER_ADMIN, input: ({ company }) => ({ company, verified: true }) },
-  "card-remove": { may: OWNER_ADMIN, input: ofCompany },
-  "card-verify": { may: OWNER_ADMIN, input: ofCompany },
-  "card-page": { may: OWNER_ADMIN, input: ofCompany },
-  "card-look": { may: OWNER_ADMIN, input: ofCompany },
-  "connect-approve": {
-    may: OWNER,
-    input: ({ company, me }) => ({ company, person: me, code: "ABCD-EFGH-JKMN-PQRS" }),
-  },
-  "app-list": { may: OWNER_ADMIN, input: ofCompany },
-  "affiliate-join": { may: OWNER_ADMIN, input: ofCompany },
-  "email-test": {
-    may: "Send email",
-    input: ({ company }) => ({ company, to: "ada@example.com" }),
-  },
-  "email-list": { may: "Send email", input: ofCompany },
-  "suppression-list": { may: "Send email", input: ofCompany },
-  "suppression-lift": {
-    may: OWNER_ADMIN,
-    input: ({ company }) => ({ company, email: "ada@example.com" }),
-  },
-  "suppression-offer": {
-    may: OWNER_ADMIN,
-    input: ({ company }) => ({ company, domain: "acme.example", turn: "off" }),
-  },
-  "domain-list": { may: "Manage domains", input: ofCompany },
-  "domain-remove": {
-    may: OWNER_ADMIN,
-    input: ({ company }) => ({ company, domain: "acme.example" }),
-  },
-  "form-list": { may: "Read leads", input: ofCompany },
-  "form-add": { may: OWNER_ADMIN, input: ({ company }) => ({ company, name: "Contact" }) },
-  "form-close": { may: OWNER_ADMIN, input: ({ form }) => ({ formId: form }) },
-  "lead-erase": { may: OWNER_ADMIN, input: ({ lead }) => ({ leadId: lead }) },
-  "repository-create": { may: "Push and upload code", input: ofCompany },
-  "repository-import": { may: "Push and upload code", input: ofCompany, file: true },
-  "repository-upload": { may: "Push and upload code", input: ofCompany, file: true },
-  "repository-export": { may: "Download and pull the code", input: ofCompany },
-  "repository-scrub": {
-    may: OWNER,
-    reason: true,
-    input: ({ company }) => ({ company, blob: "0".repeat(40) }),
-  },
-  "repository-allow-secret": {
-    may: OWNER_ADMIN,
-    reason: true,
-    input: ({ company }) => ({ company, fingerprint: "0".repeat(32) }),
-  },
-  "repository-default-branch": {
-    may: OWNER_ADMIN,
-    input: ({ company }) => ({ company, branch: "main" }),
-  },
-  "repository-show": { may: "Download and pull the code", input: ofCompany },
-  "code-pushes": { may: "Download and pull the code", input: ofCompany },
-  "publish-log": {
-    may: "Create test environments",
-    input: ({ publish }) => ({ publishId: publish }),
-  },
-  "box-list": { may: OWNER_ADMIN, input: ofCompany },
-  "preview-show": { may: "Create test environments", input: ofCompany },
-  "preview-reset": { may: OWNER_ADMIN, input: ofCompany },
+  "company-change": row(OWNER_ADMIN, { company, channel: "stable" }),
+  "company-delete": row(OWNER, { company }),
+  "company-restore": row(OWNER, { company }),
+  "company-export": row(OWNER, { company }),
+  "card-set": row(OWNER_ADMIN, { company, verified: true }),
+  "card-remove": row(OWNER_ADMIN, { company }),
+  "card-verify": row(OWNER_ADMIN, { company }),
+  "card-page": row(OWNER_ADMIN, { company }),
+  "card-look": row(OWNER_ADMIN, { company }),
+  "connect-approve": row(OWNER, { company, person: "<me>", code: "ABCD-EFGH-JKMN-PQRS" }),
+  "app-list": row(OWNER_ADMIN, { company }),
+  "affiliate-join": row(OWNER_ADMIN, { company }),
+  "email-test": row("Send email", { company, to: "ada@example.com" }),
+  "email-list": row("Send email", { company }),
+  "suppression-list": row("Send email", { company }),
+  "suppression-lift": row(OWNER_ADMIN, { company, email: "ada@example.com" }),
+  "suppression-offer": row(OWNER_ADMIN, { company, domain: "acme.example", turn: "off" }),
+  "domain-list": row("Manage domains", { company }),
+  "domain-remove": row(OWNER_ADMIN, { company, domain: "acme.example" }),
+  "form-list": row("Read leads", { company }),
+  "form-add": row(OWNER_ADMIN, { company, name: "Contact" }),
+  "form-close": row(OWNER_ADMIN, { formId: "<form>" }),
+  "lead-erase": row(OWNER_ADMIN, { leadId: "<lead>" }),
+  "repository-create": row("Push and upload code", { company }),
+  "repository-import": row("Push and upload code", { company }, "file"),
+  "repository-upload": row("Push and upload code", { company }, "file"),
+  "repository-export": row("Download and pull the code", { company }),
+  "repository-scrub": row(OWNER, { company, blob: "0".repeat(40) }, "reason"),
+  "repository-allow-secret": row(OWNER_ADMIN, { company, fingerprint: "0".repeat(32) }, "reason"),
+  "repository-default-branch": row(OWNER_ADMIN, { company, branch: "main" }),
+  "repository-show": row("Download and pull the code", { company }),
+  "code-pushes": row("Download and pull the code", { company }),
+  "publish-log": row("Create test environments", { publishId: "<publish>" }),
+  "box-list": row(OWNER_ADMIN, { company }),
+  "preview-show": row("Create test environments", { company }),
+  "preview-reset": row(OWNER_ADMIN, { company }),
   "bill-list": billing,
-  "export-billing": {
-    may: "See billing",
-    input: ({ company }) => ({ company, month: "2026-01", format: "csv" }),
-  },
-  "refusals-list": {
-    may: "See billing",
-    own: true,
-    input: ({ company, key }) => ({ company, key }),
-  },
-  ask: {
-    may: "See billing",
-    own: true,
-    input: ({ company, key }) => ({ company, key, item: "text", quantity: 1 }),
-  },
-  "audit-show": { may: "See billing", input: STREAM_OF },
+  "export-billing": row("See billing", { company, month: "2026-01", format: "csv" }),
+  "refusals-list": row("See billing", { company, key: keyId }, "own"),
+  ask: row("See billing", { company, key: keyId, item: "text", quantity: 1 }, "own"),
+  "audit-show": row("See billing", { stream: `ledger-${company}` }),
   "audit-streams": billing,
   "audit-verify": billing,
   "audit-export": billing,
   "audit-head": billing,
-  "audit-proof": {
-    may: "See billing",
-    input: ({ company, charge }) => ({ company, chargeId: charge }),
-  },
+  "audit-proof": row("See billing", { company, chargeId }),
 }
 
 /** Routes that only a key can be spent by: boxes and publishes end with it. */

@@ -1,8 +1,7 @@
 /** Installations of older versions are brought forward, those of newer ones are left alone. */
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { Migration } from "kysely/migration"
-import { Migrator } from "kysely/migration"
+import { type Migration, Migrator } from "kysely/migration"
 import { afterEach, describe, expect, it } from "vitest"
 import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { roleAndSchemas } from "../../adapters/postgres/migrations/0001-role-and-schemas.ts"

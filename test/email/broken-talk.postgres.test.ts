@@ -4,12 +4,10 @@ import { openRelay } from "../../adapters/providers/mailer/relay.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import { chargesOf } from "../phone/texting.ts"
 import { ownWorld } from "../support/world.ts"
-import type { Mailing } from "./mailing.ts"
-import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
+import { type Mailing, RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
 import { within } from "../support/within.ts"
 import { once } from "node:events"
-import type { AddressInfo, Socket } from "node:net"
-import { createServer } from "node:net"
+import { type AddressInfo, type Socket, createServer } from "node:net"
 
 /** What it is asked for, in order; `within` is amid the data, `dot` behind it. */
 const STEPS = ["banner", "EHLO", "MAIL", "RCPT", "DATA", "within", "dot"] as const

@@ -1,13 +1,25 @@
+/** Mails, mailboxes and who must not be written to, as the domain decides. */
 import { describe, expect, it } from "vitest"
 import type { MailEvent, MailOutcome } from "../../domain/email/mail-events.ts"
-import type { MailCommand, MailView } from "../../domain/email/mail.ts"
-import { mail, mailView } from "../../domain/email/mail.ts"
+import { type MailCommand, type MailView, mail, mailView } from "../../domain/email/mail.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
+import { domainToASCII } from "node:url"
+import fc from "fast-check"
+import { addressKey, mailboxText, parseMailbox } from "../../domain/email/mailbox.ts"
+import type { SuppressionCommand } from "../../domain/email/suppressions.ts"
+import {
+  isSuppressed,
+  offersUnsubscribe,
+  suppressions,
+  suppressionsCheckpoint,
+} from "../../domain/email/suppressions.ts"
+import { failedStatus } from "../../adapters/providers/mailer/delivery-report.ts"
+import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
+import { isDeadAddress } from "../../domain/email/dead-addresses.ts"
 
 const MAIL_ID = "mail_1" as const
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-
 const ACCEPT: MailCommand = {
   type: "AcceptMail",
   mailId: MAIL_ID,
@@ -167,5 +179,196 @@ describe("a copy that came back", () => {
     expect(mailing.ask(back)).toEqual([])
     mailing.progress(0, "deferred", "451")
     expect(mailing.ask(back)).toEqual([])
+  })
+})
+
+const read = (text: string) => parseMailbox(text, domainToASCII)
+
+describe("a mailbox", () => {
+  it.each([
+    ["ada@example.com", null, "ada@example.com"],
+    ["  ada@example.com ", null, "ada@example.com"],
+    ["Ada Lovelace <ada@example.com>", "Ada Lovelace", "ada@example.com"],
+    ['"Lovelace, Ada" <ada@example.com>', "Lovelace, Ada", "ada@example.com"],
+    ['"a \\"b\\" \\\\ c" <ada@example.com>', 'a "b" \\ c', "ada@example.com"],
+    ["J. Doe 漢 <ada@example.com>", "J. Doe 漢", "ada@example.com"],
+    ["<ada@example.com>", null, "ada@example.com"],
+    ["Ada+Tag@Example.COM", null, "Ada+Tag@example.com"],
+    ["ada@bücher.example", null, "ada@xn--bcher-kva.example"],
+  ])("is read: %s", (text, name, address) => {
+    const domain = address.slice(address.indexOf("@") + 1)
+    expect(read(text)).toEqual({ name, address, domain })
+  })
+
+  it.each([
+    "",
+    "ada",
+    "@example.com",
+    "ada@",
+    "ada@localhost",
+    "ada@[127.0.0.1]",
+    "ada@127.0.0.1",
+    "all: a@example.com, b@example.com;",
+    "a@example.com, b@example.com",
+    "a@b@example.com",
+    "a@example.com> SIZE=1\r\nRCPT TO:<b@example.com>",
+    "a..b@example.com",
+    ".a@example.com",
+    "a\r\nBcc: b@example.com <a@example.com>",
+    "a b@example.com",
+    '"a b"@example.com',
+    "a@exa mple.com",
+    "a@example..com",
+    "a@-example.com",
+    "a@example.com.",
+    "a@ex%61mple.com",
+    "a@0x7f.1",
+    "a@example.com/b",
+    "ä@example.com",
+    "a\u202e <a@example.com>",
+    "a\0@example.com",
+    "a@ours.example, b@evil.example <a@ours.example>",
+    "a (b) <a@example.com>",
+    "a <a@example.com> b",
+    "a <b <a@example.com>",
+    'a "b" <a@example.com>',
+    "a\u2028@example.com",
+    `${"a".repeat(65)}@example.com`,
+    `a@${"b".repeat(64)}.com`,
+    `a@${"b.".repeat(126)}com`,
+    "a@example.c_m",
+    "a@ex\u00adample.com",
+  ])("is none: %j", (text) => {
+    expect(read(text)).toBeNull()
+  })
+
+  it("is one of the same key as it is written otherwise", () => {
+    const ways = ["Ada@Bücher.example", "x <aDA@XN--BCHER-KVA.example>"]
+    const keys = ways.map((text) => addressKey(read(text) ?? expect.fail(text)))
+    expect(keys).toEqual(Array(2).fill("ada@xn--bcher-kva.example"))
+  })
+
+  it("is read again as it is written down", () => {
+    const name = fc.option(fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }))
+    fc.assert(
+      fc.property(name, (named) => {
+        const text = mailboxText({ name: named, address: "a@example.com", domain: "example.com" })
+        const found = read(text)
+        // What is no name at all is refused, and never read as another address.
+        if (found !== null) expect(found.address).toBe("a@example.com")
+        if (found !== null && found.name !== null) expect(read(mailboxText(found))).toEqual(found)
+      }),
+    )
+  })
+})
+
+const TAG = "aa" as AddressTag
+
+function after(...commands: readonly SuppressionCommand[]) {
+  const counts: number[] = []
+  const state = commands.reduce((known, command) => {
+    const events = suppressions.decide(command, known, { at: 0 })
+    if (!Array.isArray(events)) throw new Error("nothing is refused")
+    counts.push(events.length)
+    return events.reduce(suppressions.evolve, known)
+  }, suppressions.initial())
+  return { state: suppressionsCheckpoint.load(suppressionsCheckpoint.save(state)), counts }
+}
+
+const suppress = (sendingDomainId: string | null): SuppressionCommand => ({
+  type: "SuppressRecipient",
+  tag: TAG,
+  to: "s1.aa.a",
+  why: "bounced",
+  sendingDomainId,
+})
+
+const LIFT: SuppressionCommand = { type: "LiftSuppression", tag: TAG }
+
+describe("who must not be written to", () => {
+  it("is that from one sending domain or from all", () => {
+    const { state } = after(suppress("sdom_1"))
+    expect(isSuppressed(TAG, "sdom_1")(state)).toBe(true)
+    expect(isSuppressed(TAG, "sdom_2")(state)).toBe(false)
+    expect(isSuppressed(TAG, "sdom_2")(after(suppress(null)).state)).toBe(true)
+    expect(isSuppressed("bb" as AddressTag, "sdom_1")(state)).toBe(false)
+  })
+
+  it("is told once, and lifted as a whole", () => {
+    const { state, counts } = after(
+      suppress("sdom_1"),
+      suppress("sdom_1"),
+      suppress(null),
+      LIFT,
+      LIFT,
+    )
+    expect(counts).toEqual([1, 0, 1, 1, 0])
+    expect(isSuppressed(TAG, "sdom_1")(state)).toBe(false)
+  })
+
+  it("is offered to be it where that is on", () => {
+    const turn = (isOn: boolean): SuppressionCommand => {
+      return { type: "TurnUnsubscribe", sendingDomainId: "sdom_1", isOn }
+    }
+    const { state, counts } = after(turn(false), turn(true), turn(true))
+    expect(counts).toEqual([0, 1, 0])
+    expect(offersUnsubscribe("sdom_1")(state)).toBe(true)
+    expect(offersUnsubscribe("sdom_1")(after(turn(true), turn(false)).state)).toBe(false)
+  })
+})
+
+const answered = (command: string, response: string) =>
+  answerOf({ command, response, responseCode: Number(response.slice(0, 3)) })
+
+describe("an address", () => {
+  it.each(["5.1.1", "5.1.2", "5.1.10", "5.2.1", "550", "551", "553", "556"])(
+    "is dead behind %s",
+    (code) => {
+      expect(isDeadAddress(code)).toBe(true)
+    },
+  )
+
+  it.each([
+    "5.2.2",
+    "5.2.3",
+    "5.7.1",
+    "5.4.4",
+    "4.4.7",
+    "552",
+    "554",
+    "suppressed",
+    "policy",
+    null,
+  ])("may be alive behind %s", (code) => {
+    expect(isDeadAddress(code)).toBe(false)
+  })
+})
+
+describe("a rejection of the recipient by a reply code alone", () => {
+  it.each([
+    ["550 no such user", "550"],
+    ["550 relaying is not allowed", "policy"],
+    ["553 blocked, see our policy", "policy"],
+    ["554 blocked", "554"],
+  ])("%s has the code %s", (response, code) => {
+    expect(answered("RCPT TO", response)).toEqual({ answer: "rejected", code })
+  })
+})
+
+describe("a report without a status code of its own", () => {
+  const report = (diagnostic: string) => {
+    const fields = `Reporting-MTA: dns; a.test\r\n\r\nAction: failed\r\nStatus: 5.0.0\r\nDiagnostic-Code: ${diagnostic}\r\n`
+    const head = "Content-Type: multipart/report; report-type=delivery-status; boundary=b"
+    const part = `--b\r\nContent-Type: message/delivery-status\r\n\r\n${fields}\r\n--b--\r\n`
+    return Buffer.from(`MIME-Version: 1.0\r\n${head}\r\n\r\n${part}`)
+  }
+  it.each([
+    ["smtp; 550 user unknown", "550"],
+    ["smtp;550-5.1.1 user unknown", "5.1.1"],
+    ["smtp; 550 blocked by policy", "policy"],
+    ["smtp; 554 no", "554"],
+    ["x-unix; unknown user", "5.0.0"],
+  ])("has the code of its diagnostic: %s", async (diagnostic, code) => {
+    expect(await failedStatus(report(diagnostic))).toBe(code)
   })
 })

@@ -1,23 +1,14 @@
 /** What callers write into a mail to reach others than they pay for, before a real server of mail. */
 import PostalMime from "postal-mime"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { chargesOf } from "../phone/texting.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
-import type { Mailing } from "./mailing.ts"
-import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
-import type { SmtpStand } from "./smtp-stand.ts"
+import { type World, openWorld } from "../support/world.ts"
+import { type Mailing, RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
 import { openSmtpStand } from "./smtp-stand.ts"
 
 const ADA = "ada@example.com"
-
-let stand: SmtpStand
 let world: World
 let company: Mailing
-beforeAll(async () => {
-  stand = await openSmtpStand()
-  world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
-})
 beforeEach(async () => {
   company = await makeMailing(world)
   stand.rules = {}
@@ -52,6 +43,9 @@ const addresses = (ours: string) => [
   `a@${ours}\r\nReply-To: evil@example.org`,
   `=?utf-8?q?a?= <a@${ours}> <b@evil.example>`,
 ]
+
+const stand = await openSmtpStand()
+world = await openWorld("start", { rateLimits: "off", settings: { MAIL_URL: stand.url } })
 
 describe("an address that is more than one", () => {
   it.each(addresses("mail.example").map((_text, n) => n))(
@@ -122,13 +116,6 @@ describe("what a mail says", () => {
 
 describe("many recipients", () => {
   const many = (count: number) => Array.from({ length: count }, (_, n) => `a${n}@example.com`)
-
-  it("are 50 at most", async () => {
-    const { status, body } = await sendMail(world, company, { to: many(51) })
-    expect([status, body.error]).toEqual([400, "validation"])
-    expect(stand.asked.recipients).toEqual([])
-    expect(await chargesOf(world, company)).toEqual([])
-  })
 
   it("are each charged and written to once, however they are written", async () => {
     const to = many(10).flatMap((one) => {

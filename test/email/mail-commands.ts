@@ -1,5 +1,7 @@
 /** Random commands about one mail, and about whom a company must not write to. */
 import fc from "fast-check"
+import { commandOf } from "../kernel/command-histories.ts"
+import { weighted } from "../projections/ledger-steps.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import { HAND_RESULTS } from "../../domain/email/mail-events.ts"
@@ -30,23 +32,22 @@ const outcome = fc
   .map(([at, result, said]) => ({ n: at, result, code: said }))
 const outcomes = fc.array(outcome, { maxLength: 4 })
 
+const id = { mailId: fc.constant(mailId) }
+
 /** One about a mail. */
-export const mailCommand: fc.Arbitrary<MailCommand> = fc.oneof(
-  { weight: 3, arbitrary: fc.constant(ACCEPT) },
-  {
-    weight: 6,
-    arbitrary: outcomes.map((all) => {
-      return { type: "ProgressMail" as const, mailId, outcomes: all }
+export const mailCommand = weighted<MailCommand>(
+  [3, fc.constant(ACCEPT)],
+  [6, commandOf<MailCommand, "ProgressMail">("ProgressMail", { ...id, outcomes })],
+  [
+    1,
+    commandOf<MailCommand, "RefuseMail">("RefuseMail", {
+      ...id,
+      ns: fc.array(n, { maxLength: 3 }),
+      code,
     }),
-  },
-  fc.record({
-    type: fc.constant("RefuseMail" as const),
-    mailId: fc.constant(mailId),
-    ns: fc.array(n, { maxLength: 3 }),
-    code,
-  }),
-  fc.record({ type: fc.constant("ReturnMail" as const), mailId: fc.constant(mailId), n, code }),
-  fc.constant<MailCommand>({ type: "AbandonMail", mailId }),
+  ],
+  [1, commandOf<MailCommand, "ReturnMail">("ReturnMail", { ...id, n, code })],
+  [1, commandOf<MailCommand, "AbandonMail">("AbandonMail", id)],
 )
 
 const sendingDomainId = fc.constantFrom("sdom_1", "sdom_2")
@@ -58,8 +59,7 @@ export const suppressionCommand: fc.Arbitrary<SuppressionCommand> = fc.oneof(
     return { type: "SuppressRecipient", ...who, why: "bounced", sendingDomainId: from }
   }),
   n.map((one): SuppressionCommand => ({ type: "LiftSuppression", tag: tagOf(one) })),
-  fc.record({
-    type: fc.constant("TurnUnsubscribe" as const),
+  commandOf<SuppressionCommand, "TurnUnsubscribe">("TurnUnsubscribe", {
     sendingDomainId,
     isOn: fc.boolean(),
   }),

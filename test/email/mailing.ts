@@ -2,13 +2,11 @@
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
 import { parseDomainId, parseSendingDomainId } from "../../domain/domains/ids.ts"
 import type { SendingDomainId } from "../../domain/domains/ids.ts"
-import { parsed } from "../../domain/kernel/ids.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { type CompanyId, parsed } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
-import type { ApiAnswer, Company, World } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
+import { type ApiAnswer, type Company, type World, makeCompany } from "../support/world.ts"
 
 /** The route. */
 export const SEND = "/api/v1/email/send"

@@ -1,21 +1,24 @@
-/** Mails as bytes: signed, the same again, and saying what was meant. */
+/** Mails as bytes, what the program's own say, and what a server's reply to one means. */
 import { generateKeyPairSync } from "node:crypto"
 import fc from "fast-check"
 import { dkimVerify } from "mailauth"
 import PostalMime from "postal-mime"
 import { describe, expect, it } from "vitest"
 import { composer, encodedSubject } from "../../adapters/providers/mailer/message.ts"
-import type { Copy, Letter } from "../../adapters/providers/mailer/port.ts"
-import { UnsignedMail } from "../../adapters/providers/mailer/port.ts"
+import { type Copy, type Letter, UnsignedMail } from "../../adapters/providers/mailer/port.ts"
+import { type Reminder, reminderText } from "../../src/charging/reactions/reminder-text.ts"
+import { fundsNoticeText } from "../../src/charging/reactions/funds-notice-text.ts"
+import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
+import { mailOperations } from "../../src/email/operate/mail.ts"
 
 const pair = generateKeyPairSync("rsa", {
   modulusLength: 2_048,
   publicKeyEncoding: { type: "spki", format: "der" },
   privateKeyEncoding: { type: "pkcs8", format: "pem" },
 })
+
 const SIGNER = { domain: "mail.example.com", selector: "cp1", privateKey: pair.privateKey }
 const RECORD = `v=DKIM1; k=rsa; p=${pair.publicKey.toString("base64")}`
-
 const LETTER: Letter = {
   mailId: "mail_1",
   from: { name: "Acme", address: "a@mail.example.com" },
@@ -25,6 +28,7 @@ const LETTER: Letter = {
   html: null,
   at: Date.UTC(2026, 10, 24),
 }
+
 const COPY: Copy = {
   to: { name: "", address: "ada@example.com" },
   messageId: "<1.0@mail.example.com>",
@@ -119,5 +123,160 @@ describe("a mail as bytes", () => {
     const text = "file:///etc/passwd"
     const parsed = await PostalMime.parse(await bytesOf({ text }))
     expect(parsed.text?.trim()).toBe(text)
+  })
+})
+
+const REMINDER: Reminder = {
+  at: Date.UTC(2026, 10, 21, 12, 30, 59, 999),
+  holder: "company",
+  holderId: null,
+  class: "ai",
+  period: "month",
+  limitMicros: 50_000_000,
+  reminderMicros: 40_000_000,
+  usedMicros: 40_009_000,
+  windowStart: Date.UTC(2026, 10, 1),
+  resetsAt: Date.UTC(2026, 11, 1),
+}
+
+const COMPANY = { company: "acme", holder: null }
+
+describe("a reminder", () => {
+  it("says whose limit, what was reached, what is used and left, and when it starts anew", () => {
+    expect(reminderText(REMINDER, COMPANY)).toEqual({
+      subject: "acme used $40.009 of the $50.00 monthly limit for AI spending",
+      text: [
+        "Spending has reached an amount at which you wanted to hear of it.",
+        "",
+        "Company: acme",
+        "Limit: monthly limit for AI spending of the company",
+        "Reminder at: $40.00",
+        "Reached: 2026-11-21 12:30 UTC",
+        "Used by then: $40.009",
+        "Allowed: $50.00",
+        "Left: $9.991",
+        "Starts anew: 2026-12-01 00:00 UTC",
+        "",
+        "This is only a reminder and stops nothing: spending goes on until the limit is used up.",
+      ].join("\n"),
+    })
+  })
+
+  it.each([
+    ["day", "all", "daily limit for all spending"],
+    ["week", "general", "weekly limit for general spending"],
+    ["month", "ai", "monthly limit for AI spending"],
+  ] as const)("of a %s and %s spending names it so", (period, counted, limit) => {
+    const reminder = { ...REMINDER, holder: "key", holderId: "key_1", period, class: counted }
+    const names = { company: "acme", holder: 'the key "laptop" (key_1)' }
+    const { subject, text } = reminderText(reminder as Reminder, names)
+    expect(subject).toBe(`acme: the key "laptop" (key_1) used $40.009 of the $50.00 ${limit}`)
+    expect(text).toContain(`Limit: ${limit} of the key "laptop" (key_1)`)
+  })
+
+  it.each([50_000_000, 50_000_001])("of a limit that is used up (%i) says so", (usedMicros) => {
+    const { text } = reminderText({ ...REMINDER, usedMicros }, COMPANY)
+    expect(text).toContain("\nLeft: $0.00\n")
+    expect(text).toMatch(/stops nothing, but the limit is used up: it lets nothing pass until/)
+  })
+
+  it("lets no name begin a line of its own, in the subject or in the text", () => {
+    const names = { company: "acme", holder: "Ada\r\nBcc: eve@example.com\u2028x\0y" }
+    const { subject, text } = reminderText(REMINDER, names)
+    expect(subject).toContain("acme: Ada Bcc: eve@example.com x y used")
+    expect(text.split("\n").filter((one) => one.startsWith("Bcc"))).toEqual([])
+    expect(text).not.toMatch(/[\r\0\u2028]/)
+    expect(text.split("\n")).toHaveLength(12)
+  })
+})
+
+const LOW = {
+  at: Date.UTC(2026, 10, 21, 12, 30, 59, 999),
+  belowMicros: 20_000_000,
+  fundsMicros: 19_991_000,
+}
+
+it("a notice of low funds says whose they are, how much, below what, and since when", () => {
+  expect(fundsNoticeText(LOW, "acme")).toEqual({
+    subject: "acme: funds are $19.991, below $20.00",
+    text: [
+      "The funds are below the sum at which you wanted to hear of it.",
+      "",
+      "Company: acme",
+      "Funds: $19.991",
+      "Notice below: $20.00",
+      "Since: 2026-11-21 12:30 UTC",
+      "",
+      "This is only a notice and stops nothing.",
+      "The next one comes when the funds were at $20.00 or above and fall below it again.",
+    ].join("\n"),
+  })
+})
+
+it("a notice of funds below zero writes the sign once", () => {
+  const { subject } = fundsNoticeText({ ...LOW, fundsMicros: -500_000 }, "acme")
+  expect(subject).toBe("acme: funds are -$0.50, below $20.00")
+})
+
+it("a company's name begins no line of its own in a notice", () => {
+  const { subject, text } = fundsNoticeText(LOW, "acme\r\nBcc: eve@example.com")
+  expect(subject).toBe("acme Bcc: eve@example.com: funds are $19.991, below $20.00")
+  expect(text.split("\n")).toHaveLength(9)
+})
+
+describe("a reply of a server of mail", () => {
+  it.each([
+    ["DATA", 354, "unknown"],
+    ["DATA", 250, "unknown"],
+    ["DATA", 421, "deferred"],
+    ["DATA", 451, "deferred"],
+    ["DATA", 554, "refused"],
+    ["MAIL FROM", 450, "deferred"],
+    ["MAIL FROM", 550, "refused"],
+    ["RCPT TO", 450, "deferred"],
+    ["RCPT TO", 550, "rejected"],
+    ["EHLO", 550, "deferred"],
+  ])("to %s of %i means %s", (command, responseCode, answer) => {
+    const error = { command, responseCode, response: `${responseCode} no` }
+    expect(answerOf(error)).toMatchObject({ answer })
+  })
+
+  it.each([
+    [{ code: "ECONNECTION", originalCode: "ECONNREFUSED" }, "deferred"],
+    [{ code: "EDNS", originalCode: "ENOTFOUND" }, "deferred"],
+    [{ code: "ECONNECTION", originalCode: "EAI_AGAIN" }, "deferred"],
+    [{ code: "ETIMEDOUT", timeoutType: "GREETING_TIMEOUT" }, "deferred"],
+    [{ code: "ETIMEDOUT", timeoutType: "SOCKET_TIMEOUT" }, "unknown"],
+    [{ code: "ECONNECTION", originalCode: "ECONNRESET", command: "DATA" }, "unknown"],
+  ])("that never came, for %j, means %s", (error, answer) => {
+    expect(answerOf(error)).toMatchObject({ answer })
+  })
+})
+
+const PLAIN = { isTTY: false, columns: 80 }
+const [list] = mailOperations
+
+function shown(result: object): string {
+  if (list?.render === undefined) throw new Error("it has a table")
+  return list.render(result, PLAIN)
+}
+
+describe("mail list, for people", () => {
+  it("is a line a mail, without its text", () => {
+    const mail = { companyId: "co_1", mailId: "mail_1", text: "many\nlines", status: "sent" }
+    const at = "2026-11-21T12:00:00.000Z"
+    const mails = [
+      { ...mail, to: "ada@example.com, bob@example.com", subject: "acme: reminder", at },
+      { ...mail, to: "", subject: null, at, status: "bounced" },
+    ]
+    expect(shown({ mails })).toBe(
+      "at                        to                                subject         status\n" +
+        `${at}  ada@example.com, bob@example.com  acme: reminder  sent\n` +
+        `${at}                                    -               bounced\n`,
+    )
+  })
+
+  it("says where there are none", () => {
+    expect(shown({ mails: [] })).toBe("No mails.\n")
   })
 })

@@ -1,6 +1,5 @@
 /** A relay that takes nothing by our settings, each tried with a real server: mails wait, and it is said why. */
-import { SMTPServer } from "smtp-server"
-import type { SMTPServerOptions } from "smtp-server"
+import { type SMTPServerOptions, SMTPServer } from "smtp-server"
 import { expect, it, onTestFinished } from "vitest"
 import { openRelay } from "../../adapters/providers/mailer/relay.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
@@ -8,8 +7,7 @@ import type { Examined } from "../../src/frame/operator/examined.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { examineMailer } from "../../src/email/providers/examine-mailer.ts"
 import { chargesOf } from "../phone/texting.ts"
-import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { type World, openWorld } from "../support/world.ts"
 import { makeMailing, sendMail } from "./mailing.ts"
 import { openSmtpStand } from "./smtp-stand.ts"
 

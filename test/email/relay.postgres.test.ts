@@ -4,8 +4,7 @@ import PostalMime from "postal-mime"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { ownWorld } from "../support/world.ts"
 import { chargesOf } from "../phone/texting.ts"
-import { RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
-import type { Mailing } from "./mailing.ts"
+import { type Mailing, RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
 import { openSmtpStand } from "./smtp-stand.ts"
 
 const stand = await openSmtpStand()

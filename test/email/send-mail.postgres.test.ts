@@ -3,8 +3,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import { unsubscribeTokenOf } from "../../src/email/copy-names.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { chargesOf } from "../phone/texting.ts"
-import type { Mailing } from "./mailing.ts"
-import { RECIPIENT, mailerIs, mailsOf, makeMailing, sendMail } from "./mailing.ts"
+import { type Mailing, RECIPIENT, mailerIs, mailsOf, makeMailing, sendMail } from "./mailing.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 const company = await makeMailing(world)
@@ -35,14 +34,6 @@ describe("a mail", () => {
     expect(audit.checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
   })
 
-  it("goes once to whom it names twice, by case or by alphabet", async () => {
-    const own = await makeMailing(world)
-    const to = [ADA, "ADA@Example.com", "x@bücher.example", "X@xn--bcher-kva.example"]
-    const { body } = await sendMail(world, own, { to })
-    expect(body).toEqual({ ...NOTHING, delivered: [ADA, "x@xn--bcher-kva.example"] })
-    expect(await chargesOf(world, own)).toMatchObject([{ micros: 2 * RECIPIENT }])
-  })
-
   it("is one mail and one charge for one Idempotency-Key", async () => {
     const own = await makeMailing(world)
     const headers = { "idempotency-key": "once" }
@@ -57,19 +48,7 @@ describe("a mail", () => {
 
 describe("400", () => {
   const list = Array.from({ length: 51 }, (_, n) => `a${n}@example.com`)
-  const strange = [
-    "all: a@example.com, b@example.com;",
-    "a@example.com, b@example.com",
-    "a@example.com> SIZE=1\r\nRCPT TO:<evil@example.com>",
-    "a@example.com\r\nBcc: e@evil.example",
-    "a@localhost",
-    "a@[127.0.0.1]",
-    "a..b@example.com",
-    "a\u202e@example.com",
-  ]
   it.each([
-    ...strange.flatMap((text) => [{ to: text }, { to: [ADA, text] }, { replyTo: text }]),
-    ...strange.map((text) => ({ from: text })),
     { to: [] },
     { to: list },
     { subject: "" },

@@ -1,16 +1,24 @@
+/**
+ * The header of each format, letter by letter. Programs of customers find columns by their place: one is only
+ * ever appended, and a change stands in the CHANGELOG.
+ */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { csvWriter } from "../../src/exports/billing-csv.ts"
-import { COLUMNS, parse } from "./exported.ts"
-import { HEAD, LINE } from "./a-bill.ts"
+import { COLUMNS, parse, HEAD, LINE } from "./exported.ts"
+import { readFileSync } from "node:fs"
+import type { BillWriter } from "../../src/exports/bill.ts"
+import { ndjsonWriter } from "../../src/exports/billing-ndjson.ts"
+import { focusCsvWriter } from "../../src/exports/focus-csv.ts"
+import { hledgerWriter } from "../../src/exports/hledger.ts"
+import { linesIn } from "../../src/exports/statement-lines.ts"
 
 /** A cell that a spreadsheet would take for a formula. */
 const LIVE = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/
 
 /** Characters that spreadsheets read as the formula characters of ASCII. */
 const FULL_WIDTH = ["＝", "＋", "－", "＠", "﹦", "﹫", "−", " =", "\u3000=", "\ufeff="]
-
 const columns = COLUMNS.split(",")
 const textOf = (line: Partial<BillLine>) => String(csvWriter(HEAD).lines([{ ...LINE, ...line }]))
 const cells = (line: Partial<BillLine>) => parse(textOf(line))[0] ?? []
@@ -127,5 +135,89 @@ describe("the last line", () => {
       amount_usd: "0.00",
       resource: `ledger-co_aaaaaa@41:${"ab".repeat(32)}`,
     })
+  })
+})
+
+const golden = (file: string): string =>
+  readFileSync(new URL(`../data/export-headers/${file}`, import.meta.url), "utf8")
+
+/** The columns that the decisions give, in their order (decisions.md §10). */
+const DECIDED =
+  "line_id,kind,charge_id,corrects,at,served_from,item,quantity,unit,unit_price_micros,amount_micros," +
+  "amount_usd,person_id,key_id,class,resource,price_version"
+
+const begun = (writer: BillWriter): string => String(writer.begin()).replaceAll("\r\n", "\n")
+
+/** The names of the fields of JSON lines. */
+const names = (text: string): readonly string[] =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => Object.keys(JSON.parse(line) as object).join(","))
+
+describe("the header of", () => {
+  it("csv", () => {
+    expect(begun(csvWriter(HEAD))).toBe(golden("csv.txt"))
+    expect(golden("csv.txt").replaceAll('"', "").startsWith(`${DECIDED},`)).toBe(true)
+  })
+
+  it("focus-csv", () => {
+    expect(begun(focusCsvWriter(HEAD))).toBe(golden("focus-csv.txt"))
+  })
+
+  it("ndjson: the fields of a line and of the last line", () => {
+    const writer = ndjsonWriter(HEAD)
+    const lines = [...names(String(writer.lines([LINE]))), ...names(String(writer.end()))]
+    expect(`${lines.join("\n")}\n`).toBe(golden("ndjson.txt"))
+    expect(lines[0]?.startsWith(`${DECIDED},`)).toBe(true)
+  })
+
+  it("hledger", () => {
+    expect(begun(hledgerWriter(HEAD))).toBe(golden("hledger.txt"))
+  })
+})
+
+/** As if each character were one point wide. */
+const widthOf = (text: string) => [...text].length
+
+describe("a name", () => {
+  it.each([
+    ["short", 9, ["short"]],
+    ["two words here", 9, ["two words", "here"]],
+    ["onelongword", 4, ["onel", "ongw", "ord"]],
+    ["a onelongword", 4, ["a", "onel", "ongw", "ord"]],
+    ["", 4, [""]],
+  ])("%j is broken over lines %i wide", (text, width, lines) => {
+    expect(linesIn(text, widthOf, width, 9)).toEqual(lines)
+  })
+
+  it("that is too long is shortened in its middle", () => {
+    expect(linesIn("abcdefghijklmnopq-1", widthOf, 5, 2)).toEqual(["abcd…", "pq-1"])
+    const lines = linesIn("abcdefghijklmnopq-2", widthOf, 5, 3)
+    expect(lines).toEqual(["abcde", "fg…mn", "opq-2"])
+  })
+
+  it("is whole in as many lines as it needs, and else keeps its beginning and its end", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme" }),
+        fc.integer({ min: 3, max: 30 }),
+        fc.integer({ min: 1, max: 5 }),
+        (text, width, most) => {
+          const all = linesIn(text, widthOf, width, Infinity)
+          expect(all.join("").replaceAll(" ", "")).toBe(text.replaceAll(" ", ""))
+          const lines = linesIn(text, widthOf, width, most)
+          expect(lines.length).toBeLessThanOrEqual(most)
+          expect(lines.every((line) => widthOf(line) <= width)).toBe(true)
+          if (all.length <= most) {
+            expect(lines).toEqual(all)
+            return
+          }
+          const [head = "", tail = ""] = lines.join(" ").split("…")
+          expect(text.replaceAll(" ", "").startsWith(head.replaceAll(" ", ""))).toBe(true)
+          expect(text.replaceAll(" ", "").endsWith(tail.replaceAll(" ", ""))).toBe(true)
+        },
+      ),
+    )
   })
 })

@@ -2,14 +2,12 @@
 import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { openFundsMoves } from "../../src/exports/statement-funds.ts"
-import { LINE } from "./a-bill.ts"
-import { exportedAs, tableOf } from "./exported.ts"
+import { LINE, exportedAs, tableOf } from "./exported.ts"
 import { missing, run } from "./programs.ts"
 
 const MONTH = "2031-03"
 const WIRE = "wire 2031-03-09, invoice #77"
 const absent = missing("pdftotext")
-
 const world = await ownWorld("time")
 await makeCallsFree(world)
 await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
@@ -31,7 +29,6 @@ const bought = await world.call(company.key, "POST", "/api/v1/credits", {
 const purchase = String(bought.body.purchaseId)
 const payment = String(bought.body.paymentId)
 await world.operate("wait")
-
 const textIn = async (format: string) =>
   (await exportedAs(world, company, MONTH, format)).bytes.toString("utf8")
 describe("what money was for", () => {

@@ -5,12 +5,11 @@ import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "../../src/exports/bill.ts"
 import { hledgerWriter } from "../../src/exports/hledger.ts"
 import { testFolder } from "../operator/fake-host.ts"
-import { HEAD, LINE } from "./a-bill.ts"
+import { HEAD, LINE } from "./exported.ts"
 import { missing, run } from "./programs.ts"
 
 const absent = missing("hledger")
 const needed = absent ?? "hledger is installed here"
-
 const MARCH: BillHead = {
   ...HEAD,
   month: "2031-03",

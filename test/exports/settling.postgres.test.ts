@@ -4,10 +4,8 @@ import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { headText, openBillFold, settleBill } from "../../src/exports/bill.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { HEAD, LINE } from "./a-bill.ts"
-import { exported, exportedAs, tableOf } from "./exported.ts"
+import { type Company, type World, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { HEAD, LINE, exported, exportedAs, tableOf } from "./exported.ts"
 
 const world = await ownWorld("time")
 let company: Company

@@ -4,15 +4,12 @@ import { openSpending, OTHERS } from "../../src/exports/statement.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
-import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { LINE } from "./a-bill.ts"
-import { exportedAs } from "./exported.ts"
+import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { LINE, exportedAs } from "./exported.ts"
 import { missing, run } from "./programs.ts"
 
 const absent = missing("pdftotext")
 const needed = absent ?? "pdftotext is installed here"
-
 const world = await ownWorld("time")
 let company: Company
 /** A test that moves the clock uses its year up. */

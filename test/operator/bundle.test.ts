@@ -1,19 +1,14 @@
 /** Whether the bundle is that of the sources, and where its places are in them. */
 import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises"
-import type { SourceMapPayload } from "node:module"
-import { SourceMap } from "node:module"
+import { type SourceMapPayload, SourceMap } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { OUT, ROOMS, sources } from "../../bin/program.mjs"
-import type { SourceMapText } from "../../src/bundle/line-map.ts"
-import { openLineMap } from "../../src/bundle/line-map.ts"
-
-let folder = ""
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "ledger-bundle-"))
-})
+import { type SourceMapText, openLineMap } from "../../src/bundle/line-map.ts"
 afterAll(() => rm(folder, { recursive: true }))
+
+const folder = await mkdtemp(join(tmpdir(), "ledger-bundle-"))
 
 describe("the hash of the sources", () => {
   const AT = new Date(1_700_000_000_000)

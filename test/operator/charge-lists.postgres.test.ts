@@ -1,35 +1,14 @@
 /** Charges and texts as an operator lists and shows them. */
-import { beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 const JANUARY = "2031-01-31T23:59:59.000Z"
 const FEBRUARY = "2031-02-01T00:00:00.000Z"
-
 const world = await ownWorld("time")
-let company: Company
-let other: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
-  await makeCallsFree(world)
-  company = await makeCompany(world)
-  other = await makeCompany(world)
-  await text("+14155550101")
-  await text("+14155550102")
-  await spend("run-1", { dollars: "0.5", item: "chat completion" })
-  await spend("run-2", { person: company.ownerId })
-  await spend("shared")
-  await world.operate("charge", { ...SPENDING, company: other.companyId, id: "shared" })
-  await world.operate("clock set", { to: JANUARY })
-  await spend("late")
-  await world.operate("clock set", { to: FEBRUARY })
-  await spend("early")
-})
-
 const SPENDING = { class: "ai", dollars: "0.1", item: "tokens" }
 
 function spend(id: string, input: object = {}) {
@@ -56,6 +35,21 @@ async function refusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
   expect(error).toBeInstanceOf(OperatorRefused)
   return error as OperatorRefused
 }
+
+await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+await makeCallsFree(world)
+const company = await makeCompany(world)
+const other = await makeCompany(world)
+await text("+14155550101")
+await text("+14155550102")
+await spend("run-1", { dollars: "0.5", item: "chat completion" })
+await spend("run-2", { person: company.ownerId })
+await spend("shared")
+await world.operate("charge", { ...SPENDING, company: other.companyId, id: "shared" })
+await world.operate("clock set", { to: JANUARY })
+await spend("late")
+await world.operate("clock set", { to: FEBRUARY })
+await spend("early")
 
 describe("charge list", () => {
   it("lists charges newest first, with what they were for", async () => {

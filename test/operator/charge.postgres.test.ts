@@ -1,17 +1,11 @@
 /** Spending made outside the API, its give-backs, and what is open. */
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
-import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
-
 const world = await ownWorld("time")
 let company: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
-  await makeCallsFree(world)
-})
 beforeEach(async () => {
   company = await makeCompany(world)
 })
@@ -56,6 +50,9 @@ async function limit(name: object): Promise<void> {
   await world.operate("limit set", { company: company.companyId, ...window, ...name })
 }
 
+await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+await makeCallsFree(world)
+
 describe("charge", () => {
   it("charges a person's spending on the dashboard, final at once", async () => {
     const made = await spend({ person: company.ownerId })
@@ -71,13 +68,6 @@ describe("charge", () => {
         priceVersion: 0,
       }),
     ])
-  })
-
-  it("weighs on the company alone without a person", async () => {
-    await limit({ class: "ai" })
-    await limit({ class: "ai", person: company.ownerId })
-    await spend()
-    expect([await usedOf("company", "ai"), await usedOf("person", "ai")]).toEqual([500_000, 0])
   })
 
   it.each([

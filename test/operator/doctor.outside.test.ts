@@ -1,7 +1,6 @@
 /** `doctor`: a line for each thing that the program stands on, and the fix where it does not hold. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"

@@ -1,9 +1,8 @@
 import { chmod, mkdir, readFile, readdir, stat, symlink, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import type { AdminContext } from "../../src/frame/operator/operation.ts"
 import { openOutFile } from "../../src/frame/operator/cli/out-file.ts"
-import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import { type AdminContext, OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { fakeHost, fakeOperation, run, testFolder } from "./fake-host.ts"
 
 const RESULT = { lines: 2, fundsChangeMicros: 1_500_000, state: "open", head: "a1" }

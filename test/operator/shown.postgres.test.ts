@@ -1,15 +1,9 @@
 /** What people and scripts are told of a limit that is replaced, a refusal, and a signed head. */
-import { beforeAll, describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
+import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const world = await ownWorld("time")
-let company: Company
-beforeAll(async () => {
-  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
-  company = await makeCompany(world)
-})
 
 /** What people are shown of an answer. */
 function textOf(name: string, answer: unknown): string {
@@ -19,6 +13,9 @@ function textOf(name: string, answer: unknown): string {
 
 const limit = (input: object) =>
   world.operate("limit set", { company: company.companyId, class: "general", ...input })
+
+await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+const company = await makeCompany(world)
 
 describe("limit set", () => {
   it("says that it replaced none", async () => {

@@ -1,15 +1,16 @@
+/** The admin socket: its server, its protocol, and a command line that finds a server there. */
 import { once } from "node:events"
 import { existsSync, statSync, writeFileSync } from "node:fs"
-import type { IncomingMessage } from "node:http"
-import { request as httpRequest } from "node:http"
+import { type IncomingMessage, request as httpRequest } from "node:http"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import { type AdminContext, OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { MAX_SOCKET_PATH_BYTES } from "../../src/frame/operator/private-socket.ts"
 import { ServerGone, askServer, serverOf } from "../../src/frame/operator/cli/admin-client.ts"
-import { PORT, fakeOperation, testFolder } from "./fake-host.ts"
+import { PORT, fakeOperation, testFolder, fakeHost, run, wordsOf } from "./fake-host.ts"
 import { request, serve, talkOf, waiting } from "./serve-admin.ts"
+import { AdminProtocolFault, readIdentity, readLine } from "../../src/frame/operator/protocol.ts"
 
 const IDENTITY = { folderId: "folder-1", pid: process.pid, settings: [PORT] }
 
@@ -240,5 +241,129 @@ describe("a server that stops", () => {
     await server.close()
     await refused
     expect(await ended).toBe("aborted")
+  })
+})
+
+const setting = { name: "PORT", value: "3000", source: "default" }
+
+describe("a line of an answer", () => {
+  it.each([
+    { progress: "half way" },
+    { chunk: "" },
+    { bytes: "" },
+    { bytes: "YQ==" },
+    { bytes: "YWJj" },
+    { error: { error: "conflict", message: "Not now.", limit: null } },
+    { result: null },
+    { result: { ok: true }, text: "Done.\n" },
+  ])("is taken as it stands: %j", (line) => {
+    expect(readLine(JSON.stringify(line))).toEqual(line)
+  })
+
+  it.each([
+    "",
+    "nothing",
+    "null",
+    "7",
+    "[]",
+    "{}",
+    '"progress"',
+    '{"progress":7}',
+    '{"chunk":null}',
+    '{"bytes":"YQ"}',
+    '{"bytes":"Y Q="}',
+    '{"bytes":7}',
+    '{"text":"alone"}',
+    '{"result":1,"text":7}',
+    '{"result":1,"more":2}',
+    '{"error":"conflict"}',
+    '{"error":{"error":"conflict"}}',
+    '{"error":{"message":"why"}}',
+    '{"progress":"a","chunk":"b"}',
+    '{"error":{"error":"a","message":"b"},"result":1}',
+  ])("is refused: %s", (text) => {
+    expect(() => readLine(text)).toThrow(AdminProtocolFault)
+  })
+})
+
+describe("who a server says it is", () => {
+  it("is taken with the settings, of which an earlier release says nothing", () => {
+    const bare = { folderId: "f", pid: 7 }
+    expect(readIdentity(JSON.stringify(bare))).toEqual({ ...bare, settings: [] })
+    const told = { ...bare, settings: [setting, { ...setting, source: "environment" }] }
+    expect(readIdentity(JSON.stringify({ ...told, more: 1 }))).toEqual(told)
+  })
+
+  it.each([
+    "",
+    "null",
+    "[]",
+    "{}",
+    '{"folderId":"f"}',
+    '{"pid":7}',
+    '{"folderId":7,"pid":7}',
+    '{"folderId":"f","pid":0}',
+    '{"folderId":"f","pid":1.5}',
+    '{"folderId":"f","pid":"7"}',
+    JSON.stringify({ folderId: "f", pid: 7, settings: setting }),
+    JSON.stringify({ folderId: "f", pid: 7, settings: [{ ...setting, value: 3_000 }] }),
+    JSON.stringify({ folderId: "f", pid: 7, settings: [{ ...setting, source: "file" }] }),
+    JSON.stringify({ folderId: "f", pid: 7, settings: [null] }),
+  ])("is refused: %s", (text) => {
+    expect(() => readIdentity(text)).toThrow(AdminProtocolFault)
+  })
+})
+
+describe("the command line beside a server", () => {
+  it("sends the command there and opens nothing", async () => {
+    const causes: AdminContext["cause"][] = []
+    const locking = fakeOperation("company lock", async ({ cause, progress }, input) => {
+      causes.push(cause)
+      progress("locking")
+      return { input }
+    })
+    const { socketPath } = await serve([locking])
+    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
+    const ran = await run(wordsOf("company lock acme --as ada --reason asked --json"), host)
+    expect(ran).toEqual({
+      code: 0,
+      stdout: '{"input":{"company":"acme"}}\n',
+      // What it tells of the way is for terminals alone.
+      stderr: "",
+    })
+    expect(host.deeds).toEqual([])
+    expect(causes).toMatchObject([{ actor: "ada", reason: "asked" }])
+  })
+
+  it("exits 1 where it is refused there, and 130 where it is interrupted", async () => {
+    const { operation, began, ended } = waiting()
+    const refusing = fakeOperation("company list", async () => {
+      throw new OperatorRefused("conflict", "Not now.")
+    })
+    const { socketPath } = await serve([operation, refusing])
+    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
+    const refused = await run(["company", "list", "--json"], host)
+    expect(refused).toEqual({
+      code: 1,
+      stdout: '{"error":"conflict","message":"Not now."}\n',
+      stderr: "",
+    })
+    const abort = new AbortController()
+    const interrupted = run(["wait"], host, abort.signal)
+    await began
+    abort.abort()
+    expect(await interrupted).toMatchObject({
+      code: 130,
+      stderr: "Interrupted before it was done.\n",
+    })
+    expect(await ended).toBe("aborted")
+  })
+
+  it("exits 1 with a sentence where the server has just ended", async () => {
+    const socketPath = join(await testFolder(), "admin.sock")
+    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
+    const ran = await run(["wait", "--json"], host)
+    expect(ran.code).toBe(1)
+    expect(JSON.parse(ran.stdout)).toMatchObject({ error: "unavailable" })
   })
 })

@@ -1,27 +1,25 @@
-/** Corrections of the funds, what may be spent beyond them, what keys may buy, and prices. */
+/** What is added to the funds, corrections of them, what may be spent beyond them, what keys may buy, and prices. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { allowanceOf } from "../../domain/charging/ledger-views.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
-import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
-
 const world = await ownWorld("prices")
 let company: Company
 let numbers = 200
-beforeAll(async () => {
-  await makeCallsFree(world)
-})
+
 beforeEach(async () => {
   company = await makeCompany(world, "0.009")
 })
 
 const correct = (dollars: string, reason: string | null = "a chargeback") =>
   world.operate("funds correct", { company: company.companyId, dollars }, reason)
+
 const change = (input: object) =>
   world.operate("company change", { company: company.companyId, ...input })
+
 const show = () => world.operate("company show", { company: company.companyId })
 
 function text() {
@@ -38,6 +36,8 @@ async function codeOf(done: Promise<unknown>): Promise<string> {
   expect(error).toBeInstanceOf(OperatorRefused)
   return (error as OperatorRefused).code
 }
+
+await makeCallsFree(world)
 
 describe("funds correct", () => {
   it("moves the funds up and down, also below zero, and keeps the reason", async () => {
@@ -195,5 +195,46 @@ describe("price set", () => {
     expect(prices).toContainEqual(shown)
     expect(await codeOf(world.operate("price set", { ...set, dollars: "-1" }))).toBe("bad_amount")
     await world.operate("price set", { item: "text_segment", dollars: "0.009" })
+  })
+})
+
+describe("funds add", () => {
+  beforeEach(async () => {
+    company = await makeCompany(world, "0")
+  })
+  const add = (dollars: string, reference: string) =>
+    world.operate("funds add", { company: company.companyId, dollars, reference })
+  const balance = async () => (await show()).balanceMicros
+
+  it("adds a reference once, and the same again adds nothing", async () => {
+    expect(await add("12345.67", "invoice #77")).toMatchObject({ added: true })
+    expect(await add("12345.67", "invoice #77")).toMatchObject({ added: false })
+    expect(await add("5", "invoice #78")).toMatchObject({ added: true })
+    expect(await balance()).toBe(12_350_670_000)
+  })
+
+  it("refuses a reference that is recorded with another sum, and adds nothing", async () => {
+    await add("12345.67", "invoice #77")
+    await expect(add("5", "invoice #77")).rejects.toMatchObject({
+      code: "idempotency_conflict",
+      message:
+        'Funds were added as "invoice #77" with another sum, $12345.67; nothing was added now. ' +
+        "Use a new reference for it.",
+      details: { reference: "invoice #77", recorded: { amountMicros: 12_345_670_000 } },
+    })
+    expect(await balance()).toBe(12_345_670_000)
+  })
+
+  it("tells the one of many at once that adds another sum", async () => {
+    const ends = await Promise.allSettled(["5", "6", "5", "6"].map((sum) => add(sum, "wire")))
+    const fine = ends.filter(({ status }) => status === "fulfilled")
+    expect(fine).toHaveLength(2)
+    expect([5_000_000, 6_000_000]).toContain(await balance())
+  })
+
+  it("takes a reference for what another company has too", async () => {
+    const other = await makeCompany(world, "0")
+    await world.operate("funds add", { company: other.companyId, dollars: "1", reference: "wire" })
+    expect(await add("5", "wire")).toMatchObject({ added: true })
   })
 })

@@ -1,8 +1,96 @@
 import { describe, expect, it } from "vitest"
-import { AUDIT_ROWS } from "./audit-rows.ts"
-import { DAILY_ROWS } from "./daily-rows.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { CATALOGUE, parseLine as parse } from "./fake-host.ts"
+
+/** Words of auditors, and the input that they become. */
+const AUDIT_ROWS: readonly (readonly [string, object])[] = [
+  ["audit show ledger-co_1", { stream: "ledger-co_1" }],
+  [
+    "audit show ledger-co_1 --type Charged --key key_1 --person per_1 --since 2026-11-01T00:00 " +
+      "--unseal",
+    {
+      stream: "ledger-co_1",
+      type: "Charged",
+      key: "key_1",
+      person: "per_1",
+      since: "2026-11-01T00:00:00.000Z",
+      unseal: true,
+    },
+  ],
+  ["audit verify", {}],
+  ["audit verify --company acme", { company: "acme" }],
+  [`audit verify --head ${"A1".repeat(32)}`, { head: "a1".repeat(32) }],
+  [
+    "audit show ledger-co_1 --from 20 --limit 5 --until 2026-12-01",
+    { stream: "ledger-co_1", from: 20, limit: 5, until: "2026-12-01T00:00:00.000Z" },
+  ],
+  [
+    "audit streams --company acme --type Charged --request req_1 --after access-co_1 --limit 2",
+    {
+      company: "acme",
+      type: "Charged",
+      request: "req_1",
+      after: "access-co_1",
+      limit: 2,
+    },
+  ],
+  ["audit head --company acme", { company: "acme" }],
+  ["audit head", {}],
+  ["audit export --company acme --to 1z --out -", { company: "acme", to: "1z" }],
+  ["audit proof chg_1 --company acme --out -", { chargeId: "chg_1", company: "acme" }],
+  ["audit check a.ndjson", { file: "a.ndjson" }],
+  ["audit replay --company acme", { company: "acme" }],
+  [
+    `audit replay --rules v1.2 --file a.ndjson --public-key ${"A".repeat(43)}=`,
+    { rules: "v1.2", file: "a.ndjson", publicKey: `${"A".repeat(43)}=` },
+  ],
+  [
+    "refusals list --company acme --key key_1 --before 9 --limit 3",
+    { company: "acme", key: "key_1", before: 9, limit: 3 },
+  ],
+  [
+    "ask --company acme --key key_1 --item text --quantity 3 --at revision:4",
+    { company: "acme", key: "key_1", item: "text", quantity: 3, at: "revision:4" },
+  ],
+]
+
+/** Words of daily work, and the input that they become. */
+const DAILY_ROWS: readonly (readonly [string, object])[] = [
+  [
+    "charge list --company acme --month 2026-11 --key key_1 --person per_1 --item text_segment " +
+      "--resource msg_1 --before 9 --limit 3",
+    {
+      company: "acme",
+      month: "2026-11",
+      key: "key_1",
+      person: "per_1",
+      item: "text_segment",
+      resource: "msg_1",
+      before: 9,
+      limit: 3,
+    },
+  ],
+  [
+    "charge days --company acme --month 2026-11 --class ai",
+    { company: "acme", month: "2026-11", class: "ai" },
+  ],
+  ["charge show chg_1 --company acme", { chargeId: "chg_1", company: "acme" }],
+  [
+    "message list --company acme --since 2026-11-01T00:00 --before 2026-12-01 --limit 3",
+    {
+      company: "acme",
+      since: "2026-11-01T00:00:00.000Z",
+      before: "2026-12-01T00:00:00.000Z",
+      limit: 3,
+    },
+  ],
+  ["operation list", {}],
+  [
+    "key change key_1 --operation phone.messages.send team.people.read",
+    { keyId: "key_1", operations: ["phone.messages.send", "team.people.read"] },
+  ],
+  ["key change key_1 --all-operations", { keyId: "key_1", allOperations: true }],
+]
 
 const COMMANDS = CATALOGUE.commands
 

@@ -5,6 +5,7 @@ import {
   recipientCheckpoint,
   standingOf,
   textOf,
+  agreedOn,
 } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import { fold, given } from "../support/spec.ts"
@@ -25,7 +26,14 @@ import {
   receiveStop,
   received,
   replied,
+  queuedNext,
+  rejected,
+  standing,
+  agree,
+  agreed,
 } from "./recipient-facts.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { StopAtCarrier } from "../../domain/phone/recipient.ts"
 
 const LATER = NOW + 1_000
 const both = { ...STOPPED, addedAt: LATER }
@@ -218,5 +226,78 @@ describe("the recipient's state", () => {
     expect(textOf(state, "msg_3")).toMatchObject({ status: "queued" })
     expect(textOf(state, "msg_4")).toBeNull()
     expect(textOf(state, "msg_599")).toMatchObject({ status: "sent" })
+  })
+})
+
+const stop: StopAtCarrier & Stamp = {
+  type: "StopAtCarrier",
+  at: NOW,
+  messageId: "msg_1",
+  phone: "s1.rcp.bnVtYmVy",
+}
+
+const stoppedAtCarrier = (now = standing({ stoppedAt: NOW })) =>
+  ({ type: "StoppedAtCarrier", at: NOW, standing: now, phone: stop.phone }) as const
+
+const refused = (changed: Parameters<typeof rejected>[0] = {}) =>
+  rejected({ errorCode: "opted_out", ...changed })
+
+describe("StopAtCarrier", () => {
+  it("refuses the text and stops all others, in one append", () => {
+    const now = { ...FRESH, stoppedAt: NOW }
+    given(recipient, queued()).when(stop).records(refused(), stoppedAtCarrier(now))
+    given(recipient, queued(), queuedNext())
+      .when({ ...stop, messageId: "msg_2" })
+      .records(refused({ messageId: "msg_2", standing: standing() }), stoppedAtCarrier())
+  })
+
+  it("records nothing of a text that ended, and stops nobody twice", () => {
+    given(recipient).when(stop).recordsNothing()
+    given(recipient, queued(), accepted()).when(stop).recordsNothing()
+    const out = standing({ stoppedAt: NOW - 5, stopKeyword: "STOP" })
+    const after = { ...out, firstMessageId: null }
+    given(recipient, queued({ standing: out }))
+      .when(stop)
+      .records(refused({ standing: after }))
+  })
+})
+
+const MIDNIGHT = Date.parse("2026-03-03T00:00:00.000Z")
+
+describe("a form on which somebody agrees", () => {
+  it("is recorded as it says", () => {
+    given(recipient).when(agree()).records(agreed())
+    const service = { offers: false, method: "paper", sourceUrl: null } as const
+    given(recipient).when(agree(service)).records(agreed(service))
+  })
+
+  it("is recorded once on one UTC day, whatever the second one says", () => {
+    const last = { optInId: "opt_2", at: MIDNIGHT - 1, offers: false } as const
+    given(recipient, agreed()).when(agree(last)).recordsNothing()
+    const next = { optInId: "opt_2", at: MIDNIGHT } as const
+    given(recipient, agreed()).when(agree(next)).records(agreed(next))
+    given(recipient, agreed(), agreed(next))
+      .when(agree({ ...next, at: MIDNIGHT + 1 }))
+      .recordsNothing()
+  })
+
+  it("ends no STOP, and no opt-out of the company's", () => {
+    given(recipient, optedOut())
+      .when(agree())
+      .records(agreed({ standing: STOPPED }))
+    const added = { ...FRESH, addedAt: NOW }
+    given(recipient, optOutAdded())
+      .when(agree())
+      .records(agreed({ standing: added }))
+    for (const fact of [optedOut(), optOutAdded()]) {
+      const state = fold(recipient, fact, agreed({ standing: fact.standing }))
+      expect(isOptedOut(standingOf(state))).toBe(true)
+    }
+  })
+
+  it("stands beside a START, which says nothing of a form", () => {
+    const state = fold(recipient, optedOut(), optedIn())
+    expect(agreedOn(state, NOW)).toBe(false)
+    given(recipient, optedOut(), optedIn()).when(agree()).records(agreed())
   })
 })

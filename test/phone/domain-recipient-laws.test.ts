@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Stamp } from "../../domain/kernel/decider.ts"
-import { isRefusal } from "../../domain/kernel/decider.ts"
+import { type Stamp, isRefusal } from "../../domain/kernel/decider.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { recipient, recipientCheckpoint } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"

@@ -1,14 +1,16 @@
-import { describe, expect, it } from "vitest"
-import type { ApiAnswer } from "../support/world.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
-import { makeKey, newNumber, sendText } from "./texting.ts"
+/** The lists of opt-outs and of opt-ins, by the API, by their own words and by the carrier. */
+import { describe, expect, it, afterEach, vi } from "vitest"
+import { type ApiAnswer, type Company, makeCompany, sharedWorld } from "../support/world.ts"
+import { makeKey, newNumber, sendText, chargesOf } from "./texting.ts"
+import type { CarrierAnswer } from "../../adapters/providers/carrier/port.ts"
+import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { optIn } from "./opted-in.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
-
 const URL = "/api/v1/phone/opt-outs"
-
 const add = (key: string, phone: unknown): Promise<ApiAnswer> =>
   world.call(key, "POST", URL, { body: { phone } })
+
 const remove = (key: string, phone: unknown): Promise<ApiAnswer> =>
   world.call(key, "DELETE", URL, { body: { phone } })
 
@@ -104,16 +106,6 @@ describe("POST", () => {
       expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", ["phone"]])
     },
   )
-
-  it("never overwrites a STOP", async () => {
-    const { key, phone, say } = await makeTexted()
-    await say("STOP")
-    const stopped = await list(key)
-    expect(stopped).toMatchObject([{ phone, status: "out", keyword: "STOP", source: "text" }])
-    await world.operate("clock advance", { duration: "1m" })
-    expect((await add(key, phone)).body.optOuts).toEqual(stopped)
-    expect((await remove(key, phone)).status).toBe(409)
-  })
 })
 
 describe("DELETE", () => {
@@ -179,13 +171,6 @@ describe("a person's own words", () => {
     expect((await sendText(world, key, { to: phone })).status).toBe(200)
   })
 
-  it("count as a word only where they are the whole text", async () => {
-    const { key, say } = await makeTexted()
-    await say("please stop by")
-    await say("HELP")
-    expect(await list(key)).toEqual([])
-  })
-
   it("since is the start of the present status, at the last change", async () => {
     const { key, phone, say } = await makeTexted()
     await add(key, phone)
@@ -219,5 +204,154 @@ describe("403", () => {
     expect((await world.call(key, "GET", URL)).status).toBe(200)
     expect((await add(key, newNumber())).body.error).toBe("not_allowed")
     expect((await remove(key, newNumber())).body.error).toBe("not_allowed")
+  })
+})
+
+const company = await makeCompany(world)
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const carrierSays = (answer: CarrierAnswer) =>
+  vi.spyOn(world.ports.carrier, "send").mockResolvedValue(answer)
+
+/** Whether somebody is opted out, and by what. */
+async function optOutOf(phone: string) {
+  await world.operate("wait")
+  const { body } = await world.call(company.key, "GET", "/api/v1/phone/opt-outs")
+  return body.optOuts.find((one: { phone: string }) => one.phone === phone)
+}
+
+const send = (to: string) => sendText(world, company.key, { to })
+const textIn = async (from: string, body: string) => {
+  const { numbers } = await world.operate("number list", { company: company.companyId })
+  const to = numbers[0].number
+  return world.operate("carrier text-in", { company: company.companyId, from, to, body })
+}
+
+describe("a text that the carrier refuses for a STOP", () => {
+  it("is given back, once: the next is 409, and only their START ends it", async () => {
+    const to = newNumber()
+    carrierSays({ answer: "rejected", errorCode: "opted_out" })
+    expect((await send(to)).status).toBe(200)
+    await world.operate("wait")
+    expect((await chargesOf(world, company)).at(-1)).toMatchObject({ state: "given_back" })
+    expect(await optOutOf(to)).toMatchObject({ status: "out", source: "text", keyword: null })
+    const charges = (await chargesOf(world, company)).length
+    const again = await send(to)
+    expect([again.status, again.body.error]).toEqual([409, "opted_out"])
+    expect(await chargesOf(world, company)).toHaveLength(charges)
+    const body = { phone: to }
+    const undo = await world.call(company.key, "DELETE", "/api/v1/phone/opt-outs", { body })
+    expect([undo.status, undo.body.error]).toEqual([409, "conflict"])
+    vi.restoreAllMocks()
+    // The STOP itself, late, changes nothing.
+    await textIn(to, "STOP")
+    expect(await optOutOf(to)).toMatchObject({ status: "out" })
+    await textIn(to, "START")
+    expect((await send(to)).status).toBe(200)
+  })
+
+  it("ends an opt-out of the API together with it, where they text START", async () => {
+    const to = newNumber()
+    carrierSays({ answer: "rejected", errorCode: "opted_out" })
+    await send(to)
+    await world.operate("wait")
+    const body = { phone: to }
+    await world.call(company.key, "POST", "/api/v1/phone/opt-outs", { body })
+    vi.restoreAllMocks()
+    await textIn(to, "START")
+    expect(await optOutOf(to)).toMatchObject({ status: "in" })
+  })
+})
+
+describe("a STOP while the carrier is silent about a text", () => {
+  it("stops the next one, and the text in doubt is asked about and never sent again", async () => {
+    const to = newNumber()
+    const sent = vi
+      .spyOn(world.ports.carrier, "send")
+      .mockRejectedValue(new ProviderSilent("the carrier did not answer"))
+    await send(to)
+    await world.operate("wait")
+    await textIn(to, "STOP")
+    const times = () => sent.mock.calls.filter(([text]) => text.body.startsWith("Hello")).length
+    expect(times()).toBe(1)
+    expect((await send(to)).status).toBe(409)
+    await world.operate("clock advance", { duration: "11m" })
+    await world.operate("wait")
+    expect(times()).toBe(1)
+    expect(await optOutOf(to)).toMatchObject({ status: "out", keyword: "STOP" })
+  })
+})
+
+const OPT_INS = "/api/v1/phone/optins"
+
+async function listOptIns({ key }: Pick<Company, "key">) {
+  await world.operate("wait")
+  const { status, body } = await world.call(key, "GET", OPT_INS)
+  expect(status).toBe(200)
+  return body.optins
+}
+
+describe("GET /api/v1/phone/optins", () => {
+  it("lists a company's own opt-ins, newest first", async () => {
+    const [own, other] = [await makeCompany(world), await makeCompany(world)]
+    const [first, second] = [newNumber(), newNumber()]
+    await optIn(world, own, first)
+    const later = { optInId: "opt_0002", at: Date.UTC(2026, 3, 1), offers: false, sourceUrl: null }
+    await optIn(world, own, second, later)
+    await optIn(world, other, newNumber())
+    const said = { firstName: "Ada", service: true, method: "web" }
+    expect(await listOptIns(own)).toEqual([
+      {
+        ...said,
+        id: "opt_0002",
+        phone: second,
+        offers: false,
+        sourceUrl: null,
+        createdAt: "2026-04-01T00:00:00.000Z",
+      },
+      {
+        ...said,
+        id: "opt_0001",
+        phone: first,
+        offers: true,
+        sourceUrl: "https://acme.example/texts",
+        createdAt: "2026-03-30T09:15:00.250Z",
+      },
+    ])
+    expect(await listOptIns(other)).toHaveLength(1)
+  })
+
+  it("is empty where nobody agreed", async () => {
+    expect(await listOptIns(await makeCompany(world))).toEqual([])
+  })
+
+  it("ends no STOP, and is in an audit that holds", async () => {
+    const own = await makeCompany(world)
+    const phone = newNumber()
+    const stoppedAt = Date.UTC(2026, 2, 1)
+    const standing = { stoppedAt, stopKeyword: "STOP", addedAt: null, firstMessageId: null }
+    await optIn(world, own, phone, { standing })
+    await expect(sendText(world, own.key, { to: phone })).resolves.toMatchObject({
+      status: 409,
+    })
+    const { checks } = await world.operate("audit verify", { company: own.companyId })
+    expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
+  })
+
+  it("shows nothing of a person once the company is erased", async () => {
+    const own = await makeCompany(world)
+    await optIn(world, own, newNumber())
+    await listOptIns(own)
+    await world.operate("company delete", { company: own.companyId })
+    await world.operate("clock advance", { duration: "15d" })
+    const rows = await world.ports.readAll
+      .selectFrom("opt_ins")
+      .selectAll()
+      .where("company_id", "=", own.companyId)
+      .execute()
+    expect(rows).toMatchObject([{ phone: null, first_name: null, source_url: null }])
   })
 })

@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
-import type { RecipientFact } from "../../domain/phone/recipient-events.ts"
-import { recipientCodec } from "../../domain/phone/recipient-events.ts"
+import { type RecipientFact, recipientCodec } from "../../domain/phone/recipient-events.ts"
 import { NO_HASH, causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 

@@ -1,7 +1,6 @@
 /** Reading all texts by `since` and `cursor`: nothing is lost, and nothing comes twice. */
 import { describe, expect, it } from "vitest"
-import type { World } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { type World, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { TEXTS, makeKey, newNumber, sendText } from "./texting.ts"
 
 const PAGE = 200

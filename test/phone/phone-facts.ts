@@ -1,6 +1,5 @@
 /** Facts and commands of a company's phone, as its tests name them. */
-import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
-import type { NumberSettings } from "../../domain/phone/number-settings.ts"
+import { type NumberSettings, DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
 import type { OrderNumber } from "../../domain/phone/phone-commands.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { PhoneFact } from "../../domain/phone/phone-events.ts"

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { SEGMENT, TEXTS, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("time")
@@ -46,15 +45,6 @@ describe("a limit for exactly three texts", () => {
     expect(await textsThatPass(company)).toBe(3)
     expect(await fundsOf(world, company)).toBe(50_000_000 - 3 * SEGMENT)
   })
-
-  it.for(["company", "person", "key"] as const)(
-    "less one micro, of the %s, lets two pass",
-    async (holder) => {
-      const company = await makeCompany(world)
-      await limit(company, holder, 3 * SEGMENT - 1)
-      expect(await textsThatPass(company)).toBe(2)
-    },
-  )
 
   it("lets three of twenty at once pass", async () => {
     const company = await makeCompany(world)
@@ -148,17 +138,6 @@ describe("429", () => {
     },
   )
 
-  it("names the key before the person, and the person before the company", async () => {
-    const company = await makeCompany(world)
-    await sendText(world, company.key)
-    const found: string[] = []
-    for (const holder of ["company", "person", "key"] as const) {
-      await limit(company, holder, 2 * SEGMENT - 1)
-      found.push((await sendText(world, company.key)).body.limit.holder)
-    }
-    expect(found).toEqual(["company", "person", "key"])
-  })
-
   it("counts a person's keys together, and another person's not", async () => {
     const company = await makeCompany(world)
     const one = await makeKey(world, company)
@@ -173,59 +152,6 @@ describe("429", () => {
     expect((await sendText(world, second)).status).toBe(200)
     expect((await sendText(world, second)).status).toBe(429)
     expect((await sendText(world, company.key)).status).toBe(200)
-  })
-
-  it("does not count own keys where a person's limit leaves keys out", async () => {
-    const company = await makeCompany(world)
-    const name = { company: company.companyId, person: company.ownerId, class: "general" }
-    await world.operate("limit set", { ...name, period: "week", dollars: "0", leaveKeysOut: true })
-    expect((await sendText(world, company.key)).status).toBe(200)
-  })
-
-  it("does not count texts under a limit for AI", async () => {
-    const company = await makeCompany(world)
-    const name = { company: company.companyId, class: "ai" }
-    await world.operate("limit set", { ...name, period: "month", dollars: "0" })
-    expect((await sendText(world, company.key)).status).toBe(200)
-  })
-
-  it("counts what was spent before the limit was set", async () => {
-    const company = await makeCompany(world)
-    await sendText(world, company.key)
-    await limit(company, "company", SEGMENT)
-    const { body } = await sendText(world, company.key)
-    expect(body.limit.usedMicros).toBe(SEGMENT)
-  })
-
-  it("lets the text pass again once the limit is raised or taken away", async () => {
-    const company = await makeCompany(world)
-    await limit(company, "company", 0)
-    expect((await sendText(world, company.key)).status).toBe(429)
-    await limit(company, "company", SEGMENT)
-    expect((await sendText(world, company.key)).status).toBe(200)
-    expect((await sendText(world, company.key)).status).toBe(429)
-    await world.operate("limit remove", { company: company.companyId, class: "general" })
-    expect((await sendText(world, company.key)).status).toBe(200)
-  })
-
-  it("looks at limits before funds", async () => {
-    const company = await makeCompany(world, "0.001")
-    await limit(company, "company", 1)
-    expect((await sendText(world, company.key)).status).toBe(429)
-    await limit(company, "company", SEGMENT)
-    expect((await sendText(world, company.key)).status).toBe(402)
-  })
-
-  it("gives room back where the carrier refuses the text", async () => {
-    const company = await makeCompany(world)
-    await limit(company, "company", SEGMENT)
-    // An earlier test's text would take the outcome away.
-    await world.operate("wait")
-    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
-    expect((await sendText(world, company.key)).status).toBe(200)
-    await world.operate("wait")
-    expect((await sendText(world, company.key)).status).toBe(200)
-    expect((await sendText(world, company.key)).status).toBe(429)
   })
 })
 
@@ -253,31 +179,5 @@ describe("401", () => {
         resetsAt: MONDAY,
       })
     }
-  })
-
-  it("comes before a used-up limit of the company, and before the account", async () => {
-    const company = await makeCompany(world)
-    await limit(company, "key", 0)
-    await limit(company, "company", 0)
-    await world.operate("company lock", { company: company.companyId })
-    expect((await sendText(world, company.key)).status).toBe(401)
-  })
-})
-
-describe("a new window", () => {
-  it("begins at its own midnight and not before", async () => {
-    await world.operate("clock set", { to: "2031-01-31T23:00:00.000Z" })
-    const company = await makeCompany(world)
-    const { companyId, key, keyId } = company
-    const month = { company: companyId, class: "general", period: "month", dollars: "0.009" }
-    await world.operate("limit set", month)
-    const day = { company: companyId, key: keyId, period: "day", dollars: "0.009001" }
-    await world.operate("limit set", day)
-    expect((await sendText(world, key)).status).toBe(200)
-    await world.operate("clock set", { to: "2031-01-31T23:59:59.999Z" })
-    expect((await sendText(world, key)).status).toBe(429)
-    await world.operate("clock set", { to: "2031-02-01T00:00:00.000Z" })
-    expect((await sendText(world, key)).status).toBe(200)
-    expect((await sendText(world, key)).body.limit).toMatchObject({ holder: "company" })
   })
 })

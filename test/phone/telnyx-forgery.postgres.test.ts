@@ -2,8 +2,7 @@
 import { afterAll, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
-import type { Texting } from "./by-telnyx.ts"
-import { TEXTS_PATH, cameOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
+import { type Texting, TEXTS_PATH, cameOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
 
 const by = await openByTelnyx()
 afterAll(() => by.close())

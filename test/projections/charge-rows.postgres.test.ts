@@ -1,23 +1,26 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { dayStart } from "../../domain/kernel/window.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { dayStart, monthEnd } from "../../domain/kernel/window.ts"
+import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import {
   companiesOfCharge,
   findCharge,
   listOpenCharges,
   refundable,
+  selectLines,
 } from "../../projections/charging/charges.ts"
-import type { Company } from "../support/world.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { type Company, makeCompany, sharedWorld } from "../support/world.ts"
 import { ask, counted } from "./asking.ts"
-import { selectLines } from "../../projections/charging/charges.ts"
 import { charging } from "./every-fact.ts"
+import { accountTerms, listAccounts } from "../../projections/charging/accounts.ts"
+import { listCallTallies } from "../../projections/charging/api-calls.ts"
+import { findPurchase } from "../../projections/charging/purchases.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
 const db = world.ports.readAll
 let company: Company
+
 beforeEach(async () => {
   company = await makeCompany(world)
 })
@@ -108,72 +111,6 @@ describe("charges", () => {
     })
   })
 
-  it("say how much of a charge came back: by its work, or by an operator once it is final", async () => {
-    const { companyId } = company
-    const states = async (...ids: readonly string[]) =>
-      Promise.all(
-        ids.map(async (id) => {
-          const row = await findCharge(db, companyId, id)
-          return [row?.state, row?.given_back_micros]
-        }),
-      )
-    const ids = ["chg_a", "chg_b", "chg_c", "chg_d"]
-    await run(...ids.map((chargeId) => charging({ chargeId, open: true })))
-    const reason = "it failed"
-    await run(
-      { type: "CloseCharges", chargeIds: ["chg_a", "chg_b"] },
-      { type: "GiveBack", chargeId: "chg_c", amountMicros: 1_000, reason },
-      { type: "GiveBack", chargeId: "chg_d", amountMicros: null, reason },
-    )
-    expect(await states(...ids)).toEqual([
-      ["final", 0],
-      ["final", 0],
-      ["final", 1_000],
-      ["given_back", 9_000],
-    ])
-    for (const [chargeId, amountMicros] of [
-      ["chg_a", null],
-      ["chg_b", 2_000],
-    ] as const) {
-      const row = await findCharge(db, companyId, chargeId)
-      if (row === null) throw new Error(`no charge ${chargeId} is shown`)
-      const found = refundable(row)
-      await run({ type: "GiveBackEnded", ...found, amountMicros, reason, searchedTo: 1_000 })
-    }
-    expect(await states("chg_a", "chg_b")).toEqual([
-      ["given_back", 9_000],
-      ["final", 2_000],
-    ])
-    const partly = await findCharge(db, companyId, "chg_b")
-    expect(partly === null ? null : refundable(partly).leftMicros).toBe(7_000)
-    expect((await lines()).at(-1)).toMatchObject({
-      kind: "give_back",
-      corrects: "chg_b",
-      amount_micros: 2_000,
-      note: reason,
-    })
-  })
-
-  it("end the newest of a name that was used again, and leave the older one as it was", async () => {
-    const { companyId } = company
-    const chargeId = "chg_again"
-    const back = { type: "GiveBack" as const, chargeId, amountMicros: null, reason: "it failed" }
-    await run(
-      charging({ chargeId, open: true }),
-      back,
-      charging({ chargeId, open: true }),
-      { type: "CloseCharges", chargeIds: [chargeId] },
-      charging({ chargeId, open: true, amountMicros: 0, unitPriceMicros: 0 }),
-    )
-    const states = async () =>
-      (await lines()).filter((one) => one["charge_id"] === chargeId).map((one) => one["state"])
-    expect(await states()).toEqual(["given_back", "final", "open"])
-    expect(await findCharge(db, companyId, chargeId)).toMatchObject({ state: "open" })
-    // One that cost nothing and succeeded did not come back, though nothing of it is left.
-    await run({ type: "CloseCharges", chargeIds: [chargeId] })
-    expect(await states()).toEqual(["given_back", "final", "final"])
-  })
-
   it("that are open are listed of one company or of all, oldest first", async () => {
     const first = company
     await run(charging({ chargeId: "chg_one", open: true, resource: "msg_1" }))
@@ -204,5 +141,203 @@ describe("charges", () => {
     const [funds] = await rowsOf(1)
     if (funds === undefined) throw new Error("the opening funds are not shown")
     expect(() => refundable(funds)).toThrow(RangeError)
+  })
+})
+
+const DAY = 86_400_000
+
+// The middle of a month, so that a day later is in the same one.
+const begin = monthEnd(world.ports.clock.now()) + 9.5 * DAY
+await world.operate("clock set", { to: new Date(begin).toISOString() })
+const days = async (input: object = {}) =>
+  world.operate("charge days", { company: company.companyId, ...input })
+
+const nameOf = (at: number) => new Date(at).toISOString().slice(0, 10)
+
+describe("charge days", () => {
+  it("are the charges of each UTC day and item, less what came back of them", async () => {
+    const day = nameOf(world.ports.clock.now())
+    const month = day.slice(0, 7)
+    expect(await days()).toEqual({
+      month,
+      days: [],
+      chargedMicros: 0,
+      givenBackMicros: 0,
+      netMicros: 0,
+      charges: 0,
+    })
+    const { companyId } = company
+    const spent = { company: companyId, class: "ai", item: "chat" }
+    await world.operate("charge", { ...spent, dollars: "0.5", id: "first" })
+    await world.operate("charge", { ...spent, dollars: "0.1", person: company.ownerId })
+    await ask(world, company, charging({ chargeId: "chg_text", keyId: company.keyId }))
+    await world.operate("clock advance", { duration: "1d" })
+    await world.operate("charge", { ...spent, dollars: "0.2" })
+    // What comes back a day later is of the day of its charge.
+    await world.operate("charge give-back", { chargeId: "first", dollars: "0.3" }, "a test")
+    const next = nameOf(world.ports.clock.now())
+    const chat = { item: "chat", givenBackMicros: 0 }
+    const ofDay = { ...chat, day, chargedMicros: 600_000, charges: 2 }
+    const wanted = [
+      { ...ofDay, givenBackMicros: 300_000, netMicros: 300_000 },
+      {
+        day,
+        item: "text_segment",
+        chargedMicros: 9_000,
+        givenBackMicros: 0,
+        netMicros: 9_000,
+        charges: 1,
+      },
+      { ...chat, day: next, chargedMicros: 200_000, netMicros: 200_000, charges: 1 },
+    ]
+    expect(await days({ month })).toEqual({
+      month,
+      days: wanted,
+      chargedMicros: 809_000,
+      givenBackMicros: 300_000,
+      netMicros: 509_000,
+      charges: 4,
+    })
+    expect((await days({ month, item: "text" })).days).toEqual([wanted[1]])
+    expect((await days({ month, class: "general" })).days).toEqual([wanted[1]])
+    expect((await days({ month, key: company.keyId })).days).toEqual([wanted[1]])
+    expect((await days({ month, person: company.ownerId })).charges).toBe(1)
+    expect((await days({ month: "2020-12" })).days).toEqual([])
+    await expect(days({ item: "what nobody bought" })).rejects.toMatchObject({ code: "not_found" })
+  })
+
+  it("have API calls on the day on which they were made, once they are charged", async () => {
+    const served = dayStart(world.ports.clock.now())
+    await ask(world, company, counted(company, 5, served))
+    const month = nameOf(served).slice(0, 7)
+    expect((await days({ month })).days).toEqual([])
+    await world.operate("clock advance", { duration: "1d" })
+    await world.operate("wait")
+    expect((await days({ month })).days).toMatchObject([
+      { day: nameOf(served), item: "api_call", chargedMicros: 500, charges: 1 },
+    ])
+  })
+})
+
+describe("a key's last use", () => {
+  const used = async () => {
+    const { keys } = await world.operate("key list", { company: company.companyId })
+    return (keys as readonly { readonly lastUsedAt: string | null }[]).map((one) => one.lastUsedAt)
+  }
+
+  it("is that of its newest charge or calls, and what it spent this month beside it", async () => {
+    expect(await used()).toEqual([null])
+    const { keyId, ownerId: personId } = company
+    const called = world.ports.clock.now()
+    await ask(world, company, counted(company, 5, dayStart(called)))
+    expect(await used()).toEqual([new Date(called).toISOString()])
+    await world.operate("clock advance", { duration: "1h" })
+    const charged = new Date(world.ports.clock.now()).toISOString()
+    await ask(world, company, charging({ chargeId: "chg_1", keyId, personId }))
+    expect(await used()).toEqual([charged])
+    const { keys } = await world.operate("key list", { company: company.companyId })
+    expect(keys).toMatchObject([{ keyId, lastUsedAt: charged, spentThisMonthMicros: 9_500 }])
+    await world.operate("clock advance", { duration: "40d" })
+    const { keys: later } = await world.operate("key list", { company: company.companyId })
+    expect(later).toMatchObject([{ lastUsedAt: charged, spentThisMonthMicros: 0 }])
+  })
+
+  it("is of the evening whose calls are counted in the morning after it", async () => {
+    const yesterday = dayStart(world.ports.clock.now()) - DAY
+    await ask(world, company, counted(company, 1, yesterday))
+    expect(await used()).toEqual([new Date(yesterday + DAY - 1).toISOString()])
+  })
+})
+
+describe("accounts", () => {
+  it("have a balance each", async () => {
+    const { companyId } = company
+    await run(
+      charging({ chargeId: "chg_1" }),
+      charging({ chargeId: "chg_2", class: "ai", item: "tokens" }),
+      { type: "CorrectFunds", amountMicros: -7, reason: "counted twice" },
+    )
+    const balances = (await listAccounts(db, companyId)).map((row) => [
+      row.account,
+      row.balance_micros,
+    ])
+    expect(balances).toEqual([
+      ["corrections", 7],
+      ["credits", -50_000_000],
+      ["funds", 50_000_000 - 18_007],
+      ["spending:ai:tokens", 9_000],
+      ["spending:general:text_segment", 9_000],
+    ])
+    expect(await accountTerms(db, "co_none")).toBeNull()
+  })
+})
+
+describe("purchases", () => {
+  it("have a row each, from their beginning to their end", async () => {
+    const { companyId, keyId } = company
+    const terms = { mode: "on", perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 } as const
+    const start = (purchaseId: PurchaseId): LedgerCommand => {
+      return { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 }
+    }
+    await run({ type: "SetPurchaseTerms", keyId, ...terms }, start("pur_b"), start("pur_c"))
+    const began = now()
+    await run(
+      { type: "OrderPurchase", purchaseId: "pur_b", paymentId: "pay_b" },
+      { type: "FailPurchase", purchaseId: "pur_b", code: "declined", paymentId: null },
+      { type: "OrderPurchase", purchaseId: "pur_c", paymentId: "pay_c" },
+    )
+    const pending = await findPurchase(db, companyId, "pur_c")
+    expect(pending).toMatchObject({ state: "pending", payment_id: "pay_c", ended_at: null })
+    await world.operate("clock advance", { duration: "1s" })
+    await run({ type: "PayPurchase", purchaseId: "pur_c", paymentId: "pay_c" })
+    expect(await findPurchase(db, companyId, "pur_c")).toEqual({
+      company_id: companyId,
+      purchase_id: "pur_c",
+      key_id: keyId,
+      person_id: null,
+      amount_micros: 5_000_000,
+      state: "paid",
+      started_at: new Date(began),
+      ended_at: new Date(now()),
+      payment_id: "pay_c",
+      code: null,
+    })
+    expect(await findPurchase(db, companyId, "pur_b")).toMatchObject({
+      state: "failed",
+      code: "declined",
+      payment_id: "pay_b",
+    })
+    expect(await findPurchase(db, companyId, "pur_none")).toBeNull()
+  })
+})
+
+describe("api-calls", () => {
+  it("sum each key's and person's calls of a day, and say when they were charged", async () => {
+    const { companyId, keyId, ownerId } = company
+    const [yesterday, day] = [dayStart(now()), dayStart(now()) + DAY]
+    const rows = async (of: string | null = null) =>
+      (await listCallTallies(db, companyId, of)).map((row) => [
+        row.day,
+        row.person_id,
+        row.calls,
+        row.unit_price_micros,
+        row.charged_at?.getTime() ?? null,
+      ])
+    await run(counted(company, 2, yesterday), counted(company, 3, yesterday))
+    expect(await rows()).toEqual([[nameOf(yesterday), ownerId, 5, 100, null]])
+    await world.operate("clock advance", { duration: "1d" })
+    const shared = { via: "shared_key", keyId, personId: null, calls: 7 } as const
+    const price = { unitPriceMicros: 200, priceVersion: 2 }
+    await run(counted(company, 4, day), { type: "RecordCalls", day, ...price, tallies: [shared] })
+    const chargedAt = yesterday + DAY + 10 * 60_000
+    // The day's first call says what the day's calls cost.
+    const ofDay = [
+      [nameOf(day), "", 7, 100, null],
+      [nameOf(day), ownerId, 4, 100, null],
+    ]
+    expect(await rows()).toEqual([...ofDay, [nameOf(yesterday), ownerId, 5, 100, chargedAt]])
+    expect(await rows(nameOf(day))).toEqual(ofDay)
+    expect(await rows("2000-01-01")).toEqual([])
+    expect(await listCallTallies(db, "co_none", null)).toEqual([])
   })
 })

@@ -5,13 +5,16 @@ import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { TEXTS } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { askStep } from "./asking.ts"
-import type { Step } from "./ledger-steps.ts"
-import { step } from "./ledger-steps.ts"
+import { type Step, doing, step } from "./ledger-steps.ts"
 import { live, living } from "./living.ts"
 
 /** Whom texts are sent to. */
 export const RECIPIENTS = ["+14155550123", "+14155550124", "+14155550125"]
-const recipient = fc.constantFrom(...RECIPIENTS)
+const to = fc.constantFrom(...RECIPIENTS)
+const said = fc.constantFrom("STOP", "start", "HELP", "hello \u0000 \u{1F600}")
+const outcome = fc.constantFrom("ok", "reject", "silent", "undelivered")
+const period = fc.constantFrom("day", "week", "month")
+const duration = fc.constantFrom("1m", "12h", "1d", "7d")
 
 /**
  * The same step with a name that no other company's charge has: an open one is ended by its name alone,
@@ -25,49 +28,16 @@ function ofCompany(one: Step, company: string): Step {
 
 /** Everything that can happen in an installation, through its own doors. */
 export const deed = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ does: fc.constant("send" as const), to: recipient }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      does: fc.constant("text in" as const),
-      to: recipient,
-      body: fc.constantFrom("STOP", "start", "HELP", "hello \u0000 \u{1F600}"),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("opt out" as const),
-      to: recipient,
-      method: fc.constantFrom("POST" as const, "DELETE" as const),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("carrier" as const),
-      outcome: fc.constantFrom("ok", "reject", "silent", "undelivered"),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("limit" as const),
-      period: fc.constantFrom("day" as const, "week" as const, "month" as const),
-      dollars: fc.constantFrom("0.018", "1"),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("advance" as const),
-      duration: fc.constantFrom("1m", "12h", "1d", "7d"),
-    }),
-  },
-  { weight: 6, arbitrary: fc.record({ does: fc.constant("ask" as const), step }) },
+  { weight: 6, arbitrary: doing("send", { to }) },
+  { weight: 3, arbitrary: doing("text in", { to, body: said }) },
+  { weight: 2, arbitrary: doing("opt out", { to, method: fc.constantFrom("POST", "DELETE") }) },
+  { weight: 2, arbitrary: doing("carrier", { outcome }) },
+  { weight: 2, arbitrary: doing("limit", { period, dollars: fc.constantFrom("0.018", "1") }) },
+  { weight: 2, arbitrary: doing("advance", { duration }) },
+  { weight: 6, arbitrary: doing("ask", { step }) },
   { weight: 6, arbitrary: living },
-  { weight: 1, arbitrary: fc.constant({ does: "funds" as const }) },
-  { weight: 1, arbitrary: fc.constant({ does: "wait" as const }) },
+  { weight: 1, arbitrary: doing("funds") },
+  { weight: 1, arbitrary: doing("wait") },
 )
 type Deed = typeof deed extends fc.Arbitrary<infer D> ? D : never
 
@@ -89,8 +59,8 @@ export async function perform(world: World, one: Deed, acting: Company): Promise
     case "text in": {
       const { rows } = await sql<{ number: string }>`
         select number from numbers where company_id = ${company}`.execute(world.ports.readAll)
-      const to = rows[0]?.number
-      await world.operate("carrier text-in", { from: one.to, to, body: one.body })
+      const text = { from: one.to, to: rows[0]?.number, body: one.body }
+      await world.operate("carrier text-in", text)
       return
     }
     case "opt out":

@@ -1,3 +1,4 @@
+/** Facts as the read models have them in rows, and rows as arrays of columns. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it } from "vitest"
@@ -9,12 +10,16 @@ import { holderOf } from "../../projections/phone/numbers.ts"
 import { findMessage, listMessages } from "../../projections/phone/message-lists.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { type Company, makeCompany, ownWorld } from "../support/world.ts"
+import fc from "fast-check"
+import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
+import { type Columns, unnested } from "../../projections/kernel/columns.ts"
+import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const world = await ownWorld("time")
 const db = world.ports.readAll
 let company: Company
+
 beforeEach(async () => {
   company = await makeCompany(world)
 })
@@ -175,4 +180,76 @@ describe("charges and accounts", () => {
     expect(await findCharge(db, company.companyId, chargeId)).toMatchObject({ state: "final" })
     expect(await findCharge(db, "co_none", chargeId)).toBeNull()
   })
+})
+
+interface Row {
+  readonly t: string | null
+  readonly n: number | null
+  readonly i: number
+  readonly b: boolean | null
+  readonly at: Date | null
+}
+
+const COLUMNS: Columns<Row> = {
+  t: "text",
+  n: "bigint",
+  i: "integer",
+  b: "boolean",
+  at: "timestamptz",
+}
+
+const database = await databaseUnderTest()
+const pool = database.pool()
+const instants = { min: Date.UTC(1, 0), max: Date.UTC(9999, 11, 31) }
+const awkward = fc.constantFrom(
+  "",
+  "NULL",
+  "null",
+  "{}",
+  '"',
+  "\\",
+  '\\"',
+  ",",
+  " a ",
+  "\n",
+  "é\u{1f600}",
+)
+
+const rows = fc.array(
+  fc.record<Row>({
+    t: fc.option(fc.oneof(awkward, fc.string({ unit: "grapheme" }))),
+    n: fc.option(fc.maxSafeInteger()),
+    i: fc.integer(),
+    b: fc.option(fc.boolean()),
+    at: fc.option(fc.integer(instants).map((ms) => new Date(ms))),
+  }),
+  { minLength: 1 },
+)
+
+it("gives back what it was given", async () => {
+  const client = await pool.connect()
+  try {
+    const reading = kyselyOn(client)
+    await fc.assert(
+      fc.asyncProperty(rows, async (given) => {
+        const found = await sql<Row>`select * from ${unnested(COLUMNS, given, "x")}`.execute(
+          reading,
+        )
+        // PostgreSQL's text has no U+0000: it is written as U+FFFD.
+        const expected = given.map((row) => ({
+          ...row,
+          t: row.t?.replaceAll("\0", "\uFFFD") ?? null,
+        }))
+        expect(found.rows).toEqual(expected)
+      }),
+      { numRuns: 200 },
+    )
+  } finally {
+    client.release()
+  }
+})
+
+it("refuses a value that no column has", () => {
+  const wrong = [{ t: { not: "text" }, n: 1, i: 1, b: true, at: null }] as unknown as Row[]
+  expect(() => unnested(COLUMNS, wrong, "x")).toThrow(TypeError)
 })

@@ -14,11 +14,9 @@ import { findCharge, refundable } from "../../projections/charging/charges.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { EVERYTHING, FACT_TYPES, THE_END } from "./every-fact.ts"
-import type { Step } from "./ledger-steps.ts"
-import { step } from "./ledger-steps.ts"
+import { type Step, step } from "./ledger-steps.ts"
 import { chargesIn, commandOf, instantAfter } from "./plain-history.ts"
-import type { Database } from "./standing.ts"
-import { shownOf, standingOf } from "./standing.ts"
+import { type Database, shownOf, standingOf } from "./standing.ts"
 
 const MODELS = PROGRAM.readModels.filter(({ categories }) => categories.includes("ledger"))
 

@@ -176,58 +176,38 @@ const chargeCalls = fc
   .map((most): LedgerCommand => ({ type: "ChargeCalls", most }))
 const removal = limitName.map((name): LedgerCommand => ({ type: "RemoveLimit", ...name }))
 
-const command = fc.oneof(
-  { weight: 12, arbitrary: charge },
-  { weight: 4, arbitrary: limit },
-  { weight: 1, arbitrary: removal },
-  { weight: 5, arbitrary: purchase },
-  { weight: 3, arbitrary: terms },
-  { weight: 3, arbitrary: funds },
-  { weight: 2, arbitrary: chargeCalls },
-  { weight: 1, arbitrary: fc.constant<LedgerCommand>({ type: "CloseMonth" }) },
+/** One of these, as often as its weight says. */
+export const weighted = <T>(...all: readonly (readonly [number, fc.Arbitrary<T>])[]) =>
+  fc.oneof(...all.map(([weight, arbitrary]) => ({ weight, arbitrary })))
+
+/** What somebody does, with these fields. */
+export const doing = <const D extends string, F extends object = object>(
+  does: D,
+  fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> } = {} as never,
+) =>
+  fc.record({ does: fc.constant(does), ...fields }) as unknown as fc.Arbitrary<
+    F & { readonly does: D }
+  >
+
+const command = weighted<LedgerCommand>(
+  [12, charge],
+  [4, limit],
+  [1, removal],
+  [5, purchase],
+  [3, terms],
+  [3, funds],
+  [2, chargeCalls],
+  [1, fc.constant({ type: "CloseMonth" })],
 )
+const place = fc.nat(20)
 
 /** One step of a history. */
-export const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 20, arbitrary: fc.record({ does: fc.constant("command" as const), command }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      does: fc.constant("pass" as const),
-      ms: fc.constantFrom(1, HOUR, DAY, 7 * DAY, 31 * DAY),
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ does: fc.constant("border" as const) }) },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      does: fc.constant("end" as const),
-      place: fc.nat(20),
-      how: fc.constantFrom("close" as const, "give back" as const, "part" as const),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      does: fc.constant("correct" as const),
-      place: fc.nat(20),
-      part: fc.boolean(),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      does: fc.constant("calls" as const),
-      daysAgo: fc.constantFrom(0, 0, 1, 3),
-      command: calls,
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      does: fc.constant("settle" as const),
-      place: fc.nat(5),
-      paid: fc.boolean(),
-    }),
-  },
+export const step = weighted<Step>(
+  [20, doing("command", { command })],
+  [4, doing("pass", { ms: fc.constantFrom(1, HOUR, DAY, 7 * DAY, 31 * DAY) })],
+  [3, doing("border")],
+  [5, doing("end", { place, how: fc.constantFrom("close", "give back", "part") })],
+  [3, doing("correct", { place, part: fc.boolean() })],
+  [4, doing("calls", { daysAgo: fc.constantFrom(0, 0, 1, 3), command: calls })],
+  [3, doing("settle", { place: fc.nat(5), paid: fc.boolean() })],
 )

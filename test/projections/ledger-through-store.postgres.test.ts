@@ -10,8 +10,7 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import type { Step } from "./ledger-steps.ts"
-import { step } from "./ledger-steps.ts"
+import { type Step, doing, step } from "./ledger-steps.ts"
 import { commandOf, instantAfter } from "./plain-history.ts"
 import { settled } from "./settled.ts"
 import { shownOf, standingOf } from "./standing.ts"
@@ -21,8 +20,8 @@ const world = await ownWorld("time")
 /** What a ledger is asked to do, a call that its key makes, or a fault of the database. */
 const turn = fc.oneof(
   { weight: 12, arbitrary: step },
-  { weight: 2, arbitrary: fc.constant({ does: "serve" as const }) },
-  { weight: 1, arbitrary: fc.constant({ does: "break" as const }) },
+  { weight: 2, arbitrary: doing("serve") },
+  { weight: 1, arbitrary: doing("break") },
 )
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 

@@ -1,18 +1,17 @@
 /** What happens in a company beside money: people come, change and go, apps check in. */
 import { appOf } from "../../domain/connection/aggregates.ts"
 import fc from "fast-check"
-import type { Counts } from "../../domain/connection/app-events.ts"
-import { COUNTED } from "../../domain/connection/app-events.ts"
+import { type Counts, COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { doing } from "./ledger-steps.ts"
 import type { Company, World } from "../support/world.ts"
 
 const INSTALL = "ef".repeat(28)
 
 /** Everything that can happen to a person, and what an app can say. */
-export const living = fc.record({
-  does: fc.constant("live" as const),
+export const living = doing("live", {
   deed: fc.constantFrom("add", "change", "move", "app", "remove", "invite", "check in", "report"),
   /** Which person, version or sequence it is about. */
   which: fc.nat(3),

@@ -1,6 +1,5 @@
 import { PROGRAM } from "../../src/slices.ts"
-import { sql } from "kysely"
-import type { Transaction } from "kysely"
+import { type Transaction, sql } from "kysely"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { openBehindPool } from "../../adapters/postgres/database.ts"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"

@@ -3,8 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { ownDomainWorld } from "../domains/domain-world.ts"
 import { newNumber, sendText } from "../phone/texting.ts"
 import { counted } from "../leads/robots-counted.ts"
-import type { Company } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { type Company, openWorld } from "../support/world.ts"
 import { listHosts, makeHosted, optInsOf, send, timeIn, timeOf, visit } from "./paged.ts"
 
 const world = await ownDomainWorld()

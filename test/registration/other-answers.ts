@@ -1,7 +1,6 @@
 /** Answers of registration that the routes' own examples do not lead to. */
 import type { OtherAnswers } from "../support/other-answers.ts"
-import type { World } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
+import { type World, makeCompany } from "../support/world.ts"
 import { asked, sendBusiness, sendCampaign, written } from "./registering.ts"
 import { makePages, savePages } from "./paged.ts"
 

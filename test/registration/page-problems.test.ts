@@ -5,10 +5,9 @@ import type { PageContent } from "../../src/phone/registration/hosted-pages.ts"
 import { pageOf, textsPage, thanksPage } from "../../src/phone/registration/hosted-pages.ts"
 import { problemsIn } from "../../src/phone/registration/page-problems.ts"
 import type { PageProblem } from "../../src/phone/registration/problem-words.ts"
-import type { PageName } from "../../src/phone/registration/pages.ts"
 import { BUSINESS } from "./registering.ts"
 import { within } from "../support/within.ts"
-import { PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
+import { type PageName, PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
 
 const business = Business.parse({ ...BUSINESS, brandName: "Acme & Sons <Bakery>" })
 const pages = Pages.parse({

@@ -1,8 +1,9 @@
-/** Registrations as tests write, send and answer them. */
+/** Registrations as tests write, send and answer them, and a world in which they are reviewed. */
 import { registrationOf } from "../../domain/registration/aggregates.ts"
 import { writtenOf } from "../../domain/registration/registration-views.ts"
 import { selectLines } from "../../projections/charging/charges.ts"
-import type { Company, World } from "../support/world.ts"
+import { afterEach } from "vitest"
+import { type Company, type World, makeCompany, ownWorld } from "../support/world.ts"
 
 /** The business of an example. */
 export const BUSINESS = {
@@ -61,7 +62,7 @@ export async function done(world: World, company: Caller, line: string, body?: o
 }
 
 /** Records that the pages passed their check, which has tests of its own. */
-export async function passPages(world: World, { companyId }: Pick<Company, "companyId">) {
+async function passPages(world: World, { companyId }: Pick<Company, "companyId">) {
   const read = ["texts", "terms", "privacy"].map((page) => ({ page, sha256: "ab12" }))
   const stream = registrationOf(companyId)
   const { pages } = await world.ports.runner.read(stream, writtenOf)
@@ -133,4 +134,40 @@ export async function feesOf(world: World, { companyId }: Pick<Company, "company
     .orderBy("revision")
     .execute()
   return rows.map(({ item, amount_micros: micros, state }) => `${item} ${-Number(micros)} ${state}`)
+}
+
+/** A business that is meant. */
+export const LIVE = { live: true }
+
+/** What its fee is charged as. */
+export const BRAND = "brand_fee_low_volume 4500000"
+
+/** Opens it for the calling test file; after each test the simulator does as it should again. */
+export async function reviewing() {
+  const world = await ownWorld("time")
+  const registryIs = (outcome: string, times?: number) =>
+    world.operate("stand-in set", { name: "registration", outcome, times })
+  afterEach(() => registryIs("ok"))
+  /** A company that has written everything. */
+  const company = async (funds = "100"): Promise<Company> => {
+    const made = await makeCompany(world, funds)
+    await written(world, made)
+    return made
+  }
+  return {
+    world,
+    registryIs,
+    advance: async (duration: string) => {
+      await world.operate("clock advance", { duration })
+      await world.operate("wait")
+    },
+    company,
+    /** A company whose registration is meant, and whose business is approved. */
+    approvedBusiness: async (): Promise<Company> => {
+      const made = await company()
+      await sendBusiness(world, made, LIVE)
+      await answerAs(world, made, "business")
+      return made
+    },
+  }
 }

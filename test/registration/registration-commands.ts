@@ -5,7 +5,8 @@ import type {
   RegistrationCommand,
   SubmitPart,
 } from "../../domain/registration/registration-commands.ts"
-import { historiesOf } from "../kernel/command-histories.ts"
+import { commandOf, historiesOf } from "../kernel/command-histories.ts"
+import { weighted } from "../projections/ledger-steps.ts"
 
 /** Nobody of the company's. */
 const NOBODY = { keyId: null, personId: null } as const
@@ -67,67 +68,41 @@ const numberId = fc.constantFrom("num_1", "num_2")
 const verdict = fc.constantFrom("approved", "approved", "action_needed", "rejected")
 const reasons = fc.constantFrom<readonly Sealed[]>([], ["s1.co_1.Yg"])
 
-const command: fc.Arbitrary<RegistrationCommand> = fc.oneof(
-  { weight: 2, arbitrary: fc.boolean().map(saveBusiness) },
-  { weight: 2, arbitrary: fc.constant(savePages) },
-  { weight: 3, arbitrary: fc.constantFrom(0, 0, 1).map(recordCheck) },
-  { weight: 2, arbitrary: fc.constant(saveCampaign) },
-  {
-    weight: 8,
-    arbitrary: fc
-      .record({
-        part: fc.constantFrom("business", "business", "campaign"),
-        submissionId,
-        brand: fc.constantFrom("low_volume", "low_volume", "standard", "sole_proprietor"),
-        live: fc.boolean(),
-        rush: fc.constantFrom(false, false, false, true),
-        fee: fc.constantFrom("none", "none", "fee", "fee", "fee", "fee_with_rush", "rush"),
-      })
-      .map(({ brand, ...rest }) => {
-        const brandType = rest.part === "business" ? brand : null
-        return submit({ ...rest, brandType, chargeId: rest.fee === "none" ? null : "chg_1" })
-      }),
-  },
-  {
-    weight: 1,
-    arbitrary: submissionId.map((id) => ({ type: "AbandonSubmission", submissionId: id }) as const),
-  },
-  {
-    weight: 3,
-    arbitrary: submissionId.map(
-      (id) => ({ type: "ReachPart", submissionId: id, carrierRef: "ref" }) as const,
-    ),
-  },
-  {
-    weight: 2,
-    arbitrary: submissionId.map(
-      (id) => ({ type: "UnreachPart", submissionId: id, why: "unavailable", reasons: [] }) as const,
-    ),
-  },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      type: fc.constant("AnswerPart" as const),
-      submissionId,
-      verdict,
-      reasons,
+type Of = RegistrationCommand
+
+const sending = fc
+  .record({
+    part: fc.constantFrom("business", "business", "campaign"),
+    submissionId,
+    brand: fc.constantFrom("low_volume", "low_volume", "standard", "sole_proprietor"),
+    live: fc.boolean(),
+    rush: fc.constantFrom(false, false, false, true),
+    fee: fc.constantFrom("none", "none", "fee", "fee", "fee", "fee_with_rush", "rush"),
+  })
+  .map(({ brand, ...rest }) => {
+    const brandType = rest.part === "business" ? brand : null
+    return submit({ ...rest, brandType, chargeId: rest.fee === "none" ? null : "chg_1" })
+  })
+const carrierRef = fc.constant("ref")
+const unreached = { submissionId, why: fc.constant("unavailable"), reasons: fc.constant([]) }
+
+const command = weighted<Of>(
+  [2, fc.boolean().map(saveBusiness)],
+  [2, fc.constant(savePages)],
+  [3, fc.constantFrom(0, 0, 1).map(recordCheck)],
+  [2, fc.constant(saveCampaign)],
+  [8, sending],
+  [1, commandOf<Of, "AbandonSubmission">("AbandonSubmission", { submissionId })],
+  [3, commandOf<Of, "ReachPart">("ReachPart", { submissionId, carrierRef })],
+  [2, commandOf<Of, "UnreachPart">("UnreachPart", unreached)],
+  [6, commandOf<Of, "AnswerPart">("AnswerPart", { submissionId, verdict, reasons })],
+  [2, commandOf<Of, "AnswerNumber">("AnswerNumber", { numberId, verdict, reasons })],
+  [
+    2,
+    commandOf<Of, "ConfirmTest">("ConfirmTest", {
+      numberIds: fc.array(numberId, { maxLength: 2 }),
     }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      type: fc.constant("AnswerNumber" as const),
-      numberId,
-      verdict,
-      reasons,
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.array(numberId, { maxLength: 2 }).map((numberIds) => {
-      return { type: "ConfirmTest", numberIds } as const
-    }),
-  },
+  ],
 )
 
 /** Of a company's registration. */

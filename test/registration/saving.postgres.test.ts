@@ -1,15 +1,7 @@
 /** Business details and campaigns as callers save, read and draft them. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld } from "../support/world.ts"
-import {
-  BUSINESS,
-  asked,
-  done,
-  passPages,
-  savePages,
-  sendBusiness,
-  written,
-} from "./registering.ts"
+import { BUSINESS, asked, done, savePages, sendBusiness, written } from "./registering.ts"
 
 const world = await sharedWorld()
 
@@ -152,24 +144,5 @@ describe("a campaign", () => {
     const body = { ...draft, brandType: "low_volume", [field]: value }
     const answer = await asked(world, company, "PUT campaign", body)
     expect([answer.status, Object.keys(answer.body.fields)]).toEqual([400, [field]])
-  })
-
-  it("is sent once what it needs is there, each told by name", async () => {
-    const company = await makeCompany(world)
-    const missing = async () => (await asked(world, company, "POST registration", {})).body.missing
-    expect(await missing()).toEqual([
-      "business",
-      "pages",
-      "pages_check",
-      "campaign",
-      "business_review",
-    ])
-    await done(world, company, "PUT business", BUSINESS)
-    await savePages(world, company)
-    expect(await missing()).toEqual(["pages_check", "campaign", "business_review"])
-    await passPages(world, company)
-    const draft = await done(world, company, "POST campaign/draft")
-    await done(world, company, "PUT campaign", { ...draft, brandType: "low_volume" })
-    expect(await missing()).toEqual(["business_review"])
   })
 })

@@ -3,8 +3,7 @@ import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { testDatabase } from "../support/postgres.ts"
-import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { type Company, type World, makeCompany, openWorld } from "../support/world.ts"
 
 /** Where the events are: in the database, or in a server that sends its subscribers nothing by itself. */
 const STORES = ["PostgreSQL", "EventStoreDB, mute to those who follow"] as const

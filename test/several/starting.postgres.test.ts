@@ -1,8 +1,7 @@
 /** Processes that start on one database, at once and one after the other. */
 import { afterEach, expect, it } from "vitest"
 import { testDatabase } from "../support/postgres.ts"
-import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { type World, makeCompany, openWorld } from "../support/world.ts"
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -1,12 +1,14 @@
-/** The quick start of the README, as somebody who has only that would type it: each answer is as it says. */
+/** The quick start of the README as somebody types it who has only that, and the demo's week in real processes. */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { dirname, resolve } from "node:path"
+import { dirname, resolve, join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { BUNDLE } from "../../bin/program.mjs"
-import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
+import { access, mkdir } from "node:fs/promises"
+import { operateOn } from "../faults/supervised.ts"
+import { appeared, interrupted } from "../support/interrupted.ts"
 
 const run = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, "../..")
@@ -53,18 +55,12 @@ function patternOf(expected: string): RegExp {
   return new RegExp(`^${loose}$`)
 }
 
-let place: Place
-let server: ServerProcess
+const place = await makePlace()
+afterAll(() => place.clear())
+// What the tour does is its key's own: the week before it is played by another test.
+let server = await place.start("--demo", "--no-week")
 let key = ""
 let id = ""
-beforeAll(async () => {
-  place = await makePlace()
-  // What the tour does is its key's own: the week before it is played by another test.
-  server = await place.start("--demo", "--no-week")
-})
-afterAll(async () => {
-  await place.clear()
-})
 
 /** Waits for the key that the demo prints, behind all else of the banner. */
 async function printedKey(): Promise<string> {
@@ -161,4 +157,101 @@ it("has at most 250 lines of at most 120 characters", () => {
   const lines = README.trimEnd().split("\n")
   expect(lines.length).toBeLessThanOrEqual(250)
   expect(lines.filter((line) => line.length > 120)).toEqual([])
+})
+
+const DAY_MS = 86_400_000
+const week = await makePlace()
+afterAll(() => week.clear())
+let weekServer = await week.start("--demo")
+
+const operate = operateOn(week)
+const ofAcme = (name: string, input: object = {}) => operate(name, { company: "acme", ...input })
+const countedBy = (rows: readonly Record<string, unknown>[], field: string) =>
+  [...new Set(rows.map((row) => row[field]))].toSorted()
+
+describe("the demo's week", () => {
+  it("has charges of several kinds on every day until now", async () => {
+    const { now, clock } = await operate("clock show")
+    expect(clock).toBe("system")
+    const months = [now, new Date(Date.parse(now) - 8 * DAY_MS).toISOString()]
+    const charges: { at: string; item: string }[] = []
+    for (const month of new Set(months.map((one) => one.slice(0, 7)))) {
+      charges.push(...(await ofAcme("charge list", { month })).charges)
+    }
+    const ages = charges.map(({ at }) => Math.floor((Date.parse(now) - Date.parse(at)) / DAY_MS))
+    expect([...new Set(ages)].toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6])
+    expect(countedBy(charges, "item")).toEqual(
+      expect.arrayContaining([
+        "address_suggestion",
+        "box_minute_large",
+        "call_minute",
+        "code review",
+        "email_recipient",
+        "number_month_local",
+        "print run",
+        "text_segment",
+      ]),
+    )
+  })
+
+  it("has boxes that ran as long as somebody worked in them, each minute paid", async () => {
+    const { boxes } = await ofAcme("box list")
+    const ran = boxes.map((one: Record<string, string>) => {
+      const ms = Date.parse(one["stoppedAt"] ?? "") - Date.parse(one["createdAt"] ?? "")
+      return { minutes: Math.round(ms / 60_000), stopReason: one["stopReason"] }
+    })
+    const paid = boxes.map(({ spent }: { spent: { minutes: number } }) => spent.minutes)
+    expect(ran.map(({ minutes }: { minutes: number }) => minutes)).toEqual(paid)
+    expect(paid.toSorted((one: number, other: number) => one - other)).toEqual([5, 7, 9, 11])
+    expect(countedBy(ran, "stopReason")).toEqual(["stopped"])
+  })
+
+  it("ends with a limit nearly used, and with refusals by limits and for want of funds", async () => {
+    const { limits: held } = await ofAcme("limit list")
+    const ai = held.find(
+      (one: Record<string, unknown>) => one["holder"] === "company" && one["class"] === "ai",
+    )
+    expect(ai.usedMicros / ai.amountMicros).toBeCloseTo(0.91, 1)
+    const { refusals } = await ofAcme("refusals list")
+    expect(countedBy(refusals, "code")).toEqual(["payment_required", "spend_limit_reached"])
+    const holders = refusals.flatMap(({ limit }: { limit: { holder: string } | null }) =>
+      limit === null ? [] : [limit.holder],
+    )
+    expect([...new Set(holders)].toSorted()).toEqual(["company", "key"])
+  })
+
+  it("holds before an auditor, and leaves nothing waiting that was due", async () => {
+    expect(await operate("audit verify")).toMatchObject({ ok: true })
+    expect(await ofAcme("audit replay")).toMatchObject({ ok: true })
+    const { work } = await operate("work list")
+    expect(work.filter((one: { parked: unknown }) => one.parked !== null)).toEqual([])
+  })
+
+  it("is played once: another start finds the company as it is", async () => {
+    const before = await ofAcme("company show")
+    expect(await weekServer.end("SIGTERM")).toBe(0)
+    weekServer = await week.start("--demo")
+    const line = () => weekServer.lines.find((one) => one.startsWith("  demo "))
+    await expect.poll(line).toMatch(/not made: this store has companies already/)
+    expect(weekServer.log()).not.toContain("Playing a week")
+    expect(await ofAcme("company show")).toEqual(before)
+    expect(await weekServer.end("SIGTERM")).toBe(0)
+  })
+})
+
+it("refuses a folder in which the week was cut short, and says what to do", async () => {
+  const cut = await makePlace()
+  try {
+    await mkdir(cut.dataDir)
+    const ended = await interrupted(cut, ["start", "--demo"], appeared(cut.dataDir, "demo-app"))
+    expect(ended.stderr).toMatch(/was not played to its end: remove that folder/)
+    await expect(access(join(cut.dataDir, "demo-begun"))).resolves.toBeUndefined()
+    for (const words of [["start", "--demo"], ["start"], ["company", "list"]]) {
+      const refused = await cut.attempt(...words)
+      expect(refused.code).toBe(1)
+      expect(refused.stderr + refused.stdout).toMatch(/was not played to its end/)
+    }
+  } finally {
+    await cut.clear()
+  }
 })

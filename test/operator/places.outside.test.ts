@@ -1,13 +1,16 @@
-/** Only what can begin an installation makes one: every other command says that none is there. */
+/** Commands where no installation is and beside a server of other settings, and a server that cannot listen. */
 import { mkdir, readdir } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Client } from "pg"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it, onTestFinished, afterAll, beforeAll } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { testDatabase } from "../support/postgres.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { type Place, type ServerProcess, makePlace } from "../support/server-process.ts"
 import { CATALOGUE, fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
+import process from "node:process"
+import { once } from "node:events"
+import { type AddressInfo, createServer } from "node:net"
+import { hasCluster } from "../../adapters/postgres/embedded/folder.ts"
 
 async function newPlace(settings: Record<string, string> = {}): Promise<Place> {
   const made = await makePlace(settings)
@@ -118,3 +121,98 @@ async function schemasOf(url: string): Promise<readonly string[]> {
     await client.end()
   }
 }
+
+describe("the settings that a command shows beside a server", () => {
+  const MASTER_KEY = "ab".repeat(32)
+  let place: Place
+  let server: ServerProcess
+  /** The same data folder, in an environment of its own. */
+  let beside: Place
+  beforeAll(async () => {
+    place = await makePlace({ RATE_LIMITS: "off", LEDGER_MASTER_KEY: MASTER_KEY })
+    server = await place.start()
+    beside = await makePlace({ LEDGER_DATA_DIR: place.dataDir })
+  })
+
+  afterAll(async () => {
+    await beside.clear()
+    await place.clear()
+  })
+
+  it("are the server's own beside the command's, and secrets nobody's", async () => {
+    const { settings } = await beside.ledger("config")
+    expect(settings).toContainEqual({
+      name: "RATE_LIMITS",
+      value: "on",
+      source: "default",
+      server: "off",
+    })
+    expect(settings).toContainEqual({
+      name: "LEDGER_MASTER_KEY",
+      value: "(unset)",
+      source: "default",
+      server: "***",
+    })
+    expect(JSON.stringify(settings)).not.toContain(MASTER_KEY)
+  })
+
+  it("are the command's alone where the server does not answer, and that is said", async () => {
+    process.kill(server.pid, "SIGSTOP")
+    try {
+      const { code, stdout, stderr } = await beside.attempt("config", "--json")
+      expect([code, stderr]).toEqual([
+        0,
+        expect.stringMatching(/holds this data folder and does not/),
+      ])
+      expect(JSON.parse(stdout).settings).toContainEqual({
+        name: "RATE_LIMITS",
+        value: "on",
+        source: "default",
+      })
+    } finally {
+      process.kill(server.pid, "SIGCONT")
+    }
+    expect(await server.end("SIGTERM")).toBe(0)
+  })
+
+  it("are the command's alone where no server runs", async () => {
+    const { settings } = await beside.ledger("config")
+    expect(settings).toContainEqual({
+      name: "RATE_LIMITS",
+      value: "on",
+      source: "default",
+    })
+  })
+})
+
+/** Starts a server that cannot listen; tells what it wrote, and whether its folder has a database then. */
+async function startedAt(settings: Record<string, string>) {
+  const place = await newPlace({ ...settings, LOG_LEVEL: "info" })
+  const ran = await place.attempt("start")
+  return { ...ran, hasDatabase: await hasCluster(place.dataDir) }
+}
+
+describe("a server that cannot listen", () => {
+  it("names the port that another program uses, and makes no database", async () => {
+    const other = createServer().listen(0, "127.0.0.1")
+    await once(other, "listening")
+    try {
+      const PORT = String((other.address() as AddressInfo).port)
+      const { code, stdout, stderr, hasDatabase } = await startedAt({ PORT })
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+      expect(stderr).toBe(
+        `Port ${PORT} on 127.0.0.1 is taken: stop the program that uses it, or set PORT to another ` +
+          "(0 picks a free one).\n",
+      )
+      expect(hasDatabase).toBe(false)
+    } finally {
+      other.close()
+    }
+  })
+
+  it("names an address that is not this machine's", async () => {
+    const { code, stderr } = await startedAt({ HOST: "192.0.2.1" })
+    expect(code).toBe(1)
+    expect(stderr).toBe("This machine has no address 192.0.2.1: set HOST to one it has.\n")
+  })
+})

@@ -1,15 +1,18 @@
-/** What settings are refused or warned of for what is real and what is simulated. */
+/** How settings are read, and which are refused or warned of. */
 import { describe, expect, it } from "vitest"
-import { readConfig } from "../../src/compose/config.ts"
+import { readConfig, listSettings } from "../../src/compose/config.ts"
 import { besideReal, simulatedOf } from "../../src/compose/simulated.ts"
 import { unreadSettings } from "../../src/compose/unread-settings.ts"
 import type { Provider } from "../../src/frame/provider.ts"
 import { PROGRAM } from "../../src/slices.ts"
+import { readFileSync } from "node:fs"
 
 const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
+
 /** Those that can be simulated: boxes only where that is chosen. */
 const ALL = PROGRAM.providers.filter((one) => one.ofMachine !== true).map(({ name }) => name)
 const byPlace = (a: string, b: string) => ALL.indexOf(a) - ALL.indexOf(b)
+
 /** Boxes, and what is published in the same way. */
 const OF_MACHINE = ["boxhost", "publish"]
 const NAMES = ALL.filter((name) => !OF_MACHINE.includes(name))
@@ -106,5 +109,47 @@ describe("a setting that nobody reads", () => {
     expect(warnings).toEqual([
       "Nobody reads the setting LEDGER_MASTERKEY: was LEDGER_MASTER_KEY meant?",
     ])
+  })
+})
+
+describe("settings", () => {
+  it("are unset where they are blank", () => {
+    const { port, logRequests } = readConfig({})
+    expect(readConfig({ PORT: " ", LOG_REQUESTS: "\t" })).toMatchObject({ port, logRequests })
+  })
+
+  it.each([
+    ["?sslmode=require", "?sslmode=verify-full"],
+    ["?a=b&sslmode=prefer&c=d", "?a=b&sslmode=verify-full&c=d"],
+    ["?sslmode=disable", "?sslmode=disable"],
+    ["?sslmode=require&uselibpqcompat=true", "?sslmode=require&uselibpqcompat=true"],
+  ])("take %s of a database for what the driver makes of it", (given, taken) => {
+    const url = "postgres://a:b@db.test/ledger"
+    expect(readConfig({ DATABASE_URL: `${url}${given}` }).databaseUrl).toBe(`${url}${taken}`)
+  })
+})
+
+const EXAMPLE = readFileSync(new URL("../../.env.example", import.meta.url), "utf8")
+
+/** The settings of the example: those in force, and those behind a `#` too. */
+function settingsOf(form: RegExp): Record<string, string> {
+  return Object.fromEntries(
+    [...EXAMPLE.matchAll(form)].map(([, name = "", value = ""]) => [name, value]),
+  )
+}
+
+describe("the example of an environment", () => {
+  it("names every setting that there is, and no other", () => {
+    const named = Object.keys(settingsOf(/^(?:# )?([A-Z_]+)=(.*)$/gm))
+    expect(named.toSorted()).toEqual(
+      listSettings({})
+        .map(({ name }) => name)
+        .toSorted(),
+    )
+  })
+
+  it("sets what is the default anyway", () => {
+    const { settings: _read, ...example } = readConfig(settingsOf(/^([A-Z_]+)=(.*)$/gm))
+    expect(readConfig({})).toMatchObject(example)
   })
 })

@@ -1,0 +1,305 @@
+/** The program as processes run it: its bundle, what a command loads, and what shells take of it. */
+import { readdir, rm, writeFile, readFile, stat } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { BUNDLE, SOURCE, isBundleFresh, programFile } from "../../bin/program.mjs"
+import { type Place, makePlace } from "../support/server-process.ts"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
+import { listSettings } from "../../src/compose/config.ts"
+import { catalogueText } from "../../src/frame/operator/catalogue.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { fakeOperation, testFolder, CATALOGUE } from "./fake-host.ts"
+import { serve } from "./serve-admin.ts"
+import { pastedProgram } from "../../src/compose/pasted.ts"
+import { type Shell, completionOf } from "../../src/frame/operator/cli/completion.ts"
+
+async function opened(...args: Parameters<typeof makePlace>): Promise<Place> {
+  const place = await makePlace(...args)
+  onTestFinished(() => place.clear())
+  return place
+}
+
+describe("the bundle", () => {
+  it("is what a checkout runs once it is built", () => {
+    expect(isBundleFresh()).toBe(true)
+    expect(programFile()).toBe(BUNDLE)
+  })
+
+  it("answers as the sources do", async () => {
+    const [bundled, plain] = [await opened(), await opened({}, SOURCE)]
+    for (const line of ["--version", "limit set --help", "company lst", "config"]) {
+      const words = line.split(" ")
+      const answer = await plain.attempt(...words)
+      const away = (said: string) => said.replaceAll(plain.dataDir, bundled.dataDir)
+      expect(await bundled.attempt(...words), line).toEqual({
+        code: answer.code,
+        stdout: away(answer.stdout),
+        stderr: away(answer.stderr),
+      })
+    }
+  })
+
+  it("keeps the code that V8 made of the program, where Node keeps its own", async () => {
+    const kept = join(await testFolder(), "compiled")
+    const place = await opened({ NODE_COMPILE_CACHE: kept })
+    const files = async () =>
+      (await readdir(kept, { recursive: true })).filter((path) => path.includes("program-"))
+    await place.ledger("config")
+    const first = await files()
+    expect(first).toEqual([expect.stringMatching(/\/program-[0-9a-f]+$/)])
+    await place.ledger("config")
+    expect(await files()).toEqual(first)
+  })
+
+  it("keeps no code of a former bundle", async () => {
+    const kept = join(await testFolder(), "compiled")
+    const place = await opened({ NODE_COMPILE_CACHE: kept })
+    await place.ledger("config")
+    const files = await readdir(kept, { recursive: true })
+    const path = files.find((name) => name.includes("program-")) ?? ""
+    const before = join(dirname(path), "program-0123")
+    await writeFile(join(kept, before), "")
+    await rm(join(kept, path))
+    await place.ledger("config")
+    const now = await readdir(kept, { recursive: true })
+    expect([now.includes(path), now.includes(before)]).toEqual([true, false])
+  })
+
+  it("is no part of a server that starts from the sources", async () => {
+    const place = await opened({}, SOURCE)
+    const server = await place.start()
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    expect(await place.ledger("company", "list")).toEqual({ companies: [] })
+    expect(await server.end("SIGTERM")).toBe(0)
+  })
+})
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+/** Tells on standard error of each file that is loaded. */
+const HOOK = `
+  import { registerHooks } from "node:module"
+  registerHooks({
+    load: (url, context, next) => {
+      process.stderr.write("loaded " + url + "\\n")
+      return next(url, context)
+    },
+  })
+`
+
+/** Runs the program on a data folder of its own; tells its answer and which files it loaded. */
+async function loadedBy(dataDir: string, ...words: readonly string[]) {
+  const hook = join(await testFolder(), "hook.mjs")
+  await writeFile(hook, HOOK)
+  // The test runner sets a BASE_URL of its own, which is none of ours.
+  const env = { ...process.env, LEDGER_DATA_DIR: dataDir, BASE_URL: "" }
+  const child = spawn(process.execPath, ["--import", hook, MAIN, ...words], { env })
+  const ended = once(child, "close")
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const files = [...stderr.matchAll(/^loaded .*?\/((?:src|domain|projections|adapters)\/.*)$/gm)]
+  const packages = [...stderr.matchAll(/^loaded .*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)]
+  const [code] = await ended
+  return {
+    code,
+    stdout,
+    files: files.map(([, file = ""]) => file),
+    packages: [...new Set(packages.map(([, name = ""]) => name))],
+  }
+}
+
+/** What only a command that is done in its own process needs. */
+const ELSEWHERE =
+  /^(src\/compose\/|src\/slices\.ts|src\/\w+\/operate\/|projections\/)|postgres\.ts$/
+
+/** What a command that is done in its own process loads of packages, if it needs them. */
+const OWN_PACKAGES = new Set(["commander", "zod", "cli-table3", "fastest-levenshtein"])
+
+describe("the catalogue", () => {
+  it("is what the commands declare: node bin/catalogue.mjs writes it anew", async () => {
+    const declared = new URL("../../src/catalogue.json", import.meta.url)
+    expect(await readFile(declared, "utf8")).toBe(catalogueText(PROGRAM))
+  })
+
+  it("is all that a command beside a running server loads of what is declared", async () => {
+    const { socketPath } = await serve([
+      fakeOperation("company list", async () => ({ done: true })),
+    ])
+    const folder = await testFolder()
+    const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
+    await writeFile(join(folder, "server.json"), JSON.stringify(server))
+    const { code, stdout, files, packages } = await loadedBy(folder, "company", "list", "--json")
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '{"done":true}\n' })
+    expect(files).toContain("src/main.ts")
+    expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
+    // Whatever else is loaded here is waited for by everybody who only asks for help.
+    expect(packages).toEqual(["commander"])
+  })
+
+  it.each([
+    ["operation list", "access/operate/operation-names.ts"],
+    ["audit replay", "audit/operate/history-commands.ts"],
+  ])("is what finds %s, for which its own module alone is loaded", async (line, from) => {
+    const replaying = fakeOperation("audit replay", async () => ({ ok: true }))
+    const { socketPath } = await serve([replaying])
+    const folder = await testFolder()
+    const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
+    await writeFile(join(folder, "server.json"), JSON.stringify(server))
+    const { code, files, packages } = await loadedBy(folder, ...line.split(" "), "--json")
+    expect(code).toBe(0)
+    const own = files.filter((file) => ELSEWHERE.test(file))
+    expect(own.filter((file) => file.startsWith(`src/${from.split("/operate/")[0]}/`))).toEqual(own)
+    expect(own).toContain(`src/${from}`)
+    expect(files).not.toContain("src/audit/replay-history.ts")
+    const deep = [
+      "string-width",
+      "strip-ansi",
+      "ansi-regex",
+      "is-fullwidth-code-point",
+      "emoji-regex",
+    ]
+    expect(packages.filter((name) => !OWN_PACKAGES.has(name) && !deep.includes(name))).toEqual([])
+  })
+
+  it("loads to show the settings what reads them alone, and shows all of them", async () => {
+    const { code, stdout, files } = await loadedBy(await testFolder(), "config", "--json")
+    expect(code).toBe(0)
+    const shown = JSON.parse(stdout).settings.map(({ name }: { name: string }) => name)
+    expect(shown).toEqual(listSettings({}).map(({ name }) => name))
+    expect(files).toContain("src/compose/settings-reading.ts")
+    expect(
+      files.filter((file) => /^src\/(slices\.ts|\w+\/(operate|slice)|frame\/http)/.test(file)),
+    ).toEqual([])
+  })
+
+  it("loads to check a file nothing of the stores and the slices", async () => {
+    const { code, files } = await loadedBy(await testFolder(), "audit", "check", "no-such-file")
+    expect(code).toBe(1)
+    expect(files).toContain("src/audit/check-file.ts")
+    expect(
+      files.filter((file) => /^(src\/compose\/|src\/slices\.ts|projections\/)/.test(file)),
+    ).toEqual([])
+  })
+
+  it.each(["--version", "--help", "limit set --help"])(
+    "is all that %s loads of it",
+    async (line) => {
+      const { code, files, packages } = await loadedBy(await testFolder(), ...line.split(" "))
+      expect(code).toBe(0)
+      expect(files).toContain("src/main.ts")
+      expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
+      // Whatever else is loaded here is waited for by everybody who only asks for help.
+      expect(packages).toEqual(["commander"])
+    },
+  )
+
+  it("is a program that can be called by its file", async () => {
+    for (const name of ["ledger", "company-ledger"]) {
+      const file = new URL(`../../bin/${name}.mjs`, import.meta.url)
+      expect(await readFile(file, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/)
+      expect((await stat(file)).mode & 0o111).toBe(0o111)
+    }
+  })
+})
+
+const ROOT = resolve(import.meta.dirname, "../..")
+
+describe("lines that are printed to be pasted", () => {
+  it("are short in a clone that has the default folder", () => {
+    expect(pastedProgram(`${ROOT}/data`, ROOT)).toBe("bin/ledger.mjs")
+  })
+
+  it("name the program's file and the data folder in full where these are elsewhere", () => {
+    expect(pastedProgram("/srv/data", "/srv")).toBe(`${ROOT}/bin/ledger.mjs`)
+    expect(pastedProgram("/srv/other", "/srv")).toBe(
+      `LEDGER_DATA_DIR=/srv/other ${ROOT}/bin/ledger.mjs`,
+    )
+  })
+
+  it("stand for themselves in a shell, whatever the folder is called", () => {
+    const line = pastedProgram("/srv/o'neill $HOME", "/srv").replace(/ \S+$/, "")
+    const script = `${line} ; printf %s "$LEDGER_DATA_DIR"`
+    expect(spawnSync("sh", ["-c", script], { encoding: "utf8" }).stdout).toBe("/srv/o'neill $HOME")
+  })
+})
+
+/** How each shell is asked, and how it calls functions that complete: zsh as its bashcompinit does. */
+const SHELLS: Record<Shell, { readonly args: readonly string[]; readonly calls: string }> = {
+  bash: { args: ["--norc", "-c"], calls: "_company_ledger" },
+  zsh: {
+    args: ["-f", "-c"],
+    calls: "() { emulate -L sh; setopt kshglob noshglob braceexpand; _company_ledger }",
+  },
+}
+
+/** What is offered for the last of these words; null where there is no such shell here. */
+function offered(shell: Shell, words: readonly string[]): readonly string[] | null {
+  const { args, calls } = SHELLS[shell]
+  const line = words.map((word) => `'${word}'`).join(" ")
+  const script = `${completionOf(CATALOGUE, shell)}
+    COMP_WORDS=(company-ledger ${line})
+    COMP_CWORD=${words.length}
+    ${calls}
+    printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { status, stdout, error } = spawnSync(shell, [...args, script], { encoding: "utf8" })
+  if (error !== undefined) return null
+  expect(status).toBe(0)
+  return stdout.split("\n").filter((word) => word !== "")
+}
+
+describe("completion", () => {
+  describe.each(["bash", "zsh"] as const)("%s", (shell) => {
+    it.for([
+      ["comp", "completion company"],
+      ["company res", "restore"],
+      ["charge give", "give-back"],
+      ["company create --p", "--plan --pays"],
+      ["limit set --class ", "ai general"],
+      ["limit set --class ai --per", "--person --period"],
+      ["completion ", "bash zsh --help"],
+      ["help comp", "completion company"],
+      ["help company ", ""],
+      ["key create --company acme --operation phone.messages.s", "phone.messages.send"],
+      ["projections rebuild char", "charge-days charges"],
+      // A file may stand there, which the shell knows by itself.
+      ["export billing --out ", ""],
+      ["no such ", ""],
+    ] as const)("offers behind %j: %j", ([typed, wanted], context) => {
+      const found = offered(shell, typed.split(" "))
+      if (found === null) return context.skip(`no ${shell} on this machine`)
+      return expect(found.join(" ")).toBe(wanted)
+    })
+  })
+
+  it("knows every command and every option that help shows", () => {
+    const script = completionOf(CATALOGUE, "bash")
+    for (const { name, options } of CATALOGUE.commands) {
+      const offers = script.match(new RegExp(`^ +'${name}'\\) words='(.*)' ;;$`, "m"))?.[1] ?? ""
+      const flags = options.map(({ flags: said }) => said.split(" ")[0])
+      expect(offers.split(" ")).toEqual(expect.arrayContaining(flags))
+    }
+  })
+
+  it("is registered in zsh for the file too, which stands behind an alias", (context) => {
+    const script = `${completionOf(CATALOGUE, "zsh")}
+    print -r -- "$_comps[company-ledger] / $_comps[ledger.mjs]"`
+    const { status, stdout, error } = spawnSync("zsh", ["-f", "-c", script], { encoding: "utf8" })
+    if (error !== undefined) return context.skip("no zsh on this machine")
+    expect(status).toBe(0)
+    const [one = "", other] = stdout.trim().split(" / ")
+    expect(one).toContain("_company_ledger")
+    return expect(other).toBe(one)
+  })
+
+  it("is registered in bash for the file too", () => {
+    const script = `${completionOf(CATALOGUE, "bash")}
+    complete -p company-ledger ledger.mjs`
+    const { stdout } = spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8" })
+    expect(stdout).toBe(
+      "complete -o default -F _company_ledger company-ledger\n" +
+        "complete -o default -F _company_ledger ledger.mjs\n",
+    )
+  })
+})
