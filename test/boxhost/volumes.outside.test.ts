@@ -1,8 +1,12 @@
 /** Volumes: what lies in them is there again, whoever their sandbox's user is; and no more than may be. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished } from "vitest"
+import type { BoxPlaces } from "../../adapters/providers/boxhost/bubblewrap/run-folder.ts"
+import type { Machine } from "../../adapters/providers/boxhost/bubblewrap/settings.ts"
+import { hideVolume, makeVolume } from "../../adapters/providers/boxhost/bubblewrap/volume.ts"
 import type { BoxPlan } from "../../adapters/providers/boxhost/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { errorOf, isRoot, newPlan, ownHosts, sh } from "./machine.ts"
@@ -44,6 +48,24 @@ describe("a volume", () => {
     const neighbour = await hosts.host.start(newPlan())
     expect((await sh(neighbour, "ls -d /data")).exitCode).not.toBe(0)
     for (const one of [box, neighbour]) await one.stop()
+  })
+
+  it("goes out of sight also while somebody reads a file of it", async (ctx) => {
+    ctx.skip(!isRoot, "an ordinary user mounts nothing")
+    const [path, volume] = [join(dir, "read"), join(dir, "mounted")]
+    const wanted = { path, bytes: 64 * MEBIBYTE, uid: 2_900_001 }
+    const machine = { lacks: () => false } as unknown as Machine
+    const places = { volume } as BoxPlaces
+    expect(await makeVolume(machine, places, wanted)).toBe("image")
+    writeFileSync(join(volume, "file"), "one")
+    const file = openSync(join(volume, "file"), "r")
+    onTestFinished(() => {
+      closeSync(file)
+      // Where it is still there: a mount would keep the end of the run waiting.
+      spawnSync("umount", ["--quiet", "--lazy", volume])
+    })
+    await hideVolume(places)
+    expect(readdirSync(volume)).toEqual([])
   })
 
   it("has no more in it than it may", async (ctx) => {

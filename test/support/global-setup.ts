@@ -18,7 +18,7 @@ const PREFIX = "ledger-"
 /** What Node compiled of the program and the tests, for the next run. */
 const COMPILED = join(import.meta.dirname, "../../node_modules/.cache/company-ledger-tests")
 
-const REMOVE = { recursive: true, force: true, maxRetries: 10 } as const
+const REMOVE = { recursive: true, force: true, maxRetries: 3 } as const
 
 /**
  * Starts one PostgreSQL for the whole test run, in a folder that goes with it. A flush to the disk

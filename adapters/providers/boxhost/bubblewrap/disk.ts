@@ -56,7 +56,7 @@ async function couldMount(
  * whatever ends that.
  */
 export async function hideDisk({ disk, image }: BoxPlaces): Promise<void> {
-  await program("umount", [disk])
+  await program("umount", ["--lazy", disk])
   await rm(image, { force: true })
 }
 

@@ -48,7 +48,7 @@ export async function makeVolume(
 
 /** Takes the volume of a running sandbox out of everybody's sight but the sandbox's. */
 export async function hideVolume({ volume }: BoxPlaces): Promise<void> {
-  await program("umount", [volume])
+  await program("umount", ["--lazy", volume])
 }
 
 async function couldMount(
