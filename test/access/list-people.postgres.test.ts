@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
-import { makeKey } from "../phone/texting.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 
 const world = await ownWorld("time")
 
@@ -94,11 +93,7 @@ describe("200", () => {
 
   it("shows the app's shared key nobody", async () => {
     const { companyId } = await makeCompany(world)
-    const { key } = await world.operate("key create", {
-      company: companyId,
-      app: true,
-      allOperations: true,
-    })
+    const { key } = await makeKey(world, { companyId }, { app: true })
     const { body } = await world.call(key, "GET", URL)
     expect(body.people).toEqual([])
     expect(Object.keys(body)).not.toContain("invited")
@@ -107,8 +102,7 @@ describe("200", () => {
   it("is open while the account is locked, and is no counted call", async () => {
     const { companyId, key } = await makeCompany(world)
     await world.operate("company lock", { company: companyId })
-    const limit = { company: companyId, class: "general", period: "month", dollars: "0" }
-    await world.operate("limit set", limit)
+    await setLimit(world, { companyId }, { dollars: "0" })
     expect((await world.call(key, "GET", URL)).status).toBe(200)
   })
 })

@@ -2,10 +2,9 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import { makeKey } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { addPerson, makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const URL = "/api/v1/people"
 
@@ -120,13 +119,11 @@ describe("invitations", () => {
   it("end when somebody with the email is added, or changes to it", async () => {
     await invite("new@example.com")
     await invite("other@example.com")
-    const added = {
-      company: company.companyId,
+    const { personId } = await addPerson(world, company, {
       name: "New",
       email: "New@example.com",
       role: "user",
-    }
-    const { personId } = await world.operate("person add", added)
+    })
     expect((await shown()).invited).toMatchObject([{ email: "other@example.com" }])
     await world.operate("person change", { personId, email: "other@example.com" })
     expect((await shown()).invited).toEqual([])
@@ -182,7 +179,7 @@ describe("people", () => {
   })
 
   it("are gone with their keys when they are removed", async () => {
-    const { personId, key, keyId } = await makeKey(world, company)
+    const { personId, key, keyId } = await makeKey(world, company, { role: "manager" })
     await world.operate("person remove", { personId })
     expect((await world.call(key, "GET", URL)).status).toBe(401)
     expect((await people()).map(({ id }) => id)).toEqual([company.ownerId])

@@ -1,5 +1,5 @@
 /** What the routes of people show. */
-import { makeKey } from "../phone/texting.ts"
+import { makeKey } from "../support/world.ts"
 import type { Readings } from "../support/readings.ts"
 
 let made = 0

@@ -2,25 +2,23 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { SEGMENT, TEXTS, newNumber } from "../phone/texting.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
-import type { SharedKey } from "./signing.ts"
-import { callAs, makeSharedKey, signInHeaders } from "./signing.ts"
+import { addPerson, makeCompany, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
+import { callAs, signInHeaders } from "./signing.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
+import type { MadeKey } from "../support/company.ts"
 
 const PEOPLE = "/api/v1/people"
 const NOW = "2031-05-06T12:00:00.000Z"
 
 const world = await ownWorld("time")
 let company: Company
-let shared: SharedKey
+let shared: MadeKey
 let personId: PersonId
 await world.operate("clock set", { to: NOW })
 beforeEach(async () => {
   company = await makeCompany(world)
-  shared = await makeSharedKey(world, company.companyId)
-  const role = { role: "manager", permissions: [] }
-  const person = { company: company.companyId, name: "Mia", email: "mia@example.com" }
-  personId = (await world.operate("person add", { ...person, ...role })).personId
+  shared = await makeKey(world, company, { app: true })
+  personId = (await addPerson(world, company)).personId
 })
 
 const textBody = () => JSON.stringify({ to: newNumber(), body: "Hello" })
@@ -35,8 +33,7 @@ const readAs = (id: PersonId, changed: Record<string, string> = {}, time?: strin
   )
 
 async function limitPerson(dollars: string): Promise<void> {
-  const limit = { company: company.companyId, person: personId, class: "general" }
-  await world.operate("limit set", { ...limit, period: "month", dollars })
+  await setLimit(world, company, { person: personId, dollars })
 }
 
 describe("a signed call", () => {
@@ -62,9 +59,7 @@ describe("a signed call", () => {
   })
 
   it("counts also where a limit leaves the person's own keys out", async () => {
-    const limit = { company: company.companyId, person: personId, class: "general" }
-    const out = { ...limit, period: "month", dollars: "5", leaveKeysOut: true }
-    await world.operate("limit set", out)
+    await setLimit(world, company, { person: personId, dollars: "5", leaveKeysOut: true })
     await sendAs(personId)
     const { limits } = await world.operate("limit list", { company: company.companyId })
     expect(limits[0].usedMicros).toBe(SEGMENT + 100)
@@ -193,7 +188,7 @@ describe("401", () => {
       { ...post, method: "PUT" as const },
       { ...post, url: PEOPLE },
     ].map((request) => signInHeaders(shared.appSecret, request))
-    const other = await makeSharedKey(world, company.companyId)
+    const other = await makeKey(world, company, { app: true })
     for (const headers of [...wrong, signInHeaders(other.appSecret, post)]) {
       const options = { body, headers: { ...headers, "content-type": "application/json" } }
       const answer = await world.call(shared.key, "POST", TEXTS, options)
@@ -261,8 +256,7 @@ describe("in another process", () => {
   it("somebody who was just added can sign in, and somebody who was removed cannot", async () => {
     const other = await openWorld("start", { url: world.databaseUrl })
     expect((await readAs(personId)).status).toBe(200)
-    const person = { company: company.companyId, name: "Noa", email: "noa@example.com" }
-    const added = await other.operate("person add", { ...person, role: "user" })
+    const added = await addPerson(other, company, { role: "user" })
     // Nobody waits: who is not in memory is looked for in the store.
     expect((await readAs(added.personId)).status).toBe(200)
     await other.operate("person app", { personId, deny: ["team.people.read"] })

@@ -1,14 +1,8 @@
 /** An app that signs people in through its shared key, as somebody outside would write it. */
 import { createHash, createHmac } from "node:crypto"
 import type { ApiAnswer, World } from "../support/world.ts"
-import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-
-/** The app's shared key and secret. */
-export interface SharedKey {
-  readonly keyId: KeyId
-  readonly key: string
-  readonly appSecret: string
-}
+import type { PersonId } from "../../domain/kernel/ids.ts"
+import type { MadeKey } from "../support/company.ts"
 
 /** What is signed. */
 export interface SignedRequest {
@@ -19,11 +13,6 @@ export interface SignedRequest {
   readonly personId: PersonId
   /** ISO 8601. */
   readonly time: string
-}
-
-/** Makes the app's shared key of a company. */
-export async function makeSharedKey(world: World, companyId: CompanyId): Promise<SharedKey> {
-  return world.operate("key create", { company: companyId, app: true, allOperations: true })
 }
 
 /** The headers of a sign-in. */
@@ -41,7 +30,7 @@ export function signInHeaders(secret: string, request: SignedRequest): Record<st
 /** A call through the shared key as a person, at the world's time, with some headers changed. */
 export async function callAs(
   world: World,
-  { key, appSecret }: SharedKey,
+  { key, appSecret }: MadeKey,
   request: Omit<SignedRequest, "time"> & { readonly time?: string },
   changed: Record<string, string> = {},
 ): Promise<ApiAnswer> {

@@ -27,7 +27,7 @@ import { EventStoreDbUnderTest } from "../contracts/event-store-eventstoredb-fix
 import { collect } from "../contracts/event-store-fixture.ts"
 import { PostgresUnderTest } from "../contracts/event-store-postgres-fixture.ts"
 import { auditPortsOf, auditScopeOf } from "../support/audit-ports.ts"
-import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { virtualPacer } from "../writer/pacer.ts"
 
 const AGGREGATES = {
@@ -46,8 +46,7 @@ let world = await openWorld("time")
 await makeCallsFree(world)
 const company = await makeCompany(world)
 await makeCompany(world)
-const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
-await world.operate("limit set", limit)
+await setLimit(world, company, { key: company.keyId, period: "day", dollars: "0.037" })
 for (let i = 0; i < 6; i += 1) {
   const body = { to: "+14155550123", body: `text ${i}` }
   await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
@@ -55,7 +54,7 @@ for (let i = 0; i < 6; i += 1) {
 await world.operate("wait")
 // The carrier says nothing of this one: its charge stays open.
 await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
-await world.operate("limit set", { ...limit, dollars: "1" })
+await setLimit(world, company, { key: company.keyId, period: "day", dollars: "1" })
 await world.call(company.key, "POST", "/api/v1/phone/messages", {
   body: { to: "+14155550124", body: "silent" },
 })

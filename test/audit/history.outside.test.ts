@@ -7,7 +7,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { fakeHost, recordingTerminal } from "../operator/fake-host.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { chainMadeAnew, whileTampered } from "./rewriting.ts"
 
 const TO = "+14155550123"
@@ -16,8 +16,12 @@ const folder = await mkdtemp(join(tmpdir(), "ledger-audit-"))
 const world = await ownWorld("time")
 const company = await makeCompany(world)
 await makeCompany(world)
-const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.0372" }
-await world.operate("limit set", { ...limit, reminders: ["0.009"] })
+await setLimit(world, company, {
+  key: company.keyId,
+  period: "day",
+  dollars: "0.0372",
+  reminders: ["0.009"],
+})
 for (let i = 0; i < 5; i += 1) {
   const body = { to: TO, body: `text ${i}` }
   await world.call(company.key, "POST", "/api/v1/phone/messages", { body })

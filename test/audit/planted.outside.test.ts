@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { checkFile } from "../../src/audit/check-file.ts"
 import { signHead } from "../../src/audit/trees.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { signingOfItsOwn } from "../support/audit-ports.ts"
 
 // A test says what it changes; the type would only repeat the form of a proof.
@@ -78,8 +78,7 @@ const folder = await mkdtemp(join(tmpdir(), "ledger-planted-"))
 const world = await ownWorld("time")
 const company = await makeCompany(world)
 await makeCompany(world)
-const limit = { company: company.companyId, class: "general", period: "month", dollars: "5" }
-await world.operate("limit set", limit)
+await setLimit(world, company, { dollars: "5" })
 
 const spending = { company: company.companyId, class: "general", item: "chat" }
 for (const id of ["a", "b", "c"]) {

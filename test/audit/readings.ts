@@ -1,5 +1,6 @@
 /** What the routes that show the ledger show. */
-import { makeKey, sendText } from "../phone/texting.ts"
+import { makeKey, setLimit } from "../support/world.ts"
+import { sendText } from "../phone/texting.ts"
 import type { Readings } from "../support/readings.ts"
 
 let limits = 0
@@ -10,12 +11,7 @@ export const READINGS: Readings = {
   "GET /api/v1/refusals": {
     write: async (world, company) => {
       const poor = await makeKey(world, company)
-      await world.operate("limit set", {
-        company: company.companyId,
-        key: poor.keyId,
-        period: "day",
-        dollars: "0.001",
-      })
+      await setLimit(world, company, { key: poor.keyId, period: "day", dollars: "0.001" })
       await sendText(world, poor.key)
       // The evidence is kept behind the back of whoever was refused.
       await world.operate("wait")
@@ -26,12 +22,7 @@ export const READINGS: Readings = {
   "GET /api/v1/limits": {
     write: async (world, company) => {
       limits += 1
-      await world.operate("limit set", {
-        company: company.companyId,
-        class: "ai",
-        period: "month",
-        dollars: `${limits}`,
-      })
+      await setLimit(world, company, { class: "ai", dollars: `${limits}` })
       return limits * 1_000_000
     },
     shown: (body) => body.limits[0]?.amountMicros,

@@ -4,8 +4,8 @@ import { cursorOf } from "../../src/frame/calls/cursor.ts"
 import { describe, expect, it } from "vitest"
 import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { makeKey } from "../phone/texting.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import type { LimitOptions } from "../support/company.ts"
+import { makeCallsFree, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 
 const world = await ownWorld("store")
 await makeCallsFree(world)
@@ -16,17 +16,16 @@ const ask = (body: object, key = company.key) =>
   world.call(key, "POST", "/api/v1/ledger/ask", { body })
 const text = (key = company.key) =>
   world.call(key, "POST", "/api/v1/phone/messages", { body: { to: "+14155550123", body: "Hi" } })
-const setLimit = (limit: object) =>
-  world.operate("limit set", { company: company.companyId, ...limit })
+const limit = (options: LimitOptions) => setLimit(world, company, options)
 const events = async () => collect(world.ports.store.readAll({}))
 
 describe("200", () => {
   it("limits that apply to this key and no others, with the funds", async () => {
     const other = await makeKey(world, company)
-    await setLimit({ key: company.keyId, period: "day", dollars: "1" })
-    await setLimit({ key: other.keyId, period: "week", dollars: "2" })
-    await setLimit({ person: company.ownerId, class: "general", period: "month", dollars: "3" })
-    await setLimit({ class: "ai", period: "month", dollars: "4" })
+    await limit({ key: company.keyId, period: "day", dollars: "1" })
+    await limit({ key: other.keyId, period: "week", dollars: "2" })
+    await limit({ person: company.ownerId, class: "general", period: "month", dollars: "3" })
+    await limit({ class: "ai", period: "month", dollars: "4" })
     const { status, body } = await get("/api/v1/limits")
     expect(status).toBe(200)
     expect(
@@ -49,7 +48,7 @@ describe("200", () => {
     expect(fits.body).toMatchObject({ fits: true, code: null, amountMicros: 27_000, limit: null })
     expect(fits.body.fitsAt).toBe(fits.body.at)
     const tomorrow = new Date(world.ports.clock.now() + 86_400_000).toISOString().slice(0, 10)
-    await setLimit({ key: company.keyId, period: "day", dollars: "0.02" })
+    await limit({ key: company.keyId, period: "day", dollars: "0.02" })
     await text()
     const stopped = await ask({ item: "text_segment", quantity: 2 })
     expect(stopped.body).toMatchObject({
@@ -60,13 +59,8 @@ describe("200", () => {
     })
     const never = await ask({ item: "text", quantity: 3 })
     expect(never.body).toMatchObject({ fits: false, fitsAt: null })
-    await setLimit({ key: company.keyId, period: "day", dollars: "1000000" })
-    await setLimit({
-      person: company.ownerId,
-      class: "general",
-      period: "month",
-      dollars: "1000000",
-    })
+    await limit({ key: company.keyId, period: "day", dollars: "1000000" })
+    await limit({ person: company.ownerId, dollars: "1000000" })
     const poor = await ask({ item: "campaign fee", quantity: 4 })
     expect(poor.body).toMatchObject({ code: "payment_required", fitsAt: null })
     expect(poor.body.shortMicros).toBe(60_000_000 - 49_991_000)
@@ -110,7 +104,7 @@ describe("200", () => {
   it("what would have been decided at a former place", async () => {
     const stream = ledgerOf(company.companyId).stream
     const head = (await collect(world.ports.store.read(stream))).at(-1)
-    await setLimit({ key: company.keyId, period: "day", dollars: "0" })
+    await limit({ key: company.keyId, period: "day", dollars: "0" })
     expect((await ask({ item: "text", quantity: 1 })).status).toBe(401)
     const at = `revision:${head?.revision}`
     const asked = { company: company.companyId, key: company.keyId, item: "text", quantity: 1 }
@@ -120,14 +114,14 @@ describe("200", () => {
     })
     const then = await world.operate("ask", { ...asked, at })
     expect(then).toMatchObject({ fits: true, ledgerRevision: head?.revision })
-    await setLimit({ key: company.keyId, period: "day", dollars: "100" })
+    await limit({ key: company.keyId, period: "day", dollars: "100" })
     const { position } = await world.operate("wait")
     expect((await ask({ item: "text", quantity: 1, at: position })).body.fits).toBe(true)
   })
 
   it("refusals, newest first, with what stopped each and how many there were like it", async () => {
     const poor = await makeKey(world, company)
-    await setLimit({ key: poor.keyId, period: "day", dollars: "0.001" })
+    await limit({ key: poor.keyId, period: "day", dollars: "0.001" })
     for (let i = 0; i < 3; i += 1) expect((await text(poor.key)).status).toBe(429)
     await world.operate("wait")
     const { body } = await get("/api/v1/refusals")

@@ -1,7 +1,7 @@
 /** What stands beside the events — checkpoints, signed heads, read models — edited by somebody. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { type Verdict, auditTampered } from "./rewriting.ts"
 
 const world = await ownWorld("store")
@@ -10,10 +10,9 @@ const company = await makeCompany(world)
 const { stream } = ledgerOf(company.companyId)
 const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
 await world.operate("charge", charge)
-const limit = { company: company.companyId, period: "day", dollars: "5" }
-await world.operate("limit set", { ...limit, key: company.keyId })
-await world.operate("limit set", {
-  ...limit,
+await setLimit(world, company, { period: "day", dollars: "5", key: company.keyId })
+await setLimit(world, company, {
+  dollars: "5",
   person: company.ownerId,
   class: "ai",
   period: "week",

@@ -5,7 +5,7 @@ import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { whileTampered } from "./rewriting.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld, setLimit } from "../support/world.ts"
 
 const world = await ownWorld("settings")
 const TO = "+14155550123"
@@ -13,8 +13,7 @@ const TO = "+14155550123"
 await makeCallsFree(world)
 const company = await makeCompany(world)
 const other = await makeCompany(world)
-const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
-await world.operate("limit set", limit)
+await setLimit(world, company, { key: company.keyId, period: "day", dollars: "0.037" })
 for (const { key } of [company, other]) {
   for (let i = 0; i < 4; i += 1) {
     const body = { to: TO, body: `text ${i}` }

@@ -5,7 +5,7 @@ import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
 import type { AuditCheck } from "../../src/audit/findings.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import type { Verdict } from "./rewriting.ts"
 import { auditTampered, chainMadeAnew } from "./rewriting.ts"
 
@@ -13,8 +13,12 @@ const world = await ownWorld("time")
 const TO = "+14155550123"
 
 const company = await makeCompany(world)
-const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.02" }
-await world.operate("limit set", { ...limit, reminders: ["0.009"] })
+await setLimit(world, company, {
+  key: company.keyId,
+  period: "day",
+  dollars: "0.02",
+  reminders: ["0.009"],
+})
 await world.operate("funds notice", { company: company.companyId, below: "49.99" })
 for (let i = 0; i < 3; i += 1) {
   const body = { to: TO, body: `text ${i}` }

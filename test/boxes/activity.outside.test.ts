@@ -4,6 +4,7 @@ import type { Sealed } from "../../domain/kernel/ids.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { Company, World } from "../support/world.ts"
 import { BOXES, advance, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
+import { makeKey } from "../support/company.ts"
 
 const one = await boxWorld()
 const { world } = one
@@ -23,12 +24,8 @@ describe("the activity of a box", () => {
   it("has all that changes something, with its key and what came of it", async () => {
     const company = await makeBoxCompany(one)
     const boxId = await running(world, company)
-    const { companyId, ownerId: person } = company
-    const other = await world.operate("key create", {
-      company: companyId,
-      person,
-      allOperations: true,
-    })
+    const { ownerId: person } = company
+    const other = await makeKey(world, company, { person })
     const url = `${BOXES}/${boxId}`
     const done: readonly (readonly [Parameters<World["call"]>[1], string, object?])[] = [
       ["POST", "/exec", { command: "exit 3" }],

@@ -45,7 +45,7 @@ const bundles = new Map<string, string>()
 
 /** A company with a repository of one commit. */
 export async function makeBoxCompany({ world, folder }: CodeWorld, funds = "50"): Promise<Company> {
-  const company = await makeCompany(world, funds)
+  const company = await makeCompany(world, { funds })
   const file = bundles.get(folder) ?? bundleOf(workingCopy(folder, { "README.md": "# Hello\n" }))
   bundles.set(folder, file)
   await world.operate("repository import", { company: company.companyId, file })

@@ -75,9 +75,8 @@ async function dieAt(line: string, { key }: Company): Promise<void> {
   })
   places.push(place)
   const server = await place.start()
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  const body = JSON.stringify({ size: "small", maxMinutes: 3 })
-  await fetch(`${server.url}${BOXES}`, { method: "POST", headers, body }).catch(() => undefined)
+  const body = { size: "small", maxMinutes: 3 }
+  await server.call(key, "POST", BOXES, { body }).catch(() => undefined)
   expect(await server.ended).toBeNull()
 }
 

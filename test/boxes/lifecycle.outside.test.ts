@@ -1,7 +1,7 @@
 /** A box from its start to its end, and what of it is charged. */
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { makeCompany } from "../support/world.ts"
+import { makeCompany, makeKey, setLimit } from "../support/world.ts"
 import { BOXES, PRICES, makeBoxCompany, boxWorld, running, start } from "./boxes-world.ts"
 import { advance, see, spentOf, viewOf } from "./boxes-world.ts"
 
@@ -89,7 +89,7 @@ describe("a start", () => {
     expect(full.headers["retry-after"]).toBe("60")
     await told("ok")
     const limit = { company: poor.companyId, class: "general", period: "week" }
-    await world.operate("limit set", { ...limit, dollars: "0.001" })
+    await setLimit(world, poor, { period: "week", dollars: "0.001" })
     expect(await start(world, poor)).toMatchObject({ body: { error: "spend_limit_reached" } })
     await world.operate("limit remove", limit)
     expect(await spentOf(world, poor)).toBe(0)
@@ -164,7 +164,7 @@ describe("the minutes of a box", () => {
   it("stop at exactly as many as a limit has room for", async () => {
     const company = await makeBoxCompany(one)
     const { companyId: company_, keyId: key } = company
-    await world.operate("limit set", { company: company_, key, period: "day", dollars: "0.01" })
+    await setLimit(world, company, { key, period: "day", dollars: "0.01" })
     const boxId = await running(world, company, { idleMinutes: 60 })
     await advance(world, "1h")
     const { boxes: listed } = await world.operate("box list", { company: company_ })
@@ -197,10 +197,8 @@ describe("the minutes of a box", () => {
 
   it("stop within a minute where the key is paused, loses the operation, or its person is gone", async () => {
     const company = await makeBoxCompany(one)
-    const { companyId, ownerId } = company
-    const { keyId, key } = await world.operate("key create", {
-      company: companyId,
-      person: ownerId,
+    const { companyId } = company
+    const { keyId, key } = await makeKey(world, company, {
       operations: ["sandbox.start", "sandbox.read"],
     })
     const paused = await running(world, { key })

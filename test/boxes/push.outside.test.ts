@@ -7,6 +7,7 @@ import { folderOf } from "../code/code-world.ts"
 import { git } from "../code/git.ts"
 import type { Company } from "../support/world.ts"
 import { BOXES, makeBoxCompany, boxWorld, running, viewOf } from "./boxes-world.ts"
+import { makeKey } from "../support/company.ts"
 
 const one = await boxWorld()
 const { world } = one
@@ -124,19 +125,12 @@ describe("a push", () => {
 
   it("needs its own operation, sandbox.read, and a person who may push", async () => {
     const company = await makeBoxCompany(one)
-    const { companyId } = company
-    const { personId } = await world.operate("person add", {
-      company: companyId,
-      name: "Dev",
-      email: "dev@example.com",
-      role: "developer",
-    })
-    const named = { company: companyId, person: personId }
-    const whole = await world.operate("key create", { ...named, allOperations: true })
+    const whole = await makeKey(world, company, { role: "developer" })
+    const { personId } = whole
     const boxId = await running(world, whole)
     await write(whole, boxId, "a", "a\n")
     for (const operations of [["sandbox.read"], ["sandbox.push"]]) {
-      const less = await world.operate("key create", { ...named, operations })
+      const less = await makeKey(world, company, { person: personId, operations })
       expect((await push(less, boxId)).status, operations.join()).toBe(403)
     }
     await world.operate("person change", { personId, role: "user" })

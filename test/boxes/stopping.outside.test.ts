@@ -1,6 +1,7 @@
 /** A command that runs in a box while its server stops: it is answered, and known to have begun. */
 import { expect, it } from "vitest"
 import { BOXES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+import { callerAt } from "../support/caller.ts"
 
 const KIND = { slice: "boxes", kind: "activity", most: 200 }
 
@@ -16,17 +17,15 @@ it("a command that outlives its server is 503, and in the box's activity", async
       .newest(company.companyId, boxId, 1)
     return entries.map(({ content: { result } }) => result)
   }
-  const answered = fetch(`${one.server}${BOXES}/${boxId}/exec`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${company.key}`, "content-type": "application/json" },
-    body: JSON.stringify({ command: "sleep 600" }),
-  })
+  const call = callerAt(one.server)
+  const body = { command: "sleep 600" }
+  const answered = call(company.key, "POST", `${BOXES}/${boxId}/exec`, { body })
   await expect.poll(noted).toEqual(["began"])
   const closed = world.app.close()
   const { status, headers } = await answered
-  expect([status, headers.get("retry-after")]).toEqual([503, "60"])
+  expect([status, headers["retry-after"]]).toEqual([503, "60"])
   // Otherwise the server would wait until the connection is let go of, over a minute later.
-  expect(headers.get("connection")).toBe("close")
+  expect(headers["connection"]).toBe("close")
   expect(await noted()).toEqual(["no answer"])
   await closed
   await one.close()

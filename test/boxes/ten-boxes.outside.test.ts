@@ -4,6 +4,7 @@ import { collect } from "../contracts/event-store-fixture.ts"
 import { exported } from "../exports/exported.ts"
 import { BOXES, advance, makeBoxCompany, boxWorld, running, spentOf } from "./boxes-world.ts"
 import { reckon } from "./minute-law.ts"
+import { makeKey, setLimit } from "../support/company.ts"
 
 const one = await boxWorld()
 
@@ -26,15 +27,10 @@ const MICROS = { small: 2_000, medium: 4_000, large: 8_000, xlarge: 16_000 } as 
 it("ten boxes for an hour", async () => {
   const { world } = one
   const company = await makeBoxCompany(one)
-  const { companyId, ownerId } = company
+  const { companyId } = company
   await world.operate("company change", { company: companyId, plan: "79" })
-  const own = await world.operate("key create", {
-    company: companyId,
-    person: ownerId,
-    allOperations: true,
-  })
-  const limit = { company: companyId, key: own.keyId, period: "day", dollars: "0.1" }
-  await world.operate("limit set", limit)
+  const own = await makeKey(world, company)
+  await setLimit(world, company, { key: own.keyId, period: "day", dollars: "0.1" })
   const ids: string[] = []
   for (const [i, [asked]] of TEN.entries()) {
     ids.push(await running(world, i === TEN.length - 1 ? { key: own.key } : company, asked))

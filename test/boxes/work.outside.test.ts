@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { ApiAnswer, World } from "../support/world.ts"
 import { BOXES, makeBoxCompany, boxWorld, running, see, start } from "./boxes-world.ts"
+import { makeKey } from "../support/company.ts"
 
 const one = await boxWorld()
 const { world } = one
@@ -36,16 +37,7 @@ const WORK: readonly (readonly [Method, string, object?])[] = [
 
 /** A key of one more person of the company. */
 async function keyOf(role: string): Promise<string> {
-  const { companyId } = company
-  const email = `${role}${Math.random()}@example.com`
-  const added = { company: companyId, name: role, email, role }
-  const { personId } = await world.operate("person add", added)
-  const { key } = await world.operate("key create", {
-    company: companyId,
-    person: personId,
-    allOperations: true,
-  })
-  return key
+  return (await makeKey(world, company, { role })).key
 }
 
 const codesOf = async (key: string, id = boxId): Promise<ReadonlySet<string>> => {

@@ -23,7 +23,7 @@ import {
   takesOwnKey,
 } from "../support/routes-table.ts"
 import type { Company } from "../support/world.ts"
-import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
+import { addPerson, callApp, makeCompany, sharedWorld } from "../support/world.ts"
 import type { Who } from "./callers.ts"
 import { callersOf } from "./callers.ts"
 
@@ -231,8 +231,7 @@ describe("a key of another company", () => {
   it("sees and changes nothing of this one", async () => {
     const mine = await makeCompany(world)
     const other = await makeCompany(world)
-    await world.operate("person add", {
-      company: mine.companyId,
+    await addPerson(world, mine, {
       name: "Secretive",
       email: "secretive@example.com",
       role: "user",

@@ -3,11 +3,11 @@ import type { Operation } from "../../domain/access/operations.ts"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
-import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import { makeSharedKey, signInHeaders } from "../access/signing.ts"
-import type { SharedKey } from "../access/signing.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
+import { signInHeaders } from "../access/signing.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany } from "../support/world.ts"
+import { addPerson, makeCompany, makeKey, setLimit } from "../support/world.ts"
+import type { MadeKey } from "../support/company.ts"
 
 /** A request as it is signed. */
 interface Request {
@@ -55,24 +55,17 @@ export function callersOf(world: World, company: Company): Callers {
     made.set(name, former)
     return former as Promise<T>
   }
-  const person = async (role: Role, granted: readonly Permission[] = []): Promise<PersonId> => {
-    const somebody = { name: "Somebody", email: `by-route-${made.size}@example.com` }
-    const wanted = { company: company.companyId, ...somebody, role, permissions: granted }
-    return (await world.operate("person add", wanted)).personId
-  }
+  const person = async (role: Role, permissions: readonly Permission[] = []) =>
+    (await addPerson(world, company, { role, permissions })).personId
   const keyOf = async (personId: PersonId, operations = ALL_OPERATIONS) =>
-    (await world.operate("key create", {
-      company: company.companyId,
-      person: personId,
-      operations,
-    })) as { readonly key: string; readonly keyId: KeyId }
+    makeKey(world, company, { person: personId, operations })
   const changed = (change: string) =>
     once(change, async () => {
       const { key, keyId } = await keyOf(company.ownerId)
       await world.operate(change, { keyId })
       return { key }
     })
-  const app = () => once("app", () => makeSharedKey(world, company.companyId))
+  const app = () => once("app", () => makeKey(world, company, { app: true }))
   return {
     company,
     owner: async () => ({ key: company.key }),
@@ -99,8 +92,7 @@ export function callersOf(world: World, company: Company): Callers {
     usedUp: () =>
       once("used up", async () => {
         const { key, keyId } = await keyOf(company.ownerId)
-        const limit = { company: company.companyId, key: keyId, period: "day", dollars: "0" }
-        await world.operate("limit set", limit)
+        await setLimit(world, company, { key: keyId, period: "day", dollars: "0" })
         return { key }
       }),
     shared: app,
@@ -113,7 +105,7 @@ export function callersOf(world: World, company: Company): Callers {
   }
 }
 
-function signedInAs(world: World, { key, appSecret }: SharedKey, personId: PersonId): Who {
+function signedInAs(world: World, { key, appSecret }: MadeKey, personId: PersonId): Who {
   return {
     key,
     headers: (request) => {

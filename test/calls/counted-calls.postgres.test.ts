@@ -1,7 +1,7 @@
 /** API calls are counted at the moment they are served, and weigh in the limits at once. */
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, makeKey, openWorld, setLimit } from "../support/world.ts"
 import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 const CREDITS = "/api/v1/credits"
@@ -31,7 +31,7 @@ async function tallies(): Promise<readonly Tally[]> {
 async function limit(micros: number, holder: object = { class: "general" }): Promise<void> {
   const dollars = (micros / 1_000_000).toFixed(6)
   const period = "month"
-  await world.operate("limit set", { company: company.companyId, period, dollars, ...holder })
+  await setLimit(world, company, { period, dollars, ...holder })
 }
 
 const read = (key = company.key) => world.call(key, "GET", CREDITS)
@@ -53,11 +53,7 @@ describe("a call of a counted route", () => {
   })
 
   it("counts though the operation is refused after it, and not where the key is", async () => {
-    const { key } = await world.operate("key create", {
-      company: company.companyId,
-      person: company.ownerId,
-      operations: ["phone.messages.send"],
-    })
+    const { key } = await makeKey(world, company, { operations: ["phone.messages.send"] })
     expect((await read(key)).body.error).toBe("operation_not_granted")
     expect((await read(`${key}x`)).status).toBe(401)
     expect((await tallies()).map(({ calls }) => calls)).toEqual([1])
@@ -78,8 +74,7 @@ describe("a call of a counted route", () => {
 
   it("is nobody's where a shared key calls without a sign-in", async () => {
     const operations = ["account.balance.read"]
-    const made = { company: company.companyId, app: true, operations }
-    const { key, keyId } = await world.operate("key create", made)
+    const { key, keyId } = await makeKey(world, company, { app: true, operations })
     await read(key)
     expect(await tallies()).toEqual([expect.objectContaining({ keyId, personId: null, calls: 1 })])
   })
@@ -150,7 +145,7 @@ describe("the limits hold at the moment of the call", () => {
   })
 
   it("never asks for funds: a company without any can read", async () => {
-    company = await makeCompany(world, "0")
+    company = await makeCompany(world, { funds: "0" })
     expect((await read()).body).toMatchObject({ balance: 0 })
   })
 })

@@ -4,9 +4,9 @@ import type { IncomingMessage } from "node:http"
 import { request } from "node:http"
 import { json } from "node:stream/consumers"
 import { describe, expect, it } from "vitest"
-import { TEXTS, chargesOf, fundsOf, makeKey, newNumber, sendText } from "../phone/texting.ts"
+import { TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
-import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
 import { canonicalJson } from "../../src/frame/kernel/canonical-json.ts"
 import { claimOf, newIdempotencyKey } from "./begun.ts"
 
@@ -98,12 +98,7 @@ describe("the same key and body", () => {
     const first = await sendText(world, company.key, text, headers)
     const { companyId, key, keyId } = company
     await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: text.to } })
-    await world.operate("limit set", {
-      company: companyId,
-      key: keyId,
-      period: "day",
-      dollars: "0",
-    })
+    await setLimit(world, company, { key: keyId, period: "day", dollars: "0" })
     await world.operate("card remove", { company: companyId })
     await world.operate("company lock", { company: companyId })
     const again = await sendText(world, key, text, headers)
@@ -159,7 +154,7 @@ describe("the same key and another body", () => {
 
 describe("a decided refusal frees the key", () => {
   it("after a 402: with funds the same request passes, once", async () => {
-    const company = await makeCompany(world, "0")
+    const company = await makeCompany(world, { funds: "0" })
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newNumber() }
     expect((await sendText(world, company.key, text, headers)).status).toBe(402)
@@ -175,12 +170,11 @@ describe("a decided refusal frees the key", () => {
     const company = await makeCompany(world)
     const headers = { "idempotency-key": newIdempotencyKey() }
     const text = { to: newNumber() }
-    const limit = { company: company.companyId, class: "general", period: "month" }
     for (const dollars of ["0", "0.001"]) {
-      await world.operate("limit set", { ...limit, dollars })
+      await setLimit(world, company, { dollars })
       expect((await sendText(world, company.key, text, headers)).status).toBe(429)
     }
-    await world.operate("limit set", { ...limit, dollars: "1" })
+    await setLimit(world, company, { dollars: "1" })
     expect((await sendText(world, company.key, text, headers)).status).toBe(200)
   })
 

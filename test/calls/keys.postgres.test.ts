@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { makeApiKey } from "../../src/frame/calls/api-key.ts"
-import { TEXTS, makeKey } from "../phone/texting.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { TEXTS } from "../phone/texting.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("store")
 const company = await makeCompany(world)

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import type { Company } from "../support/world.ts"
-import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
+import { callApp, makeCompany, makeKey, setLimit, sharedWorld } from "../support/world.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 
 const world = await sharedWorld({ calls: "free" })
@@ -60,8 +60,8 @@ const CHECKS: readonly {
   {
     name: "key's own limit used up",
     answer: [401, "invalid_key"],
-    fail: async ({ company: { companyId: company }, keyId: key }) =>
-      world.operate("limit set", { company, key, period: "day", dollars: "0" }),
+    fail: async ({ company, keyId: key }) =>
+      setLimit(world, company, { key, period: "day", dollars: "0" }),
   },
   {
     name: "account locked",
@@ -76,7 +76,7 @@ const CHECKS: readonly {
   {
     name: "general limit used up",
     answer: [429, "spend_limit_reached"],
-    fail: ({ company }) => setLimit(company, "0"),
+    fail: ({ company }) => setLimit(world, company, { dollars: "0" }),
   },
   {
     name: "rate",
@@ -139,7 +139,7 @@ const CHECKS: readonly {
   {
     name: "limit that does not suffice",
     answer: [429, "spend_limit_reached"],
-    fail: ({ company }) => setLimit(company, "0.008999"),
+    fail: ({ company }) => setLimit(world, company, { dollars: "0.008999" }),
   },
   {
     name: "funds",
@@ -150,11 +150,6 @@ const CHECKS: readonly {
     },
   },
 ]
-
-async function setLimit({ companyId: company }: Company, dollars: string): Promise<void> {
-  const limit = { company, class: "general", period: "month", dollars }
-  await world.operate("limit set", limit)
-}
 
 /** Which pairs cannot fail together: one number cannot be both, nor one limit. */
 const APART: readonly (readonly [string, string])[] = [
@@ -204,7 +199,7 @@ const NEED_THE_KEY = [
 
 /** Sends a text that fails these checks. */
 async function attemptWith(names: readonly string[]): Promise<readonly [number, string]> {
-  const company = await makeCompany(world, "0.009")
+  const company = await makeCompany(world, { funds: "0.009" })
   const attempt: Attempt = {
     company,
     keyId: company.keyId,
@@ -219,18 +214,8 @@ async function attemptWith(names: readonly string[]): Promise<readonly [number, 
   const faults = CHECKS.filter(({ name }) => names.includes(name)).toReversed()
   const deferred = (name: string) => NEED_THE_KEY.includes(name)
   for (const fault of faults.filter(({ name }) => !deferred(name))) await fault.fail(attempt)
-  const { personId } = await world.operate("person add", {
-    company: company.companyId,
-    name: "Sender",
-    email: "sender@example.com",
-    role: attempt.role,
-  })
-  const { operations } = attempt
-  const made = await world.operate("key create", {
-    company: company.companyId,
-    person: personId,
-    operations,
-  })
+  const { role, operations } = attempt
+  const made = await makeKey(world, company, { role, operations })
   Object.assign(attempt, made)
   for (const fault of faults.filter(({ name }) => deferred(name))) await fault.fail(attempt)
   const { key, method, url, payload } = attempt

@@ -3,10 +3,10 @@ import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
-import { TEXTS, makeKey, newNumber } from "../phone/texting.ts"
+import { TEXTS, newNumber } from "../phone/texting.ts"
 import { SPEC_ROUTES, isBuilt, standInOf } from "../support/routes-table.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"
-import { callApp, makeCompany, ownWorld } from "../support/world.ts"
+import { callApp, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 
 /** Routes of each limit that are not built yet, at addresses of their own. */
 const STAND_INS = SPEC_ROUTES.filter((spec) => spec.limit !== undefined && !isBuilt(spec)).map(
@@ -154,8 +154,7 @@ it("a fault of the limiter lets the calls pass, and is told of", async () => {
 })
 
 it("Retry-After stands on no other 429", async () => {
-  const limit = { company: company.companyId, class: "general", period: "month", dollars: "0" }
-  await world.operate("limit set", limit)
+  await setLimit(world, company, { dollars: "0" })
   const [refused] = await pay(company.key, 1)
   expect([refused?.status, refused?.body.error]).toEqual([429, "spend_limit_reached"])
   expect(refused?.headers["retry-after"]).toBeUndefined()

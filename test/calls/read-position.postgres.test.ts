@@ -3,8 +3,8 @@ import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
 import { openLastWrites } from "../../src/frame/calls/read-position.ts"
 import { tokenOf } from "../../src/frame/calls/position-token.ts"
-import { TEXTS, makeKey, sendText } from "../phone/texting.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { TEXTS, sendText } from "../phone/texting.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("settings")
 /** Another key, whose calls do not wait for the first one's writes by themselves. */
@@ -135,10 +135,7 @@ describe("a refusal that recorded facts", () => {
     "names their place, and the next read with the same key waits for it: %s",
     async (outcome, status, error) => {
       const card = { company: company.companyId, verified: true }
-      const { key } = await world.operate("key create", {
-        company: company.companyId,
-        person: company.ownerId,
-        allOperations: true,
+      const { key } = await makeKey(world, company, {
         addFundsPerPurchase: "50",
         addFundsPerMonth: "500",
       })

@@ -2,21 +2,15 @@
 import { sql } from "kysely"
 import { expect, it } from "vitest"
 import type { PersonId } from "../../domain/kernel/ids.ts"
-import { callAs, makeSharedKey } from "../access/signing.ts"
+import { callAs } from "../access/signing.ts"
 import { TEXTS, chargesOf, newNumber } from "../phone/texting.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { addPerson, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 import { newIdempotencyKey } from "./begun.ts"
 
 const world = await sharedWorld()
 const company = await makeCompany(world)
-const shared = await makeSharedKey(world, company.companyId)
-const added = await world.operate("person add", {
-  company: company.companyId,
-  name: "Other",
-  email: "other@example.com",
-  role: "admin",
-})
-const other = added.personId
+const shared = await makeKey(world, company, { app: true })
+const { personId: other } = await addPerson(world, company, { role: "admin" })
 
 const body = JSON.stringify({ to: newNumber(), body: "the same words" })
 

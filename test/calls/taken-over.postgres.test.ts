@@ -8,7 +8,14 @@ import { PROGRAM } from "../../src/slices.ts"
 import { tryAgain } from "../effects/texts.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
 import type { Company, ApiAnswer } from "../support/world.ts"
-import { makeCallsFree, makeCompany, openWorld, ownWorld, callApp } from "../support/world.ts"
+import {
+  callApp,
+  makeCallsFree,
+  makeCompany,
+  openWorld,
+  ownWorld,
+  setLimit,
+} from "../support/world.ts"
 import type { Death, OnItsWay } from "./begun.ts"
 import {
   claimOf,
@@ -117,8 +124,7 @@ describe("a process that was killed", () => {
     async ([, death]) => {
       const company = await makeCompany(world)
       const { companyId, key } = company
-      const limit = { company: companyId, class: "general", period: "month", dollars: "0.009" }
-      await world.operate("limit set", limit)
+      await setLimit(world, company, { dollars: "0.009" })
       const { again, headers, body } = await begin(death, company)
       await world.operate("company lock", { company: companyId })
       await world.operate("card remove", { company: companyId })
@@ -319,8 +325,7 @@ describe("the charge of a killed process that was sent", () => {
   }
 
   it("is no limit to its own request, where it arrives behind the look for it", async () => {
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "0.009" })
+    await setLimit(world, company, { dollars: "0.009" })
     await kill()
     const ports = rightBeforeEntry(world, sent.arrive)
     const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
@@ -343,14 +348,13 @@ describe("the charge of a killed process that was sent", () => {
   })
 
   it("is nobody's refusal, where it never arrives: the limit of others refuses, and no more", async () => {
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "0.009" })
+    await setLimit(world, company, { dollars: "0.009" })
     await kill()
     const other = { body: { to: newNumber(), body: "Hello" } }
     expect((await world.call(company.key, "POST", TEXTS, other)).status).toBe(200)
     const refused = await again()
     expect([refused.status, refused.body.error]).toEqual([429, "spend_limit_reached"])
-    await world.operate("limit set", { ...limit, dollars: "1" })
+    await setLimit(world, company, { dollars: "1" })
     expect((await again()).status).toBe(200)
     await world.operate("wait")
     expect(await fundsOf(world, company)).toBe(50_000_000 - 2 * SEGMENT)

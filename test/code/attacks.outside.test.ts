@@ -1,10 +1,10 @@
 /** Trees and refs that harm who checks them out or serves them: what git refuses for us, and what it takes. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
-import type { CodeCompany } from "./code-world.ts"
 import { beginPost, codeWorld, factsOf, makeCodeCompany, quarantines } from "./code-world.ts"
 import type { TreeEntry } from "./git.ts"
 import { blobOf, commitOf, packOf } from "./git.ts"
+import type { Company } from "../support/world.ts"
 
 /** An entry: `2` is a link, `5` a folder, `0` a file. */
 interface TarEntry {
@@ -44,7 +44,7 @@ const file = await blobOf(here.desk, AT, "a file\n")
 const push = (...words: readonly string[]) =>
   here.desk.git(["push", "origin", ...words], { in: AT })
 
-const tipsOf = ({ companyId }: CodeCompany) => here.world.ports.repositories.tips(companyId)
+const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.tips(companyId)
 
 /** Nothing of the code came, nobody was asked for a yes, and the server has nothing to complain of. */
 async function expectNothing(): Promise<void> {
@@ -132,7 +132,7 @@ async function pushByHand(
 }
 
 describe("what is taken as it is", () => {
-  let taker: CodeCompany
+  let taker: Company
   beforeAll(async () => {
     taker = await makeCodeCompany(here.world)
   })

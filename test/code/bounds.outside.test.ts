@@ -11,7 +11,6 @@ import { receive } from "../../adapters/git/receiving.ts"
 import { MOST_REFS } from "../../domain/code/ref-rules.ts"
 import { compareRefs } from "../../src/code/compare-refs.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import type { CodeCompany } from "./code-world.ts"
 import {
   beginPost,
   codeWorld,
@@ -22,6 +21,7 @@ import {
 } from "./code-world.ts"
 import { commitOf, packOf, pushBody } from "./git.ts"
 import { copiesOf, objectIn, packed } from "./packs.ts"
+import type { Company } from "../support/world.ts"
 
 const MIB = 1024 * 1024
 const NO_OBJECT = "0".repeat(40)
@@ -47,7 +47,7 @@ const mostMemory = () => process.resourceUsage().maxRSS * 1024
 async function post(
   command: PackCommand,
   body: Iterable<Uint8Array>,
-  { headers = {}, who = company }: { headers?: Record<string, string>; who?: CodeCompany } = {},
+  { headers = {}, who = company }: { headers?: Record<string, string>; who?: Company } = {},
 ): Promise<string> {
   const { sent, answered } = beginPost(here.server, who, command)
   for (const [name, value] of Object.entries(headers)) sent.setHeader(name, value)

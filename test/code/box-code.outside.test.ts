@@ -8,7 +8,7 @@ import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
 import { SECRETS } from "../code-checks/secrets.ts"
 import { makeCodeCompany } from "./code-world.ts"
-import { ownWorld } from "../support/world.ts"
+import { makeKey, ownWorld } from "../support/world.ts"
 import { AT, openPackWorld } from "./pack-world.ts"
 
 const at = await openPackWorld(await ownWorld("settings"))
@@ -47,8 +47,10 @@ describe("what every push is judged by", () => {
 
   it("refuses a key that was never granted what its route needs", async () => {
     const { companyId, ownerId: person } = at.company
-    const asked = { company: companyId, person, operations: ["code.push"] }
-    at.company = { ...at.company, ...(await at.here.world.operate("key create", asked)) }
+    at.company = {
+      ...at.company,
+      ...(await makeKey(at.here.world, { companyId }, { person, operations: ["code.push"] })),
+    }
     const { pushed, text } = await at.take(await at.packFrom(at.first, at.second))
     expect([pushed, text]).toEqual([false, expect.stringContaining("may not use sandbox.push")])
     await at.expectNothing()

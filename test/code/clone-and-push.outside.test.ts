@@ -3,16 +3,17 @@ import { randomBytes } from "node:crypto"
 import { readFile, readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it, beforeEach } from "vitest"
-import { callsOf } from "../support/world.ts"
-import type { CodeCompany } from "./code-world.ts"
+import { callsOf, setLimit } from "../support/world.ts"
 import { codeWorld, makeCodeCompany } from "./code-world.ts"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
+import type { Company } from "../support/world.ts"
+import type { LimitOptions } from "../support/company.ts"
 
 const here = await codeWorld()
 const { addressOf, desk, warnings, world } = here
 
 /** A company with some commits in its repository, and a clone of it at the desk. */
-async function pushed(folder: string): Promise<CodeCompany> {
+async function pushed(folder: string): Promise<Company> {
   const company = await makeCodeCompany(world)
   await desk.right(["clone", "--quiet", addressOf(company), folder])
   await desk.commit(folder, "README", "one\n")
@@ -127,7 +128,7 @@ describe("an ordinary git", () => {
   })
 })
 
-let company: CodeCompany
+let company: Company
 let tip: string
 beforeEach(async () => {
   company = await makeCodeCompany(here.world)
@@ -159,14 +160,8 @@ const clone = () => {
   return here.desk.git(["clone", "--quiet", here.addressOf(company), into])
 }
 let clones = 0
-const limitTo = (calls: number, { class: of, key }: { class?: string; key?: string }) =>
-  here.world.operate("limit set", {
-    company: company.companyId,
-    period: key === undefined ? "month" : "day",
-    dollars: String(calls / 10_000),
-    ...(of === undefined ? {} : { class: of }),
-    ...(key === undefined ? {} : { key }),
-  })
+const limitTo = (calls: number, of: Partial<LimitOptions> = {}) =>
+  setLimit(here.world, company, { dollars: String(calls / 10_000), ...of })
 const PACK = /PACK/
 
 it("no more packs are sent than calls are counted, at once or one behind the other", async () => {

@@ -10,11 +10,11 @@ import { afterAll } from "vitest"
 import type { PackCommand, Repositories } from "../../adapters/git/port.ts"
 import { folderNameOf } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { World, WorldOptions } from "../support/world.ts"
-import { openWorld, sharedWorld } from "../support/world.ts"
+import type { Company, World, WorldOptions } from "../support/world.ts"
+import { makeCompany, openWorld, sharedWorld } from "../support/world.ts"
 import type { Desk } from "./git.ts"
 import { openDesk } from "./git.ts"
 
@@ -30,7 +30,7 @@ export interface CodeWorld {
   readonly folder: string
   readonly codeDir: string
   readonly repositories: Repositories
-  readonly addressOf: (company: Pick<CodeCompany, "name" | "key">) => string
+  readonly addressOf: (company: Pick<Company, "name" | "key">) => string
   /** What the world's log has warned of since. */
   readonly warnings: () => readonly string[]
   /** Closes the world and clears the desk. */
@@ -91,38 +91,22 @@ export function codeAddress(
   return `${server.replace("://", `://${name}:${password}@`)}/git/${encodeURIComponent(path)}.git`
 }
 
-/** A company with code. */
-export interface CodeCompany {
-  readonly name: string
-  readonly companyId: CompanyId
-  readonly ownerId: PersonId
-  readonly keyId: KeyId
-  readonly key: string
-}
-
 let made = 0
 
 /** Makes a company with a card, a key of its owner that may do everything, and an empty repository. */
 export async function makeCodeCompany(
   world: World,
   { name = `Code Nr ${(made += 1)}.io`, verified = true, repository = true } = {},
-): Promise<CodeCompany> {
-  const { companyId, ownerId } = await world.operate("company create", {
-    name,
-    funds: "50",
-    ownerEmail: "owner@example.com",
-  })
-  await world.operate("card set", { company: companyId, verified })
-  const person = { company: companyId, person: ownerId }
-  const { keyId, key } = await world.operate("key create", { ...person, allOperations: true })
-  if (repository) await world.operate("repository create", { company: companyId })
-  return { name, companyId, ownerId, keyId, key }
+): Promise<Company> {
+  const company = await makeCompany(world, { name, card: verified ? "verified" : "unverified" })
+  if (repository) await world.operate("repository create", { company: company.companyId })
+  return company
 }
 
 /** A request of git's that is sent by hand. */
 export function beginPost(
   server: string,
-  { name, key }: Pick<CodeCompany, "name" | "key">,
+  { name, key }: Pick<Company, "name" | "key">,
   command: PackCommand,
 ) {
   const sent = request(`${server}/git/${encodeURIComponent(name)}.git/${command}`, {

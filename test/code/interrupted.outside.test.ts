@@ -9,7 +9,6 @@ import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
 import { newChance, roundsOf } from "../faults/callers.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
-import type { CodeCompany } from "./code-world.ts"
 import {
   beginPost,
   codeAddress,
@@ -21,6 +20,7 @@ import {
   quarantines,
 } from "./code-world.ts"
 import { pushBody } from "./git.ts"
+import type { Company } from "../support/world.ts"
 
 const { seed, between } = newChance()
 
@@ -48,7 +48,7 @@ afterAll(async () => {
 })
 
 /** A company with a commit, and a folder at the desk that is one commit ahead of it. */
-async function ahead(folder: string): Promise<CodeCompany> {
+async function ahead(folder: string): Promise<Company> {
   const company = await makeCodeCompany(here.world)
   await here.desk.right(["init", "--quiet", folder])
   await here.desk.commit(folder, "a", "a\n")
@@ -57,7 +57,7 @@ async function ahead(folder: string): Promise<CodeCompany> {
   return company
 }
 
-const tipsOf = ({ companyId }: CodeCompany) => here.world.ports.repositories.tips(companyId)
+const tipsOf = ({ companyId }: Company) => here.world.ports.repositories.tips(companyId)
 
 /** Kills a process, unless another one has taken it along. */
 function kill(pid: number): void {
@@ -69,13 +69,13 @@ function kill(pid: number): void {
 }
 
 /** No process works on the repository, and nothing of a push waits there. */
-async function expectNothingLeft(company: CodeCompany): Promise<void> {
+async function expectNothingLeft(company: Company): Promise<void> {
   await expect.poll(() => processesOn(folderOf(here.codeDir, company))).toEqual([])
   await expect.poll(() => quarantines(here.codeDir, company)).toEqual([])
 }
 
 /** What git had no time to take away lies there for a day, then it is taken away. */
-async function expectSwept(company: CodeCompany): Promise<void> {
+async function expectSwept(company: Company): Promise<void> {
   await expect.poll(() => processesOn(folderOf(here.codeDir, company))).toEqual([])
   const objects = join(folderOf(here.codeDir, company), "objects")
   const { repositories } = here.world.ports
@@ -88,7 +88,7 @@ async function expectSwept(company: CodeCompany): Promise<void> {
 }
 
 /** The usual git pushes what the company lacks. */
-async function expectNextLands(company: CodeCompany, folder: string): Promise<void> {
+async function expectNextLands(company: Company, folder: string): Promise<void> {
   const tip = await here.desk.right(["rev-parse", "HEAD"], { in: folder })
   await here.desk.right(["push", "--quiet", here.addressOf(company), "main"], { in: folder })
   expect(await tipsOf(company)).toEqual([{ ref: "refs/heads/main", id: tip }])
@@ -179,7 +179,7 @@ describe("a server that is killed", () => {
     return place.start()
   }
 
-  const pushTo = ({ url }: ServerProcess, { name, key }: CodeCompany, folder: string) =>
+  const pushTo = ({ url }: ServerProcess, { name, key }: Company, folder: string) =>
     here.desk.git(["push", codeAddress(url, { user: name, key }), "main"], { in: folder })
 
   it("while a push waits in its hook, lets go of all of it", async () => {

@@ -6,8 +6,8 @@ import { findKey, findPerson } from "../../domain/access/access.ts"
 import type { Access } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Caller } from "../../src/frame/calls/route.ts"
-import type { World } from "../support/world.ts"
-import type { CodeCompany, CodeWorld } from "./code-world.ts"
+import type { Company, World } from "../support/world.ts"
+import type { CodeWorld } from "./code-world.ts"
 import { codeWorld, factsOf, makeCodeCompany, quarantines } from "./code-world.ts"
 
 /** The folder of the working copy at the desk. */
@@ -29,7 +29,7 @@ export interface PackWorld {
   readonly first: string
   readonly second: string
   /** The company that packs are sent to. */
-  company: CodeCompany
+  company: Company
   /** Another company from now on, unless this one stands as it was made: to push to one takes seconds. */
   readonly renew: () => Promise<void>
   readonly git: (...args: readonly string[]) => Promise<string>
@@ -108,10 +108,7 @@ export async function* inPieces(...pieces: readonly Uint8Array[]): AsyncGenerato
 }
 
 /** The owner of a company, by the company's key. */
-async function callerOf(
-  { ports }: World,
-  { companyId, keyId, ownerId }: CodeCompany,
-): Promise<Caller> {
+async function callerOf({ ports }: World, { companyId, keyId, ownerId }: Company): Promise<Caller> {
   const who = (state: Access) => ({
     key: findKey(state, keyId),
     person: findPerson(state, ownerId),

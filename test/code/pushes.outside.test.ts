@@ -4,7 +4,6 @@ import { chmod, mkdir, readFile, readdir, stat, writeFile } from "node:fs/promis
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { openWorld, ownWorld } from "../support/world.ts"
-import type { CodeCompany } from "./code-world.ts"
 import {
   beginPost,
   codeWorld,
@@ -14,11 +13,12 @@ import {
   quarantines,
 } from "./code-world.ts"
 import { pushBody } from "./git.ts"
+import type { Company } from "../support/world.ts"
 
 const { addressOf, codeDir, desk, server, world } = await codeWorld(await ownWorld("settings"))
 
 /** A company whose repository has one commit, and a clone of it with another. */
-async function ahead(folder: string): Promise<CodeCompany> {
+async function ahead(folder: string): Promise<Company> {
   const company = await makeCodeCompany(world)
   await desk.right(["clone", "--quiet", addressOf(company), folder])
   await desk.commit(folder, "a", "a\n")
@@ -27,7 +27,7 @@ async function ahead(folder: string): Promise<CodeCompany> {
   return company
 }
 
-const tipsOf = ({ companyId }: CodeCompany) => world.ports.repositories.tips(companyId)
+const tipsOf = ({ companyId }: Company) => world.ports.repositories.tips(companyId)
 
 /** Command lines and environments of all processes but this one. */
 async function processes(): Promise<string> {
@@ -42,7 +42,7 @@ async function processes(): Promise<string> {
 }
 
 /** Begins a push by hand: half of it has come, and git is there to take it. */
-async function halfway(company: CodeCompany, folder: string, at = server) {
+async function halfway(company: Company, folder: string, at = server) {
   const tips = await tipsOf(company)
   const body = await pushBody(desk, folder, { old: tips[0]?.id ?? "" })
   const half = body.length >> 1

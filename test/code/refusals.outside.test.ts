@@ -2,13 +2,13 @@
 import { describe, expect, it } from "vitest"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
 import { readConfig } from "../../src/compose/config.ts"
-import { callsOf, openWorld, ownWorld } from "../support/world.ts"
-import type { CodeCompany } from "./code-world.ts"
+import { callsOf, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
 import { codeAddress, codeWorld, makeCodeCompany } from "./code-world.ts"
+import type { Company } from "../support/world.ts"
 
 const world = await ownWorld("time")
 const { desk, server } = await codeWorld(world)
-const addressOf = ({ name, key }: Pick<CodeCompany, "name" | "key">, path = name) =>
+const addressOf = ({ name, key }: Pick<Company, "name" | "key">, path = name) =>
   codeAddress(server, { user: name, key, path })
 
 const acme = await makeCodeCompany(world, { name: "Acme & Töchter, 100 %" })
@@ -19,10 +19,8 @@ await desk.right(["push", "--quiet", "origin", "main"], { in: "own" })
 const refsOf = (address: string) => desk.git(["ls-remote", address])
 
 /** A company's key that may do these operations. */
-async function keyFor(company: CodeCompany, ...operations: string[]): Promise<CodeCompany> {
-  const { companyId, ownerId } = company
-  const asked = { company: companyId, person: ownerId, operations }
-  return { ...company, ...(await world.operate("key create", asked)) }
+async function keyFor(company: Company, ...operations: string[]): Promise<Company> {
+  return { ...company, ...(await makeKey(world, company, { operations })) }
 }
 
 describe("who asks", () => {
@@ -69,12 +67,8 @@ describe("who asks", () => {
   })
 
   it("needs an own key, its operations, and the person's permission", async () => {
-    const { companyId, ownerId } = acme
-    const shared = await world.operate("key create", {
-      company: companyId,
-      app: true,
-      allOperations: true,
-    })
+    const { ownerId } = acme
+    const shared = await makeKey(world, acme, { app: true })
     const own = "remote: not_allowed: This takes a person's own key, not the app's shared one."
     expect((await refsOf(addressOf({ ...acme, key: shared.key }))).stderr).toContain(own)
     const pushing = await keyFor(acme, "code.push")
@@ -85,14 +79,7 @@ describe("who asks", () => {
     const reading = ["push", addressOf(await keyFor(acme, "code.pull")), "main"]
     const noPush = "remote: operation_not_granted: This key may not use code.push"
     expect((await desk.git(reading, { in: "own" })).stderr).toContain(noPush)
-    const { personId } = await world.operate("person add", {
-      company: companyId,
-      role: "user",
-      name: "User",
-      email: "user@example.com",
-    })
-    const named = { company: companyId, person: personId, allOperations: true }
-    const theirs = await world.operate("key create", named)
+    const { personId, ...theirs } = await makeKey(world, acme, { role: "user" })
     const may = "remote: not_allowed: The key's person does not have the permission \"Download"
     expect((await refsOf(addressOf({ ...acme, key: theirs.key }))).stderr).toContain(may)
     expect(ownerId).not.toBe(personId)
@@ -114,8 +101,7 @@ describe("the account", () => {
     await world.operate("company lock", { company: company.companyId })
     expect((await refsOf(addressOf(company))).stderr).toContain("remote: payment_required: ")
     await world.operate("company unlock", { company: company.companyId })
-    const limit = { company: company.companyId, class: "general", period: "month", dollars: "0" }
-    await world.operate("limit set", limit)
+    await setLimit(world, company, { dollars: "0" })
     expect((await refsOf(addressOf(company))).stderr).toContain("remote: spend_limit_reached: ")
     expect(await callsOf(world, company)).toBe(0)
   })
@@ -143,7 +129,7 @@ describe("the account", () => {
 
 /** Asks as git does, without git. */
 const post = (
-  { name, key }: CodeCompany,
+  { name, key }: Company,
   command: "git-upload-pack" | "git-receive-pack",
   body: Buffer,
   headers: Record<string, string> = {},

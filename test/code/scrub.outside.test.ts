@@ -7,16 +7,17 @@ import { codeOf } from "../../domain/code/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { codeFacts } from "../code-checks/pretended.ts"
 import { tryAgain } from "../effects/texts.ts"
-import type { CodeCompany } from "./code-world.ts"
 import { beginPost, codeWorld, makeCodeCompany } from "./code-world.ts"
 import { pushBody } from "./git.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
 
 const { addressOf, codeDir, desk, server, world } = await codeWorld()
 
 const SECRET = "the word is swordfish\n"
 
 /** A company that pushed a secret to a branch beside the default one; the secret's id. */
-async function leaked(folder: string): Promise<{ company: CodeCompany; blob: string }> {
+async function leaked(folder: string): Promise<{ company: Company; blob: string }> {
   const company = await makeCodeCompany(world)
   await desk.right(["clone", "--quiet", addressOf(company), folder])
   await desk.commit(folder, "a", "a\n")
@@ -27,11 +28,11 @@ async function leaked(folder: string): Promise<{ company: CodeCompany; blob: str
   return { company, blob: await desk.right(["rev-parse", "side:pass word.txt"], { in: folder }) }
 }
 
-const scrub = ({ companyId }: CodeCompany, blob: string) =>
+const scrub = ({ companyId }: Company, blob: string) =>
   world.operate("repository scrub", { company: companyId, blob }, "a password")
 
 /** Whether git hands an object out to whoever knows its id. */
-async function isHandedOut(company: CodeCompany, id: string, into: string): Promise<boolean> {
+async function isHandedOut(company: Company, id: string, into: string): Promise<boolean> {
   await desk.right(["init", "--quiet", into])
   return (await desk.git(["fetch", addressOf(company), id], { in: into })).code === 0
 }
@@ -111,10 +112,8 @@ describe("repository scrub", () => {
     const company = await makeCodeCompany(world)
     await expect(scrub(company, "x")).rejects.toThrow(/40 hex digits/)
     await expect(scrub(company, "0".repeat(40))).rejects.toMatchObject({ code: "not_found" })
-    const other = await world.operate("company create", { name: "None", ownerEmail: "o@x.example" })
-    await expect(scrub(other as CodeCompany, "0".repeat(40))).rejects.toMatchObject({
-      code: "no_repository",
-    })
+    const other = await makeCompany(world)
+    await expect(scrub(other, "0".repeat(40))).rejects.toMatchObject({ code: "no_repository" })
   })
 
   it("lets no push pass that git began to take before, and the next one does", async () => {

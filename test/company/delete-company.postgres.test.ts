@@ -4,9 +4,9 @@ import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { callAs, makeSharedKey } from "../access/signing.ts"
+import { callAs } from "../access/signing.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const URL = "/api/v1/company/delete"
 const NOW = "2031-05-06T12:00:00.000Z"
@@ -24,12 +24,7 @@ const inFourteenDays = () => new Date(world.ports.clock.now() + 14 * 86_400_000)
 const remove = (key: string | null, body: unknown = { confirm: name }) =>
   world.call(key, "POST", URL, { body })
 const reads = async (key: string) => (await world.call(key, "GET", "/api/v1/people")).status
-const moreKeys = () =>
-  world.operate("key create", {
-    company: company.companyId,
-    person: company.ownerId,
-    allOperations: true,
-  })
+const moreKeys = () => makeKey(world, company)
 const statuses = async () => {
   const { keys } = await world.operate("key list", { company: company.companyId })
   return Object.fromEntries(
@@ -115,20 +110,13 @@ describe("403", () => {
 
   it("is told to everybody who is no owner, whatever was granted", async () => {
     for (const role of ["admin", "developer", "manager", "user"]) {
-      const { personId } = await world.operate("person add", {
-        company: company.companyId,
-        name: role,
-        email: `${role}@example.com`,
-        role,
-      })
-      const keys = { company: company.companyId, person: personId, allOperations: true }
-      const { key } = await world.operate("key create", keys)
+      const { key } = await makeKey(world, company, { role })
       expect(await answered(key), role).toEqual(NOT_ALLOWED)
     }
   })
 
   it("is told to a shared key, signed in as an owner or not", async () => {
-    const shared = await makeSharedKey(world, company.companyId)
+    const shared = await makeKey(world, company, { app: true })
     expect(await answered(shared.key)).toEqual(NOT_ALLOWED)
     const body = JSON.stringify({ confirm: name })
     const signed = { method: "POST", url: URL, body, personId: company.ownerId } as const
@@ -138,11 +126,7 @@ describe("403", () => {
   })
 
   it("is told to a key without the operation", async () => {
-    const { key } = await world.operate("key create", {
-      company: company.companyId,
-      person: company.ownerId,
-      operations: ["team.people.read"],
-    })
+    const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
     const answer = await remove(key)
     expect([answer.status, answer.body.error]).toEqual([403, "operation_not_granted"])
   })

@@ -4,7 +4,7 @@ import { exported } from "../exports/exported.ts"
 import { faultsOf } from "../moving/looking.ts"
 import { execute } from "../support/postgres.ts"
 import { openServer } from "../support/own-server.ts"
-import { ownWorld } from "../support/world.ts"
+import { addPerson, ownWorld } from "../support/world.ts"
 import { type Planted, dump, files, foundIn, plant, unsealed } from "./planted.ts"
 
 const server = await openServer()
@@ -102,10 +102,9 @@ describe("after it was erased", () => {
     await expect(world.operate("company restore", { company: gone.companyId })).rejects.toThrow(
       "This company was deleted 14 days ago or earlier: its data is erased and cannot come back.",
     )
-    const person = { company: gone.companyId, role: "user", name: "Late", email: "l@example.com" }
-    await expect(world.operate("person add", person)).rejects.toThrow(
-      `The company ${gone.companyId} was erased: nothing is kept for it any more.`,
-    )
+    await expect(
+      addPerson(world, gone, { role: "user", name: "Late", email: "l@example.com" }),
+    ).rejects.toThrow(`The company ${gone.companyId} was erased: nothing is kept for it any more.`)
     const company = { company: gone.companyId }
     for (const name of ["card set", "card remove", "affiliate join"]) {
       await expect(world.operate(name, company)).rejects.toMatchObject({ code: "company_erased" })

@@ -5,6 +5,7 @@ import pg from "pg"
 import { query } from "../support/embedded.ts"
 import type { World } from "../support/world.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
+import { addPerson, makeCompany } from "../support/company.ts"
 
 /** What is planted in a company: each is found nowhere else. */
 export interface Planted {
@@ -36,33 +37,22 @@ export async function plant(world: World, mark: string, numbers: string): Promis
     "name of a request": `order of ${mark}`,
     "what was done": `looked behind the ${mark} curtain`,
   }
-  const { companyId, ownerId } = await world.operate("company create", {
+  const made = await makeCompany(world, {
     name: secrets["company's name"],
-    funds: "50",
     ownerName: secrets["owner's name"],
     ownerEmail: secrets["owner's email"],
+    key: { label: secrets["key's label"] },
+    limits: [{ period: "week", dollars: "40", reminders: ["0.001"] }],
   })
+  const { companyId, key } = made
   const company = { company: companyId }
-  await world.operate("card set", { ...company, verified: true })
-  const { personId } = await world.operate("person add", {
-    ...company,
-    role: "developer",
-    name: secrets["person's name"],
-    email: secrets["person's email"],
-  })
+  const [name, email] = [secrets["person's name"], secrets["person's email"]]
+  const { personId } = await addPerson(world, made, { name, email })
   await world.operate("person seen", { personId, in: "app" })
   // Two of them, so that the planner takes notes of a table that is empty afterwards.
-  for (const email of [secrets["invited email"], secrets["second invited email"]]) {
-    await world.operate("person invite", { ...company, email, role: "user" })
+  for (const invited of [secrets["invited email"], secrets["second invited email"]]) {
+    await world.operate("person invite", { ...company, email: invited, role: "user" })
   }
-  const { key } = await world.operate("key create", {
-    ...company,
-    person: ownerId,
-    allOperations: true,
-    label: secrets["key's label"],
-  })
-  const limit = { ...company, class: "general", period: "week", dollars: "40" }
-  await world.operate("limit set", { ...limit, reminders: ["0.001"] })
   await world.operate("funds notice", { ...company, below: "1000" })
   await text(world, key, secrets)
   const journal = world.ports.journal.of({ slice: "company", kind: "visit", most: 1 })
@@ -71,7 +61,7 @@ export async function plant(world: World, mark: string, numbers: string): Promis
   await world.call(key, "POST", "/api/v1/checkin", {
     body: { installId: null, version: "2.0.0", platform: "linux" },
   })
-  return { companyId, ownerId, key, name: secrets["company's name"], secrets: { ...secrets, key } }
+  return { ...made, secrets: { ...secrets, key } }
 }
 
 async function text(world: World, key: string, secrets: Readonly<Record<string, string>>) {

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
-import { callAs, makeSharedKey } from "../access/signing.ts"
-import { makeKey } from "../phone/texting.ts"
+import { callAs } from "../access/signing.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const ACCOUNT = "/api/v1/account"
 const AFFILIATE = "/api/v1/affiliate"
@@ -54,7 +53,7 @@ describe("GET /account 200", () => {
   })
 
   it("shows who is signed in through the shared key, and nobody without", async () => {
-    const shared = await makeSharedKey(world, company.companyId)
+    const shared = await makeKey(world, company, { app: true })
     const { personId } = await makeKey(world, company, { role: "user", name: "Mia" })
     const signed = await callAs(world, shared, { method: "GET", url: ACCOUNT, personId })
     expect(signed.body.person).toMatchObject({ id: personId, name: "Mia", role: "user" })

@@ -2,10 +2,9 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { makeKey } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, openWorld, ownWorld } from "../support/world.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 
 const START = "/api/v1/connect/start"

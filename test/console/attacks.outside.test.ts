@@ -1,6 +1,6 @@
 /** What another site's page, or somebody with a piece of a sign-in, may try at the console. */
 import { describe, expect, it } from "vitest"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { addPerson, makeCompany, sharedWorld } from "../support/world.ts"
 import { Browser } from "./browser.ts"
 import { browserOf } from "./comers.ts"
 
@@ -80,12 +80,8 @@ describe("a session", () => {
 describe("whoever may change the team", () => {
   const NO = [403, "not_allowed"]
   const YES = [200, undefined]
-  let people = 0
-  const person = async (role: string, permissions: readonly string[] = []): Promise<string> => {
-    const named = { name: "Max", email: `max${(people += 1)}@example.com` }
-    const asked = { company: company.companyId, ...named, role, permissions }
-    return (await world.operate("person add", asked)).personId
-  }
+  const person = async (role: string, permissions: readonly string[] = []) =>
+    (await addPerson(world, company, { role, permissions })).personId
   const acting = async (personId: string) => {
     const browser = await browserOf(world, personId)
     const act = async (operation: string, input: object) => {

@@ -14,7 +14,7 @@ import { type Comer, comersOf, idsOf } from "./comers.ts"
 import { type Ids, type Row, NEEDS_KEY, PAGES, ROWS } from "./who-may.ts"
 
 const world = await sharedWorld({ rateLimits: "off" })
-const company = await makeCompany(world, "5000")
+const company = await makeCompany(world, { funds: "5000" })
 const ids = await idsOf(world, company)
 const comers = await comersOf(world, company)
 // What one of them may take away, such as the card.

@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import { zipOf } from "../code/zips.ts"
-import { addPerson, openConsole, signedInPage, callerOf } from "./in-chromium.ts"
+import { personOf, openConsole, signedInPage, callerOf } from "./in-chromium.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -70,7 +70,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
   })
 
   it("shows to a developer what a developer may", async () => {
-    const page = await signedInPage(opened, await addPerson(opened, "Dev", "developer"))
+    const page = await signedInPage(opened, await personOf(opened, "Dev", "developer"))
     await go(page, "Code")
     await page.getByRole("link", { name: "Pushes", exact: true }).click()
     await page.getByRole("row").filter({ hasText: "Refused" }).getByRole("link").click()
@@ -81,7 +81,7 @@ describe("code", { timeout: WITHIN_MS }, () => {
     expect(await page.getByRole("link", { name: "Take out", exact: true }).count()).toBe(0)
     await go(page, "Boxes")
     await page.getByText("You have no box").waitFor()
-    const theirs = await signedInPage(opened, await addPerson(opened, "Uma", "user"))
+    const theirs = await signedInPage(opened, await personOf(opened, "Uma", "user"))
     expect(await theirs.getByRole("link", { name: "Code", exact: true }).count()).toBe(0)
     expect(await theirs.getByRole("link", { name: "Boxes", exact: true }).count()).toBe(0)
   })
@@ -92,7 +92,7 @@ describe("what is published", { timeout: WITHIN_MS }, () => {
     await go(owner, "Previews")
     await owner.getByText("Nothing was published yet").waitFor()
     const { refs } = await opened.world.operate("repository show", { company })
-    const { ask } = await callerOf(opened)
+    const ask = await callerOf(opened)
     const queued = await ask("POST", "/publish/preview", { commit: refs[0].id })
     expect(queued).toMatchObject({ status: "queued" })
     await opened.world.operate("wait")
@@ -109,7 +109,7 @@ describe("what is published", { timeout: WITHIN_MS }, () => {
 
 describe("a box", { timeout: WITHIN_MS }, () => {
   it("is worked in, and stopped by typing its name", async () => {
-    const { ask } = await callerOf(opened)
+    const ask = await callerOf(opened)
     await ask("POST", "/sandboxes", { size: "small", label: "fix the tests" })
     await opened.world.operate("wait")
     await go(owner, "Boxes")

@@ -1,6 +1,6 @@
 /** Who may come to a company's console: somebody of each role, with each permission, and strangers. */
 import { type Permission, type Role, PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
-import { type Company, type World, makeCompany } from "../support/world.ts"
+import { addPerson, makeCompany, type Company, type World } from "../support/world.ts"
 import { Browser } from "./browser.ts"
 import type { Ids } from "./who-may.ts"
 
@@ -40,26 +40,6 @@ export async function browserOf(
   return browser
 }
 
-let people = 0
-
-/** Somebody of a company. */
-async function personAs(
-  world: World,
-  { companyId }: Company,
-  role: Role,
-  permissions: readonly Permission[] = [],
-): Promise<string> {
-  people += 1
-  const { personId } = await world.operate("person add", {
-    company: companyId,
-    name: "Ada",
-    email: `p${people}@example.com`,
-    role,
-    permissions,
-  })
-  return personId
-}
-
 /** Makes something of each kind at a company, and names it. */
 export async function idsOf(world: World, of: Company): Promise<Ids> {
   const { formId } = await world.operate("form add", { company: of.companyId, name: "Contact" })
@@ -70,12 +50,7 @@ export async function idsOf(world: World, of: Company): Promise<Ids> {
   })
   const spent = { company: of.companyId, class: "ai", dollars: "0.01", item: "chat" }
   const { chargeId } = await world.operate("charge", { ...spent, person: of.ownerId })
-  const { personId: person } = await world.operate("person add", {
-    company: of.companyId,
-    name: "Bob",
-    email: "bob@example.com",
-    role: "user",
-  })
+  const { personId: person } = await addPerson(world, of, { role: "user" })
   return {
     company: of.companyId,
     me: of.ownerId,
@@ -108,12 +83,18 @@ export async function comersOf(world: World, company: Company): Promise<readonly
     },
   ]
   for (const role of ROLES) {
-    const me = role === "owner" ? company.ownerId : await personAs(world, company, role)
+    const me =
+      role === "owner"
+        ? company.ownerId
+        : await (
+            await addPerson(world, company, { role })
+          ).personId
     const as = { role, held: HELD[role] }
     comers.push({ name: `role ${role}`, me, browser: await browserOf(world, me), as })
   }
   for (const permission of PERMISSIONS) {
-    const me = await personAs(world, company, "user", [permission])
+    const me = (await addPerson(world, company, { role: "user", permissions: [permission] }))
+      .personId
     const as = { role: "user" as const, held: [permission] }
     comers.push({ name: `permission ${permission}`, me, browser: await browserOf(world, me), as })
   }

@@ -1,7 +1,7 @@
 /** What people do on the console's pages of email, domains and leads, in a real browser. */
 import { describe, expect, it } from "vitest"
 import {
-  addPerson,
+  personOf,
   openConsole,
   signedInPage,
   askSomething,
@@ -145,11 +145,11 @@ describe("the pages of email, domains and leads", () => {
   })
 
   it("say how long to wait where too many domains were checked", async () => {
-    const caller = await callerOf(opened)
-    const { id } = await caller.ask<{ id: string }>("POST", "/domain", { domain: "last.example" })
+    const ask = await callerOf(opened)
+    const { id } = await ask("POST", "/domain", { domain: "last.example" })
     // The same six a minute are those of programs.
     const check = () =>
-      caller.ask("POST", "/domain", { check: true, domainId: id }).then(() => "checked", String)
+      ask("POST", "/domain", { check: true, domainId: id }).then(() => "checked", String)
     const waits = dialog().getByText(/Try again in \d+ seconds/)
     const checkInPage = async () => {
       const answers = await Promise.all(Array.from({ length: 7 }, check))
@@ -168,7 +168,7 @@ describe("the pages of email, domains and leads", () => {
   })
 
   it("show only as much as somebody may", async () => {
-    const joan = await addPerson(opened, "Joan", "user", ["Read leads"])
+    const joan = await personOf(opened, "Joan", "user", ["Read leads"])
     const reader = await signedInPage(opened, joan)
     for (const name of ["Email", "Domains", "Phone"]) {
       expect(await reader.getByRole("link", { name, exact: true }).count(), name).toBe(0)

@@ -1,10 +1,11 @@
 /** Companies that have something of each kind that calls name, and what it is called. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
 import { cursorOf } from "../../src/frame/calls/cursor.ts"
 import { useBoxes } from "../boxes/pretended.ts"
 import { useDomains } from "../domains/pretended.ts"
 import { publishOne } from "../publishing/other-answers.ts"
-import { type Company, type World, makeCompany } from "../support/world.ts"
+import { makeCompany, makeKey, setLimit, type Company, type World } from "../support/world.ts"
 import { useVoice } from "../voice/pretended.ts"
 import { idsOf } from "./comers.ts"
 import type { Ids } from "./who-may.ts"
@@ -67,7 +68,7 @@ type Names = Readonly<Record<Kind, readonly string[]>>
 
 /** Makes one. What its calls were is recorded by then: nothing of it changes by itself. */
 export async function furnished(world: World): Promise<Furnished> {
-  const company = await makeCompany(world, "500")
+  const company = await makeCompany(world, { funds: "500" })
   const { companyId } = company
   await useBoxes(world, company)
   await useVoice(world, company)
@@ -121,17 +122,18 @@ async function things(world: World, { key }: Company) {
 }
 
 /** Has a person spend, and a key of theirs, which is refused something too; answers that key. */
-async function spent(world: World, { companyId: company }: Company, { person }: Ids) {
+async function spent(world: World, of: Company, ids: Ids) {
+  const [company, person] = [of.companyId, ids.person as PersonId]
   const spending = { company, person, class: "ai", dollars: "0.01", item: "chat" }
   await world.operate("charge", spending)
-  await world.operate("limit set", { company, person, class: "ai", period: "week", dollars: "9" })
+  await setLimit(world, of, { person, class: "ai", period: "week", dollars: "9" })
   await world.operate("person change", { personId: person, role: "admin" })
-  const { keyId, key } = await world.operate("key create", { company, person, allOperations: true })
-  await world.operate("limit set", { company, key: keyId, period: "day", dollars: "0.5" })
+  const { keyId, key } = await makeKey(world, of, { person })
+  await setLimit(world, of, { key: keyId, period: "day", dollars: "0.5" })
   const text = { to: "+14155550123", body: "Hello" }
   await world.call(key, "POST", "/api/v1/phone/messages", { body: text })
   await world.call(key, "POST", "/api/v1/phone/buy", { body: { number: "+14155550142" } })
-  return keyId as string
+  return keyId
 }
 
 /** What a text was, which a call paid for. */

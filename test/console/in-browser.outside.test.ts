@@ -37,12 +37,8 @@ async function makeKey(page: Page, name: string): Promise<string> {
 
 /** Sends a text with a key; answers the status. */
 async function sendText(key: string): Promise<number> {
-  const { status } = await fetch(`${opened.url}/api/v1/phone/messages`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify({ to: "+14155550123", body: "Hello from acme" }),
-  })
-  return status
+  const body = { to: "+14155550123", body: "Hello from acme" }
+  return (await opened.world.call(key, "POST", "/api/v1/phone/messages", { body })).status
 }
 
 /** Dark and narrow at the same time shows nothing that neither shows alone. */

@@ -6,7 +6,14 @@ import { buildConsoleIfNeeded } from "../../bin/console.mjs"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { noBrowser, openBrowser } from "../publishing/browser.ts"
-import { type World, openWorld } from "../support/world.ts"
+import {
+  addPerson,
+  makeCompany,
+  makeKey,
+  openWorld,
+  setLimit,
+  type World,
+} from "../support/world.ts"
 import { newPage, settled } from "./visiting.ts"
 
 /** A company at an installation that listens, and a browser. */
@@ -67,38 +74,28 @@ async function makeDemo(world: World) {
   companies += 1
   const company = `acme-${companies}`
   const email = `ada@${company}.example`
-  const { companyId, ownerId } = await world.operate("company create", {
+  const made = await makeCompany(world, {
     name: company,
-    funds: "50",
     ownerName: "Ada Example",
     ownerEmail: email,
+    key: { label: "demo", addFundsPerPurchase: "50", addFundsPerMonth: "200" },
+    limits: [{ dollars: "40" }],
   })
-  await world.operate("card set", { company, verified: true })
-  const general = { company, class: "general" }
-  await world.operate("limit set", { ...general, period: "month", dollars: "40" })
-  await world.operate("limit set", { ...general, person: ownerId, period: "week", dollars: "20" })
-  const { keyId } = await world.operate("key create", {
-    company,
-    person: ownerId,
-    allOperations: true,
-    label: "demo",
-    addFundsPerPurchase: "50",
-    addFundsPerMonth: "200",
-  })
-  await world.operate("limit set", { company, key: keyId, period: "day", dollars: "5" })
+  const { companyId, ownerId, keyId } = made
+  await setLimit(world, made, { person: ownerId, period: "week", dollars: "20" })
+  await setLimit(world, made, { key: keyId, period: "day", dollars: "5" })
   return { company, companyId, ownerId, email }
 }
 
 /** Adds a person to the company as an operator does; answers their id. */
-export async function addPerson(
-  { world, company }: Place,
+export async function personOf(
+  place: Place,
   name: string,
   role: string,
   permissions: readonly string[] = [],
-): Promise<string> {
-  const email = `${name.toLowerCase()}@${company}.example`
-  const whose = { company, name, email, role, permissions }
-  return (await world.operate("person add", whose)).personId
+): Promise<PersonId> {
+  const email = `${name.toLowerCase()}@${place.company}.example`
+  return (await addPerson(place.world, place, { name, email, role, permissions })).personId
 }
 
 /** A page on which a person is signed in by an operator's link. */
@@ -111,11 +108,12 @@ export async function signedInPage(place: Place, person: string = place.ownerId)
 }
 
 /** Spends at the company and has a charge refused, so that its pages have something to show. */
-export async function spendSomething({ world, company, ownerId: person }: Place): Promise<void> {
-  const ai = { company, class: "ai" }
-  await world.operate("limit set", { ...ai, period: "week", dollars: "12", reminders: ["10"] })
+export async function spendSomething(place: Place): Promise<void> {
+  const { world, company, ownerId: person } = place
+  const ai = { class: "ai", period: "week", dollars: "12", reminders: ["10"] }
+  await setLimit(world, place, ai)
   const charge = (dollars: string) =>
-    world.operate("charge", { ...ai, person, item: "chat completion", dollars })
+    world.operate("charge", { company, class: "ai", person, item: "chat completion", dollars })
   for (const dollars of ["3.2", "2.75", "4.1"]) await charge(dollars)
   // It is more than is left: what is refused is shown too.
   const refused = await charge("5").catch((error: unknown) => error)
@@ -188,38 +186,23 @@ const CUSTOMER = "+14155550123"
 /** Who texted STOP. */
 const STOPPED = "+14155550199"
 
-/** Calls the API with a key. */
-interface Caller {
-  readonly ask: <T>(method: string, path: string, body?: object) => Promise<T>
-}
-
-/** Makes a key of the owner's for all operations, and calls by it. */
-export async function callerOf({ world, url, company, ownerId }: Place): Promise<Caller> {
-  const whose = { company, person: ownerId }
-  const { key } = await world.operate("key create", { ...whose, allOperations: true })
-  return {
-    ask: async <T>(method: string, path: string, body?: object): Promise<T> => {
-      const response = await fetch(`${url}/api/v1${path}`, {
-        method,
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      const answer = (await response.json()) as T
-      if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`)
-      return answer
-    },
+/** Calls the API with a new key of the owner's; answers the body. @throws where it is refused */
+export async function callerOf(place: Place) {
+  const { key } = await makeKey(place.world, place)
+  return async (method: "GET" | "POST", path: string, body?: object) => {
+    const answer = await place.world.call(key, method, `/api/v1${path}`, { body })
+    if (answer.status >= 400) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
+    return answer.body
   }
 }
 
+type Ask = Awaited<ReturnType<typeof callerOf>>
+
 /** Texts in both directions, one that failed, an opt-out of either kind, and calls with a message. */
-export async function phoneSomething({ world }: Place, { ask }: Caller): Promise<void> {
-  const { numbers } = await ask<{ numbers: { id: string; number: string }[] }>(
-    "GET",
-    "/phone/state",
-  )
+export async function phoneSomething({ world }: Place, ask: Ask): Promise<void> {
+  const { numbers } = await ask("GET", "/phone/state")
   const number = numbers[0]?.number ?? ""
-  const send = (to: string, body: string) =>
-    ask<{ id: string }>("POST", "/phone/messages", { to, body })
+  const send = (to: string, body: string) => ask("POST", "/phone/messages", { to, body })
   await send(CUSTOMER, "Your order is ready for pick-up.")
   const failing = await send(STOPPED, "We open at 7 tomorrow.")
   await world.operate("wait")
@@ -237,12 +220,12 @@ export async function phoneSomething({ world }: Place, { ask }: Caller): Promise
 }
 
 /** A connected domain, a mail from it, and somebody who must not be written to. */
-export async function mailSomething({ world }: Place, { ask }: Caller): Promise<void> {
-  const { id } = await ask<{ id: string }>("POST", "/domain", { domain: "acme.example" })
+export async function mailSomething({ world }: Place, ask: Ask): Promise<void> {
+  const { id } = await ask("POST", "/domain", { domain: "acme.example" })
   await ask("POST", "/domain", { check: true, domainId: id })
   await world.operate("wait")
   const sender = { action: "add", domainId: id, domain: "acme.example" }
-  const added = await ask<{ id: string }>("POST", "/email/domains", sender)
+  const added = await ask("POST", "/email/domains", sender)
   await world.operate("wait")
   await ask("POST", "/email/domains", { action: "check", id: added.id })
   const mail = { from: "Acme <hello@acme.example>", subject: "Your order", text: "It is ready." }

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { addPerson, openConsole, signedInPage, spendSomething } from "./in-chromium.ts"
+import { openConsole, personOf, signedInPage, spendSomething } from "./in-chromium.ts"
 
 /** A build, a server and a browser: on a machine with other work to do that takes its time. */
 const WITHIN_MS = 600_000
@@ -18,7 +18,7 @@ const { owner, company, email } = opened
 
 /** A page of somebody new with a role. */
 async function pageOf(role: string): Promise<Page> {
-  return signedInPage(opened, await addPerson(opened, role, role))
+  return signedInPage(opened, await personOf(opened, role, role))
 }
 
 async function openStream(page: Page, holds: string): Promise<void> {

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
 import {
   signedInByCode,
-  addPerson,
+  personOf,
   dialogOf,
   openConsole,
   signedInPage,
@@ -72,7 +72,7 @@ describe("the team", () => {
   })
 
   it("gives and takes permissions, and removes whoever's name is typed", async () => {
-    await addPerson(opened, "Uma", "user")
+    await personOf(opened, "Uma", "user")
     await owner.goto(owner.url())
     await goTo(owner, "Team")
     await openPerson(owner, "Uma")
@@ -94,8 +94,8 @@ describe("the team", () => {
   })
 
   it("lets a manager give what they hold, and says why not the rest", async () => {
-    const personId = await addPerson(opened, "Ulf", "user")
-    const mary = await signedInPage(opened, await addPerson(opened, "Mary", "manager"))
+    const personId = await personOf(opened, "Ulf", "user")
+    const mary = await signedInPage(opened, await personOf(opened, "Mary", "manager"))
     await goTo(mary, "Team")
     const form = await dialogOf(mary, "Invite")
     expect(await form.getByLabel("Owner").isDisabled()).toBe(true)
@@ -117,7 +117,7 @@ describe("the team", () => {
   })
 
   it("lets a manager make a key for what they may, and offers nothing else", async () => {
-    const meg = await signedInPage(opened, await addPerson(opened, "Meg", "manager"))
+    const meg = await signedInPage(opened, await personOf(opened, "Meg", "manager"))
     await goTo(meg, "Keys")
     const form = await dialogOf(meg, "Create key")
     await form.getByLabel("Name").fill("of Meg")
@@ -187,7 +187,7 @@ describe("billing", () => {
   })
 
   it("is not shown to whoever holds neither Team nor See billing", async () => {
-    const urs = await signedInPage(opened, await addPerson(opened, "Urs", "user"))
+    const urs = await signedInPage(opened, await personOf(opened, "Urs", "user"))
     const links = await urs
       .getByRole("navigation", { name: "Pages" })
       .getByRole("link")

@@ -1,7 +1,8 @@
 /** What people do on the console's phone page, in a real browser against the real server. */
 import { describe, expect, it } from "vitest"
-import { addPerson, openConsole, signedInPage, callerOf, phoneSomething } from "./in-chromium.ts"
+import { personOf, openConsole, signedInPage, callerOf, phoneSomething } from "./in-chromium.ts"
 import { faultsOf, visit } from "./visiting.ts"
+import { setLimit } from "../support/world.ts"
 
 const FILL_IN: Readonly<Record<string, string>> = {
   "Legal name": "Acme Bakery LLC",
@@ -18,7 +19,7 @@ const FILL_IN: Readonly<Record<string, string>> = {
 }
 
 const opened = await openConsole()
-const { owner: page, company, companyId } = opened
+const { owner: page, companyId } = opened
 
 const open = (tab: string) => visit(page, `/console/${companyId}/phone?tab=${tab}`)
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click()
@@ -91,7 +92,7 @@ describe("the phone page", () => {
   })
 
   it("says how long to wait where too many numbers were searched for", async () => {
-    const { ask } = await callerOf(opened)
+    const ask = await callerOf(opened)
     // The same ten a minute are those of programs.
     const search = () => ask("GET", "/phone/search?kind=local").then(() => "found", String)
     const answers = await Promise.all(Array.from({ length: 11 }, search))
@@ -102,8 +103,7 @@ describe("the phone page", () => {
   })
 
   it("shows a text that the funds refuse as a refusal", async () => {
-    const limit = { company, class: "general", period: "month" }
-    await opened.world.operate("limit set", { ...limit, dollars: "0.001" })
+    await setLimit(opened.world, opened, { dollars: "0.001" })
     await open("texts")
     await press("Send a text")
     await dialog().getByLabel("To", { exact: true }).fill("+14155550123")
@@ -114,7 +114,7 @@ describe("the phone page", () => {
     expect(await dialog().getByRole("textbox", { name: "Text" }).inputValue()).toBe(
       "It does not fit",
     )
-    await opened.world.operate("limit set", { ...limit, dollars: "40" })
+    await setLimit(opened.world, opened, { dollars: "40" })
   })
 
   it("shows calls, plays a message, and has no page that shuts anybody out", async () => {
@@ -179,7 +179,7 @@ describe("the phone page", () => {
   })
 
   it("shows nothing of it to somebody who may not use the phone", async () => {
-    const reader = await signedInPage(opened, await addPerson(opened, "Joan", "user"))
+    const reader = await signedInPage(opened, await personOf(opened, "Joan", "user"))
     expect(await reader.getByRole("link", { name: "Phone" }).count()).toBe(0)
     await visit(reader, `/console/${companyId}/phone`)
     await reader.getByText("You do not see texts and calls").waitFor()

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises"
 import type { Page } from "playwright-core"
 import { describe, expect, it } from "vitest"
-import { addPerson, dialogOf, openConsole, signedInPage } from "./in-chromium.ts"
+import { dialogOf, openConsole, personOf, signedInPage } from "./in-chromium.ts"
 import { newPage } from "./visiting.ts"
 
 const INSTALL = "ab".repeat(28)
@@ -21,17 +21,8 @@ async function openTab(page: Page, title: string, name: string): Promise<void> {
 }
 
 /** Asks the API as an app. */
-async function asApp(path: string, body: object, key: string | null = null) {
-  const sent = await fetch(`${opened.url}${path}`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-    },
-    body: JSON.stringify(body),
-  })
-  return (await sent.json()) as Readonly<Record<string, string>>
-}
+const asApp = async (path: string, body: object, key: string | null = null) =>
+  (await opened.world.call(key, "POST", path, { body })).body
 
 describe("the settings", () => {
   it("approve an app by the code it shows, and list it once it checked in", async () => {
@@ -106,7 +97,7 @@ describe("the settings", () => {
   })
 
   it("show a user themselves alone: their name, which they change, and the way out", async () => {
-    const page = await signedInPage(opened, await addPerson(opened, "Uma", "user"))
+    const page = await signedInPage(opened, await personOf(opened, "Uma", "user"))
     await openTab(page, "You", "you")
     const tabs = page.getByRole("navigation", { name: "Settings" }).getByRole("link")
     expect(await tabs.allInnerTexts()).toEqual(["Company", "You"])

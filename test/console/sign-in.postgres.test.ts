@@ -2,20 +2,13 @@
 import { describe, expect, it } from "vitest"
 import { IDLE_MS, LINK_LASTS_MS, MOST_MS } from "../../src/frame/sign-in/accounts.ts"
 import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
-import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { addPerson, makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { Browser, codeFor, signedIn } from "./browser.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
 const company = await makeCompany(world)
 
-let people = 0
-async function person(role = "user", at = company): Promise<{ personId: string; email: string }> {
-  people += 1
-  const email = `person${people}@example.com`
-  const added = { company: at.companyId, name: "Ada", email, role }
-  const { personId } = await world.operate("person add", added)
-  return { personId, email }
-}
+const person = (role = "user", at = company) => addPerson(world, at, { name: "Ada", role })
 
 const advance = (ms: number) =>
   world.operate("clock advance", { duration: `${Math.ceil(ms / 1_000)}s` })

@@ -1,6 +1,6 @@
 /** Text that somebody stored to be shown to others: it is sent as what it is, and runs nowhere. */
 import { describe, expect, it } from "vitest"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { addPerson, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 import type { Answered } from "./browser.ts"
 import { browserOf } from "./comers.ts"
 
@@ -13,13 +13,12 @@ const company = await makeCompany(world)
 const owner = await browserOf(world, company.ownerId)
 const of = { company: company.companyId }
 for (const [i, text] of [HTML, ADDRESS, FORMULA].entries()) {
-  const { personId } = await world.operate("person add", {
-    ...of,
+  const { personId } = await addPerson(world, company, {
     name: text,
     email: `p${i}@example.com`,
     role: "user",
   })
-  await world.operate("key create", { ...of, person: personId, allOperations: true, label: text })
+  await makeKey(world, company, { person: personId, label: text })
   await world.operate("charge", { ...of, class: "ai", dollars: "0.01", item: text })
   const { formId } = await world.operate("form add", { ...of, name: text })
   await world.operate("lead add", { ...of, form: formId, email: `lead${i}@example.com` })

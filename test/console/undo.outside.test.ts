@@ -2,11 +2,11 @@
 import type { Locator } from "playwright-core"
 import { expect, it } from "vitest"
 import { openConsole } from "./in-chromium.ts"
+import { setLimit } from "../support/company.ts"
 
-const opened = await openConsole(async ({ world, company }) => {
-  const terms = { class: "general", period: "month", dollars: "12.5", reminders: ["10"] }
-  await world.operate("limit set", { company, ...terms })
-})
+const opened = await openConsole((place) =>
+  setLimit(place.world, place, { dollars: "12.5", reminders: ["10"] }),
+)
 const { owner, company } = opened
 
 const ask = (operation: string) => opened.world.operate(operation, { company })

@@ -1,7 +1,8 @@
 /** What the console says and offers where something cannot be done, or is not the reader's to see. */
 import { describe, expect, it } from "vitest"
-import { signedInByCode, addPerson, openConsole, signedInPage } from "./in-chromium.ts"
+import { signedInByCode, personOf, openConsole, signedInPage } from "./in-chromium.ts"
 import { LOOKS, lookAt, newPage, visit } from "./visiting.ts"
+import { makeKey, setLimit } from "../support/company.ts"
 
 const opened = await openConsole()
 const { owner, company, companyId } = opened
@@ -52,10 +53,8 @@ describe("adding funds", () => {
 describe("a question", () => {
   it("is answered by how many would fit, and leads to the limit that stands against it", async () => {
     const { world } = opened
-    const asked = { company, person: opened.ownerId, label: "shop" }
-    const { keyId } = await world.operate("key create", { ...asked, allOperations: true })
-    const limit = { period: "month", dollars: "0.02" }
-    await world.operate("limit set", { company, key: keyId, ...limit })
+    const { keyId } = await makeKey(world, opened, { label: "shop" })
+    await setLimit(world, opened, { key: keyId, dollars: "0.02" })
     await visit(owner, `${home}/refusals`)
     await owner.getByRole("combobox", { name: "Who spends" }).click()
     await owner.getByRole("option", { name: "Key shop" }).click()
@@ -73,7 +72,7 @@ describe("a question", () => {
 
 describe("pages of others", () => {
   it("say which permission they take, and offer nothing", async () => {
-    const page = await signedInPage(opened, await addPerson(opened, "Nora", "user"))
+    const page = await signedInPage(opened, await personOf(opened, "Nora", "user"))
     const pages = [
       ["code", "You do not see the code"],
       ["email", "You do not see mails"],

@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest"
 import { newIdempotencyKey } from "../calls/begun.ts"
 import type { Browser } from "../console/browser.ts"
 import { browserOf } from "../console/comers.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { addPerson, makeCompany, sharedWorld } from "../support/world.ts"
 import { CREDITS, expectSound, paymentsOf } from "./buying.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free" })
-const company = await makeCompany(world, "1")
+const company = await makeCompany(world, { funds: "1" })
 const owner = await browserOf(world, company.ownerId)
 
 const buy = (browser: Browser, amount: unknown, idempotencyKey = newIdempotencyKey()) =>
@@ -18,15 +18,8 @@ const buy = (browser: Browser, amount: unknown, idempotencyKey = newIdempotencyK
     { headers: { "idempotency-key": idempotencyKey } },
   )
 
-let people = 0
 const personAs = async (role: string): Promise<Browser> => {
-  people += 1
-  const { personId } = await world.operate("person add", {
-    company: company.companyId,
-    name: "Ada",
-    email: `p${people}@example.com`,
-    role,
-  })
+  const { personId } = await addPerson(world, company, { role })
   return browserOf(world, personId)
 }
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { makeKey } from "../phone/texting.ts"
 import { newIdempotencyKey } from "../calls/begun.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, makeKey, ownWorld } from "../support/world.ts"
 import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
 
 const world = await ownWorld("settings")
@@ -220,7 +219,7 @@ describe("403", () => {
 
 describe("the order of its refusals", () => {
   it("is that of the decisions: each is mended in turn", async () => {
-    const company = await makeCompany(world, "0")
+    const company = await makeCompany(world, { funds: "0" })
     const { companyId, key, keyId } = company
     await world.operate("card remove", { company: companyId })
     const said: string[] = []

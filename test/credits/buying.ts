@@ -15,18 +15,13 @@ export interface Terms {
 }
 
 /** A company whose key may buy funds. */
-export async function makeBuyer(
+export function makeBuyer(
   world: World,
   funds = "0",
   { purchase, month }: Terms = { purchase: "60", month: "100" },
 ): Promise<Company> {
-  const company = await makeCompany(world, funds)
-  await world.operate("key change", {
-    keyId: company.keyId,
-    addFundsPerPurchase: purchase,
-    addFundsPerMonth: month,
-  })
-  return company
+  const key = { addFundsPerPurchase: purchase, addFundsPerMonth: month }
+  return makeCompany(world, { funds, key })
 }
 
 /** Buys funds; `idempotencyKey` null sends none. */

@@ -16,7 +16,7 @@ let company: Company
 await makeCallsFree(world)
 beforeEach(async () => {
   vi.restoreAllMocks()
-  company = await makeCompany(world, "0")
+  company = await makeCompany(world, { funds: "0" })
   const { companyId } = company
   await world.operate("company change", { company: companyId, pays: "card", creditLine: "100" })
 })

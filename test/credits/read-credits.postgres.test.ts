@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
 import { monthEnd } from "../../domain/kernel/window.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
-import { makeKey, sendText } from "../phone/texting.ts"
+import { sendText } from "../phone/texting.ts"
 import { ask } from "../projections/asking.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
 
@@ -11,7 +11,7 @@ const URL = "/api/v1/credits"
 
 describe("200", () => {
   it("says what there is, and that a key without Add funds buys nothing", async () => {
-    const { key } = await makeCompany(world, "12.345678")
+    const { key } = await makeCompany(world, { funds: "12.345678" })
     const { status, body } = await world.call(key, "GET", URL)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -27,13 +27,8 @@ describe("200", () => {
   })
 
   it("says what a key with Add funds may buy", async () => {
-    const { companyId, ownerId } = await makeCompany(world)
-    const { key } = await world.operate("key create", {
-      company: companyId,
-      person: ownerId,
-      allOperations: true,
-      addFundsPerPurchase: "25",
-      addFundsPerMonth: "100.50",
+    const { key } = await makeCompany(world, {
+      key: { addFundsPerPurchase: "25", addFundsPerMonth: "100.50" },
     })
     const { body } = await world.call(key, "GET", URL)
     expect(body).toMatchObject({
@@ -46,7 +41,7 @@ describe("200", () => {
   })
 
   it("says what is bought and pending of the month's allowance, by the month of its beginning", async () => {
-    const company = await makeCompany(world, "1")
+    const company = await makeCompany(world, { funds: "1" })
     const { key, keyId } = company
     const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
     const nextMonth = monthEnd(world.ports.clock.now())
@@ -129,7 +124,7 @@ describe("200", () => {
   })
 
   it("follows each charge and each sum added, exact to the micro", async () => {
-    const { companyId, key } = await makeCompany(world, "1")
+    const { companyId, key } = await makeCompany(world, { funds: "1" })
     await sendText(world, key)
     expect((await world.call(key, "GET", URL)).body.balance).toBe(0.991)
     await world.operate("funds add", { company: companyId, dollars: "0.000001" })
@@ -138,7 +133,7 @@ describe("200", () => {
   })
 
   it("adds funds with one reference once", async () => {
-    const { companyId, key } = await makeCompany(world, "1")
+    const { companyId, key } = await makeCompany(world, { funds: "1" })
     const adding = { company: companyId, dollars: "2", reference: "invoice 7" }
     await world.operate("funds add", adding)
     await world.operate("funds add", adding)
@@ -153,14 +148,14 @@ describe("200", () => {
   })
 
   it("shows nobody else's balance", async () => {
-    const one = await makeCompany(world, "7")
-    const other = await makeCompany(world, "8")
+    const one = await makeCompany(world, { funds: "7" })
+    const other = await makeCompany(world, { funds: "8" })
     expect((await world.call(one.key, "GET", URL)).body.balance).toBe(7)
     expect((await world.call(other.key, "GET", URL)).body.balance).toBe(8)
   })
 
   it("is 0 for a company that never had funds", async () => {
-    const { key } = await makeCompany(world, "0")
+    const { key } = await makeCompany(world, { funds: "0" })
     expect((await world.call(key, "GET", URL)).body.balance).toBe(0)
   })
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { CLAIMS } from "../../domain/domains/aggregates.ts"
 import { claimOver } from "../../domain/domains/domains.ts"
 import { parseDomainId } from "../../domain/domains/ids.ts"
-import { callsOf, makeCompany } from "../support/world.ts"
+import { callsOf, makeCompany, makeKey } from "../support/world.ts"
 import {
   DOMAIN,
   freshName,
@@ -128,11 +128,7 @@ describe("checking a domain", () => {
 
   it("sets up its email once it is live, where the key may add a sending domain", async () => {
     const { company, domain } = await makeConnected(world)
-    const { key } = await world.operate("key create", {
-      company: company.companyId,
-      person: company.ownerId,
-      operations: ["dns.check", "dns.read"],
-    })
+    const { key } = await makeKey(world, company, { operations: ["dns.check", "dns.read"] })
     const poor = await world.call(key, "POST", DOMAIN, { body: { check: true } })
     expect(poor).toMatchObject({ status: 200, body: { status: "live", pointed: true } })
     expect((await world.call(key, "GET", DOMAIN)).body.email).toBeNull()
@@ -230,11 +226,7 @@ describe("the shapes of one path", () => {
 
   it("ask the operation before what the body says, and the account of the one that needs it", async () => {
     const { company, domainId } = await makeConnected(world)
-    const { key } = await world.operate("key create", {
-      company: company.companyId,
-      person: company.ownerId,
-      operations: ["hosting.appAddress.write"],
-    })
+    const { key } = await makeKey(world, company, { operations: ["hosting.appAddress.write"] })
     const save = { action: "save_app_address", domainId, hostname: "not under it" }
     const lacking = await world.call(key, "POST", DOMAIN, { body: save })
     expect(lacking).toMatchObject({ status: 403, body: { operation: "dns.records.write" } })

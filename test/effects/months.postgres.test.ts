@@ -76,7 +76,7 @@ describe("a month's end", () => {
   })
 
   it("closes the month of a deleted company too, and of one without a cent", async () => {
-    const { companyId } = await makeCompany(world, "0")
+    const { companyId } = await makeCompany(world, { funds: "0" })
     await tell(world, companyId, { type: "CloseLedger" })
     await world.operate("clock set", { to: "2040-07-01T00:00:00Z" })
     expect(await closedMonths(companyId)).toEqual([["2040-06", "2040-07-01T00:00:00.000Z"]])

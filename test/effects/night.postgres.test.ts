@@ -108,7 +108,7 @@ describe("the night after", () => {
   })
 
   it("charges a deleted, locked company without funds: the calls were served", async () => {
-    const { companyId } = await makeCompany(world, "0")
+    const { companyId } = await makeCompany(world, { funds: "0" })
     await serve(world, companyId, [OWN])
     await tell(world, companyId, { type: "LockAccount" })
     await tell(world, companyId, { type: "CloseLedger" })

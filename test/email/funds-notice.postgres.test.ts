@@ -4,13 +4,13 @@ import { sendFundsNotice } from "../../src/charging/reactions/send-funds-notice.
 import { ledgerFacts, serve, spend } from "../effects/spending.ts"
 import { rowOf, tryAgain } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { addPerson, makeCompany, ownWorld } from "../support/world.ts"
 
 const world = await ownWorld("time")
 await world.operate("clock set", { to: "2040-03-14T12:00:00Z" })
 let company: Company
 beforeEach(async () => {
-  company = await makeCompany(world, "10")
+  company = await makeCompany(world, { funds: "10" })
 })
 afterEach(() => {
   vi.restoreAllMocks()
@@ -35,10 +35,8 @@ async function unsent() {
 
 describe("a notice of low funds", () => {
   it("is one email to all owners and to nobody else, with company, funds and sum", async () => {
-    const add = (email: string, role: string) =>
-      world.operate("person add", ofCompany({ name: "Ada", email, role }))
-    await add("second@example.com", "owner")
-    await add("admin@example.com", "admin")
+    await addPerson(world, company, { email: "second@example.com", role: "owner" })
+    await addPerson(world, company, { role: "admin" })
     await notice({ below: "5" })
     await spend(world, company.companyId, { dollars: 5 })
     expect(await mails()).toEqual([])

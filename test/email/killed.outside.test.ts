@@ -1,8 +1,8 @@
 /** `kill -9` around the moment in which a mail is sent: charged once, and sent once more at most. */
 import { expect, it } from "vitest"
 import { chargesOf } from "../phone/texting.ts"
-import { linesToTry, openTurns, postTo } from "../support/killed.ts"
-import { RECIPIENT, SEND, mailsOf, makeMailing, sendMail } from "./mailing.ts"
+import { linesToTry, openTurns } from "../support/killed.ts"
+import { RECIPIENT, mailsOf, makeMailing, sendMail } from "./mailing.ts"
 
 const turns = await openTurns()
 
@@ -17,7 +17,7 @@ it.each(LINES)("a process that ended at %s", async (line) => {
   const idempotent = { "idempotency-key": "killed" }
   const body = { from: `hello@${company.domain}`, to, subject: "Hello", text: "Hi" }
   const world = await turns.dieAt(line, async (server) => {
-    await expect(postTo(server, company, SEND, body, idempotent)).rejects.toThrow("fetch failed")
+    await expect(sendMail(server, company, body, idempotent)).rejects.toThrow("fetch failed")
   })
   const again = await sendMail(world, company, body, idempotent)
   expect(again.status).toBe(200)

@@ -9,7 +9,7 @@ import { newId } from "../../src/frame/kernel/ids.ts"
 import { type ApiAnswer, type Company, type World, makeCompany } from "../support/world.ts"
 
 /** The route. */
-export const SEND = "/api/v1/email/send"
+const SEND = "/api/v1/email/send"
 
 /** What one recipient costs, in micros. */
 export const RECIPIENT = 1_000
@@ -71,7 +71,7 @@ export async function addVerified(
 
 /** Sends a mail; by default one to `ada@example.com`. */
 export function sendMail(
-  world: World,
+  world: Pick<World, "call">,
   { key, domain }: Pick<Mailing, "key" | "domain">,
   mail: object = {},
   headers: Record<string, string> = {},

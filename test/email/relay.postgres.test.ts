@@ -2,7 +2,7 @@
 import { dkimVerify } from "mailauth"
 import PostalMime from "postal-mime"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import { ownWorld } from "../support/world.ts"
+import { addPerson, ownWorld } from "../support/world.ts"
 import { chargesOf } from "../phone/texting.ts"
 import { type Mailing, RECIPIENT, makeMailing, sendMail } from "./mailing.ts"
 import { openSmtpStand } from "./smtp-stand.ts"
@@ -149,9 +149,7 @@ describe("a relay", () => {
   })
 
   it("carries the program's own mails, each person's once", async () => {
-    const { personId } = await world.operate("person add", {
-      company: company.companyId,
-      name: "Ada",
+    const { personId } = await addPerson(world, company, {
       email: "ada@people.example",
       role: "owner",
     })

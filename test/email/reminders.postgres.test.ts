@@ -4,8 +4,7 @@ import { sendReminder } from "../../src/charging/reactions/send-reminder.ts"
 import { serve, spend } from "../effects/spending.ts"
 import { rowOf, tryAgain } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
-import type { PersonId } from "../../domain/kernel/ids.ts"
+import { addPerson, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 
 const OWNER = "owner@example.com"
 
@@ -28,14 +27,11 @@ async function mailIs(outcome: string, times?: number): Promise<void> {
 }
 
 async function remindAt(reminders: readonly string[], rest: object = {}): Promise<void> {
-  const limit = { company: company.companyId, period: "month", dollars: "20", reminders }
-  await world.operate("limit set", { ...limit, ...rest })
+  await setLimit(world, company, { dollars: "20", reminders, ...rest })
 }
 
-async function addPerson(email: string, role: string): Promise<PersonId> {
-  const person = { company: company.companyId, name: "Ada", email, role }
-  return (await world.operate("person add", person)).personId
-}
+const add = async (email: string, role: string) =>
+  (await addPerson(world, company, { name: "Ada", email, role })).personId
 
 /** The mails of the company, when everything that is due was done. */
 async function mails(): Promise<readonly Record<string, string>[]> {
@@ -53,9 +49,9 @@ async function unsent() {
 
 describe("a reminder that was reached", () => {
   it("is one email to all owners and to nobody else", async () => {
-    await addPerson("second@example.com", "owner")
-    await addPerson("admin@example.com", "admin")
-    await addPerson("dev@example.com", "developer")
+    await add("second@example.com", "owner")
+    await add("admin@example.com", "admin")
+    await add("dev@example.com", "developer")
     await remindAt(["10", "15"], { class: "general" })
     await spend(world, company.companyId, { dollars: 9.99 })
     expect(await mails()).toEqual([])
@@ -90,7 +86,7 @@ describe("a reminder that was reached", () => {
   })
 
   it("of a person's limit goes to that person too, by name", async () => {
-    const personId = await addPerson("ada@example.com", "user")
+    const personId = await add("ada@example.com", "user")
     await remindAt(["3"], { class: "general", period: "week", person: personId })
     await spend(world, company.companyId, { dollars: 3, personId })
     const [mail] = await mails()
@@ -107,9 +103,8 @@ describe("a reminder that was reached", () => {
   })
 
   it("of a key's limit goes to the owners and names the key by its label", async () => {
-    const personId = await addPerson("ada@example.com", "developer")
-    const made = { company: company.companyId, person: personId, allOperations: true }
-    const { keyId } = await world.operate("key create", { ...made, label: "laptop" })
+    const personId = await add("ada@example.com", "developer")
+    const { keyId } = await makeKey(world, company, { person: personId, label: "laptop" })
     await remindAt(["2"], { period: "day", key: keyId })
     await remindAt(["1"], { period: "day", key: company.keyId })
     await spend(world, company.companyId, { dollars: 2, keyId, personId })
@@ -229,7 +224,7 @@ describe("a mailer that does not take the mail", () => {
   })
 
   it("because it came back, leaves it to an operator and shows it so", async () => {
-    await addPerson("second@example.com", "owner")
+    await add("second@example.com", "owner")
     await mailIs("bounce", 1)
     await reach()
     expect(await mails()).toMatchObject([{ status: "bounced" }])

@@ -11,7 +11,7 @@ const absent = missing("pdftotext")
 const world = await ownWorld("time")
 await makeCallsFree(world)
 await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
-const company = await makeCompany(world, "0")
+const company = await makeCompany(world, { funds: "0" })
 const of = { company: company.companyId }
 await world.operate("funds add", { ...of, dollars: "100", reference: WIRE })
 await world.operate("funds correct", { ...of, dollars: "-1" }, "bank fee")

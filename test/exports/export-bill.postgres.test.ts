@@ -6,7 +6,7 @@ import { exportedAs } from "./exported.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
 import type { World } from "../support/world.ts"
-import { callApp, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { callApp, makeCallsFree, makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const MONTH = "2031-03"
 
@@ -100,8 +100,7 @@ describe("429", () => {
     return answers
   }
   const keyFor = async (...operations: readonly string[]) => {
-    const of = { company: company.companyId, person: company.ownerId, operations }
-    const { key } = await world.operate("key create", of)
+    const { key } = await makeKey(world, company, { operations })
     return String(key)
   }
 

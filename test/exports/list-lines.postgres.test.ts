@@ -4,9 +4,8 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { ask, askEverything } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
 import { exported } from "./exported.ts"
-import { makeKey } from "../phone/texting.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const URL = "/api/v1/billing/lines"
 

@@ -4,7 +4,7 @@ import { openSpending, OTHERS } from "../../src/exports/statement.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
-import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, makeKey, ownWorld, type Company } from "../support/world.ts"
 import { LINE, exportedAs } from "./exported.ts"
 import { missing, run } from "./programs.ts"
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
   if (world.ports.clock.now() < march()) {
     await world.operate("clock set", { to: new Date(march()).toISOString() })
   }
-  company = await makeCompany(world, "1234.5")
+  company = await makeCompany(world, { funds: "1234.5" })
 })
 
 const pdf = async () => (await exportedAs(world, company, `${year}-03`, "pdf")).bytes
@@ -76,9 +76,8 @@ describe("a statement", () => {
 
   it("names keys by their labels as by then, with the ids below; one without a label by its id", async (ctx) => {
     ctx.skip(absent !== null, needed)
-    const { companyId, ownerId } = company
-    const made = { company: companyId, person: ownerId, allOperations: true }
-    const { keyId } = await world.operate("key create", { ...made, label: "Night jobs" })
+    const { companyId } = company
+    const { keyId } = await makeKey(world, company, { label: "Night jobs" })
     const by = (id: string, chargeId: string) => charging({ chargeId, keyId: id as KeyId })
     await ask(world, company, by(keyId, "chg_1"), by(company.keyId, "chg_2"))
     const text = textOf(await pdf())

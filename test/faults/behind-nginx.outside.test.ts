@@ -14,7 +14,6 @@ import { ROOT } from "../tidy/tree.ts"
 import type { LoadedCompany, Served } from "./many-companies.ts"
 import { expectExact, makeCompanies, quantile, sendInTurn } from "./many-companies.ts"
 import { roundsOf } from "./callers.ts"
-import { operateOn } from "./supervised.ts"
 
 const COMPANIES = roundsOf(30, 1_000)
 const CALLERS = roundsOf(6, 16)
@@ -46,6 +45,9 @@ let front: Nginx
 let listen = ""
 let companies: readonly LoadedCompany[] = []
 
+/** The operator's commands go to the second one, which lives through all. */
+const operator = () => places[1] as Place
+
 const addressOf = ({ url }: ServerProcess): string => new URL(url).host
 
 async function addProcess(): Promise<ServerProcess> {
@@ -55,9 +57,6 @@ async function addProcess(): Promise<ServerProcess> {
   servers.push(server)
   return server
 }
-
-/** The operator's commands go to the second one, which lives through all. */
-const operate = (name: string, input?: object) => operateOn(places[1] as Place)(name, input)
 
 /** A share of the calls, in ms, for whoever reads the run. */
 function figures(served: readonly Served[]): string {
@@ -82,7 +81,7 @@ describe("three processes behind nginx", () => {
     database = await worldDatabase()
     await addProcess()
     await addProcess()
-    companies = await makeCompanies(operate, COMPANIES, FITTING)
+    companies = await makeCompanies(operator(), COMPANIES, FITTING)
     await addProcess()
     front = await startNginx(nginx.program, folder, (at) => {
       listen = at
@@ -124,7 +123,7 @@ describe("three processes behind nginx", () => {
     const isBetween = ({ begunAt }: Served) => begunAt >= killedAt && begunAt < addedAt
     const after = load.served.filter(({ begunAt }) => begunAt >= addedAt)
     expect(new Set(after.map(({ by }) => by))).toContain(addressOf(added))
-    await expectExact(operate, companies)
+    await expectExact(operator(), companies)
     // Nobody was told no for the kill: those whose call was in hand repeated it, and are among the served.
     const repeated = load.served.filter((one) => one.repeated > 0)
     console.info(`before:  ${figures(before)}`)
@@ -143,7 +142,7 @@ describe("three processes behind nginx", () => {
       if (!isAffine) expect(most).toBeGreaterThan(1)
       console.info(`${isAffine ? "with" : "without"} affinity: ${figures(load.served)}`)
     }
-    await expectExact(operate, companies)
+    await expectExact(operator(), companies)
   }, 3_600_000)
 
   it("have a configuration that nginx takes, with the public name and its certificate", (ctx) => {

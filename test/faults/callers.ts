@@ -2,6 +2,8 @@
 import { randomInt, randomUUID } from "node:crypto"
 import process from "node:process"
 import { setTimeout as pause } from "node:timers/promises"
+import { callerAt } from "../support/caller.ts"
+import type { ApiAnswer, World } from "../support/world.ts"
 
 /** Whether there is time for many rounds. */
 const isDeep = process.env["LEDGER_DEEP"] === "1"
@@ -44,16 +46,8 @@ const BACK_OFF_MS = 20
 const BACK_OFF_MOST_MS = 500
 const SILENT_AFTER_MS = 20_000
 
-/** An answer; null where the connection told nothing. */
-export interface Answer {
-  readonly status: number
-  // A test says what it expects of a body.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly body: any
-}
-
 /** Sends a text under a name; null where nobody knows what became of it. */
-export type Send = (name: string, to: string) => Promise<Answer | null>
+export type Send = (name: string, to: string) => Promise<ApiAnswer | null>
 
 /** Sends over HTTP to whatever address is the server's at that moment; null: none is. */
 export function overHttp(addressNow: () => string | null, key: string): Send {
@@ -61,17 +55,8 @@ export function overHttp(addressNow: () => string | null, key: string): Send {
     const address = addressNow()
     if (address === null) return null
     try {
-      const answer = await fetch(`${address}${PATH}`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${key}`,
-          "content-type": "application/json",
-          "idempotency-key": name,
-        },
-        body: JSON.stringify({ to, body: BODY }),
-        signal: AbortSignal.timeout(SILENT_AFTER_MS),
-      })
-      return { status: answer.status, body: await answer.json() }
+      const call = callerAt(address, { timeoutMs: SILENT_AFTER_MS })
+      return await sendBy(call, key)(name, to)
     } catch (error) {
       // Refused, reset, or cut off in the middle of the answer.
       if (error instanceof TypeError || error instanceof SyntaxError) return null
@@ -79,6 +64,12 @@ export function overHttp(addressNow: () => string | null, key: string): Send {
       throw error
     }
   }
+}
+
+/** Sends by a caller. */
+export function sendBy(call: World["call"], key: string): Send {
+  return (name, to) =>
+    call(key, "POST", PATH, { body: textTo(to), headers: { "idempotency-key": name } })
 }
 
 /** The body of each text, for callers that come another way. */

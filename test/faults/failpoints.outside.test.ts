@@ -9,11 +9,9 @@ import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { worldDatabase } from "../support/world-database.ts"
-import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
-import type { Send } from "./callers.ts"
-import { newNames, overHttp, startLoad, textTo, newChance, roundsOf } from "./callers.ts"
-import type { Sender } from "./reckoning.ts"
+import { newChance, newNames, overHttp, roundsOf, sendBy, startLoad } from "./callers.ts"
+import type { Company } from "../support/company.ts"
 import { makeSender, reckon } from "./reckoning.ts"
 
 const ROUNDS = roundsOf(1, 20)
@@ -31,29 +29,20 @@ const PASSED: Readonly<Record<Failpoint, number>> = {
 }
 
 let database: TestDatabase
-let sender: Sender
+let sender: Company
 const acknowledged = new Map<string, string>()
 const places: Place[] = []
 
 beforeAll(async () => {
   database = await worldDatabase()
   const world = await openWorld("start", { url: database.url })
-  sender = await makeSender(world.operate, "failing")
+  sender = await makeSender(world)
   await world.close()
 })
 afterAll(async () => {
   for (const place of places) await place.clear()
   await database.drop()
 })
-
-/** Sends over a world, without a process or a port. */
-function overWorld(world: World): Send {
-  return async (name, to) => {
-    const headers = { "idempotency-key": name }
-    const url = "/api/v1/phone/messages"
-    return world.call(sender.key, "POST", url, { headers, body: textTo(to) })
-  }
-}
 
 const cases = Array.from({ length: ROUNDS }, () =>
   FAILPOINTS.map((name) => ({ name, arrival: between(1, PASSED[name]) })),
@@ -91,13 +80,13 @@ it.each(cases)(
     const world = await openWorld("start", { url: database.url })
     // Also where the test fails: it would go on with the next process's work.
     onTestFinished(() => world.close())
-    const again = startLoad(names, overWorld(world))
+    const again = startLoad(names, sendBy(world.call, sender.key))
     await again.done
     for (const [text, id] of again.acknowledged) acknowledged.set(text, id)
     for (const [text, id] of before) expect(acknowledged.get(text)).toBe(id)
     await world.operate("clock advance", { duration: "2h" })
     await world.operate("wait")
-    await reckon(world.operate, { ...sender, acknowledged }, true)
+    await reckon(world, { ...sender, acknowledged }, true)
   },
   180_000,
 )

@@ -1,12 +1,13 @@
 /** Four processes on the same stores take charges on limits that are worth exactly so many. */
 import { randomUUID } from "node:crypto"
 import { expect, it } from "vitest"
+import { setLimit } from "../support/company.ts"
 import { ownDatabase } from "../support/world-database.ts"
 import { ownPlace } from "../support/server-process.ts"
-import type { Answer, Send } from "./callers.ts"
+import type { ApiAnswer } from "../support/world.ts"
+import type { Send } from "./callers.ts"
 import { PRICE_MICROS, overHttp, roundsOf } from "./callers.ts"
 import { makeSender, reckon } from "./reckoning.ts"
-import { operateOn } from "./supervised.ts"
 
 const PROCESSES = 4
 const TEXTS = roundsOf(120, 10_000)
@@ -17,21 +18,20 @@ const CALLERS = roundsOf(32, 64)
 const settings = { DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" }
 const one = await ownPlace(settings)
 const first = await one.start()
-const operate = operateOn(one)
 // The price of a call is set before the others start: for a second they may know the former one.
-await makeSender(operate, "four")
+await makeSender(one)
 const others = Array.from({ length: PROCESSES - 1 }, async () => (await ownPlace(settings)).start())
 const addresses = [first, ...(await Promise.all(others))].map(({ url }) => url)
 
 /** Sends so many texts, to each process in turn; repeats what nobody knows. */
-async function sendAll(key: string): Promise<readonly { name: string; answer: Answer }[]> {
+async function sendAll(key: string): Promise<readonly { name: string; answer: ApiAnswer }[]> {
   const sends: readonly Send[] = addresses.map((address) => overHttp(() => address, key))
-  const answers: { name: string; answer: Answer }[] = []
+  const answers: { name: string; answer: ApiAnswer }[] = []
   let begun = 0
   const callers = Array.from({ length: CALLERS }, async () => {
     for (let i = begun++; i < TEXTS; i = begun++) {
       const [send, name] = [sends[i % PROCESSES] as Send, randomUUID()]
-      let answer: Answer | null = null
+      let answer: ApiAnswer | null = null
       while (answer === null || answer.status === 503 || answer.status === 409) {
         answer = await send(name, `+1415555${String(1_000 + (i % 200))}`)
       }
@@ -57,19 +57,9 @@ const CASES = [
 it.each(CASES)(
   "lets exactly so many pass where the limit is the narrowest: $narrow",
   async ({ narrow, company, person, key }) => {
-    const sender = await makeSender(operate, `four ${narrow}`)
-    const of = { company: sender.companyId }
-    const month = { period: "month" }
-    await operate("limit set", { ...of, class: "general", ...month, dollars: company })
-    const { ownerId, keyId } = sender
-    await operate("limit set", {
-      ...of,
-      person: ownerId,
-      class: "general",
-      ...month,
-      dollars: person,
-    })
-    await operate("limit set", { ...of, key: keyId, ...month, dollars: key })
+    const sender = await makeSender(one, { limits: [{ dollars: company }] })
+    await setLimit(one, sender, { person: sender.ownerId, dollars: person })
+    await setLimit(one, sender, { key: sender.keyId, dollars: key })
 
     const answers = await sendAll(sender.key)
     const passed = answers.filter(({ answer }) => answer.status === 200)
@@ -90,9 +80,9 @@ it.each(CASES)(
       })
     }
     const acknowledged = new Map(passed.map(({ name, answer }) => [name, answer.body.id as string]))
-    await operate("wait")
-    await reckon(operate, { ...sender, acknowledged })
-    const { limits } = await operate("limit list", of)
+    await one.operate("wait")
+    await reckon(one, { ...sender, acknowledged })
+    const { limits } = await one.operate("limit list", { company: sender.companyId })
     const used = limits.map(({ usedMicros }: { usedMicros: number }) => usedMicros)
     expect(used).toEqual([1, 1, 1].map(() => FITTING * PRICE_MICROS))
   },

@@ -56,12 +56,10 @@ function fill(disk: string): () => void {
 it("acknowledges nothing that is not stored while the disk is full, and goes on after it", async (ctx) => {
   const disk = smallDisk()
   if (disk === null) return ctx.skip("only root can make a small disk, where mounting is allowed")
-  const dataDir = join(disk, "data")
-  const made = await makePlace({ LEDGER_DATA_DIR: dataDir, RATE_LIMITS: "off" })
-  const place = { ...made, dataDir }
-  closing.push(made.clear)
+  const place = await makePlace({ LEDGER_DATA_DIR: join(disk, "data"), RATE_LIMITS: "off" })
+  closing.push(place.clear)
   const server = await supervise(place)
-  const sender = await makeSender(server.operate, "full")
+  const sender = await makeSender(server)
 
   const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
   await load.reached(20)
@@ -76,6 +74,6 @@ it("acknowledges nothing that is not stored while the disk is full, and goes on 
   expect(load.backAfterMs(roomAt)).toBeLessThan(within(BACK_WITHIN_MS))
   for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
   await server.operate("wait")
-  await reckon(server.operate, { ...sender, acknowledged: load.acknowledged })
+  await reckon(server, { ...sender, acknowledged: load.acknowledged })
   expect(await server.stop()).toBe(0)
 })

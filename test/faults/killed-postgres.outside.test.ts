@@ -8,9 +8,9 @@ import { openFolder, readAccess } from "../../adapters/postgres/embedded/folder.
 import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
 import { query } from "../support/embedded.ts"
 import { ownPlace } from "../support/server-process.ts"
-import { BACK_WITHIN_MS, newNames, overHttp, startLoad, newChance, roundsOf } from "./callers.ts"
+import { BACK_WITHIN_MS, newChance, newNames, overHttp, roundsOf, startLoad } from "./callers.ts"
 import { makeSender, reckon } from "./reckoning.ts"
-import { operateOn, supervise } from "./supervised.ts"
+import { supervise } from "./supervised.ts"
 import { within } from "../support/within.ts"
 
 const ROUNDS = roundsOf(2, 20)
@@ -18,7 +18,7 @@ const TEXTS = 100
 
 const place = await ownPlace({ RATE_LIMITS: "off" })
 const server = await supervise(place)
-const sender = await makeSender(server.operate, "killed")
+const sender = await makeSender(server)
 const acknowledged = new Map<string, string>()
 
 /** The address of the place's PostgreSQL. */
@@ -64,7 +64,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
     for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
     for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
     await server.operate("wait")
-    await reckon(server.operate, { ...sender, acknowledged })
+    await reckon(server, { ...sender, acknowledged })
   },
   180_000,
 )
@@ -88,7 +88,7 @@ it(`loses nothing and charges nothing twice over a PANIC of the WAL writer (seed
   for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
   for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
   await server.operate("wait")
-  await reckon(server.operate, { ...sender, acknowledged })
+  await reckon(server, { ...sender, acknowledged })
 })
 
 it("has gone on in the same process all the time, and stops in order", async () => {
@@ -144,9 +144,8 @@ it.each(Object.keys(OBSTACLES))(
     await again.done
     for (const [text, id] of again.acknowledged) acknowledged.set(text, id)
     for (const [text, id] of load.acknowledged) expect(acknowledged.get(text)).toBe(id)
-    const operate = operateOn(place)
-    await operate("wait")
-    await reckon(operate, { ...sender, acknowledged })
+    await place.operate("wait")
+    await reckon(place, { ...sender, acknowledged })
     expect(await next.end("SIGTERM")).toBe(0)
   },
   180_000,

@@ -4,9 +4,9 @@ import { query } from "../support/embedded.ts"
 import { ownPlace } from "../support/server-process.ts"
 import { within } from "../support/within.ts"
 import { ownDatabase } from "../support/world-database.ts"
-import { BACK_WITHIN_MS, newNames, overHttp, startLoad, newChance, roundsOf } from "./callers.ts"
-import { makeSender, reckon } from "./reckoning.ts"
+import { BACK_WITHIN_MS, newChance, newNames, overHttp, roundsOf, startLoad } from "./callers.ts"
 import { startEventStoreDb } from "./eventstoredb-process.ts"
+import { makeSender, reckon } from "./reckoning.ts"
 import type { Supervised } from "./supervised.ts"
 import { supervise } from "./supervised.ts"
 
@@ -43,7 +43,7 @@ describe.for([
     ...settings,
   })
   const server = await supervise(place)
-  const sender = await makeSender(server.operate, "killed")
+  const sender = await makeSender(server)
   const acknowledged = new Map<string, string>()
 
   it.for(ROUNDS)(
@@ -62,14 +62,14 @@ describe.for([
       expect(load.acknowledged.size).toBe(TEXTS)
       for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
       for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
-      await reckon(server.operate, { ...sender, acknowledged })
+      await reckon(server, { ...sender, acknowledged })
     },
   )
 
   it("has ended what was left open after an hour, charged what was acknowledged, and stops", async () => {
     await server.operate("clock advance", { duration: "2h" })
     await server.operate("wait")
-    await reckon(server.operate, { ...sender, acknowledged }, true)
+    await reckon(server, { ...sender, acknowledged }, true)
     const stored = await query(databaseUrl, "select from eventstore.events limit 1")
     expect(stored).toHaveLength(isServer ? 1 : 0)
     expect(await server.stop()).toBe(0)

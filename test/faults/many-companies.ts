@@ -1,16 +1,18 @@
 /** Many companies that send texts through one address, some of them up to a limit. */
 import { randomUUID } from "node:crypto"
 import { expect } from "vitest"
-import { PRICE_MICROS, textTo } from "./callers.ts"
-import type { Sender, Operate } from "./reckoning.ts"
-import { expectAudit, reckonCharges } from "./reckoning.ts"
+import type { Company, Operator } from "../support/company.ts"
+import type { ApiAnswer } from "../support/world.ts"
+import { PRICE_MICROS, overHttp } from "./callers.ts"
+import { expectAudit, makeSender, reckonCharges } from "./reckoning.ts"
 
-const SILENT_AFTER_MS = 20_000
 const KNOWN_WITHIN_MS = 90_000
 const MADE_AT_ONCE = 4
+/** The connection told nothing. */
+const NO_ANSWER: ApiAnswer = { status: 0, body: null, headers: {} }
 
 /** A company under load. */
-export interface LoadedCompany extends Sender {
+export interface LoadedCompany extends Company {
   /** So many texts fit its limit; null: it has none. */
   readonly fitting: number | null
   /** Name → id, of the texts that were answered 200. */
@@ -20,38 +22,27 @@ export interface LoadedCompany extends Sender {
 
 /** Makes so many; every second one has a limit that is worth `fitting` texts. */
 export async function makeCompanies(
-  operate: Operate,
+  operator: Operator,
   count: number,
   fitting: number,
 ): Promise<readonly LoadedCompany[]> {
-  await operate("price set", { item: "api_call", dollars: "0" })
   const made: LoadedCompany[] = []
+  const dollars = ((fitting * PRICE_MICROS) / 1e6).toFixed(6)
   let begun = 0
   const making = Array.from({ length: MADE_AT_ONCE }, async () => {
     for (let i = begun++; i < count; i = begun++) {
-      made.push(await makeCompany(operate, `many-${i}`, i % 2 === 0 ? fitting : null))
+      const isLimited = i % 2 === 0
+      const limits = isLimited ? [{ dollars }] : []
+      made.push({
+        ...(await makeSender(operator, { limits })),
+        fitting: isLimited ? fitting : null,
+        acknowledged: new Map<string, string>(),
+        refused: 0,
+      })
     }
   })
   await Promise.all(making)
   return made
-}
-
-async function makeCompany(
-  operate: Operate,
-  name: string,
-  fitting: number | null,
-): Promise<LoadedCompany> {
-  const company = await operate("company create", { name, funds: "100" })
-  const of = { company: company.companyId }
-  await operate("card set", { ...of, verified: true })
-  const given = { ...of, person: company.ownerId, allOperations: true }
-  const { keyId, key } = await operate("key create", given)
-  if (fitting !== null) {
-    const dollars = ((fitting * PRICE_MICROS) / 1e6).toFixed(6)
-    await operate("limit set", { ...of, class: "general", period: "month", dollars })
-  }
-  const sender = { ...company, keyId, key, fundsMicros: 100_000_000 }
-  return { ...sender, fitting, acknowledged: new Map<string, string>(), refused: 0 }
 }
 
 /** A text that was answered for good. */
@@ -115,13 +106,15 @@ export function sendInTurn(
 async function sendOne(url: string, company: LoadedCompany, to: string): Promise<Served> {
   const name = randomUUID()
   const begunAt = performance.now()
+  const send = overHttp(() => url, company.key)
   for (let repeated = 0; ; repeated += 1) {
-    const { status, body, by } = await attempt(url, company.key, name, to)
+    const { status, body, headers } = (await send(name, to)) ?? NO_ANSWER
     const tookMs = performance.now() - begunAt
     const isLimit = status === 429 && body.error === "spend_limit_reached"
     if (status === 200) company.acknowledged.set(name, body.id as string)
     if (isLimit) company.refused += 1
     if (status === 200 || isLimit) {
+      const by = String(headers["x-served-by"]).split(", ").at(-1) ?? ""
       return { company: company.companyId, by, begunAt, tookMs, repeated }
     }
     const isPassing = [0, 409, 502, 503, 504].includes(status)
@@ -131,46 +124,12 @@ async function sendOne(url: string, company: LoadedCompany, to: string): Promise
   }
 }
 
-interface Attempt {
-  /** 0 where the connection told nothing. */
-  readonly status: number
-  // A test says what it expects of a body.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly body: any
-  readonly by: string
-}
-
-async function attempt(url: string, key: string, name: string, to: string): Promise<Attempt> {
-  const headers = {
-    authorization: `Bearer ${key}`,
-    "content-type": "application/json",
-    "idempotency-key": name,
-  }
-  try {
-    const answer = await fetch(`${url}/api/v1/phone/messages`, {
-      method: "POST",
-      headers,
-      body: JSON.stringify(textTo(to)),
-      signal: AbortSignal.timeout(SILENT_AFTER_MS),
-    })
-    const text = await answer.text()
-    // The proxy's own answers are pages.
-    const isPage = !(answer.headers.get("content-type") ?? "").includes("json")
-    const by = answer.headers.get("x-served-by")?.split(", ").at(-1) ?? ""
-    return { status: answer.status, body: isPage ? null : JSON.parse(text), by }
-  } catch (error) {
-    const isSilent = error instanceof DOMException && error.name === "TimeoutError"
-    if (error instanceof TypeError || isSilent) return { status: 0, body: null, by: "" }
-    throw error
-  }
-}
-
 /** No limit was passed, nothing was charged twice, nothing acknowledged is lost; the audit holds. */
 export async function expectExact(
-  operate: Operate,
+  operator: Operator,
   companies: readonly LoadedCompany[],
 ): Promise<void> {
-  await operate("wait")
+  await operator.operate("wait")
   for (const company of companies) {
     const { fitting, acknowledged, refused } = company
     if (fitting === null) expect(refused).toBe(0)
@@ -178,13 +137,13 @@ export async function expectExact(
       // What a killed process had charged is its own repeat's: none is told no by it, and nothing of a limit is lost.
       if (refused > 0) expect(acknowledged.size).toBe(fitting)
       expect(acknowledged.size).toBeLessThanOrEqual(fitting)
-      const { limits } = await operate("limit list", { company: company.companyId })
+      const { limits } = await operator.operate("limit list", { company: company.companyId })
       const most = fitting * PRICE_MICROS
       for (const { usedMicros } of limits) expect(usedMicros).toBeLessThanOrEqual(most)
     }
-    await reckonCharges(operate, company)
+    await reckonCharges(operator, company)
   }
-  await expectAudit(operate)
+  await expectAudit(operator)
 }
 
 /** The value below which a share of the numbers lies. */

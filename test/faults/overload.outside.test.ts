@@ -7,8 +7,8 @@ import { text } from "node:stream/consumers"
 import { expect, it } from "vitest"
 import { ownDatabase } from "../support/world-database.ts"
 import { ownPlace } from "../support/server-process.ts"
-import { PRICE_MICROS, textTo, roundsOf } from "./callers.ts"
-import { makeSender, expectAudit } from "./reckoning.ts"
+import { PRICE_MICROS, roundsOf, textTo } from "./callers.ts"
+import { FUNDS_MICROS, expectAudit, makeSender } from "./reckoning.ts"
 import { supervise } from "./supervised.ts"
 
 const CALLERS = 4_000
@@ -23,7 +23,7 @@ const MOST_MEMORY_BYTES = 1024 * 1024 * 1024
 
 const place = await ownPlace({ DATABASE_URL: await ownDatabase(), RATE_LIMITS: "off" })
 const server = await supervise(place)
-const sender = await makeSender(server.operate, "overloading")
+const sender = await makeSender(server)
 
 interface Answer {
   readonly status: number
@@ -99,11 +99,11 @@ it("refuses what it cannot bear with 503, stays small, and is as before within 5
   expect(mostBytes).toBeLessThan(MOST_MEMORY_BYTES)
 
   const shown = await server.operate("company show", { company: sender.companyId })
-  const charged = (sender.fundsMicros - shown.balanceMicros) / PRICE_MICROS
+  const charged = (FUNDS_MICROS - shown.balanceMicros) / PRICE_MICROS
   const acknowledged = (counts.get("200") ?? 0) + servedAfter
   const inDoubt = [...counts].filter(([key]) => /no answer|unavailable/.test(key))
   expect(charged).toBeGreaterThanOrEqual(acknowledged)
   expect(charged).toBeLessThanOrEqual(inDoubt.reduce((sum, [, count]) => sum + count, acknowledged))
   // There is much to look at by now: only the long runs take the time.
-  if (roundsOf(1, 2) === 2) await expectAudit(server.operate)
+  if (roundsOf(1, 2) === 2) await expectAudit(server)
 }, 240_000)

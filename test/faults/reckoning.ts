@@ -1,32 +1,23 @@
 /** What must hold after every fault, and the company whose texts say so: nothing acknowledged is lost, nothing is there twice. */
 import { expect } from "vitest"
-import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Company, CompanyOptions, Operator } from "../support/company.ts"
+import { makeCallsFree, makeCompany } from "../support/world.ts"
 import { PRICE_MICROS } from "./callers.ts"
 
-/** A company with a key that may do everything. */
-export interface Sender {
-  readonly companyId: CompanyId
-  readonly ownerId: PersonId
-  readonly keyId: KeyId
-  readonly key: string
-  readonly fundsMicros: number
-}
+const FUNDS = "1000"
+/** What a sender has to begin with. */
+export const FUNDS_MICROS = Number(FUNDS) * 1e6
 
-/** Makes a company with $1,000; API calls cost nothing from then on. */
-export async function makeSender(operate: Operate, name: string): Promise<Sender> {
-  await operate("price set", { item: "api_call", dollars: "0" })
-  const made = await operate("company create", { name, funds: "1000" })
-  const { companyId, ownerId } = made as { companyId: CompanyId; ownerId: PersonId }
-  await operate("card set", { company: companyId, verified: true })
-  const given = { company: companyId, person: ownerId, allOperations: true }
-  const { keyId, key } = await operate("key create", given)
-  return { companyId, ownerId, keyId, key, fundsMicros: 1_000_000_000 }
+/** Makes a company that sends texts; API calls cost nothing from then on. */
+export async function makeSender(
+  operator: Operator,
+  options: CompanyOptions = {},
+): Promise<Company> {
+  await makeCallsFree(operator)
+  return makeCompany(operator, { funds: FUNDS, ...options })
 }
-
-/** Runs an operator's operation. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type Operate = (name: string, input?: object) => Promise<any>
 
 interface Charges {
   /** Message id → the charges for it that were not given back. */
@@ -34,7 +25,7 @@ interface Charges {
   readonly keptCount: number
 }
 
-async function chargesOf(operate: Operate, companyId: CompanyId): Promise<Charges> {
+async function chargesOf({ operate }: Operator, companyId: CompanyId): Promise<Charges> {
   const { events } = await operate("audit show", { stream: `ledger-${companyId}` })
   const of = (type: string) => events.filter((event: { type: string }) => event.type === type)
   const back = new Set(
@@ -56,7 +47,6 @@ async function chargesOf(operate: Operate, companyId: CompanyId): Promise<Charge
 /** What a company's texts came to. */
 interface Sent {
   readonly companyId: CompanyId
-  readonly fundsMicros: number
   readonly acknowledged: ReadonlyMap<string, string>
 }
 
@@ -64,19 +54,20 @@ interface Sent {
  * Lost 0, double 0, and the whole audit. Where `isSettled`, all that was left open has been ended as
  * well: then what is charged is what was acknowledged, to the micro.
  */
-export async function reckon(operate: Operate, sent: Sent, isSettled = false): Promise<void> {
-  await reckonCharges(operate, sent, isSettled)
-  await expectAudit(operate)
+export async function reckon(operator: Operator, sent: Sent, isSettled = false): Promise<void> {
+  await reckonCharges(operator, sent, isSettled)
+  await expectAudit(operator)
 }
 
 /** The same, without the audit: for many companies, which one audit looks at. */
 export async function reckonCharges(
-  operate: Operate,
+  operator: Operator,
   sent: Sent,
   isSettled = false,
 ): Promise<void> {
-  const { companyId, fundsMicros, acknowledged } = sent
-  const { kept, keptCount } = await chargesOf(operate, companyId)
+  const { operate } = operator
+  const { companyId, acknowledged } = sent
+  const { kept, keptCount } = await chargesOf(operator, companyId)
   const ids = [...acknowledged.values()]
   expect(new Set(ids).size).toBe(ids.length)
   expect(ids.filter((id) => !kept.has(id))).toEqual([])
@@ -92,11 +83,11 @@ export async function reckonCharges(
     expect(keptCount).toBe(acknowledged.size)
   }
   const { balanceMicros } = await operate("company show", { company: companyId })
-  expect(balanceMicros).toBe(fundsMicros - keptCount * PRICE_MICROS)
+  expect(balanceMicros).toBe(FUNDS_MICROS - keptCount * PRICE_MICROS)
 }
 
 /** The audit finds everything in order, and has looked at the read models too. */
-export async function expectAudit(operate: Operate): Promise<void> {
+export async function expectAudit({ operate }: Operator): Promise<void> {
   const { checks } = await operate("audit verify")
   expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
   const names: string[] = checks.map(({ name }: { name: string }) => name)

@@ -10,9 +10,8 @@ import { worldDatabase } from "../support/world-database.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import { newNames, overHttp } from "./callers.ts"
-import type { Sender } from "./reckoning.ts"
+import type { Company } from "../support/company.ts"
 import { makeSender, reckon } from "./reckoning.ts"
-import { operateOn } from "./supervised.ts"
 import { within } from "../support/within.ts"
 
 const STOPPED_WITHIN_MS = 10_000
@@ -27,7 +26,7 @@ interface Scene {
   readonly way: CuttableWay
   readonly place: Place
   readonly server: ServerProcess
-  readonly sender: Sender
+  readonly sender: Company
   /** The text that was sent, by its name. */
   readonly acknowledged: ReadonlyMap<string, string>
 }
@@ -41,27 +40,26 @@ async function openScene(settings: Record<string, string> = {}): Promise<Scene> 
   const place = await makePlace({ DATABASE_URL: way.url, RATE_LIMITS: "off", ...settings })
   closing.push(() => place.clear())
   const server = await place.start()
-  const sender = await makeSender(operateOn(place), "stopping")
+  const sender = await makeSender(place)
   const [name] = newNames(1) as [string]
   const answer = await overHttp(() => server.url, sender.key)(name, "+14155550101")
   expect(answer).toMatchObject({ status: 200 })
-  await operateOn(place)("wait")
+  await place.operate("wait")
   const acknowledged = new Map([[name, answer?.body.id as string]])
   return { way, place, server, sender, acknowledged }
 }
 
 /** Calls what costs nothing and is gathered, to be recorded some seconds later. */
 async function readAccount({ server, sender }: Scene): Promise<void> {
-  const headers = { authorization: `Bearer ${sender.key}` }
-  const answer = await fetch(`${server.url}/api/v1/phone/messages`, { headers })
-  expect(answer.status).toBe(200)
+  const { status } = await server.call(sender.key, "GET", "/api/v1/phone/messages")
+  expect(status).toBe(200)
 }
 
 /** The next start finds everything that was acknowledged. */
 async function expectWhole({ place, sender, acknowledged }: Scene): Promise<void> {
   const next = await place.start()
-  await operateOn(place)("wait")
-  await reckon(operateOn(place), { ...sender, acknowledged })
+  await place.operate("wait")
+  await reckon(place, { ...sender, acknowledged })
   expect(await next.end("SIGTERM")).toBe(0)
 }
 

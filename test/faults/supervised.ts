@@ -1,11 +1,9 @@
 /** A server that somebody looks after: where it ends without being asked, it is started again. */
-import { announced } from "../../adapters/data-folder/announced.ts"
-import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
-import type { Operate } from "./reckoning.ts"
+import type { Operator } from "../support/company.ts"
 
 /** A server under supervision. */
-export interface Supervised {
+export interface Supervised extends Operator {
   /** Null while it is down. */
   readonly address: () => string | null
   readonly pid: () => number
@@ -15,8 +13,6 @@ export interface Supervised {
   readonly starts: () => number
   /** Asks it to stop; answers its exit code. */
   readonly stop: () => Promise<number | null>
-  /** Runs an operation over its admin socket. @throws where it is refused */
-  readonly operate: Operate
 }
 
 /** Starts a server of a place and looks after it. */
@@ -55,22 +51,6 @@ export async function supervise(place: Place): Promise<Supervised> {
       isStopping = true
       return running().end("SIGTERM")
     },
-    operate: operateOn(place),
-  }
-}
-
-/** Operations over the admin socket of the server that holds a place's data folder. */
-export function operateOn(place: Place): Operate {
-  return async (operation, input = {}) => {
-    const found = await announced(place.dataDir)
-    if (found === null) throw new Error(`no server runs on ${place.dataDir}`)
-    const request = { operation, input, actor: "test", reason: null }
-    const answer = await askServer(found.socketPath, request, {
-      progress: () => undefined,
-      send: async () => undefined,
-      signal: new AbortController().signal,
-    })
-    if ("error" in answer) throw new Error(`${operation}: ${JSON.stringify(answer.error)}`)
-    return answer.result
+    operate: place.operate,
   }
 }

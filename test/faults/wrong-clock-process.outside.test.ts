@@ -9,8 +9,7 @@ import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace, ownPlace } from "../support/server-process.ts"
 import { ownDatabase } from "../support/world-database.ts"
 import { newNames, overHttp } from "./callers.ts"
-import { makeSender, expectAudit } from "./reckoning.ts"
-import { operateOn } from "./supervised.ts"
+import { expectAudit, makeSender } from "./reckoning.ts"
 
 /** A clock is measured every ten seconds at least, and soon where there is a doubt. */
 const SURE_WITHIN_MS = 15_000
@@ -20,7 +19,7 @@ const FAULTS = ["leap=600000", "leap=-600000", "leap=600000,unmeasured", "leap=-
 const databaseUrl = await ownDatabase()
 const right = await ownPlace({ DATABASE_URL: databaseUrl, RATE_LIMITS: "off" })
 const rightServer = await right.start()
-const sender = await makeSender(operateOn(right), "clocks")
+const sender = await makeSender(right)
 const sendRight = overHttp(() => rightServer.url, sender.key)
 const wrong: Place[] = []
 afterAll(async () => {
@@ -47,7 +46,7 @@ async function databaseNow(): Promise<number> {
 /** When the company's facts were, by the writer's clock. */
 async function factTimes(): Promise<readonly number[]> {
   const stream = `ledger-${sender.companyId}`
-  const { events } = await operateOn(right)("audit show", { stream })
+  const { events } = await right.operate("audit show", { stream })
   return events.map(({ at }: { at: string }) => Date.parse(at))
 }
 
@@ -98,8 +97,8 @@ it.each(FAULTS)(
 )
 
 it("leaves nothing that the audit finds", async () => {
-  await operateOn(right)("wait")
-  await expectAudit(operateOn(right))
+  await right.operate("wait")
+  await expectAudit(right)
 })
 
 const place = await ownPlace({ DATABASE_URL: await ownDatabase(), HOST: "localhost" })
@@ -129,7 +128,7 @@ describe("a server", () => {
 
   it("stops although a caller never ends what it began to send", async () => {
     const server = await place.start()
-    const { key } = await makeSender(operateOn(place), "listening")
+    const { key } = await makeSender(place)
     const head = ["POST /api/v1/phone/messages HTTP/1.1", "host: ledger.test"]
     const nobody = [...head, "content-type: application/json"]
     const known = [...nobody, `authorization: Bearer ${key}`]

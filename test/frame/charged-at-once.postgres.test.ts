@@ -11,7 +11,7 @@ import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import { dieAt, newIdempotencyKey } from "../calls/begun.ts"
 import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld, setLimit } from "../support/world.ts"
 
 const URL = "/api/v1/pretended/:area/hints"
 const HINTS = "/api/v1/pretended/north/hints"
@@ -92,8 +92,7 @@ describe("what is charged and done at once", () => {
 
   it("costs nothing where it has no price, does not fit, or is no request", async () => {
     expect(await ask("nothing")).toMatchObject({ status: 409 })
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "0.002" })
+    await setLimit(world, company, { dollars: "0.002" })
     expect(await ask("trees")).toMatchObject({
       status: 429,
       body: { error: "spend_limit_reached" },
@@ -194,8 +193,7 @@ describe("what is charged and done at once", () => {
   })
 
   it("passes no limit, however many ask at once", async () => {
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "0.03" })
+    await setLimit(world, company, { dollars: "0.03" })
     const answers = await Promise.all(Array.from({ length: 25 }, (_, i) => ask("trees", `k${i}`)))
     expect(answers.filter(({ status }) => status === 200).length).toBe(10)
     await world.operate("wait")

@@ -7,7 +7,7 @@ import type { OtherClient } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { assemble } from "../../src/frame/slice.ts"
-import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
+import { callsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 
 const URL = "/pretended/:thing"
 let isGoingOn = false
@@ -116,9 +116,7 @@ describe("a client of another kind", () => {
       400,
       expect.stringMatching(/^validation: /),
     ])
-    const { companyId, ownerId } = company
-    const named = { company: companyId, person: ownerId, operations: ["code.pull"] }
-    const { key } = await world.operate("key create", named)
+    const { key } = await makeKey(world, company, { operations: ["code.pull"] })
     const text = expect.stringMatching(/^operation_not_granted: /) as string
     expect((await ask("?kind=two", basic(`Töchter:${key}`))).said).toEqual([200, text])
   })

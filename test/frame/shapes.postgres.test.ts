@@ -9,7 +9,7 @@ import { shapeFor } from "../../src/frame/calls/shapes.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 import type { Company } from "../support/world.ts"
-import { callApp, callsOf, makeCompany, sharedWorld } from "../support/world.ts"
+import { callApp, callsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 import { shaped } from "./pretended-routes.ts"
 
 const world = await sharedWorld()
@@ -66,9 +66,7 @@ describe("several shapes on one path", () => {
   })
 
   it("ask the operation, and what its account must have, of the one that is meant", async () => {
-    const { key } = await world.operate("key create", {
-      company: company.companyId,
-      person: company.ownerId,
+    const { key } = await makeKey(world, company, {
       operations: ["lookup.address.suggest", "lookup.address.details"],
     })
     await world.operate("card remove", { company: company.companyId })

@@ -2,13 +2,13 @@
 import { describe, expect, it } from "vitest"
 import type { KeptKind, KeptThings } from "../../adapters/kept/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
 import { SESSION_LASTS_MS } from "../../src/frame/sign-in/sessions.ts"
 import { openSignIn } from "../../src/frame/sign-in/sign-in.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { addPerson, makeCompany, ownWorld } from "../support/world.ts"
 
 const TO = { purpose: "test", called: "the test" } as const
 const SECOND_MS = 1_000
@@ -18,18 +18,8 @@ const world = await ownWorld("settings", { settings: { RATE_LIMITS: "off" } })
 const company = await makeCompany(world)
 const uncounted = openSignIn(world.ports, TO)
 
-let people = 0
-async function person(email?: string): Promise<{ personId: PersonId; email: string }> {
-  people += 1
-  const address = email ?? `person${people}@example.com`
-  const { personId } = await world.operate("person add", {
-    company: company.companyId,
-    name: "Ada",
-    email: address,
-    role: "user",
-  })
-  return { personId, email: address }
-}
+const person = (email?: string) =>
+  addPerson(world, company, { role: "user", ...(email === undefined ? {} : { email }) })
 
 const mailsOf = async (companyId: CompanyId = company.companyId) =>
   world.ports.sentMails.list(companyId, 100)

@@ -6,7 +6,7 @@ import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { longReaction, pretendedProvider, pretendedSlice } from "./pretended-slice.ts"
 
 const URL = "/api/v1/pretended/things"
@@ -85,12 +85,7 @@ describe("what is charged", () => {
   })
 
   it("is refused where it does not fit a limit", async () => {
-    await world.operate("limit set", {
-      company: company.companyId,
-      class: "general",
-      period: "month",
-      dollars: "0.10",
-    })
+    await setLimit(world, company, { dollars: "0.10" })
     expect(await make("a")).toMatchObject({ status: 429, body: { error: "spend_limit_reached" } })
     expect(await funds()).toBe(50_000_000)
   })

@@ -8,7 +8,7 @@ import { openLastWrites } from "../../src/frame/calls/read-position.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import type { OneOf } from "../../src/frame/calls/one-of.ts"
 import type { Company } from "../support/world.ts"
-import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
+import { addPerson, callsOf, makeCompany, setLimit, sharedWorld } from "../support/world.ts"
 import { making, saying } from "./pretended-routes.ts"
 
 const world = await sharedWorld()
@@ -46,12 +46,7 @@ describe("a call that no web server brought", () => {
       status: 200,
       body: JSON.stringify({ personId: company.ownerId, byKey: false }),
     })
-    const { personId } = await world.operate("person add", {
-      company: company.companyId,
-      name: "Ada",
-      email: "ada@example.com",
-      role: "developer",
-    })
+    const { personId } = await addPerson(world, company, { role: "developer" })
     const refused = await call(saying, { companyId: company.companyId, personId })
     expect(refused).toMatchObject({ status: 403, error: "not_allowed" })
   })
@@ -60,12 +55,7 @@ describe("a call that no web server brought", () => {
     const before = await counted()
     expect(await call(making, owner(), { name: "a" })).toMatchObject({ status: 201 })
     expect(await counted()).toBe(before)
-    await world.operate("limit set", {
-      company: company.companyId,
-      class: "general",
-      period: "month",
-      dollars: "0",
-    })
+    await setLimit(world, company, { dollars: "0" })
     expect(await call(making, owner(), { name: "a" })).toMatchObject({
       status: 429,
       error: "spend_limit_reached",

@@ -22,7 +22,7 @@ import { PUBLISHES } from "../publishing/publish-world.ts"
 import { sendBusiness, written } from "../registration/registering.ts"
 import { RECORDINGS, record } from "../recordings/recorded.ts"
 import { inlined, refusalIn, expectContract } from "../support/reply-contract.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 import type { FuzzRequest, Operation } from "./requests.ts"
 import { requestsTo } from "./requests.ts"
 
@@ -42,11 +42,7 @@ await world.operate("card set", { company: company.companyId, verified: true })
 await world.operate("repository create", { company: company.companyId })
 const allowance = { addFundsPerPurchase: "5000", addFundsPerMonth: "10000000" }
 await world.operate("key change", { keyId: company.keyId, purchases: "on", ...allowance })
-const { key: poor } = await world.operate("key create", {
-  company: company.companyId,
-  person: company.ownerId,
-  operations: ["phone.messages.read"],
-})
+const { key: poor } = await makeKey(world, company, { operations: ["phone.messages.read"] })
 const { body: publish } = await publishOne(world, company)
 // What the example of a mail is from.
 await addVerified(world.ports, company.companyId, "acme.example")

@@ -216,13 +216,7 @@ describe("/metrics", () => {
   })
 
   it("counts charges, and refused ones by the limit that refused them", async () => {
-    const poor = await makeCompany(world)
-    await world.operate("limit set", {
-      company: poor.companyId,
-      class: "general",
-      period: "week",
-      dollars: "0.01",
-    })
+    const poor = await makeCompany(world, { limits: [{ period: "week", dollars: "0.01" }] })
     const statuses = [await sendText(world, poor.key), await sendText(world, poor.key)]
     expect(statuses.map(({ status }) => status)).toEqual([200, 429])
     const text = await metrics()

@@ -3,10 +3,10 @@ import type { FastifyInstance } from "fastify"
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { makeSharedKey, signInHeaders } from "../access/signing.ts"
+import { signInHeaders } from "../access/signing.ts"
 import { TEXTS } from "../phone/texting.ts"
 import type { Company } from "../support/world.ts"
-import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
+import { callApp, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -70,7 +70,7 @@ describe("a request", () => {
   })
 
   it("whose charge was refused says which, so that its evidence is found", async () => {
-    const poor = await makeCompany(world, "0")
+    const poor = await makeCompany(world, { funds: "0" })
     await callApp(app, poor.key, "POST", TEXTS, { body: { to: "+14155550123", body: "x" } })
     await world.operate("wait")
     const { refusals } = await world.operate("refusals list", { company: poor.companyId })
@@ -100,7 +100,7 @@ describe("a request", () => {
 })
 
 it("a refused sign-in has a line of its own, which names the key and nobody", async () => {
-  const { key, keyId, appSecret } = await makeSharedKey(world, company.companyId)
+  const { key, keyId, appSecret } = await makeKey(world, company, { app: true })
   const signed = { method: "GET" as const, url: "/api/v1/credits", personId: company.ownerId }
   const time = new Date(world.ports.clock.now() - 61_000).toISOString()
   const headers = signInHeaders(appSecret, { ...signed, time })

@@ -23,12 +23,8 @@ async function storedCharges(companyId: CompanyId): Promise<number> {
 
 describe("500 parallel texts", () => {
   it("on a company limit for exactly 100: exactly 100 pass, each stored once", async () => {
-    const { key, companyId } = await makeCompany(world)
-    await world.operate("limit set", {
-      company: companyId,
-      class: "general",
-      period: "month",
-      dollars: dollars(100 * SEGMENT_MICROS),
+    const { key, companyId } = await makeCompany(world, {
+      limits: [{ dollars: dollars(100 * SEGMENT_MICROS) }],
     })
     const answers = await Promise.all(
       Array.from({ length: 500 }, (_, i) =>
@@ -52,7 +48,7 @@ describe("500 parallel texts", () => {
   })
 
   it("on funds for exactly 7: exactly 7 pass", async () => {
-    const { key, companyId } = await makeCompany(world, dollars(7 * SEGMENT_MICROS))
+    const { key, companyId } = await makeCompany(world, { funds: dollars(7 * SEGMENT_MICROS) })
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, i) =>
         world.call(key, "POST", URL, {

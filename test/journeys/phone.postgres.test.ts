@@ -15,7 +15,7 @@ const PHONES = ["+14155557001", "+14155557002"]
 const world = await ownWorld("time")
 await makeCallsFree(world)
 await world.operate("clock set", { to: "2040-01-31T08:00:00Z" })
-const company = await makeCompany(world, "3.25")
+const company = await makeCompany(world, { funds: "3.25" })
 
 const get = async (path: string) => (await world.call(company.key, "GET", path)).body
 const later = async (duration: string) => {

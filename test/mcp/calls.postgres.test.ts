@@ -10,7 +10,7 @@ import type { SentFile } from "../../src/frame/calls/sent.ts"
 import { RELEASE } from "../../src/frame/operator/cli/release.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
 import type { Company } from "../support/world.ts"
-import { callApp, callsOf, makeCompany, sharedWorld } from "../support/world.ts"
+import { callApp, callsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
 import { MCP, appWithTools, ask, calling, message, saidBy } from "./asking.ts"
 import { TOOLS, changed, waits } from "./pretended-tools.ts"
 
@@ -184,11 +184,7 @@ describe("the checks of a tool's route", () => {
   })
 
   it("ask for the operation of the route", async () => {
-    const { key } = await world.operate("key create", {
-      company: company.companyId,
-      person: company.ownerId,
-      operations: ["sandbox.read"],
-    })
+    const { key } = await makeKey(world, company, { operations: ["sandbox.read"] })
     const asked = calling("change_thing", { thing: "a", nothing: 1 })
     const { isError, said } = saidBy((await ask(app, key, asked)).body)
     expect([isError, said.error, said.operation]).toEqual([
@@ -199,11 +195,7 @@ describe("the checks of a tool's route", () => {
   })
 
   it("refuse a key that was paused since the batch began", async () => {
-    const { key, keyId } = await world.operate("key create", {
-      company: company.companyId,
-      person: company.ownerId,
-      allOperations: true,
-    })
+    const { key, keyId } = await makeKey(world, company)
     waits.before = async () => void (await world.operate("key pause", { keyId }))
     const { body } = await ask(app, key, [
       calling("change_thing", { thing: "a", text: "pause" }, 1),

@@ -9,7 +9,7 @@ import { TOOLS } from "./pretended-tools.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })
 const app = await appWithTools(world.ports)
-const company = await makeCompany(world, "100000")
+const company = await makeCompany(world, { funds: "100000" })
 afterAll(() => app.close())
 
 const anything = fc.jsonValue({ maxDepth: 3 })

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { RELEASE } from "../../src/frame/operator/cli/release.ts"
 import { VERSIONS } from "../../src/mcp/dispatch.ts"
 import { callersOf } from "../calls/callers.ts"
-import { makeCompany, sharedWorld, callsOf } from "../support/world.ts"
+import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
 import { appWithTools, ask, calling, message, saidBy, MCP } from "./asking.ts"
 import { changed } from "./pretended-tools.ts"
 
@@ -222,14 +222,11 @@ describe("a key that is not let in", () => {
   })
 
   it("is the only one: no operation and no funds are needed to look", async () => {
-    const { companyId, ownerId } = await makeCompany(world, "0")
-    const { key } = await world.operate("key create", {
-      company: companyId,
-      person: ownerId,
-      operations: ["team.people.read"],
+    const { companyId, key } = await makeCompany(world, {
+      funds: "0",
+      key: { operations: ["team.people.read"] },
+      limits: [{ dollars: "0" }],
     })
-    const limit = { company: companyId, class: "general", period: "month", dollars: "0" }
-    await world.operate("limit set", limit)
     await world.operate("company lock", { company: companyId })
     for (const method of FREE) {
       expect(await ask(app, key, message(method))).toMatchObject({ status: 200, body: { id: 1 } })

@@ -12,7 +12,7 @@ import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { query } from "../support/embedded.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { factsOf, faultsOf } from "./looking.ts"
 import { within } from "../support/within.ts"
 
@@ -46,8 +46,7 @@ it("decides, shows, waits, audits and goes on after a restart", async () => {
   const first = await openWorld("store", { url, eventStoreUrl: server.url })
   const { companyId, key } = await makeCompany(first)
   const company = { company: companyId }
-  const limit = { ...company, class: "general", period: "month", dollars: "0.05" }
-  await first.operate("limit set", limit)
+  await setLimit(first, { companyId }, { dollars: "0.05" })
   const text = { to: "+14155550123", body: "hello" }
   const paths = ["/api/v1/phone/messages", { body: text }] as const
   expect(await first.call(key, "POST", ...paths)).toMatchObject({ status: 200 })
@@ -212,8 +211,7 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
   const first = await openWorld("store", { url, eventStoreUrl: server.url })
   const { companyId } = await makeCompany(first)
   const company = { company: companyId }
-  const limit = { ...company, class: "general", period: "month", dollars: "1" }
-  await first.operate("limit set", limit)
+  await setLimit(first, { companyId }, { dollars: "1" })
   const charge = (id: string, dollars: string) => ({
     ...company,
     class: "general",

@@ -16,7 +16,7 @@ import { examine } from "../../src/compose/doctor.ts"
 import { someEvents } from "../contracts/event-store-fixture.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { testDatabase } from "../support/postgres.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { explainOpening } from "../../src/compose/opening-faults.ts"
 
 const BEFORE = "the one before"
@@ -97,8 +97,7 @@ it("refuses an older copy that others have appended to since, and so does doctor
   const world = await openWorld("store", { url, eventStoreUrl: server.url })
   const { companyId, key } = await makeCompany(world)
   // Room for four texts.
-  const limit = { company: companyId, class: "general", period: "month", dollars: "0.045" }
-  await world.operate("limit set", limit)
+  await setLimit(world, { companyId }, { dollars: "0.045" })
   const send = async () => {
     const text = { to: "+14155550123", body: "hello" }
     return (await world.call(key, "POST", "/api/v1/phone/messages", { body: text })).status

@@ -9,7 +9,7 @@ import { writeBackup } from "../../src/moving/write-backup.ts"
 import { addVerified } from "../email/mailing.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, openWorld, setLimit } from "../support/world.ts"
 
 /** The path of texts. */
 export const TEXTS = "/api/v1/phone/messages"
@@ -24,13 +24,7 @@ export async function lived(place: { readonly url: string; readonly eventStoreUr
   // A sending domain has a key that is no fact.
   await addVerified(world.ports, companyId, "acme.example")
   await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
-  await world.operate("limit set", {
-    company: companyId,
-    class: "ai",
-    period: "week",
-    dollars: "5",
-    reminders: ["0.10"],
-  })
+  await setLimit(world, company, { class: "ai", period: "week", dollars: "5", reminders: ["0.10"] })
   const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
   await world.operate("charge", charge)
   await world.operate("wait")

@@ -2,7 +2,6 @@
 import { stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
-import { operateOn } from "../faults/supervised.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { interrupted } from "../support/interrupted.ts"
 import type { Place } from "../support/server-process.ts"
@@ -30,7 +29,7 @@ describe("an installation that moves", () => {
   it("is backed up beside its server", async () => {
     home = await place()
     const server = await home.start()
-    const operate = operateOn(home)
+    const { operate } = home
     await operate("company create", { name: "acme", funds: "50" })
     await operate("charge", { company: "acme", class: "ai", dollars: "1", item: "x" })
     shown = await operate("company show", { company: "acme" })
@@ -81,7 +80,7 @@ describe("an installation that moves", () => {
     expect(without.stderr).toMatch(/set LEDGER_EVENTSTORE_URL to that server/)
     const moved = await place({ LEDGER_DATA_DIR: other.dataDir, LEDGER_EVENTSTORE_URL: store.url })
     const running = await moved.start()
-    const operate = operateOn(other)
+    const { operate } = other
     expect(await operate("company show", { company: "acme" })).toEqual(shown)
     expect(running.lines.join("\n")).toContain(`event store  ${store.url}`)
     expect(await operate("audit verify")).toMatchObject({ ok: true })

@@ -7,7 +7,6 @@ import { afterAll, describe, expect, it } from "vitest"
 import { BUNDLE } from "../../bin/program.mjs"
 import { makePlace } from "../support/server-process.ts"
 import { access, mkdir } from "node:fs/promises"
-import { operateOn } from "../faults/supervised.ts"
 import { appeared, interrupted } from "../support/interrupted.ts"
 
 const run = promisify(execFile)
@@ -164,7 +163,7 @@ const week = await makePlace()
 afterAll(() => week.clear())
 let weekServer = await week.start("--demo")
 
-const operate = operateOn(week)
+const { operate } = week
 const ofAcme = (name: string, input: object = {}) => operate(name, { company: "acme", ...input })
 const countedBy = (rows: readonly Record<string, unknown>[], field: string) =>
   [...new Set(rows.map((row) => row[field]))].toSorted()

@@ -11,7 +11,7 @@ let company: Company
 let numbers = 200
 
 beforeEach(async () => {
-  company = await makeCompany(world, "0.009")
+  company = await makeCompany(world, { funds: "0.009" })
 })
 
 const correct = (dollars: string, reason: string | null = "a chargeback") =>
@@ -200,7 +200,7 @@ describe("price set", () => {
 
 describe("funds add", () => {
   beforeEach(async () => {
-    company = await makeCompany(world, "0")
+    company = await makeCompany(world, { funds: "0" })
   })
   const add = (dollars: string, reference: string) =>
     world.operate("funds add", { company: company.companyId, dollars, reference })
@@ -233,7 +233,7 @@ describe("funds add", () => {
   })
 
   it("takes a reference for what another company has too", async () => {
-    const other = await makeCompany(world, "0")
+    const other = await makeCompany(world, { funds: "0" })
     await world.operate("funds add", { company: other.companyId, dollars: "1", reference: "wire" })
     expect(await add("5", "wire")).toMatchObject({ added: true })
   })

@@ -152,10 +152,9 @@ it("starts with a company to try, is called, shows the console, and stops in ord
   const server = await place.start("--demo")
   await expect.poll(() => server.lines.at(-1)).toBe("")
   const key = /cpk_\w+/.exec(server.lines.join("\n"))?.[0] ?? ""
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  const body = JSON.stringify({ to: "+14155550123", body: "Hello from acme" })
-  const sent = await fetch(`${server.url}/api/v1/phone/messages`, { method: "POST", headers, body })
-  expect([sent.status, await sent.json()]).toMatchObject([200, { status: "queued" }])
+  const body = { to: "+14155550123", body: "Hello from acme" }
+  const sent = await server.call(key, "POST", "/api/v1/phone/messages", { body })
+  expect(sent).toMatchObject({ status: 200, body: { status: "queued" } })
   const page = await fetch(`${server.url}/console`)
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8")
   const html = await page.text()

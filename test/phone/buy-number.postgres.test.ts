@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { tryAgain } from "../effects/texts.ts"
 import {
   LOCAL,
@@ -171,14 +171,12 @@ describe("a number that is bought", () => {
   })
 
   it("is not sold without funds, or past a limit", async () => {
-    const poor = await makeCompany(world, "1.49")
+    const poor = await makeCompany(world, { funds: "1.49" })
     const { status, body } = await buy(world, poor)
     expect([status, body.error, body.needed]).toEqual([402, "payment_required", 1.5])
-    const company = await makeCompany(world)
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "1.49" })
+    const company = await makeCompany(world, { limits: [{ dollars: "1.49" }] })
     expect((await buy(world, company)).status).toBe(429)
-    await world.operate("limit set", { ...limit, dollars: "1.51" })
+    await setLimit(world, company, { dollars: "1.51" })
     expect((await buy(world, company)).status).toBe(201)
   })
 })

@@ -1,7 +1,7 @@
 /** `kill -9` at lines of a purchase and of rent: one number, and each month charged once. */
 import { describe, expect, it } from "vitest"
 import { sleepTo } from "../effects/spending.ts"
-import { linesToTry, openTurns, postTo } from "../support/killed.ts"
+import { linesToTry, openTurns } from "../support/killed.ts"
 import { makeCompany } from "../support/world.ts"
 import {
   LOCAL,
@@ -36,7 +36,7 @@ describe("a purchase whose process ended", () => {
     const number = nextNumber()
     const idempotent = { "idempotency-key": "killed" }
     const world = await turns.dieAt(line, async (server) => {
-      const sent = postTo(server, company, "/api/v1/phone/buy", { number }, idempotent)
+      const sent = buy(server, company, number, idempotent)
       // A closing is gathered behind the answer.
       if (line.includes("ChargesClosed")) await sent.catch(() => undefined)
       else await expect(sent).rejects.toThrow("fetch failed")

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { makeCompany, ownWorld } from "../support/world.ts"
-import { TEXTS, makeKey, newNumber, sendText } from "./texting.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
+import { TEXTS, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("settings", { rateLimits: "off" })
 

@@ -22,7 +22,7 @@ export function nextNumber(): string {
 
 /** Buys a number; by default one that nobody has. */
 export const buy = (
-  world: World,
+  world: Pick<World, "call">,
   { key }: Pick<Company, "key">,
   number = nextNumber(),
   headers: Record<string, string> = {},

@@ -1,7 +1,13 @@
 /** The lists of opt-outs and of opt-ins, by the API, by their own words and by the carrier. */
 import { describe, expect, it, afterEach, vi } from "vitest"
-import { type ApiAnswer, type Company, makeCompany, sharedWorld } from "../support/world.ts"
-import { makeKey, newNumber, sendText, chargesOf } from "./texting.ts"
+import {
+  makeCompany,
+  makeKey,
+  sharedWorld,
+  type ApiAnswer,
+  type Company,
+} from "../support/world.ts"
+import { newNumber, sendText, chargesOf } from "./texting.ts"
 import type { CarrierAnswer } from "../../adapters/providers/carrier/port.ts"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import { optIn } from "./opted-in.ts"

@@ -1,7 +1,7 @@
 /** Reading all texts by `since` and `cursor`: nothing is lost, and nothing comes twice. */
 import { describe, expect, it } from "vitest"
-import { type World, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { TEXTS, makeKey, newNumber, sendText } from "./texting.ts"
+import { makeCallsFree, makeCompany, makeKey, ownWorld, type World } from "../support/world.ts"
+import { TEXTS, newNumber, sendText } from "./texting.ts"
 
 const PAGE = 200
 /** So many of a writer's texts are under way at once: on a busy machine each one's turn comes late. */

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import type { ListedWork } from "../../adapters/work/port.ts"
 import { rent } from "../../src/phone/reactions/rent.ts"
 import { rowOf } from "../effects/texts.ts"
-import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld, setLimit, type Company } from "../support/world.ts"
 import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
 import { fundsOf, sendText } from "./texting.ts"
 
@@ -98,7 +98,7 @@ describe("rent", () => {
   })
 
   it("that was refused is charged again when an operator retries it", async () => {
-    company = await makeCompany(world, "1.50")
+    company = await makeCompany(world, { funds: "1.50" })
     const { id } = await bought(world, company)
     await at(month(1))
     expect(await rentsOf(world, company)).toHaveLength(1)
@@ -122,7 +122,7 @@ describe("rent", () => {
   })
 
   it("takes the funds below zero once; the next is refused, and nothing goes out", async () => {
-    company = await makeCompany(world, "1.60")
+    company = await makeCompany(world, { funds: "1.60" })
     const { id, number } = await bought(world, company)
     await at(month(1))
     expect(await fundsOf(world, company)).toBe(100_000 - LOCAL)
@@ -142,7 +142,7 @@ describe("rent", () => {
 
 describe("a number whose rent is refused", () => {
   beforeEach(async () => {
-    company = await makeCompany(world, "1.50")
+    company = await makeCompany(world, { funds: "1.50" })
     await bought(world, company)
     await at(month(1))
   })
@@ -192,11 +192,10 @@ describe("a limit", () => {
   it("refuses rent like any charge, exempt from funds or not", async () => {
     company = await makeCompany(world)
     await bought(world, company)
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "1.499999" })
+    await setLimit(world, company, { dollars: "1.499999" })
     await at(month(1))
     expect((await last(company))?.["releasedUnlessPaidBy"]).not.toBeNull()
-    await world.operate("limit set", { ...limit, dollars: "1.50" })
+    await setLimit(world, company, { dollars: "1.50" })
     await at(month(1, DAY_MS))
     expect((await last(company))?.["releasedUnlessPaidBy"]).toBeNull()
   })
@@ -232,7 +231,7 @@ describe("a deleted company", () => {
 
 describe("an audit", () => {
   it("reaches the same decisions about rent from the events alone", async () => {
-    company = await makeCompany(world, "1.60")
+    company = await makeCompany(world, { funds: "1.60" })
     await bought(world, company)
     await at(month(2, 14 * DAY_MS))
     const rents = await rentsOf(world, company)

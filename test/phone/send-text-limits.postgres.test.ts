@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest"
-import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { SEGMENT, TEXTS, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
+import {
+  makeCallsFree,
+  makeCompany,
+  makeKey,
+  ownWorld,
+  setLimit,
+  type Company,
+} from "../support/world.ts"
+import { SEGMENT, TEXTS, fundsOf, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("time")
 await makeCallsFree(world)
@@ -26,7 +33,7 @@ async function limit(
 ): Promise<void> {
   const name = holders[holder](company)
   const dollars = (micros / 1_000_000).toFixed(6)
-  await world.operate("limit set", { company: company.companyId, ...name, period, dollars })
+  await setLimit(world, company, { ...name, period, dollars })
 }
 
 /** How many of four texts pass, one after the other. */
@@ -140,14 +147,9 @@ describe("429", () => {
 
   it("counts a person's keys together, and another person's not", async () => {
     const company = await makeCompany(world)
-    const one = await makeKey(world, company)
-    const { key: second } = await world.operate("key create", {
-      company: company.companyId,
-      person: one.personId,
-      allOperations: true,
-    })
-    const name = { company: company.companyId, person: one.personId, class: "general" }
-    await world.operate("limit set", { ...name, period: "month", dollars: "0.018" })
+    const one = await makeKey(world, company, { role: "manager" })
+    const { key: second } = await makeKey(world, company, { person: one.personId })
+    await setLimit(world, company, { person: one.personId, dollars: "0.018" })
     expect((await sendText(world, one.key)).status).toBe(200)
     expect((await sendText(world, second)).status).toBe(200)
     expect((await sendText(world, second)).status).toBe(429)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { type Company, makeCompany, sharedWorld } from "../support/world.ts"
-import { TEXTS, chargesOf, fundsOf, makeKey, newNumber, sendText, SEGMENT } from "./texting.ts"
+import { TEXTS, chargesOf, fundsOf, newNumber, sendText, SEGMENT } from "./texting.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -171,9 +171,7 @@ describe("415", () => {
 
 describe("409 no_number", () => {
   it("refuses a company without a number", async () => {
-    const none = await world.operate("company create", { name: "no number", withNumber: false })
-    await world.operate("card set", { company: none.companyId })
-    const { key } = await makeKey(world, none)
+    const { key } = await makeCompany(world, { withNumber: false })
     const { status, body } = await sendText(world, key)
     expect([status, body.error]).toEqual([409, "no_number"])
   })

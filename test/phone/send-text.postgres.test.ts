@@ -1,15 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { makeCompany, ownWorld } from "../support/world.ts"
-import {
-  LINE,
-  SEGMENT,
-  TEXTS,
-  chargesOf,
-  fundsOf,
-  newNumber,
-  sendText,
-  makeKey,
-} from "./texting.ts"
+import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
+import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("settings")
 
@@ -156,7 +147,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 describe("402 payment_required", () => {
   it("says what is needed, what there is and which request pays for it", async () => {
-    const { key } = await makeCompany(world, "0.004")
+    const { key } = await makeCompany(world, { funds: "0.004" })
     const { status, body } = await sendText(world, key)
     expect(status).toBe(402)
     expect(body).toEqual({
@@ -182,33 +173,31 @@ describe("402 payment_required", () => {
   })
 
   it("names a new Idempotency-Key each time", async () => {
-    const { key } = await makeCompany(world, "0")
+    const { key } = await makeCompany(world, { funds: "0" })
     const keys = await Promise.all([1, 2, 3].map(() => sendText(world, key)))
     const named = keys.map(({ body }) => body.pay.headers["Idempotency-Key"])
     expect(new Set(named).size).toBe(3)
   })
 
   it("tells a key with Add funds to send it", async () => {
-    const { companyId, ownerId } = await makeCompany(world, "0")
-    const { key } = await world.operate("key create", {
-      company: companyId,
-      person: ownerId,
-      allOperations: true,
-      addFundsPerPurchase: "25",
-      addFundsPerMonth: "100",
-    })
+    const { companyId, ownerId } = await makeCompany(world, { funds: "0" })
+    const { key } = await makeKey(
+      world,
+      { companyId, ownerId },
+      { addFundsPerPurchase: "25", addFundsPerMonth: "100" },
+    )
     const { body } = await sendText(world, key)
     expect(body.pay.instructions).toMatch(/^Send this request with the same API key\./)
   })
 
   it("asks for the whole price, at the number of segments with the line", async () => {
-    const { key } = await makeCompany(world, "0.009")
+    const { key } = await makeCompany(world, { funds: "0.009" })
     const { status, body } = await sendText(world, key, { body: "x".repeat(160) })
     expect([status, body.needed, body.balance]).toEqual([402, 0.018, 0.009])
   })
 
   it("lets exactly as many of many at once pass as there are funds for", async () => {
-    const company = await makeCompany(world, "0.045")
+    const company = await makeCompany(world, { funds: "0.045" })
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => sendText(world, company.key)),
     )
@@ -297,11 +286,11 @@ describe("403", () => {
 
   it("does not ask what a person may where the app's shared key speaks for the company", async () => {
     const { companyId } = await makeCompany(world)
-    const { key } = await world.operate("key create", {
-      company: companyId,
-      app: true,
-      operations: ["phone.messages.send"],
-    })
+    const { key } = await makeKey(
+      world,
+      { companyId },
+      { app: true, operations: ["phone.messages.send"] },
+    )
     expect((await sendText(world, key)).status).toBe(200)
   })
 })

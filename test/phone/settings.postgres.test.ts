@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { type Company, makeCompany, sharedWorld } from "../support/world.ts"
+import { makeCompany, makeKey, sharedWorld, type Company } from "../support/world.ts"
 import { bought, numbersOf } from "./numbering.ts"
 import { newNumber, sendText } from "./texting.ts"
 
@@ -108,19 +108,8 @@ describe("the settings", () => {
   })
 
   it("are a person's to change who manages the phone", async () => {
-    const { companyId } = await makeCompany(world)
-    const { personId } = await world.operate("person add", {
-      company: companyId,
-      name: "Bob",
-      email: "bob@example.com",
-      role: "user",
-      permissions: ["Use phone"],
-    })
-    const { key } = await world.operate("key create", {
-      company: companyId,
-      person: personId,
-      allOperations: true,
-    })
+    const user = { role: "user", permissions: ["Use phone"] }
+    const { key } = await makeKey(world, await makeCompany(world), user)
     expect((await world.call(key, "GET", URL)).status).toBe(200)
     const body = { texting: { optOutLine: true } }
     const write = await world.call(key, "PATCH", URL, { body })

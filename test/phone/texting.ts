@@ -1,7 +1,6 @@
 /** Texts as tests send them. */
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { selectLines } from "../../projections/charging/charges.ts"
-import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** The route of texts. */
 export const TEXTS = "/api/v1/phone/messages"
@@ -53,33 +52,4 @@ export async function fundsOf(
   { companyId }: Pick<Company, "companyId">,
 ): Promise<number> {
   return (await world.operate("company show", { company: companyId })).balanceMicros
-}
-
-/** A key of a new person with a role, the permissions granted on top and the operations. */
-export async function makeKey(
-  world: World,
-  { companyId }: Pick<Company, "companyId">,
-  options: {
-    readonly role?: "owner" | "admin" | "developer" | "manager" | "user"
-    readonly permissions?: readonly string[]
-    readonly operations?: readonly string[]
-    readonly name?: string
-  } = {},
-): Promise<{ readonly key: string; readonly keyId: KeyId; readonly personId: PersonId }> {
-  given += 1
-  const { personId } = await world.operate("person add", {
-    company: companyId,
-    name: options.name ?? `Person ${given}`,
-    email: `person${given}@example.com`,
-    role: options.role ?? "manager",
-    permissions: options.permissions ?? [],
-  })
-  const { operations } = options
-  const granted = operations === undefined ? { allOperations: true } : { operations }
-  const made = await world.operate("key create", {
-    company: companyId,
-    person: personId,
-    ...granted,
-  })
-  return { ...made, personId }
 }

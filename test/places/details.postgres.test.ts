@@ -3,8 +3,7 @@ import type { FastifyInstance } from "fastify"
 import { beforeEach, describe, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { makeKey } from "../phone/texting.ts"
+import { makeCallsFree, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
 import type { PlacesInHand } from "./looking.ts"
 import {
   ADDRESS,
@@ -154,11 +153,10 @@ describe("a look-up that comes to nothing", () => {
   })
 
   it("that does not fit costs nothing, and asks nobody; with room for one of two one is made", async () => {
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "0.019999" })
+    await setLimit(world, company, { dollars: "0.019999" })
     expect(await ask()).toMatchObject({ status: 429, body: { error: "spend_limit_reached" } })
     expect([places.asked, await lines(world, company)]).toEqual([[], []])
-    await world.operate("limit set", { ...limit, dollars: "0.02" })
+    await setLimit(world, company, { dollars: "0.02" })
     const both = await Promise.all([ask({ placeId: "a1" }), ask({ placeId: "b2" })])
     expect(both.map(({ status }) => status).toSorted()).toEqual([200, 429])
     expect([places.asked.length, await lines(world, company)]).toEqual([1, CHARGED])

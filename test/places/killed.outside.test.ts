@@ -1,6 +1,6 @@
 /** `kill -9` between the provider's answer and its keeping: charged once, answered on retry. */
 import { expect, it } from "vitest"
-import { openTurns, postTo } from "../support/killed.ts"
+import { openTurns } from "../support/killed.ts"
 import { makeCallsFree, makeCompany } from "../support/world.ts"
 import { CHARGED, GIVEN_BACK, PLACES_URL, details, leasesOf, lines, open } from "./looking.ts"
 
@@ -13,7 +13,9 @@ it.each(["provider.before=1", "provider.after=1"] as const)(
     const company = await makeCompany(turns.world())
     const body = { action: "details", placeId: "demo_7300_12", sessionToken: "session-1" }
     const world = await turns.dieAt(line, async (server) => {
-      await expect(postTo(server, company, PLACES_URL, body)).rejects.toThrow("fetch failed")
+      await expect(server.call(company.key, "POST", PLACES_URL, { body })).rejects.toThrow(
+        "fetch failed",
+      )
     })
     expect(await lines(world, company)).toEqual(CHARGED)
     expect((await details(world, company)).body.error).toBe("lookup_limit")

@@ -8,9 +8,8 @@ import { tagOf } from "../../domain/kernel/ids.ts"
 import { homeOf } from "../../adapters/postgres/homes.ts"
 import { bundleOf, workingCopy } from "../code/git.ts"
 import { absent, needed } from "../boxhost/machine.ts"
-import type { Sender } from "../faults/reckoning.ts"
 import { makeSender } from "../faults/reckoning.ts"
-import { operateOn } from "../faults/supervised.ts"
+import type { Company } from "../support/company.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 
@@ -21,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), "ledger-processes-"))
 let place: Place
 let server: ServerProcess
 /** The sender whose calls are at home in the process of a number. */
-const senders = new Map<number, Sender>()
+const senders = new Map<number, Company>()
 
 beforeEach((ctx) => ctx.skip(absent !== null, needed))
 beforeAll(async () => {
@@ -30,7 +29,7 @@ beforeAll(async () => {
   const bundle = bundleOf(workingCopy(folder, { "README.md": "A company." }))
   server = await place.start("--processes", String(PROCESSES))
   for (let i = 0; senders.size < PROCESSES; i++) {
-    const sender = await makeSender(operateOn(place), `boxes-${i}`)
+    const sender = await makeSender(place)
     await place.ledger("repository", "import", bundle, "--company", `boxes-${i}`)
     senders.set(homeOf(tagOf(sender.companyId), PROCESSES) as number, sender)
   }
@@ -48,7 +47,7 @@ interface Answer {
 }
 
 /** Calls by an agent of Node's own, whose connection stays open. */
-function call(agent: Agent, { key }: Sender, method: string, path: string, body?: object) {
+function call(agent: Agent, { key }: Company, method: string, path: string, body?: object) {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
   return new Promise<Answer>((resolve, reject) => {
     const asked = request(`${server.url}${path}`, { agent, method, headers }, (answer) => {
@@ -62,7 +61,7 @@ function call(agent: Agent, { key }: Sender, method: string, path: string, body?
 }
 
 it("is worked in by the process that its company is not at home in", async () => {
-  const [one, two] = [senders.get(1) as Sender, senders.get(2) as Sender]
+  const [one, two] = [senders.get(1) as Company, senders.get(2) as Company]
   for (const [home, owner, other] of [
     [1, one, two],
     [2, two, one],

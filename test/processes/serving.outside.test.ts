@@ -6,11 +6,10 @@ import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { tagOf } from "../../domain/kernel/ids.ts"
 import { homeOf } from "../../adapters/postgres/homes.ts"
-import { textTo, roundsOf } from "../faults/callers.ts"
-import type { Sender } from "../faults/reckoning.ts"
+import { roundsOf, textTo } from "../faults/callers.ts"
 import { makeSender } from "../faults/reckoning.ts"
+import type { Company } from "../support/company.ts"
 import { expectExact, makeCompanies, sendInTurn } from "../faults/many-companies.ts"
-import { operateOn } from "../faults/supervised.ts"
 import { lives } from "../support/embedded.ts"
 import { worldDatabase } from "../support/world-database.ts"
 import { makePlace } from "../support/server-process.ts"
@@ -25,15 +24,15 @@ const place = await makePlace({ RATE_LIMITS: "off", LOG_LEVEL: "info" })
 afterAll(() => place.clear(), 60_000)
 const server = await place.start("--processes", String(PROCESSES))
 await server.logged(/all processes serve/)
-const operate = operateOn(place)
+const { operate } = place
 /** The sender whose calls are at home in the process of a number. */
-const senders = new Map<number, Sender>()
+const senders = new Map<number, Company>()
 for (let i = 0; senders.size < PROCESSES; i++) {
-  const sender = await makeSender(operate, `several-${i}`)
+  const sender = await makeSender(place)
   senders.set(homeOf(tagOf(sender.companyId), PROCESSES) as number, sender)
 }
 
-const senderAt = (number: number): Sender => senders.get(number) as Sender
+const senderAt = (number: number): Company => senders.get(number) as Company
 
 /** Asks by an agent of Node's own, whose connection stays open where the server lets it. */
 function get(agent: Agent, path: string): Promise<{ status: number | undefined; body: string }> {
@@ -82,13 +81,13 @@ function pids({ pid: parent } = server): readonly number[] {
     .map(Number)
 }
 
-const fieldsOf = ({ key }: Sender) => ({
+const fieldsOf = ({ key }: Company) => ({
   authorization: `Bearer ${key}`,
   "content-type": "application/json",
 })
 
 /** Sends a text by an agent of Node's own, whose connection stays open. */
-function textBy(agent: Agent, sender: Sender, body: string): Promise<number | undefined> {
+function textBy(agent: Agent, sender: Company, body: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const options = { agent, method: "POST", headers: fieldsOf(sender) }
     const asked = request(`${server.url}${TEXTS}`, options, (answer) => {
@@ -186,7 +185,7 @@ describe("several processes", () => {
   })
 
   it("pass no limit and lose nothing but calls in hand while each is killed", async () => {
-    const companies = await makeCompanies(operate, COMPANIES, FITTING)
+    const companies = await makeCompanies(place, COMPANIES, FITTING)
     for (let round = 0; round < PROCESSES; round++) {
       const load = sendInTurn(server.url, companies, 4)
       await load.more(COMPANIES)
@@ -197,7 +196,7 @@ describe("several processes", () => {
       for (const number of [1, 2, 3]) await metricsOf(number)
       expect(pids()).not.toContain(pid)
     }
-    await expectExact(operate, companies)
+    await expectExact(place, companies)
     expect(server.log().match(/is started again/g)).toHaveLength(PROCESSES)
   }, 240_000)
 

@@ -3,10 +3,9 @@ import { expect, it, onTestFinished } from "vitest"
 import { homeOf } from "../../adapters/postgres/homes.ts"
 import { tagOf } from "../../domain/kernel/ids.ts"
 import { overHttp } from "../faults/callers.ts"
-import type { Sender } from "../faults/reckoning.ts"
 import { makeSender } from "../faults/reckoning.ts"
+import type { Company } from "../support/company.ts"
 import { startEventStoreDb } from "../faults/eventstoredb-process.ts"
-import { operateOn } from "../faults/supervised.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
@@ -18,7 +17,7 @@ interface Running {
   readonly place: Place
   readonly server: ServerProcess
   /** One that is at home in each. */
-  readonly senders: readonly Sender[]
+  readonly senders: readonly Company[]
 }
 
 /** Starts two processes on a PostgreSQL that is not theirs, with these settings, and makes a company in each. */
@@ -29,9 +28,9 @@ async function run(settings: Record<string, string>): Promise<Running> {
   onTestFinished(() => place.clear())
   const server = await place.start("--processes", String(PROCESSES))
   await allServe(server)
-  const senders: Sender[] = []
+  const senders: Company[] = []
   for (let i = 0; Object.keys(senders).length < PROCESSES; i++) {
-    const sender = await makeSender(operateOn(place), `sender-${i}`)
+    const sender = await makeSender(place)
     senders[(homeOf(tagOf(sender.companyId), PROCESSES) ?? 1) - 1] = sender
   }
   return { place, server, senders }
@@ -54,7 +53,8 @@ async function expectWhole(
   { place, server, senders }: Running,
   after = new Date(0),
 ): Promise<void> {
-  const [operate, since] = [operateOn(place), after.toISOString()]
+  const { operate } = place
+  const since = after.toISOString()
   for (const [i, { key, companyId }] of senders.entries()) {
     const sent = await overHttp(() => server.url, key)(`text-${i}`, `+1415555${2_000 + i}`)
     expect(sent).toMatchObject({ status: 200, body: { status: "queued" } })

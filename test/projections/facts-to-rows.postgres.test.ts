@@ -10,7 +10,7 @@ import { holderOf } from "../../projections/phone/numbers.ts"
 import { findMessage, listMessages } from "../../projections/phone/message-lists.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { type Company, makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, ownWorld, type Company } from "../support/world.ts"
 import fc from "fast-check"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { type Columns, unnested } from "../../projections/kernel/columns.ts"
@@ -63,8 +63,7 @@ describe("keys", () => {
   })
 
   it("has what a key may do, its label and whose it is", async () => {
-    const made = await world.operate("key create", {
-      company: company.companyId,
+    const made = await makeKey(world, company, {
       app: true,
       operations: ["phone.messages.send"],
       label: 'the "app"',

@@ -9,7 +9,7 @@ import { limitStandings } from "../../projections/charging/limits.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { type Step, doing, step } from "./ledger-steps.ts"
 import { commandOf, instantAfter } from "./plain-history.ts"
 import { settled } from "./settled.ts"
@@ -79,7 +79,7 @@ describe("the read models of the ledger", () => {
     const turns = fc.array(turn, { minLength: 30, maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(turns, async (history) => {
-        const company = await makeCompany(world, "10")
+        const company = await makeCompany(world, { funds: "10" })
         await play(company, history, async (i) => {
           if (i % 10 !== 9 && i !== history.length - 1) return
           const { wanted, shown } = await bothOf(company.companyId)
@@ -95,13 +95,10 @@ describe("the read models of the ledger", () => {
   })
 
   it("show a limit of a window that passed without spending as unused", async () => {
-    const { companyId, ownerId, key, keyId } = await makeCompany(world)
-    const company = companyId
-    await world.operate("limit set", { company, key: keyId, period: "day", dollars: "1" })
-    const week = { company, person: ownerId, class: "general", period: "week", dollars: "2" }
-    await world.operate("limit set", week)
-    const month = { company, class: "general", period: "month", dollars: "3" }
-    await world.operate("limit set", month)
+    const company = await makeCompany(world, { limits: [{ dollars: "3" }] })
+    const { companyId, ownerId, key, keyId } = company
+    await setLimit(world, company, { key: keyId, period: "day", dollars: "1" })
+    await setLimit(world, company, { person: ownerId, period: "week", dollars: "2" })
     const body = { to: "+14155550123", body: "Hi" }
     await world.call(key, "POST", "/api/v1/phone/messages", { body })
     const used = async () => {

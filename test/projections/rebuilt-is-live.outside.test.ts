@@ -11,7 +11,7 @@ import { NO_HASH, expectedHash, hashIn } from "../../src/frame/kernel/envelope.t
 import { collect } from "../contracts/event-store-fixture.ts"
 import { TEXTS } from "../phone/texting.ts"
 import { optIn } from "../phone/opted-in.ts"
-import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { addPerson, makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { useCode } from "../code-checks/pretended.ts"
 import { useBoxes } from "../boxes/pretended.ts"
 import { useForms } from "../leads/forms.ts"
@@ -129,7 +129,10 @@ describe("every read model", () => {
     const histories = fc.tuple(fc.array(deed, { minLength: 25, maxLength: 45 }), fc.nat(2))
     await fc.assert(
       fc.asyncProperty(histories, async ([deeds, other]) => {
-        const companies = [await makeCompany(world, "0.05"), await makeCompany(world)] as const
+        const companies = [
+          await makeCompany(world, { funds: "0.05" }),
+          await makeCompany(world),
+        ] as const
         for (const [i, one] of deeds.entries()) {
           await perform(world, one, companies[(i + other) % 3 === 0 ? 1 : 0])
         }
@@ -228,12 +231,7 @@ describe("a fact of a newer version of the program", () => {
     await expect(
       own.operate("export billing", { company: company.companyId, month, format: "csv" }),
     ).rejects.toMatchObject({ code: "unavailable" })
-    await own.operate("person add", {
-      company: company.companyId,
-      name: "Late",
-      email: "late@example.com",
-      role: "user",
-    })
+    await addPerson(own, company, { name: "Late", email: "late@example.com", role: "user" })
     expect(
       await own.ports.projector.waitFor(await own.ports.store.head(), 10_000, ["people"]),
     ).toBe(true)

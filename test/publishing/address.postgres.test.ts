@@ -7,7 +7,7 @@ import { readConfig } from "../../src/compose/config.ts"
 import { addressOf, companyAt, companyTagged, labelOf } from "../../src/publishing/address.ts"
 import { publishingSettings } from "../../src/publishing/settings.ts"
 import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const TAG_LETTERS = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"]
@@ -70,10 +70,7 @@ describe("an address", () => {
   })
   afterAll(() => world.close())
 
-  const made = async (given: string): Promise<CompanyId> => {
-    const ownerEmail = "owner@example.com"
-    return (await world.operate("company create", { name: given, ownerEmail })).companyId
-  }
+  const made = async (given: string) => (await makeCompany(world, { name: given })).companyId
 
   it("is found by any case of the name, and by nobody else's", async () => {
     const [acme, inc] = [await made("AcMe"), await made("Acme Inc.")]

@@ -88,9 +88,7 @@ async function publish(key: string, files: Files) {
   git(copy, "commit", "-q", "-m", "more")
   git(copy, "push", "-q", "origin", "main")
   const commit = git(copy, "rev-parse", "HEAD")
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  const asked = { method: "POST", headers, body: JSON.stringify({ commit }) }
-  const queued = await fetch(`${server.url}${PUBLISHES}/preview`, asked)
+  const queued = await server.call(key, "POST", `${PUBLISHES}/preview`, { body: { commit } })
   expect(queued.status).toBe(202)
   await place.ledger("wait")
   const { publishes } = await place.ledger("publish", "list", "--company", "acme")

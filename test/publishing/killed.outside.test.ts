@@ -75,9 +75,8 @@ async function dieAt(line: string, { key }: Publisher, commit: string): Promise<
   })
   places.push(place)
   const server = await place.start()
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  const request = { method: "POST", headers, body: JSON.stringify({ commit }) }
-  await fetch(`${server.url}${PUBLISHES}/preview`, request).catch(() => undefined)
+  const url = `${PUBLISHES}/preview`
+  await server.call(key, "POST", url, { body: { commit } }).catch(() => undefined)
   expect(await server.ended).toBeNull()
 }
 

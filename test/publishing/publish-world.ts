@@ -54,7 +54,7 @@ export async function makePublisher(
   { world, folder }: CodeWorld,
   funds = "50",
 ): Promise<Publisher & { readonly first: string }> {
-  const company = await makeCompany(world, funds)
+  const company = await makeCompany(world, { funds })
   const { name } = await world.operate("company show", { company: company.companyId })
   const copy = join(folder, company.companyId)
   mkdirSync(copy)

@@ -3,7 +3,7 @@ import { symlinkSync } from "node:fs"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { git } from "../code/git.ts"
-import { makeCompany } from "../support/world.ts"
+import { makeCompany, setLimit } from "../support/world.ts"
 import type { Publisher } from "./publish-world.ts"
 import {
   DEPLOY,
@@ -151,7 +151,7 @@ describe("a publish is refused", () => {
     await refusedWith(company.first, 503, "unavailable")
     await told(world, "ok")
     const limit = { company: company.companyId, class: "general", period: "week" }
-    await world.operate("limit set", { ...limit, dollars: "0.2" })
+    await setLimit(world, company, { period: "week", dollars: "0.2" })
     await refusedWith(company.first, 429, "spend_limit_reached")
     await world.operate("limit remove", limit)
     expect(await spentOf(world, company)).toBe(0)

@@ -6,7 +6,7 @@ import { keepRecordings } from "../../src/recordings/reactions/keep-recordings.t
 import { ledgerFacts, sleepTo, spend, tell } from "../effects/spending.ts"
 import { fundsOf, rowOf, workOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { RECORDINGS, listed, listen, record, remove } from "./recorded.ts"
 
 let world: World
@@ -20,7 +20,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   month += 1
   await world.operate("clock set", { to: at("01", "12:00:00") })
-  company = await makeCompany(world, "10")
+  company = await makeCompany(world, { funds: "10" })
 })
 afterAll(() => world.close())
 
@@ -125,8 +125,7 @@ describe("the night", () => {
 describe("a night that the ledger refuses", () => {
   it("by a limit costs nothing, deletes nothing and is not tried again", async () => {
     const callId = await record(world, company, { seconds: 60 * 60 })
-    const limit = { company: company.companyId, class: "general", period: "month" }
-    await world.operate("limit set", { ...limit, dollars: "0.001" })
+    await setLimit(world, company, { dollars: "0.001" })
     await world.operate("clock set", { to: at("02", "12:00:00") })
     expect(await charged()).toEqual([])
     const { refusals } = await world.operate("refusals list", { company: company.companyId })
@@ -134,7 +133,7 @@ describe("a night that the ledger refuses", () => {
       chargeId: `${company.companyId}:recordings:${dayOf("01")}`,
       code: "spend_limit_reached",
     })
-    await world.operate("limit set", { ...limit, dollars: "5" })
+    await setLimit(world, company, { dollars: "5" })
     await world.operate("clock set", { to: at("02", "23:00:00") })
     expect(await charged()).toEqual([])
     expect((await listen(world, company, callId)).status).toBe(200)

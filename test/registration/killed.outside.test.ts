@@ -1,6 +1,6 @@
 /** `kill -9` at lines of a submission: sent once, paid once, and nothing paid that reached nobody. */
 import { expect, it } from "vitest"
-import { linesToTry, openTurns, postTo } from "../support/killed.ts"
+import { linesToTry, openTurns } from "../support/killed.ts"
 import { makeCompany } from "../support/world.ts"
 import { feesOf, partsOf, sendBusiness, written } from "./registering.ts"
 
@@ -25,9 +25,7 @@ it.each(LINES)("a submission whose process ended at %s", async (line) => {
   await written(turns.world(), company)
   const idempotent = { "idempotency-key": "killed" }
   const world = await turns.dieAt(line, async (server) => {
-    const url = "/api/v1/phone/registration/business"
-    const body = { brandType: "low_volume", live: true }
-    const sent = postTo(server, company, url, body, idempotent)
+    const sent = sendBusiness(server, company, { live: true }, idempotent)
     // A closing is gathered behind the answer.
     if (line.includes("ChargesClosed")) await sent.catch(() => undefined)
     else await expect(sent).rejects.toThrow("fetch failed")

@@ -41,7 +41,7 @@ type Caller = Pick<Company, "key">
 
 /** Calls a route of the phone. */
 export const asked = (
-  world: World,
+  world: Pick<World, "call">,
   { key }: Caller,
   line: string,
   body?: object,
@@ -89,7 +89,7 @@ export const savePages = (world: World, company: Caller) => done(world, company,
 
 /** Sends the business, by default in test mode. */
 export const sendBusiness = (
-  world: World,
+  world: Pick<World, "call">,
   company: Caller,
   { live = false, brandType = "low_volume" } = {},
   headers: Record<string, string> = {},
@@ -150,7 +150,7 @@ export async function reviewing() {
   afterEach(() => registryIs("ok"))
   /** A company that has written everything. */
   const company = async (funds = "100"): Promise<Company> => {
-    const made = await makeCompany(world, funds)
+    const made = await makeCompany(world, { funds })
     await written(world, made)
     return made
   }

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import { bought } from "../phone/numbering.ts"
 import { tryAgain } from "../effects/texts.ts"
-import { fundsOf, makeKey, sendText } from "../phone/texting.ts"
+import { fundsOf, sendText } from "../phone/texting.ts"
 import {
   answerAs,
   asked,
@@ -17,6 +17,7 @@ import {
   reviewing,
   BUSINESS,
 } from "./registering.ts"
+import { makeKey } from "../support/world.ts"
 
 const { world, registryIs, advance, company, approvedBusiness } = await reviewing()
 const CAMPAIGN = "campaign_fee 15000000"
@@ -140,19 +141,7 @@ describe("a review that is meant", () => {
 
   it("is sent once where another person sends it at the same time, and paid once", async () => {
     const made = await company()
-    const { companyId } = made
-    const person = await world.operate("person add", {
-      company: companyId,
-      name: "Grace",
-      email: "grace@example.com",
-      role: "admin",
-    })
-    const { key } = await world.operate("key create", {
-      company: companyId,
-      person: person.personId,
-      name: "two",
-      allOperations: true,
-    })
+    const { key } = await makeKey(world, made, { role: "admin" })
     const answers = await Promise.all([made, { key }].map((one) => sendBusiness(world, one, LIVE)))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
     const fees = await feesOf(world, made)

@@ -5,7 +5,7 @@ import { openForm, post } from "../leads/forms.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { addPerson, makeCompany, openWorld, setLimit } from "../support/world.ts"
 
 /** What a person would not want to find in a backup after their data was erased. */
 const PERSONAL = {
@@ -35,31 +35,23 @@ beforeAll(async () => {
   database = await testDatabase()
   world = await openWorld("start", { url: database.url })
   pool = openPool(database.url, 2, () => undefined)
-  const { companyId, ownerId } = await world.operate("company create", {
+  const limit = { period: "week", dollars: "40", reminders: ["0.001"] }
+  const company = await makeCompany(world, {
     name: PERSONAL["company's name"],
-    funds: "50",
     ownerName: PERSONAL["person's name"],
     ownerEmail: PERSONAL.email,
+    key: { label: PERSONAL["key's label"] },
+    limits: [limit],
   })
-  await world.operate("card set", { company: companyId, verified: true })
-  const person = { company: companyId, name: "Quincy", role: "developer" }
-  await world.operate("person add", { ...person, email: PERSONAL["second email"] })
-  const { personId } = await world.operate("person add", { ...person, email: "q@example.com" })
+  await setLimit(world, company, { ...limit, person: company.ownerId })
+  await addPerson(world, company, { name: "Quincy", email: PERSONAL["second email"] })
+  const { personId } = await addPerson(world, company, { name: "Quincy" })
   const [name, email] = [PERSONAL["changed name"], PERSONAL["changed email"]]
   await world.operate("person change", { personId, name, email })
   await world.operate("person seen", { personId, in: "app" })
-  const invited = { company: companyId, email: PERSONAL["invited email"], role: "user" }
+  const invited = { company: company.companyId, email: PERSONAL["invited email"], role: "user" }
   await world.operate("person invite", invited)
-  const { key } = await world.operate("key create", {
-    company: companyId,
-    person: ownerId,
-    allOperations: true,
-    label: PERSONAL["key's label"],
-  })
-  const limit = { company: companyId, class: "general", period: "week", dollars: "40" }
-  await world.operate("limit set", { ...limit, reminders: ["0.001"] })
-  await world.operate("limit set", { ...limit, person: ownerId, reminders: ["0.001"] })
-  await useIt(key)
+  await useIt(company.key)
   await world.ports.runner.close()
 })
 afterAll(async () => {

@@ -65,22 +65,3 @@ export async function openTurns(): Promise<Turns> {
     },
   }
 }
-
-/** Sends a request to a server that may die before it answers. */
-export async function postTo(
-  { url }: ServerProcess,
-  { key }: { readonly key: string },
-  path: string,
-  body: object,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return fetch(`${url}${path}`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${key}`,
-      "content-type": "application/json",
-      ...headers,
-    },
-    body: JSON.stringify(body),
-  })
-}

@@ -7,8 +7,13 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import { afterAll } from "vitest"
+import { announced } from "../../adapters/data-folder/announced.ts"
 import { BUNDLE } from "../../bin/program.mjs"
 import { runFolderIn } from "../../src/boxes/settings.ts"
+import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
+import { callerAt } from "./caller.ts"
+import type { Operator } from "./company.ts"
+import type { World } from "./world.ts"
 
 const run = promisify(execFile)
 
@@ -16,6 +21,8 @@ const run = promisify(execFile)
 export interface ServerProcess {
   readonly url: string
   readonly pid: number
+  /** Calls its API. */
+  readonly call: World["call"]
   /** Lines it printed so far. */
   readonly lines: readonly string[]
   /** What it wrote to its log so far. */
@@ -28,8 +35,8 @@ export interface ServerProcess {
   readonly ended: Promise<number | null>
 }
 
-/** A data folder with servers and commands on it. */
-export interface Place {
+/** A data folder with servers and commands on it; operations go through the socket of its server. */
+export interface Place extends Operator {
   readonly dataDir: string
   readonly start: (...options: string[]) => Promise<ServerProcess>
   /** Runs a command with `--json`; @throws when it exits with another code than 0 */
@@ -49,7 +56,7 @@ export async function makePlace(
   main = BUNDLE,
 ): Promise<Place> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-place-"))
-  const dataDir = join(root, "data")
+  const dataDir = settings["LEDGER_DATA_DIR"] ?? join(root, "data")
   // Nothing else of the test runner's own environment (it sets BASE_URL) reaches the program.
   const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
   const own = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn" }
@@ -74,6 +81,18 @@ export async function makePlace(
       return serverOf(child)
     },
     attempt,
+    operate: async (operation, input = {}) => {
+      const found = await announced(dataDir)
+      if (found === null) throw new Error(`no server runs on ${dataDir}`)
+      const request = { operation, input, actor: "test", reason: null }
+      const answer = await askServer(found.socketPath, request, {
+        progress: () => undefined,
+        send: async () => undefined,
+        signal: new AbortController().signal,
+      })
+      if ("error" in answer) throw new Error(`${operation}: ${JSON.stringify(answer.error)}`)
+      return answer.result
+    },
     ledger: async (...words) => {
       const { code, stdout, stderr } = await attempt(...words, "--json")
       if (code !== 0) throw new Error(`${words.join(" ")} exited with ${code}: ${stdout}${stderr}`)
@@ -114,6 +133,7 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
       listening({
         url,
         pid: child.pid as number,
+        call: callerAt(url),
         lines,
         log: () => errors.join(""),
         logged: async (what, times = 1) => {

@@ -24,7 +24,10 @@ import { within } from "./within.ts"
 import { worldDatabase } from "./world-database.ts"
 import type { Program } from "../../src/frame/slice.ts"
 import { expectContract } from "./reply-contract.ts"
-import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { Company, Operator } from "./company.ts"
+
+export type { Company } from "./company.ts"
+export { addPerson, makeCompany, makeKey, setLimit } from "./company.ts"
 
 /** An answer of the API. */
 export interface ApiAnswer {
@@ -269,36 +272,8 @@ export async function callApp(
 }
 
 /** Lets calls of the API cost nothing, where a test looks at nothing but other charges. */
-export async function makeCallsFree(world: World): Promise<void> {
-  await world.operate("price set", { item: "api_call", dollars: "0" })
-}
-
-/** A company with an owner, a card, a number and a key that may do everything. */
-export interface Company {
-  readonly companyId: CompanyId
-  readonly ownerId: PersonId
-  readonly keyId: KeyId
-  readonly key: string
-}
-
-let made = 0
-
-/** Makes a company; `funds` in dollars. */
-export async function makeCompany(world: World, funds = "50"): Promise<Company> {
-  made += 1
-  const company = `company ${made}`
-  const { companyId, ownerId } = await world.operate("company create", {
-    name: company,
-    funds,
-    ownerEmail: "owner@example.com",
-  })
-  await world.operate("card set", { company: companyId, verified: true })
-  const { keyId, key } = await world.operate("key create", {
-    company: companyId,
-    person: ownerId,
-    allOperations: true,
-  })
-  return { companyId, ownerId, keyId, key }
+export async function makeCallsFree({ operate }: Operator): Promise<void> {
+  await operate("price set", { item: "api_call", dollars: "0" })
 }
 
 /** How many calls of a company were counted and are not charged yet. */

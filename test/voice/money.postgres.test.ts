@@ -18,6 +18,7 @@ import {
   spentOf,
   switchCountry,
 } from "./voice-world.ts"
+import { setLimit } from "../support/company.ts"
 
 const world = await sharedVoiceWorld()
 
@@ -53,8 +54,7 @@ describe("a limit for exactly so many minutes", () => {
     ["0.024001", 2],
   ])("of %s dollars lets %d begin", async (dollars, count) => {
     const company = await makeCalled(world, UNSCREENED)
-    const limit = { company: company.companyId, class: "general", period: "month", dollars }
-    await world.operate("limit set", limit)
+    await setLimit(world, company, { dollars })
     const callId = await callIn(world, company)
     if (count === 0) {
       expect(await callOf(world, company, callId)).toMatchObject({ outcome: "missed", legs: [] })

@@ -48,7 +48,7 @@ export async function ownVoiceWorld(options: WorldOptions = {}): Promise<World> 
 
 /** A company whose number is set up so. */
 export async function makeCalled(world: World, set: SetUp = {}, funds = "50"): Promise<Called> {
-  const company = await makeCompany(world, funds)
+  const company = await makeCompany(world, { funds })
   return { ...company, to: await setUp(world, company, set) }
 }
 

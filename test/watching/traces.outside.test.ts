@@ -11,6 +11,7 @@ import { openTracing } from "../../adapters/tracing/opentelemetry.ts"
 import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import { tracedPorts } from "../../src/frame/traced-ports.ts"
 import { makePlace } from "../support/server-process.ts"
+import { makeCompany } from "../support/world.ts"
 
 interface Attribute {
   readonly key: string
@@ -102,19 +103,10 @@ async function serve(settings: Record<string, string>) {
     await rm(folder, { recursive: true })
   })
   const server = await place.start()
-  const owner = ["--owner-name", "Ada Example", "--owner-email", "ada@example.com"]
-  const words = ["acme", "--funds", "50", ...owner]
-  const { ownerId } = await place.ledger("company", "create", ...words)
-  await place.ledger("card", "set", "--company", "acme", "--verified")
-  const person = ["--company", "acme", "--person", String(ownerId)]
-  const made = await place.ledger("key", "create", ...person, "--all-operations")
-  const key = String(made.key)
+  const { key } = await makeCompany(place, { ownerName: "Ada Example" })
   const send = async (headers: Record<string, string> = {}) => {
-    const sent = await fetch(`${server.url}/api/v1/phone/messages`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
-      body: JSON.stringify({ to: TO, body: "private words" }),
-    })
+    const body = { to: TO, body: "private words" }
+    const sent = await server.call(key, "POST", "/api/v1/phone/messages", { body, headers })
     expect(sent.status).toBe(200)
   }
   const loaded = async () => {

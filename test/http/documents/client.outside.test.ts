@@ -97,7 +97,7 @@ describe("npm run client", () => {
     await writeFile(join(folder, "use.ts"), USE)
     const tsc = join(ROOT, "node_modules", "typescript", "bin", "tsc")
     expect(await run(tsc, ...COMPILED, "use.ts")).toEqual({ code: 0, out: "", errors: "" })
-    const [company, poor] = [await makeCompany(world), await makeCompany(world, "0")]
+    const [company, poor] = [await makeCompany(world), await makeCompany(world, { funds: "0" })]
     const used = await run("compiled/use.js", world.app.listeningOrigin, company.key, poor.key)
     expect(used).toMatchObject({ code: 0, errors: "" })
     const { ids, ...told } = JSON.parse(used.out) as { readonly ids: readonly string[] }

@@ -12,7 +12,7 @@ import { allOtherAnswers } from "../../support/other-answers.ts"
 import { allReadings } from "../../support/readings.ts"
 import { rightRequest } from "../../support/right-requests.ts"
 import type { ApiAnswer, Company, World } from "../../support/world.ts"
-import { ownWorld } from "../../support/world.ts"
+import { makeCompany, ownWorld } from "../../support/world.ts"
 
 /** What is made comes before what is read, and what is taken away behind it. */
 const ORDER: readonly Route["method"][] = ["POST", "PUT", "PATCH", "GET", "DELETE"]
@@ -54,28 +54,17 @@ async function askAll(world: World): Promise<Answers> {
 
 /** The company of the examples. */
 async function makeAcme(world: World): Promise<Company> {
-  const { companyId, ownerId } = await world.operate("company create", {
+  const company = await makeCompany(world, {
     name: "Acme",
-    funds: "50",
     ownerName: "Ada Lovelace",
     ownerEmail: "ada@example.com",
+    key: { addFundsPerPurchase: "25", addFundsPerMonth: "100" },
   })
-  await world.operate("card set", { company: companyId, verified: true })
-  await world.operate("person invite", {
-    company: companyId,
-    email: "grace@example.com",
-    role: "developer",
-  })
-  const { keyId, key } = await world.operate("key create", {
-    company: companyId,
-    person: ownerId,
-    allOperations: true,
-    addFundsPerPurchase: "25",
-    addFundsPerMonth: "100",
-  })
+  const invited = { email: "grace@example.com", role: "developer" }
+  await world.operate("person invite", { company: company.companyId, ...invited })
   // What its mails are from.
-  await addVerified(world.ports, companyId, "acme.example")
-  return { companyId, ownerId, keyId, key }
+  await addVerified(world.ports, company.companyId, "acme.example")
+  return company
 }
 
 /** Sends what the route's example shows, whatever tests leave out of it. */

@@ -1,8 +1,7 @@
 /** Who may see a preview: signing in as browsers do, and everything that strangers may try instead. */
 import { describe, expect, it } from "vitest"
-import type { PersonId } from "../../../domain/kernel/ids.ts"
 import { addressOf } from "../../../src/publishing/address.ts"
-import { makeCompany } from "../../support/world.ts"
+import { addPerson, makeCompany } from "../../support/world.ts"
 import type { Visited } from "../../boxes/preview-world.ts"
 import { textOf } from "../../boxes/preview-world.ts"
 import { COOKIE, cookieOf, formAt, openDoorWorld, ownDoorWorld } from "./door-world.ts"
@@ -25,19 +24,7 @@ const form = (
   host = at.host,
 ) => at.visit(host, formAt(host)(path, values, cookie))
 
-let people = 0
-/** Somebody of a company; their email. */
-async function person(company = at.company): Promise<{ personId: PersonId; email: string }> {
-  people += 1
-  const email = `person${people}@example.com`
-  const { personId } = await at.world.operate("person add", {
-    company: company.companyId,
-    name: "Ada",
-    email,
-    role: "user",
-  })
-  return { personId, email }
-}
+const person = (company = at.company) => addPerson(at.world, company, { role: "user" })
 
 /** Asks for a code, as somebody who never did. */
 async function asked(next?: string) {

@@ -1,0 +1,149 @@
+/** Companies with people, keys, funds and limits, made by an operator's operations. */
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+
+/** Runs operations: a world, or the server of a place. */
+export interface Operator {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly operate: (name: string, input?: object) => Promise<any>
+}
+
+/** A company with an owner and a key; the key may do everything. */
+export interface Company {
+  readonly companyId: CompanyId
+  readonly ownerId: PersonId
+  readonly keyId: KeyId
+  readonly key: string
+  readonly name: string
+}
+
+type Of = Pick<Company, "companyId"> & { readonly ownerId?: PersonId }
+
+/** A person; by default a manager with a name and an address that no other person has. */
+export interface PersonOptions {
+  readonly name?: string
+  readonly email?: string
+  readonly role?: string
+  readonly permissions?: readonly string[]
+}
+
+/** What a key may do, by default everything. */
+interface KeyTerms {
+  readonly operations?: readonly string[]
+  readonly label?: string
+  /** Dollars. */
+  readonly addFundsPerPurchase?: string
+  /** Dollars. */
+  readonly addFundsPerMonth?: string
+}
+
+/** A key of a person, of the app, or of a new person. */
+export interface KeyOptions extends KeyTerms, PersonOptions {
+  readonly person?: PersonId
+  readonly app?: boolean
+}
+
+/** A key, as it is shown once. */
+export interface MadeKey {
+  readonly keyId: KeyId
+  readonly key: string
+  readonly personId: PersonId
+  /** Of the app's key only. */
+  readonly appSecret: string
+}
+
+/** A limit; by default the company's, on general spending in a month. A key's has no class. */
+export interface LimitOptions {
+  readonly dollars: string
+  readonly class?: string
+  readonly period?: string
+  readonly person?: PersonId
+  readonly key?: KeyId
+  readonly reminders?: readonly string[]
+  readonly leaveKeysOut?: boolean
+}
+
+/** A company; by default one with $50 and a verified card. */
+export interface CompanyOptions {
+  readonly name?: string
+  /** Dollars. */
+  readonly funds?: string
+  readonly ownerName?: string
+  readonly ownerEmail?: string
+  readonly card?: "verified" | "unverified" | "none"
+  readonly withNumber?: boolean
+  /** The terms of the owner's key. */
+  readonly key?: KeyTerms
+  readonly limits?: readonly LimitOptions[]
+}
+
+let companies = 0
+let people = 0
+
+/** Makes a company with its owner, their key, a card and limits. */
+export async function makeCompany(
+  operator: Operator,
+  { card = "verified", key = {}, limits = [], ...options }: CompanyOptions = {},
+): Promise<Company> {
+  companies += 1
+  const { companyId, ownerId, name } = await operator.operate("company create", {
+    name: `company ${companies}`,
+    funds: "50",
+    ownerEmail: "owner@example.com",
+    ...options,
+  })
+  if (card !== "none")
+    await operator.operate("card set", { company: companyId, verified: card === "verified" })
+  const made = await makeKey(operator, { companyId, ownerId }, key)
+  for (const limit of limits) await setLimit(operator, { companyId }, limit)
+  return { companyId, ownerId, name, keyId: made.keyId, key: made.key }
+}
+
+/** Adds a person to a company. */
+export async function addPerson(
+  { operate }: Operator,
+  { companyId }: Of,
+  options: PersonOptions = {},
+) {
+  people += 1
+  const person = {
+    name: `Person ${people}`,
+    email: `person${people}@example.com`,
+    role: "manager",
+    ...options,
+  }
+  const { personId } = await operate("person add", { company: companyId, ...person })
+  return { personId: personId as PersonId, ...person }
+}
+
+/** Makes a key: the app's, a person's, that of a new person where options name one, or else the owner's. */
+export async function makeKey(
+  operator: Operator,
+  company: Of,
+  { app = false, person, ...options }: KeyOptions = {},
+): Promise<MadeKey> {
+  const { operations, label, addFundsPerPurchase, addFundsPerMonth, ...theirs } = options
+  const personOf = async () => {
+    if (person !== undefined || Object.keys(theirs).length === 0) return person ?? company.ownerId
+    return (await addPerson(operator, company, theirs)).personId
+  }
+  return operator.operate("key create", {
+    company: company.companyId,
+    person: app ? undefined : await personOf(),
+    app,
+    allOperations: operations === undefined,
+    operations,
+    label,
+    addFundsPerPurchase,
+    addFundsPerMonth,
+  })
+}
+
+/** Sets a limit. */
+export function setLimit(
+  { operate }: Operator,
+  { companyId }: Of,
+  { class: of = "general", period = "month", ...limit }: LimitOptions,
+) {
+  const name = limit.key === undefined ? { class: of } : {}
+  return operate("limit set", { company: companyId, ...name, period, ...limit })
+}
