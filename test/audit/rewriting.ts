@@ -2,7 +2,7 @@
 import { sql } from "kysely"
 import { expect } from "vitest"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import type { AuditCheck, Place } from "../../src/audit/findings.ts"
+import type { Verdict } from "../../src/audit/operate/audit.ts"
 import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { World } from "../support/world.ts"
@@ -35,13 +35,6 @@ export async function whileTampered<T>(
       }
     })
   }
-}
-
-/** What an audit says. */
-export interface Verdict {
-  readonly ok: boolean
-  readonly checks: readonly AuditCheck[]
-  readonly firstBroken: (Place & { readonly check: string }) | null
 }
 
 /** What an audit says while the statements hold. */

@@ -2,7 +2,8 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
-import { type Verdict, auditTampered } from "./rewriting.ts"
+import type { Verdict } from "../../src/audit/operate/audit.ts"
+import { auditTampered } from "./rewriting.ts"
 
 const world = await ownWorld("store")
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest"
 import type { AuditCheck } from "../../src/audit/findings.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
-import type { Verdict } from "./rewriting.ts"
+import type { Verdict } from "../../src/audit/operate/audit.ts"
 import { auditTampered, chainMadeAnew } from "./rewriting.ts"
 
 const world = await ownWorld("time")

@@ -1,7 +1,8 @@
 import { sql } from "kysely"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { sendFundsNotice } from "../../src/charging/reactions/send-funds-notice.ts"
 import { sendReminder } from "../../src/charging/reactions/send-reminder.ts"
-import { serve, spend } from "../effects/spending.ts"
+import { ledgerFacts, serve, spend } from "../effects/spending.ts"
 import { rowOf, tryAgain } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
 import { addPerson, makeCompany, makeKey, ownWorld, setLimit } from "../support/world.ts"
@@ -19,7 +20,9 @@ afterEach(async () => {
   // What waits out a back-off would take the next test's outcomes away.
   vi.restoreAllMocks()
   await mailIs("ok")
-  await tryAgain(world, company.companyId, "send-reminder")
+  for (const kind of ["send-reminder", "send-funds-notice"]) {
+    await tryAgain(world, company.companyId, kind)
+  }
 })
 
 async function mailIs(outcome: string, times?: number): Promise<void> {
@@ -39,13 +42,17 @@ async function mails(): Promise<readonly Record<string, string>[]> {
   return (await world.operate("mail list", { company: company.companyId })).mails
 }
 
-/** The reminders that are not sent, with why they are parked. */
+/** The reminders and notices that are not sent, with why they are parked. */
 async function unsent() {
   const { work } = await world.operate("work list")
-  return work
-    .filter((row: Record<string, unknown>) => row["companyId"] === company.companyId)
-    .filter((row: Record<string, unknown>) => row["kind"] === "send-reminder")
+  const kinds: unknown[] = ["send-reminder", "send-funds-notice"]
+  return work.filter((row: Record<string, unknown>) => {
+    return kinds.includes(row["kind"]) && row["companyId"] === company.companyId
+  })
 }
+
+const ofCompany = (rest: object = {}) => ({ company: company.companyId, ...rest })
+const notice = (rest: object) => world.operate("funds notice", ofCompany(rest))
 
 describe("a reminder that was reached", () => {
   it("is one email to all owners and to nobody else", async () => {
@@ -123,13 +130,15 @@ describe("a reminder that was reached", () => {
     expect(await mails()).toMatchObject([{ to: OWNER, text: expect.stringContaining("$1.00") }])
   })
 
-  it("has nobody to tell where everybody was erased", async () => {
+  it("has nobody to tell where everybody was erased, as a notice of low funds", async () => {
     await remindAt(["1"], { class: "general" })
     await sql`update people set email = null where company_id = ${company.companyId}`.execute(
       world.ports.readAll,
     )
     await spend(world, company.companyId, { dollars: 1 })
+    await notice({ below: "100" })
     expect(await mails()).toEqual([])
+    expect(await ledgerFacts(world, company.companyId, "FundsRanLow")).toHaveLength(1)
     expect(await unsent()).toEqual([])
   })
 })
@@ -174,15 +183,19 @@ describe("a mailer that does not take the mail", () => {
     expect(sending).toHaveBeenCalledTimes(3)
   })
 
-  it("without saying whether it did, gets it again under the same id: one mail", async () => {
-    const sending = vi.spyOn(world.ports.mailer, "send")
-    await mailIs("silent", 2)
-    await reach()
-    await untilDone()
-    const [mail, ...others] = await mails()
-    expect(others).toEqual([])
-    expect(sending.mock.calls.map(([sent]) => sent.mailId)).toEqual(Array(3).fill(mail?.["mailId"]))
-  })
+  it.each(["a reminder", "a notice"])(
+    "without saying whether it did, gets %s again under the same id: one mail",
+    async (what) => {
+      const sending = vi.spyOn(world.ports.mailer, "send")
+      await mailIs("silent", 2)
+      await (what === "a notice" ? notice({ below: "100" }) : reach())
+      await untilDone()
+      const [mail, ...others] = await mails()
+      expect(others).toEqual([])
+      const ids = sending.mock.calls.map(([sent]) => sent.mailId)
+      expect(ids).toEqual(Array(3).fill(mail?.["mailId"]))
+    },
+  )
 
   it("in time counts as silent after ten seconds", async () => {
     await mailIs("unavailable")
@@ -256,20 +269,104 @@ describe("doing it again", () => {
     expect(await unsent()).toEqual([])
   })
 
-  it("waits where the read models of people and keys are behind", async () => {
-    await remindAt(["1"], { class: "general" })
+  it.each([
+    ["a reminder", sendReminder, () => spend(world, company.companyId, { dollars: 1 })],
+    ["a notice", sendFundsNotice, () => notice({ below: "100" })],
+  ] as const)("%s waits where the read models of people are behind", async (_, sending, reach) => {
+    if (sending === sendReminder) await remindAt(["1"], { class: "general" })
     await mailIs("unavailable")
-    await spend(world, company.companyId, { dollars: 1 })
+    await reach()
     await world.operate("wait")
-    const work = await rowOf(world, "send-reminder", (await unsent())[0].name)
+    const work = await rowOf(world, sending.kind, (await unsent())[0].name)
     const projector = { ...world.ports.projector, waitFor: async () => false }
+    const ports = { ...world.ports, projector }
     const reason = "the read models of people and keys are behind"
-    expect(
-      await sendReminder.perform({ ...world.ports, projector }, { ...work, tries: 3 }),
-    ).toEqual({
-      result: "retry",
-      afterMs: 2_000,
-      reason,
+    const retry = { result: "retry", afterMs: 2_000, reason }
+    expect(await sending.perform(ports, { ...work, tries: 3 })).toEqual(retry)
+  })
+})
+
+describe("a notice of low funds", () => {
+  beforeEach(async () => {
+    company = await makeCompany(world, "10")
+  })
+
+  it("is one email to all owners and to nobody else, with company, funds and sum", async () => {
+    await addPerson("second@example.com", "owner")
+    await addPerson("admin@example.com", "admin")
+    const since = new Date(world.ports.clock.now()).toISOString()
+    await notice({ below: "5" })
+    await spend(world, company.companyId, { dollars: 5 })
+    expect(await mails()).toEqual([])
+    await spend(world, company.companyId, { dollars: 0.25 })
+    await spend(world, company.companyId, { dollars: 1 })
+    const [mail, ...others] = await mails()
+    expect(others).toEqual([])
+    expect(mail?.["to"]?.split(", ").toSorted()).toEqual([OWNER, "second@example.com"])
+    expect(mail).toMatchObject({
+      subject: expect.stringMatching(/^company \d+: funds are \$4\.75, below \$5\.00$/),
+      text: expect.stringContaining(`Since: ${since.slice(0, 16).replace("T", " ")} UTC`),
+      companyId: company.companyId,
+      status: "sent",
     })
+  })
+
+  it("comes again only after the funds were at the sum", async () => {
+    await notice({ below: "5" })
+    await spend(world, company.companyId, { dollars: 6 })
+    await world.operate("funds add", ofCompany({ dollars: "0.5" }))
+    await spend(world, company.companyId, { dollars: 0.1 })
+    expect(await mails()).toHaveLength(1)
+    await world.operate("funds add", ofCompany({ dollars: "1" }))
+    await world.operate("funds correct", ofCompany({ dollars: "-3" }), "a chargeback")
+    expect((await mails()).map(({ subject }) => subject?.split("funds ")[1])).toEqual([
+      "are $4.00, below $5.00",
+      "are $2.40, below $5.00",
+    ])
+  })
+
+  it("comes at once for a sum above the funds, and for the calls that a night charges", async () => {
+    const { companyId, keyId, ownerId: personId } = company
+    await notice({ below: "10.000001" })
+    expect(await mails()).toMatchObject([{ to: OWNER }])
+    await notice({ below: "9.5" })
+    await serve(world, companyId, [{ via: "own_key", keyId, personId, calls: 10_000 }])
+    expect(await mails()).toHaveLength(1)
+    await world.operate("clock advance", { duration: "25h" })
+    expect((await mails()).at(-1)?.["subject"]).toMatch(/funds are \$9\.00, below \$9\.50$/)
+  })
+})
+
+describe("funds notice", () => {
+  beforeEach(async () => {
+    company = await makeCompany(world, "10")
+  })
+
+  it("says what it replaced, and company show what is set", async () => {
+    const { companyId } = company
+    const shown = async () => (await world.operate("company show", ofCompany())).noticeBelowMicros
+    expect(await shown()).toBeNull()
+    expect(await notice({ below: "5" })).toEqual({
+      companyId,
+      belowMicros: 5_000_000,
+      replacedMicros: null,
+      balanceMicros: 10_000_000,
+    })
+    expect(await shown()).toBe(5_000_000)
+    expect(await notice({ below: "5" })).toMatchObject({ replacedMicros: 5_000_000 })
+    expect(await ledgerFacts(world, companyId, "FundsNoticeSet")).toHaveLength(1)
+    expect(await notice({ off: true })).toMatchObject({
+      belowMicros: null,
+      replacedMicros: 5_000_000,
+    })
+    expect(await shown()).toBeNull()
+    await spend(world, companyId, { dollars: 10 })
+    expect(await mails()).toEqual([])
+  })
+
+  it("wants a sum of 0 or more, and a company that is not deleted", async () => {
+    await expect(notice({ below: "-5" })).rejects.toMatchObject({ code: "bad_amount" })
+    await world.operate("company delete", ofCompany())
+    await expect(notice({ below: "5" })).rejects.toMatchObject({ code: "ledger_closed" })
   })
 })

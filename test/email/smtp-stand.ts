@@ -13,29 +13,16 @@ export interface SmtpRules {
   readonly data?: (to: string) => DataAnswer | Promise<DataAnswer>
 }
 
-/** A mail that it has. */
-export interface Arrived {
-  readonly from: string
-  readonly to: string
-  readonly bytes: Buffer
-}
-
 /** A server of mail. */
-export interface SmtpStand {
-  readonly port: number
-  readonly url: string
-  /** What it took, or was left with when the connection was cut. */
-  readonly arrived: readonly Arrived[]
-  /** How many connected, and whom they asked for. */
-  readonly asked: { connections: number; readonly recipients: string[] }
-  rules: SmtpRules
-  readonly close: () => Promise<void>
-}
+export type SmtpStand = Awaited<ReturnType<typeof openSmtpStand>>
 
 /** Opens one at a free port. */
-export async function openSmtpStand(rules: SmtpRules = {}): Promise<SmtpStand> {
-  const arrived: Arrived[] = []
+export async function openSmtpStand(rules: SmtpRules = {}) {
+  /** What it took, or was left with when the connection was cut. */
+  const arrived: { readonly from: string; readonly to: string; readonly bytes: Buffer }[] = []
+  /** How many connected, and whom they asked for. */
   const asked = { connections: 0, recipients: [] as string[] }
+  const stand = { arrived, asked, rules }
   const server = new SMTPServer({
     disabledCommands: ["AUTH", "STARTTLS"],
     disableReverseLookup: true,
@@ -71,15 +58,8 @@ export async function openSmtpStand(rules: SmtpRules = {}): Promise<SmtpStand> {
   server.on("error", () => undefined)
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
   const { port } = server.server.address() as { port: number }
-  const stand: SmtpStand = {
-    port,
-    url: `smtp://127.0.0.1:${port}`,
-    arrived,
-    asked,
-    rules,
-    close: () => new Promise((resolve) => server.close(resolve)),
-  }
-  return stand
+  const close = () => new Promise<void>((resolve) => server.close(resolve))
+  return Object.assign(stand, { port, url: `smtp://127.0.0.1:${port}`, close })
 }
 
 function said(answer: number | string | null | undefined): Error | null {

@@ -68,26 +68,18 @@ export function parse(text: string): readonly (readonly string[])[] {
   return rows
 }
 
-/** A month's bill as it was sent, and what was said of it. */
-export interface Export {
-  readonly text: string
-  /** The same as bytes. */
-  readonly bytes: Buffer
-  readonly chunks: number
-  /** The lines of a CSV that changed the funds. */
-  readonly lines: readonly Readonly<Record<string, string>>[]
-  /** The last line of a CSV: how the month stands, and where in the ledger it ends. */
-  readonly last: Readonly<Record<string, string>> | undefined
-  readonly result: {
-    readonly state: string
-    readonly lines: number
-    readonly fundsChangeMicros: number
-    readonly openingMicros: number
-    readonly closingMicros: number
-    readonly headRevision: number | null
-    readonly head: string | null
-  }
+/** What is said of a month's bill. */
+interface Result {
+  readonly state: string
+  readonly fundsChangeMicros: number
+  readonly openingMicros: number
+  readonly closingMicros: number
+  readonly headRevision: number | null
+  readonly head: string | null
 }
+
+/** A month's bill as it was sent, and what was said of it. */
+export type Export = Awaited<ReturnType<typeof exported>>
 
 /** Exports a month; `onChunk` runs after each piece that was sent. */
 export async function exported(
@@ -96,13 +88,12 @@ export async function exported(
   month: string,
   onChunk: () => Promise<void> = async () => undefined,
   signal: AbortSignal = new AbortController().signal,
-): Promise<Export> {
-  const { bytes, chunks, result } = await exportedAs(world, company, month, "csv", {
-    onChunk,
-    signal,
-  })
+) {
+  const watch = { onChunk, signal }
+  const { bytes, chunks, result } = await exportedAs(world, company, month, "csv", watch)
   const text = bytes.toString("utf8")
   const rows = tableOf(text)
+  // The last line says how the month stands, and where in the ledger it ends.
   return { text, bytes, chunks, lines: rows.slice(0, -1), last: rows.at(-1), result }
 }
 
@@ -123,7 +114,7 @@ export async function exportedAs(
     readonly signal?: AbortSignal
     readonly progress?: (message: string) => void
   } = {},
-): Promise<Pick<Export, "bytes" | "chunks" | "result">> {
+) {
   const found = PROGRAM.operations.find(({ name }) => name === "export billing")
   const chunks: (string | Uint8Array)[] = []
   const context = {
@@ -137,7 +128,7 @@ export async function exportedAs(
     signal: watch.signal ?? new AbortController().signal,
   }
   const input = { company: company.companyId, month, format }
-  const result = (await found?.run(context, found.input.parse(input))) as Export["result"]
+  const result = (await found?.run(context, found.input.parse(input))) as Result
   const bytes = Buffer.concat(chunks.map((chunk) => Buffer.from(chunk as string)))
   return { bytes, chunks: chunks.length, result }
 }

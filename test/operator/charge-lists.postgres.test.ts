@@ -1,9 +1,8 @@
 /** Charges and texts as an operator lists and shows them. */
 import { describe, expect, it } from "vitest"
-import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
+import { fakeHost, fakeOperation, refusalOf, run, wordsOf } from "./fake-host.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 const JANUARY = "2031-01-31T23:59:59.000Z"
@@ -25,15 +24,6 @@ const list = (input: object = {}) =>
 async function idsOf(input: object): Promise<readonly string[]> {
   const { charges } = await list(input)
   return charges.map(({ chargeId }: { chargeId: string }) => chargeId)
-}
-
-async function refusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
-  const error: unknown = await done.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  )
-  expect(error).toBeInstanceOf(OperatorRefused)
-  return error as OperatorRefused
 }
 
 await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })

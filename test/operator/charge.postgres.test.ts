@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { refusalOf } from "./fake-host.ts"
 
 const TEXTS = "/api/v1/phone/messages"
 const world = await ownWorld("time")
@@ -18,15 +19,6 @@ const spend = (input: object = {}) =>
     item: "chat completion",
     ...input,
   })
-
-async function refusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
-  const error: unknown = await done.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  )
-  expect(error).toBeInstanceOf(OperatorRefused)
-  return error as OperatorRefused
-}
 
 async function balance(): Promise<number> {
   return (await world.operate("company show", { company: company.companyId })).balanceMicros

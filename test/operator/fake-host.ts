@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { onTestFinished } from "vitest"
+import { expect, onTestFinished } from "vitest"
 import { z } from "zod"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type {
@@ -9,7 +9,7 @@ import type {
   AdminOperation,
   AdminPorts,
 } from "../../src/frame/operator/operation.ts"
-import { operation } from "../../src/frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../src/frame/operator/operation.ts"
 import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
 import { parseWords } from "../../src/frame/operator/cli/program.ts"
 import { PROGRAM } from "../../src/slices.ts"
@@ -96,20 +96,13 @@ export function recordingTerminal(
   return terminal
 }
 
-/** What a command line printed and its exit code. */
-export interface Ran {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
-/** Runs a command line without a process. One that was interrupted is left after so many milliseconds. */
+/** Runs a command line without a process: what it printed, and its exit code. One that was interrupted is left after so many milliseconds. */
 export async function run(
   words: readonly string[],
   host: Host,
   signal: AbortSignal = new AbortController().signal,
   giveUpMs?: number,
-): Promise<Ran> {
+) {
   const terminal = recordingTerminal()
   const code = await runCommandLine(words, host, terminal, signal, giveUpMs)
   return { code, stdout: terminal.stdout, stderr: terminal.stderr }
@@ -125,4 +118,11 @@ export async function testFolder(): Promise<string> {
 /** The words of a line as a shell takes them; double quotes keep blanks. */
 export function wordsOf(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
+}
+
+/** Why an operation was refused. */
+export async function refusalOf(done: Promise<unknown>): Promise<OperatorRefused> {
+  const error: unknown = await done.catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(OperatorRefused)
+  return error as OperatorRefused
 }

@@ -3,22 +3,15 @@ import { join } from "node:path"
 import { onTestFinished } from "vitest"
 import type { AdminContext, AdminOperation } from "../../src/frame/operator/operation.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
-import type { AdminServer, AdminServing } from "../../src/frame/operator/socket-server.ts"
+import type { AdminServing } from "../../src/frame/operator/socket-server.ts"
 import { serveAdmin } from "../../src/frame/operator/socket-server.ts"
 import { NO_PORTS, PORT, fakeOperation, testFolder } from "./fake-host.ts"
-
-/** A served socket and what went wrong there. */
-export interface Served {
-  readonly server: AdminServer
-  readonly socketPath: string
-  readonly faults: unknown[]
-}
 
 /** Serves these operations on a socket in a folder of the test's own. */
 export async function serve(
   operations: readonly AdminOperation[],
   serving: Partial<AdminServing> = {},
-): Promise<Served> {
+) {
   const socketPath = join(await testFolder(), "admin.sock")
   const faults: unknown[] = []
   const server = await serveAdmin({

@@ -2,7 +2,7 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import { allowanceOf } from "../../domain/charging/ledger-views.ts"
-import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import { refusalOf } from "./fake-host.ts"
 import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const TEXTS = "/api/v1/phone/messages"
@@ -28,14 +28,7 @@ function text() {
   return world.call(company.key, "POST", TEXTS, { body })
 }
 
-async function codeOf(done: Promise<unknown>): Promise<string> {
-  const error: unknown = await done.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  )
-  expect(error).toBeInstanceOf(OperatorRefused)
-  return (error as OperatorRefused).code
-}
+const codeOf = async (done: Promise<unknown>) => (await refusalOf(done)).code
 
 await makeCallsFree(world)
 

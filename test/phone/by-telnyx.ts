@@ -1,42 +1,11 @@
 /** An installation whose texts Telnyx carries, by its stand-in, and what that account signs. */
 import { randomUUID } from "node:crypto"
-import { type KeptMessage, type TelnyxServer, messageOf, startTelnyx } from "../support/telnyx.ts"
-import { type SigningAccount, signingAccount } from "../support/telnyx-signing.ts"
-import { type Company, type World, makeCompany, openWorld } from "../support/world.ts"
+import { type KeptMessage, messageOf, startTelnyx } from "../support/telnyx.ts"
+import { signingAccount } from "../support/telnyx-signing.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
 import { factsAbout } from "../effects/texts.ts"
 import { bought } from "./numbering.ts"
 import { newNumber, sendText } from "./texting.ts"
-
-/** What came back from a call of Telnyx. */
-interface Told {
-  readonly status: number
-  readonly body: Record<string, unknown>
-}
-
-/** The installation, and both sides of Telnyx. */
-export interface ByTelnyx {
-  readonly world: World
-  readonly server: TelnyxServer
-  readonly account: SigningAccount
-  /** Calls back with bytes and headers as they are given. */
-  readonly post: (path: string, raw: string, headers: Record<string, string>) => Promise<Told>
-  /** Calls back with an event that the account has signed just now. */
-  readonly tell: (path: string, event: object) => Promise<Told>
-  /** A company with a number of Telnyx's, and whom it texts. */
-  readonly makeTexting: () => Promise<Texting>
-  readonly close: () => Promise<void>
-}
-
-/** A company with a number of Telnyx's. */
-export interface Texting extends Company {
-  readonly number: string
-  /** Somebody. */
-  readonly phone: string
-  /** Sends them a text, and answers its id and how Telnyx has it. */
-  readonly send: () => Promise<{ readonly textId: string; readonly kept: KeptMessage }>
-  /** The types of the facts about them. */
-  readonly facts: () => Promise<readonly string[]>
-}
 
 /** Where texts are told of that come in. */
 export const TEXTS_PATH = "/carriers/telnyx/texts"
@@ -61,8 +30,14 @@ export function newsOf(kept: KeptMessage, status: string, code?: string): object
 export const pathOf = ({ webhookUrl }: KeptMessage): string =>
   new URL(webhookUrl ?? "http://x").pathname
 
+/** The installation, and both sides of Telnyx. */
+export type ByTelnyx = Awaited<ReturnType<typeof openByTelnyx>>
+
+/** A company with a number of Telnyx's, and whom it texts. */
+export type Texting = Awaited<ReturnType<ByTelnyx["makeTexting"]>>
+
 /** Opens one. */
-export async function openByTelnyx(): Promise<ByTelnyx> {
+export async function openByTelnyx() {
   let now = () => Date.now()
   const server = await startTelnyx(() => now())
   const account = signingAccount()
@@ -74,21 +49,23 @@ export async function openByTelnyx(): Promise<ByTelnyx> {
   }
   const world = await openWorld("settings", { settings, rateLimits: "off" })
   now = () => world.ports.clock.now()
-  const post: ByTelnyx["post"] = async (url, payload, headers) => {
+  const post = async (url: string, payload: string, headers: Record<string, string>) => {
     const answer = await world.app.inject({
       method: "POST" as const,
       url,
       payload,
       headers: { host: "ledger.test", "content-type": "application/json", ...headers },
     })
-    return { status: answer.statusCode, body: answer.json() }
+    return { status: answer.statusCode, body: answer.json() as Record<string, unknown> }
   }
   return {
     world,
     server,
     account,
+    /** Calls back with bytes and headers as they are given. */
     post,
-    tell: (path, event) => {
+    /** Calls back with an event that the account has signed just now. */
+    tell: (path: string, event: object) => {
       const raw = JSON.stringify(event)
       return post(path, raw, account.headersOf(raw, now()))
     },
@@ -98,6 +75,7 @@ export async function openByTelnyx(): Promise<ByTelnyx> {
       const { number } = await bought(world, company, forSale)
       await world.operate("wait")
       const phone = newNumber()
+      /** Sends them a text, and answers its id and how Telnyx has it. */
       const send = async () => {
         const sent = await sendText(world, company.key, { from: number, to: phone })
         if (sent.status >= 300) throw new Error(JSON.stringify(sent.body))
@@ -106,6 +84,7 @@ export async function openByTelnyx(): Promise<ByTelnyx> {
         if (kept === undefined) throw new Error("Telnyx has no text")
         return { textId: sent.body.id as string, kept }
       }
+      /** The types of the facts about them. */
       const facts = () => factsAbout(world, company.companyId, phone)
       return { ...company, number, phone, send, facts }
     },
