@@ -288,12 +288,12 @@ describe("doing it again", () => {
 
 describe("a notice of low funds", () => {
   beforeEach(async () => {
-    company = await makeCompany(world, "10")
+    company = await makeCompany(world, { funds: "10" })
   })
 
   it("is one email to all owners and to nobody else, with company, funds and sum", async () => {
-    await addPerson("second@example.com", "owner")
-    await addPerson("admin@example.com", "admin")
+    await add("second@example.com", "owner")
+    await add("admin@example.com", "admin")
     const since = new Date(world.ports.clock.now()).toISOString()
     await notice({ below: "5" })
     await spend(world, company.companyId, { dollars: 5 })
@@ -339,7 +339,7 @@ describe("a notice of low funds", () => {
 
 describe("funds notice", () => {
   beforeEach(async () => {
-    company = await makeCompany(world, "10")
+    company = await makeCompany(world, { funds: "10" })
   })
 
   it("says what it replaced, and company show what is set", async () => {
