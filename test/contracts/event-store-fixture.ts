@@ -7,6 +7,7 @@ import type {
   StoredEvent,
   Subscription,
 } from "../../adapters/eventstore/port.ts"
+import { newSignal } from "../support/waiting.ts"
 
 /** An event with an id of its own. */
 export function anEvent(parts: Partial<ProposedEvent> = {}): ProposedEvent {
@@ -46,37 +47,22 @@ export function followed(
   const events: StoredEvent[] = []
   const heads: Position[] = []
   const interruptions: Error[] = []
-  const waiting = new Set<() => void>()
-  const look = (): void => {
-    // A copy: what is called may change the list.
-    // eslint-disable-next-line unicorn/no-useless-spread
-    for (const check of [...waiting]) check()
-  }
+  const { tell, until } = newSignal()
   const subscription = store.subscribeAll(range, {
     onEvents: async (batch) => {
       await handle(batch)
       events.push(...batch)
-      look()
+      tell()
     },
     onCaughtUp: (head) => {
       heads.push(head)
-      look()
+      tell()
     },
     onInterrupted: (cause) => {
       interruptions.push(cause)
-      look()
+      tell()
     },
   })
-  const until = (condition: () => boolean): Promise<void> =>
-    new Promise((resolve) => {
-      const check = (): void => {
-        if (!condition()) return
-        waiting.delete(check)
-        resolve()
-      }
-      waiting.add(check)
-      check()
-    })
   return { subscription, events, heads, interruptions, until }
 }
 

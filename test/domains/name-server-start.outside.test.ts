@@ -24,7 +24,7 @@ const announcedBy = async ({ dataDir }: Place) =>
 it("answers at the address that is printed and in server.json", async () => {
   const place = await placeWith({ NS_DOMAIN: "ns.example.com", EDGE_ADDRESSES: "192.0.2.7" })
   const server = await place.start()
-  await expect.poll(() => server.lines.join("\n")).toMatch(/^ {2}dns +127\.0\.0\.1:\d+$/m)
+  await server.until(() => server.lines.some((line) => /^ {2}dns +127\.0\.0\.1:\d+$/.test(line)))
   const { beside } = await announcedBy(place)
   const address = beside?.["dns"] ?? ""
   expect(server.lines.join("\n")).toContain(address)

@@ -4,6 +4,7 @@ import process from "node:process"
 import { setTimeout as pause } from "node:timers/promises"
 import { callerAt } from "../support/caller.ts"
 import type { ApiAnswer, World } from "../support/world.ts"
+import { newSignal } from "../support/waiting.ts"
 
 /** Whether there is time for many rounds. */
 const isDeep = process.env["LEDGER_DEEP"] === "1"
@@ -105,11 +106,11 @@ export function startLoad(
   const acknowledged = new Map<string, string>()
   const others = new Map<number, number>()
   const yeses: { readonly begunAt: number; readonly at: number }[] = []
-  const waiting: { readonly count: number; readonly resolve: () => void }[] = []
+  const { tell, until } = newSignal()
   const left = [...names.entries()]
 
   const sendUntilKnown = async (name: string, to: string): Promise<void> => {
-    const until = performance.now() + 3 * BACK_WITHIN_MS
+    const last = performance.now() + 3 * BACK_WITHIN_MS
     let backOffMs = BACK_OFF_MS
     while (!mayEnd()) {
       const begunAt = performance.now()
@@ -117,14 +118,14 @@ export function startLoad(
       if (answer?.status === 200) {
         acknowledged.set(name, answer.body.id as string)
         yeses.push({ begunAt, at: performance.now() })
-        for (const { count, resolve } of waiting) if (acknowledged.size >= count) resolve()
+        tell()
         return
       }
       const status = answer?.status ?? 0
       others.set(status, (others.get(status) ?? 0) + 1)
       // A conflict: the first try is still being worked on, or was when its process died.
       if (![0, 409, 503].includes(status)) throw new Error(`${name}: ${JSON.stringify(answer)}`)
-      if (begunAt > until) throw new Error(`${name} was never served: ${JSON.stringify(answer)}`)
+      if (begunAt > last) throw new Error(`${name} was never served: ${JSON.stringify(answer)}`)
       await pause(backOffMs)
       backOffMs = Math.min(2 * backOffMs, BACK_OFF_MOST_MS)
     }
@@ -140,10 +141,7 @@ export function startLoad(
   return {
     acknowledged,
     others,
-    reached: (count) => {
-      const reached = new Promise<void>((resolve) => waiting.push({ count, resolve }))
-      return Promise.race([reached, done])
-    },
+    reached: (count) => Promise.race([until(() => acknowledged.size >= count), done]),
     backAfterMs: (since) =>
       Math.min(...yeses.filter(({ begunAt }) => begunAt > since).map(({ at }) => at)) - since,
     done,

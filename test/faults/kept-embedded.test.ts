@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from "vitest"
 import type { Embedded, EmbeddedExit } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { keepEmbedded } from "../../src/compose/kept-embedded.ts"
 import { Journal, EventLog } from "../support/eventstoredb-server/log.ts"
+import { newSignal } from "../support/waiting.ts"
 
 const log = { info: () => undefined, warn: () => undefined }
 
@@ -15,6 +16,7 @@ const { signal: running } = new AbortController()
 /** PostgreSQLs that end when they are told to; each has the next of the ports. */
 function postgresOn(ports: readonly number[]) {
   const started: { readonly dies: () => void; readonly stops: () => number }[] = []
+  const { tell, until } = newSignal()
   const start = async (): Promise<Embedded> => {
     const port = ports[started.length]
     if (port === undefined) throw new Error("the disk is gone")
@@ -24,6 +26,8 @@ function postgresOn(ports: readonly number[]) {
       dies: () => exit.resolve({ asked: false, lastLines: ["PANIC"] }),
       stops: () => stops,
     })
+    // Who started it goes on first.
+    setImmediate(tell)
     return {
       url: `postgres://127.0.0.1:${port}/ledger`,
       port,
@@ -39,19 +43,19 @@ function postgresOn(ports: readonly number[]) {
   }
   const dieInTurn = async (count: number): Promise<void> => {
     for (let died = 0; died < count; died += 1) {
-      await expect.poll(() => started.length).toBe(died + 1)
+      await until(() => started.length > died)
       started[died]?.dies()
     }
   }
-  return { started, start, dieInTurn }
+  return { started, start, until, dieInTurn }
 }
 
 it("starts it again at the same address, and stops the one that runs", async () => {
-  const { started, start, dieInTurn } = postgresOn([5, 5, 5])
+  const { started, start, until, dieInTurn } = postgresOn([5, 5, 5])
   let elapsed = 0
   const kept = await keepEmbedded(start, log, () => (elapsed += 60_000), running)
   await dieInTurn(2)
-  await expect.poll(() => started.length).toBe(3)
+  await until(() => started.length === 3)
   await kept.stop()
   expect(started.map(({ stops }) => stops() > 0)).toEqual([false, false, true])
 })
@@ -59,15 +63,17 @@ it("starts it again at the same address, and stops the one that runs", async () 
 it("ends the one that is just being started where it is stopped meanwhile", async () => {
   const { started, start, dieInTurn } = postgresOn([5, 5])
   const gate = Promise.withResolvers<void>()
-  let starts = 0
+  const again = Promise.withResolvers<void>()
   const slowStart = async () => {
-    starts += 1
-    if (starts > 1) await gate.promise
+    if (started.length > 0) {
+      again.resolve()
+      await gate.promise
+    }
     return start()
   }
   const kept = await keepEmbedded(slowStart, log, () => 0, running)
   await dieInTurn(1)
-  await expect.poll(() => starts).toBe(2)
+  await again.promise
   const stopping = kept.stop()
   gate.resolve()
   await stopping
@@ -92,17 +98,18 @@ it.each([
   ["gives up after the fifth ending in a row that comes within two seconds", 1_999, 5],
   ["goes on where it lives longer than that", 2_000, 6],
 ])("%s", async (_name, livesMs, starts) => {
-  const { started, start } = postgresOn([5, 5, 5, 5, 5, 5])
+  const { started, start, until } = postgresOn([5, 5, 5, 5, 5, 5])
   let elapsed = 0
   const kept = await keepEmbedded(start, log, () => elapsed, running)
   for (let died = 0; died < 5; died += 1) {
-    await expect.poll(() => started.length).toBe(died + 1)
+    await until(() => started.length > died)
     elapsed += livesMs
     started[died]?.dies()
   }
   if (starts === 5) expect(await kept.lost).toBe("PostgreSQL ended by itself:\nPANIC")
-  await expect.poll(() => started.length).toBe(starts)
+  await until(() => started.length >= starts)
   await kept.stop()
+  expect(started).toHaveLength(starts)
 })
 
 it("starts none any more once the program is to stop", async () => {

@@ -4,6 +4,7 @@ import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/events
 import type { SuppressingWaits } from "../../src/compose/log-suppression.ts"
 import { watchSuppressing } from "../../src/compose/log-suppression.ts"
 import { worldDatabase } from "../support/world-database.ts"
+import { newSignal } from "../support/waiting.ts"
 
 const WAITS = { answerMs: 100, askMs: 20 }
 const BEGINS = /^EventStoreDB does not answer since 20\S+Z$/
@@ -13,10 +14,14 @@ const ENDS = /^EventStoreDB answers again, after \d+ s; what failed meanwhile: (
 async function openScene(waits: SuppressingWaits = WAITS) {
   const database = await worldDatabase()
   onTestFinished(() => database.drop())
+  const { tell, until } = newSignal()
   const lines: { readonly message: string; readonly error: unknown }[] = []
   const calm = watchSuppressing(database.url, {
     info: () => undefined,
-    warn: (message, error) => void lines.push({ message, error }),
+    warn: (message, error) => {
+      lines.push({ message, error })
+      tell()
+    },
   })
   onTestFinished(() => calm.watch.stop())
   const server = { fault: null as Error | null, silent: false, asked: 0 }
@@ -30,7 +35,8 @@ async function openScene(waits: SuppressingWaits = WAITS) {
   onTestFinished(() => watch.stop())
   const said = () => lines.map(({ message }) => message)
   const untilSaid = async (count: number) => {
-    await expect.poll(() => lines.length, { interval: 5 }).toBe(count)
+    await until(() => lines.length >= count)
+    expect(lines).toHaveLength(count)
   }
   return { warn: calm.log.warn, lines, said, untilSaid, server, watch }
 }

@@ -5,6 +5,7 @@ import type { Company, Operator } from "../support/company.ts"
 import type { ApiAnswer } from "../support/world.ts"
 import { PRICE_MICROS, overHttp } from "./callers.ts"
 import { expectAudit, makeSender, reckonCharges } from "./reckoning.ts"
+import { newSignal } from "../support/waiting.ts"
 
 const KNOWN_WITHIN_MS = 90_000
 const MADE_AT_ONCE = 4
@@ -73,27 +74,22 @@ export function sendInTurn(
   callers: number,
 ): ManyTexts {
   const served: Served[] = []
-  const waiting = new Set<{ readonly count: number; readonly resolve: () => void }>()
+  const { tell, until } = newSignal()
   let isEnded = false
   let turn = 0
   const running = Array.from({ length: callers }, async () => {
     while (!isEnded) {
       const company = companies[turn++ % companies.length] as LoadedCompany
       served.push(await sendOne(url, company, `+1415555${String(1_000 + (turn % 200))}`))
-      for (const one of waiting) {
-        if (served.length < one.count) continue
-        waiting.delete(one)
-        one.resolve()
-      }
+      tell()
     }
   })
   const all = Promise.all(running).then(() => undefined)
   return {
     served,
     more: (count) => {
-      const { promise, resolve } = Promise.withResolvers<undefined>()
-      waiting.add({ count: served.length + count, resolve: () => resolve(undefined) })
-      return Promise.race([promise, all])
+      const wanted = served.length + count
+      return Promise.race([until(() => served.length >= wanted), all])
     },
     end: async () => {
       isEnded = true

@@ -105,7 +105,7 @@ describe("a PostgreSQL that falls silent", () => {
     const load = startLoad(newNames(TEXTS), scene.send)
     await load.reached(20)
     scene.way.silence()
-    await expect.poll(() => scene.world.warnings.length).toBe(1)
+    await scene.world.warned(1)
     const thawedAt = performance.now()
     scene.way.thaw()
     await load.done
@@ -119,7 +119,7 @@ describe("a PostgreSQL that falls silent", () => {
     await load.reached(20)
     scene.way.silence()
     await expect.poll(() => load.others.get(503) ?? 0).toBeGreaterThan(5)
-    await expect.poll(() => scene.world.warnings.length).toBe(1)
+    await scene.world.warned(1)
     const before = new Map(load.acknowledged)
     const overAt = performance.now()
     scene.way.failOver()

@@ -63,7 +63,7 @@ let id = ""
 
 /** Waits for the key that the demo prints, behind all else of the banner. */
 async function printedKey(): Promise<string> {
-  await expect.poll(() => server.lines.at(-1)).toBe("")
+  await server.until(() => server.lines.at(-1) === "")
   const printed = server.lines.join("\n")
   id = /its id\s+(key_\w+)/.exec(printed)?.[1] ?? id
   return /cpk_\w+/.exec(printed)?.[0] ?? ""
@@ -134,7 +134,7 @@ describe("the quick start", () => {
     for (const options of [[], ["--demo"]]) {
       server = await place.start(...options)
       const line = () => server.lines.find((one) => one.startsWith("  another key  "))
-      await expect.poll(line).toBeDefined()
+      await server.until(() => line() !== undefined)
       const pasted = `${line()?.replace("  another key  ", "")} --json`
       // It is pasted into whatever shell is at hand: elsewhere, with no setting and no alias.
       const plain = { cwd: dirname(place.dataDir), env: { PATH: process.env["PATH"] } }
@@ -231,7 +231,8 @@ describe("the demo's week", () => {
     expect(await weekServer.end("SIGTERM")).toBe(0)
     weekServer = await week.start("--demo")
     const line = () => weekServer.lines.find((one) => one.startsWith("  demo "))
-    await expect.poll(line).toMatch(/not made: this store has companies already/)
+    await weekServer.until(() => line() !== undefined)
+    expect(line()).toMatch(/not made: this store has companies already/)
     expect(weekServer.log()).not.toContain("Playing a week")
     expect(await ofAcme("company show")).toEqual(before)
     expect(await weekServer.end("SIGTERM")).toBe(0)

@@ -150,7 +150,7 @@ it("starts with a company to try, is called, shows the console, and stops in ord
   const place = await makePlace({}, installed.command)
   places.push(place)
   const server = await place.start("--demo")
-  await expect.poll(() => server.lines.at(-1)).toBe("")
+  await server.until(() => server.lines.at(-1) === "")
   const key = /cpk_\w+/.exec(server.lines.join("\n"))?.[0] ?? ""
   const body = { to: "+14155550123", body: "Hello from acme" }
   const sent = await server.call(key, "POST", "/api/v1/phone/messages", { body })

@@ -13,6 +13,7 @@ import { runFolderIn } from "../../src/boxes/settings.ts"
 import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
 import { callerAt } from "./caller.ts"
 import type { Operator } from "./company.ts"
+import { newSignal } from "./waiting.ts"
 import type { World } from "./world.ts"
 
 const run = promisify(execFile)
@@ -27,6 +28,8 @@ export interface ServerProcess {
   readonly lines: readonly string[]
   /** What it wrote to its log so far. */
   readonly log: () => string
+  /** Resolves once a condition holds, looked at whenever it prints or logs. @throws where it ends before */
+  readonly until: (holds: () => boolean) => Promise<void>
   /** Resolves once its log has so many matches. @throws where it ends before */
   readonly logged: (what: RegExp, times?: number) => Promise<void>
   /** Sends a signal and resolves with the exit code (null when a signal ended it). */
@@ -123,11 +126,22 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
   const lines: string[] = []
   const errors: string[] = []
   const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)))
-  child.stderr?.on("data", (data) => errors.push(String(data)))
+  const { tell, until } = newSignal()
+  child.stderr?.on("data", (data) => {
+    errors.push(String(data))
+    tell()
+  })
+  const untilIt: ServerProcess["until"] = async (holds) => {
+    const hasEnded = ended.then(() => {
+      throw new Error(`the server has ended: ${errors.join("")}`)
+    })
+    await Promise.race([until(holds), hasEnded])
+  }
   return new Promise((listening, failed) => {
     if (child.stdout === null) throw new Error("the server's output is not read")
     createInterface({ input: child.stdout }).on("line", (line) => {
       lines.push(line)
+      tell()
       const url = /listens on (\S+)/.exec(line)?.[1]
       if (url === undefined) return
       listening({
@@ -136,16 +150,9 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
         call: callerAt(url),
         lines,
         log: () => errors.join(""),
-        logged: async (what, times = 1) => {
-          const every = new RegExp(what, "g")
-          while ([...errors.join("").matchAll(every)].length < times) {
-            const more = new Promise((come) => child.stderr?.once("data", come))
-            const hasEnded = ended.then(() => {
-              throw new Error(`the server has ended: ${errors.join("")}`)
-            })
-            await Promise.race([more, hasEnded])
-          }
-        },
+        until: untilIt,
+        logged: (what, times = 1) =>
+          untilIt(() => [...errors.join("").matchAll(new RegExp(what, "g"))].length >= times),
         ended,
         end: (signal) => {
           child.kill(signal)

@@ -20,6 +20,7 @@ import { openInstallation } from "../../src/compose/installation.ts"
 import type { TestDatabase } from "./postgres.ts"
 import { counters } from "./costs.ts"
 import { testDatabase } from "./postgres.ts"
+import { newSignal } from "./waiting.ts"
 import { within } from "./within.ts"
 import { worldDatabase } from "./world-database.ts"
 import type { Program } from "../../src/frame/slice.ts"
@@ -46,6 +47,8 @@ export interface World {
   readonly app: FastifyInstance
   readonly ports: AdminPorts
   readonly warnings: readonly string[]
+  /** Resolves once there are so many warnings. */
+  readonly warned: (count: number) => Promise<void>
   /** The owner's address of the world's database. */
   readonly databaseUrl: string
   /** An operator's operation; @throws OperatorRefused */
@@ -104,10 +107,12 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
   counters.worlds += 1
   const database = await databaseOf(options)
   const warnings: string[] = []
+  const { tell, until } = newSignal()
   const log = {
     info: () => undefined,
     warn: (message: string, error: unknown) => {
       warnings.push(`${message}: ${String(error)}`)
+      tell()
     },
   }
   const installation = await openInstallation({
@@ -129,7 +134,8 @@ export async function openWorld(reason: WorldReason, options: WorldOptions = {})
     ...(options.waits === undefined ? {} : { waits: options.waits }),
     ...(options.program === undefined ? {} : { program: options.program }),
   })
-  return worldOf(installation, database, warnings, options)
+  const world = await worldOf(installation, database, options)
+  return { ...world, warnings, warned: (count) => until(() => warnings.length >= count) }
 }
 
 /** The one that is there, or one of the world's own, with the tables of all slices where it has them. */
@@ -190,9 +196,8 @@ async function openShared(options: Required<SharedWorldOptions>): Promise<World>
 async function worldOf(
   { ports, close }: Installation,
   database: { readonly url: string; readonly drop: () => Promise<void> },
-  warnings: string[],
   options: WorldOptions,
-): Promise<World> {
+): Promise<Omit<World, "warnings" | "warned">> {
   const { program = PROGRAM } = options
   const app = await buildApp(ports, program.entries, program.retired, {
     rateLimits: options.rateLimits ?? "on",
@@ -215,7 +220,6 @@ async function worldOf(
   return {
     app,
     ports,
-    warnings,
     databaseUrl: database.url,
     operate: async (name, input = {}, reason = null) => {
       const found = program.operations.find((operation) => operation.name === name)
