@@ -201,12 +201,3 @@ describe("400", () => {
     expect([status, body.fields]).toEqual([400, { cursor: "Must be a nextCursor of this list." }])
   })
 })
-
-describe("403", () => {
-  it("a person without See billing, and a key without the operation", async () => {
-    const developer = await makeKey(world, company, { role: "developer" })
-    expect((await get("/api/v1/limits", developer.key)).body.error).toBe("not_allowed")
-    const other = await makeKey(world, company, { operations: ["team.people.read"] })
-    expect((await get("/api/v1/limits", other.key)).body.error).toBe("operation_not_granted")
-  })
-})

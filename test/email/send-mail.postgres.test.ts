@@ -33,17 +33,6 @@ describe("a mail", () => {
     const audit = await world.operate("audit verify", { company: own.companyId })
     expect(audit.checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
   })
-
-  it("is one mail and one charge for one Idempotency-Key", async () => {
-    const own = await makeMailing(world)
-    const headers = { "idempotency-key": "once" }
-    const first = await sendMail(world, own, {}, headers)
-    const again = await sendMail(world, own, {}, headers)
-    expect(again.body).toEqual(first.body)
-    expect(again.headers["idempotency-replayed"]).toBe("true")
-    expect(await mailsOf(world, own)).toHaveLength(1)
-    expect(await chargesOf(world, own)).toHaveLength(1)
-  })
 })
 
 describe("400", () => {

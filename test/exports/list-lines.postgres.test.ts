@@ -5,7 +5,7 @@ import { ask, askEverything } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
 import { exported } from "./exported.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"
-import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 
 const URL = "/api/v1/billing/lines"
 
@@ -139,16 +139,4 @@ describe("400", () => {
       expect([status, Object.keys(body.fields)]).toEqual([400, [query.split("=")[0]]])
     },
   )
-})
-
-describe("403", () => {
-  it("is for a key without billing.read", async () => {
-    const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
-    const { status, body } = await list("", key)
-    expect([status, body.error, body.operation]).toEqual([
-      403,
-      "operation_not_granted",
-      "billing.read",
-    ])
-  })
 })

@@ -1,6 +1,6 @@
 /** Spending made outside the API, its give-backs, and what is open. */
 import { beforeEach, describe, expect, it } from "vitest"
-import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import type { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { type Company, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { refusalOf } from "./fake-host.ts"
 

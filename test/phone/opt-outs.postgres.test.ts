@@ -1,12 +1,6 @@
 /** The lists of opt-outs and of opt-ins, by the API, by their own words and by the carrier. */
 import { describe, expect, it, afterEach, vi } from "vitest"
-import {
-  makeCompany,
-  makeKey,
-  sharedWorld,
-  type ApiAnswer,
-  type Company,
-} from "../support/world.ts"
+import { makeCompany, sharedWorld, type ApiAnswer, type Company } from "../support/world.ts"
 import { newNumber, sendText, chargesOf } from "./texting.ts"
 import type { CarrierAnswer } from "../../adapters/providers/carrier/port.ts"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
@@ -189,27 +183,6 @@ describe("a person's own words", () => {
     await say("START")
     const started = await now()
     expect(await list(key)).toMatchObject([{ status: "in", since: started, at: started }])
-  })
-})
-
-describe("403", () => {
-  it.for([
-    ["GET", "phone.overview.read"],
-    ["POST", "phone.optouts.add"],
-    ["DELETE", "phone.optouts.remove"],
-  ] as const)("%s asks for %s", async ([method, operation]) => {
-    const company = await makeCompany(world)
-    const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
-    const { status, body } = await world.call(key, method, URL, { body: { phone: newNumber() } })
-    expect([status, body.error, body.operation]).toEqual([403, "operation_not_granted", operation])
-  })
-
-  it("lets a person who may use the phone read, and not change", async () => {
-    const company = await makeCompany(world)
-    const { key } = await makeKey(world, company, { role: "user", permissions: ["Use phone"] })
-    expect((await world.call(key, "GET", URL)).status).toBe(200)
-    expect((await add(key, newNumber())).body.error).toBe("not_allowed")
-    expect((await remove(key, newNumber())).body.error).toBe("not_allowed")
   })
 })
 

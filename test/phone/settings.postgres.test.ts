@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { makeCompany, makeKey, sharedWorld, type Company } from "../support/world.ts"
+import { makeCompany, sharedWorld, type Company } from "../support/world.ts"
 import { bought, numbersOf } from "./numbering.ts"
 import { newNumber, sendText } from "./texting.ts"
 
@@ -105,15 +105,6 @@ describe("the settings", () => {
     const other = await makeCompany(world)
     const at = { numbers: [{ id: await firstOf(other), recordCalls: true }] }
     expect((await patch(other, { ...at, acknowledgeRecording: true })).status).toBe(200)
-  })
-
-  it("are a person's to change who manages the phone", async () => {
-    const user = { role: "user", permissions: ["Use phone"] }
-    const { key } = await makeKey(world, await makeCompany(world), user)
-    expect((await world.call(key, "GET", URL)).status).toBe(200)
-    const body = { texting: { optOutLine: true } }
-    const write = await world.call(key, "PATCH", URL, { body })
-    expect([write.status, write.body.error]).toEqual([403, "not_allowed"])
   })
 })
 

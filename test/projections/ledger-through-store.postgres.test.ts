@@ -5,11 +5,10 @@ import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { unbalanced } from "../../projections/charging/accounts.ts"
-import { limitStandings } from "../../projections/charging/limits.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import { type Step, doing, step } from "./ledger-steps.ts"
 import { commandOf, instantAfter } from "./plain-history.ts"
 import { settled } from "./settled.ts"
@@ -92,38 +91,5 @@ describe("the read models of the ledger", () => {
     const { ok, projections } = await world.operate("projections verify")
     expect(projections.filter((one: { same: boolean }) => !one.same)).toEqual([])
     expect(ok).toBe(true)
-  })
-
-  it("show a limit of a window that passed without spending as unused", async () => {
-    const company = await makeCompany(world, { limits: [{ dollars: "3" }] })
-    const { companyId, ownerId, key, keyId } = company
-    await setLimit(world, company, { key: keyId, period: "day", dollars: "1" })
-    await setLimit(world, company, { person: ownerId, period: "week", dollars: "2" })
-    const body = { to: "+14155550123", body: "Hi" }
-    await world.call(key, "POST", "/api/v1/phone/messages", { body })
-    const used = async () => {
-      await world.operate("wait")
-      const at = world.ports.clock.now()
-      const shown = await limitStandings(world.ports.readAll, companyId, at)
-      return shown.map((one) => [
-        one.period,
-        one.usedMicros,
-        one.remainingMicros,
-        one.resetsAt > at,
-      ])
-    }
-    // The text, and the call that sent it.
-    const [of, left] = [9_000 + 100, (dollars: number) => dollars * 1_000_000]
-    expect(await used()).toEqual([
-      ["month", of, left(3) - of, true],
-      ["week", of, left(2) - of, true],
-      ["day", of, left(1) - of, true],
-    ])
-    await world.operate("clock advance", { duration: "40d" })
-    expect(await used()).toEqual([
-      ["month", 0, left(3), true],
-      ["week", 0, left(2), true],
-      ["day", 0, left(1), true],
-    ])
   })
 })

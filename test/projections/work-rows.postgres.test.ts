@@ -123,40 +123,31 @@ describe("charge-calls", () => {
   })
 })
 
-describe("send-reminder", () => {
-  it("is one row a fact, with all that it says", async () => {
-    const { type: _type, ...reminder } = {
-      type: "ReminderReached" as const,
-      at: AT,
-      holder: "person" as const,
-      holderId: "per_1" as const,
-      class: "ai" as const,
-      period: "week" as const,
-      limitMicros: 20,
-      reminderMicros: 10,
-      usedMicros: 11,
-      windowStart: 1,
-      resetsAt: 2,
-    }
-    const fact: LedgerEvent = { type: "ReminderReached", ...reminder }
+describe("a mail to people", () => {
+  const lowFunds = { type: "FundsRanLow", at: AT, belowMicros: 20, fundsMicros: 19 } as const
+  const reminder = {
+    type: "ReminderReached",
+    at: AT,
+    holder: "person",
+    holderId: "per_1",
+    class: "ai",
+    period: "week",
+    limitMicros: 20,
+    reminderMicros: 10,
+    usedMicros: 11,
+    windowStart: 1,
+    resetsAt: 2,
+  } as const
+  it.each([
+    ["send-reminder", reminder],
+    ["send-funds-notice", lowFunds],
+  ] as const)("is one row a fact, with all that it says: %s", async (kind, fact) => {
+    const { type: _type, ...payload } = fact
     await project(recorded(opened), recorded(fact), recorded(fact))
     const due = new Date(AT).toISOString()
-    expect((await rows()).filter(([kind]) => kind === "send-reminder")).toEqual([
-      ["send-reminder", "co_a:1", "co_a:1", "co_a", due, reminder],
-      ["send-reminder", "co_a:2", "co_a:2", "co_a", due, reminder],
-    ])
-  })
-})
-
-describe("send-funds-notice", () => {
-  it("is one row a fact, with all that it says", async () => {
-    const lowFunds = { at: AT, belowMicros: 20, fundsMicros: 19 }
-    const fact: LedgerEvent = { type: "FundsRanLow", ...lowFunds }
-    await project(recorded(opened), recorded(fact), recorded(fact))
-    const due = new Date(AT).toISOString()
-    expect((await rows()).filter(([kind]) => kind === "send-funds-notice")).toEqual([
-      ["send-funds-notice", "co_a:1", "co_a:1", "co_a", due, lowFunds],
-      ["send-funds-notice", "co_a:2", "co_a:2", "co_a", due, lowFunds],
+    expect((await rows()).filter(([one]) => one === kind)).toEqual([
+      [kind, "co_a:1", "co_a:1", "co_a", due, payload],
+      [kind, "co_a:2", "co_a:2", "co_a", due, payload],
     ])
   })
 })

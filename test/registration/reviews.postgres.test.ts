@@ -104,39 +104,10 @@ describe("a review that is meant", () => {
     expect((await statusOf(world, made)).testMode).toBe(true)
   })
 
-  it("is for owners and admins alone", async () => {
-    const made = await company()
-    for (const role of ["developer", "manager", "user"] as const) {
-      const { key } = await makeKey(world, made, { role })
-      const answers = await Promise.all([
-        sendBusiness(world, { key }, LIVE),
-        sendCampaign(world, { key }),
-        asked(world, { key }, "POST registration/confirm"),
-      ])
-      expect(answers.map(({ status, body }) => [status, body.error])).toEqual(
-        answers.map(() => [403, "role"]),
-      )
-    }
-    const { key } = await makeKey(world, made, { role: "admin" })
-    expect((await sendBusiness(world, { key }, LIVE)).status).toBe(200)
-  })
-
   it("is of a sole proprietor or of nobody who is one", async () => {
     const made = await company()
     const { status, body } = await sendBusiness(world, made, { brandType: "sole_proprietor" })
     expect([status, Object.keys(body.fields)]).toEqual([400, ["brandType"]])
-  })
-
-  it("is sent once for five identical requests at once, and all get its outcome", async () => {
-    const made = await company()
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => sendBusiness(world, made, LIVE)),
-    )
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
-    for (const { body } of answers) expect(body).toEqual(answers[0]?.body)
-    expect(await feesOf(world, made)).toEqual([`${BRAND} final`])
-    // Later it waits already.
-    expect((await sendBusiness(world, made, LIVE)).status).toBe(409)
   })
 
   it("is sent once where another person sends it at the same time, and paid once", async () => {
