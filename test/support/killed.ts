@@ -2,6 +2,7 @@
 import { afterAll, expect, onTestFinished } from "vitest"
 import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
 import { isDeep } from "../charging/runs.ts"
+import { newChance } from "../faults/callers.ts"
 import type { Place, ServerProcess } from "./server-process.ts"
 import { died, makePlace } from "./server-process.ts"
 import type { World } from "./world.ts"
@@ -11,9 +12,9 @@ import { worldDatabase } from "./world-database.ts"
 /** A line of the program: a failpoint, the fact that it is about, and which pass of it. */
 export type Line = `${Failpoint}:${string}=${number}` | `${Failpoint}=${number}`
 
-/** The lines that a run tries: the named ones and one of the others by chance; all in a deep run. */
+/** The lines that a run tries: the named ones and one of the others by chance (`LEDGER_SEED`); all in a deep run. */
 export function linesToTry(named: readonly Line[], others: readonly Line[]): readonly Line[] {
-  const chosen = Math.floor(Math.random() * others.length)
+  const chosen = newChance().between(0, others.length - 1)
   return [...named, ...others.filter((_line, i) => isDeep || i === chosen)]
 }
 
