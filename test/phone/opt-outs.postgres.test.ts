@@ -1,9 +1,7 @@
 /** The lists of opt-outs and of opt-ins, by the API, by their own words and by the carrier. */
-import { describe, expect, it, afterEach, vi } from "vitest"
+import { describe, expect, it } from "vitest"
 import { makeCompany, sharedWorld, type ApiAnswer, type Company } from "../support/world.ts"
-import { newNumber, sendText, chargesOf } from "./texting.ts"
-import type { CarrierAnswer } from "../../adapters/providers/carrier/port.ts"
-import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { newNumber, sendText } from "./texting.ts"
 import { optIn } from "./opted-in.ts"
 
 const world = await sharedWorld({ rateLimits: "off", calls: "free", clock: "forward" })
@@ -183,84 +181,6 @@ describe("a person's own words", () => {
     await say("START")
     const started = await now()
     expect(await list(key)).toMatchObject([{ status: "in", since: started, at: started }])
-  })
-})
-
-const company = await makeCompany(world)
-
-afterEach(() => {
-  vi.restoreAllMocks()
-})
-
-const carrierSays = (answer: CarrierAnswer) =>
-  vi.spyOn(world.ports.carrier, "send").mockResolvedValue(answer)
-
-/** Whether somebody is opted out, and by what. */
-async function optOutOf(phone: string) {
-  await world.operate("wait")
-  const { body } = await world.call(company.key, "GET", "/api/v1/phone/opt-outs")
-  return body.optOuts.find((one: { phone: string }) => one.phone === phone)
-}
-
-const send = (to: string) => sendText(world, company.key, { to })
-const textIn = async (from: string, body: string) => {
-  const { numbers } = await world.operate("number list", { company: company.companyId })
-  const to = numbers[0].number
-  return world.operate("carrier text-in", { company: company.companyId, from, to, body })
-}
-
-describe("a text that the carrier refuses for a STOP", () => {
-  it("is given back, once: the next is 409, and only their START ends it", async () => {
-    const to = newNumber()
-    carrierSays({ answer: "rejected", errorCode: "opted_out" })
-    expect((await send(to)).status).toBe(200)
-    await world.operate("wait")
-    expect((await chargesOf(world, company)).at(-1)).toMatchObject({ state: "given_back" })
-    expect(await optOutOf(to)).toMatchObject({ status: "out", source: "text", keyword: null })
-    const charges = (await chargesOf(world, company)).length
-    const again = await send(to)
-    expect([again.status, again.body.error]).toEqual([409, "opted_out"])
-    expect(await chargesOf(world, company)).toHaveLength(charges)
-    const body = { phone: to }
-    const undo = await world.call(company.key, "DELETE", "/api/v1/phone/opt-outs", { body })
-    expect([undo.status, undo.body.error]).toEqual([409, "conflict"])
-    vi.restoreAllMocks()
-    // The STOP itself, late, changes nothing.
-    await textIn(to, "STOP")
-    expect(await optOutOf(to)).toMatchObject({ status: "out" })
-    await textIn(to, "START")
-    expect((await send(to)).status).toBe(200)
-  })
-
-  it("ends an opt-out of the API together with it, where they text START", async () => {
-    const to = newNumber()
-    carrierSays({ answer: "rejected", errorCode: "opted_out" })
-    await send(to)
-    await world.operate("wait")
-    const body = { phone: to }
-    await world.call(company.key, "POST", "/api/v1/phone/opt-outs", { body })
-    vi.restoreAllMocks()
-    await textIn(to, "START")
-    expect(await optOutOf(to)).toMatchObject({ status: "in" })
-  })
-})
-
-describe("a STOP while the carrier is silent about a text", () => {
-  it("stops the next one, and the text in doubt is asked about and never sent again", async () => {
-    const to = newNumber()
-    const sent = vi
-      .spyOn(world.ports.carrier, "send")
-      .mockRejectedValue(new ProviderSilent("the carrier did not answer"))
-    await send(to)
-    await world.operate("wait")
-    await textIn(to, "STOP")
-    const times = () => sent.mock.calls.filter(([text]) => text.body.startsWith("Hello")).length
-    expect(times()).toBe(1)
-    expect((await send(to)).status).toBe(409)
-    await world.operate("clock advance", { duration: "11m" })
-    await world.operate("wait")
-    expect(times()).toBe(1)
-    expect(await optOutOf(to)).toMatchObject({ status: "out", keyword: "STOP" })
   })
 })
 

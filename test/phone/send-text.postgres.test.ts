@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
+import { makeCompany, ownWorld } from "../support/world.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("settings")
@@ -177,17 +177,6 @@ describe("402 payment_required", () => {
     const keys = await Promise.all([1, 2, 3].map(() => sendText(world, key)))
     const named = keys.map(({ body }) => body.pay.headers["Idempotency-Key"])
     expect(new Set(named).size).toBe(3)
-  })
-
-  it("tells a key with Add funds to send it", async () => {
-    const { companyId, ownerId } = await makeCompany(world, { funds: "0" })
-    const { key } = await makeKey(
-      world,
-      { companyId, ownerId },
-      { addFundsPerPurchase: "25", addFundsPerMonth: "100" },
-    )
-    const { body } = await sendText(world, key)
-    expect(body.pay.instructions).toMatch(/^Send this request with the same API key\./)
   })
 
   it("asks for the whole price, at the number of segments with the line", async () => {

@@ -158,6 +158,8 @@ describe("a STOP that the carrier has answered", () => {
     expect(await texting.facts()).toEqual(["TextQueued", "TextRejected", "StoppedAtCarrier"])
     expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
     expect((await text(texting)).body.error).toBe("opted_out")
+    const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/opt-outs")
+    expect(body.optOuts).toMatchObject([{ status: "out", source: "text", keyword: null }])
     await by.tell(TEXTS_PATH, cameOf(textIn(texting, "STOP"), { autoresponse_type: "STOP" }))
     expect((await texting.facts()).slice(3)).toEqual(["TextReceived"])
     await by.tell(TEXTS_PATH, cameOf(textIn(texting, "START"), { autoresponse_type: "START" }))
