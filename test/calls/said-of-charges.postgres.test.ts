@@ -2,27 +2,19 @@
  * What a caller is told of their money when a call cannot be served: that nothing was charged, only
  * where no request with the same `Idempotency-Key` can have been charged; else that it is not known.
  */
-import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { overloadedRefusal } from "../../src/frame/calls/faults.ts"
-import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
-import { PROGRAM } from "../../src/slices.ts"
 import { TEXTS, chargesOf, newNumber } from "../phone/texting.ts"
-import { makeCompany, sharedWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld, callOn } from "../support/world.ts"
 import { failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
 
 const world = await sharedWorld({ calls: "free" })
-
-const apps: FastifyInstance[] = []
-afterEach(async () => {
-  for (const app of apps.splice(0)) await app.close()
-})
 
 const LATE = new DeadlinePassed("too late")
 const NOTHING = /; nothing was charged\. Send it again later\.$/
@@ -34,14 +26,11 @@ const STILL_UNKNOWN =
 /** A request that is sent to one set of ports after another. */
 async function newRequest(named = true) {
   const company = await makeCompany(world)
-  const payload = { to: newNumber(), body: "Hello" }
-  const name = named ? { "idempotency-key": newIdempotencyKey() } : {}
-  const headers = { ...name, authorization: `Bearer ${company.key}` }
+  const body = { to: newNumber(), body: "Hello" }
+  const sent = named ? { body, headers: { "idempotency-key": newIdempotencyKey() } } : { body }
   const sendTo = async (ports: Ports) => {
-    const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
-    apps.push(app)
-    const answer = await app.inject({ method: "POST", url: TEXTS, headers, payload })
-    return { ...answer.json(), status: answer.statusCode, later: answer.headers["retry-after"] }
+    const answer = await callOn(ports, company.key, "POST", TEXTS, sent)
+    return { ...answer.body, status: answer.status, later: answer.headers["retry-after"] }
   }
   return { company, sendTo }
 }
@@ -152,11 +141,8 @@ describe("a call that is turned away at the door", () => {
 describe("a call that charges nothing", () => {
   it("is told nothing of charges", async () => {
     const { key } = await makeCompany(world)
-    const app = await buildApp(without("access", LATE), PROGRAM.entries, PROGRAM.retired)
-    apps.push(app)
-    const authorization = `Bearer ${key}`
-    const answer = await app.inject({ url: "/api/v1/people", headers: { authorization } })
-    expect(answer.json()).toMatchObject({
+    const answer = await callOn(without("access", LATE), key, "GET", "/api/v1/people")
+    expect(answer.body).toMatchObject({
       error: "unavailable",
       message: "The ledger cannot be reached right now. Send it again later.",
     })
@@ -168,20 +154,15 @@ describe("503", () => {
     const { key, companyId } = await makeCompany(world)
     const lost = Object.assign(new Error("terminating connection"), { code: "57P01" })
     const claims = { ...world.ports.claims, claim: () => Promise.reject(lost) }
-    const app = await buildApp({ ...world.ports, claims }, PROGRAM.entries, PROGRAM.retired)
-    const answer = await app.inject({
-      method: "POST",
-      url: "/api/v1/phone/messages",
-      headers: { authorization: `Bearer ${key}`, "idempotency-key": "lost" },
-      payload: { to: "+14155550123", body: "hello" },
+    const answer = await callOn({ ...world.ports, claims }, key, "POST", TEXTS, {
+      body: { to: "+14155550123", body: "hello" },
+      headers: { "idempotency-key": "lost" },
     })
-    expect(answer.statusCode).toBe(503)
-    expect(answer.headers["retry-after"]).toBe("5")
-    expect(answer.json()).toMatchObject({ error: "unavailable" })
+    expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"])
+    expect(answer.body).toMatchObject({ error: "unavailable" })
     const { rows } = await sql<{ charged: number }>`
       select count(*) as charged from eventstore.events
       where stream = ${`ledger-${companyId}`} and type = 'Charged'`.execute(world.ports.readAll)
     expect(rows[0]?.charged).toBe(0)
-    await app.close()
   })
 })

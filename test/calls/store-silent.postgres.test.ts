@@ -3,6 +3,7 @@
  * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
  * them, and the log has a line when it begins and one when it ends.
  */
+import { expectSound } from "../credits/buying.ts"
 import { afterAll, afterEach, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -145,8 +146,7 @@ it(
     expect(kept).toBe(everything.length + 1)
     const tallies = ofType("ApiCallsCounted").flatMap(({ data }) => JSON.parse(data).tallies)
     expect(tallies.reduce((sum, { calls }) => sum + calls, 0)).toBe(counted.calls)
-    const audit = await world.operate("audit verify", { company: company.companyId })
-    expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+    await expectSound(world, company)
     await world.warned(before + 2)
     expect(warned()).toEqual(TWO_LINES)
     await app.close()

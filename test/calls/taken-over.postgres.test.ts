@@ -1,15 +1,14 @@
+import { expectSound } from "../credits/buying.ts"
 import { describe, expect, it, beforeEach } from "vitest"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
-import { buildApp } from "../../src/frame/http/app.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
-import { PROGRAM } from "../../src/slices.ts"
 import { tryAgain } from "../effects/texts.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
 import type { Company, ApiAnswer } from "../support/world.ts"
 import {
-  callApp,
+  callOn,
   makeCallsFree,
   makeCompany,
   openWorld,
@@ -51,8 +50,7 @@ async function expectOneText(company: Company, id: string): Promise<void> {
   ])
   expect(charges.filter(({ state }) => state === "open")).toEqual([])
   expect(await fundsOf(world, company)).toBe(50_000_000 - SEGMENT)
-  const audit = await world.operate("audit verify", { company: company.companyId })
-  expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+  await expectSound(world, company)
 }
 
 const PLACES: readonly (readonly [string, Death])[] = [
@@ -194,15 +192,9 @@ describe("a process that was killed", () => {
       { step: "QueueText", when: "after" },
       company,
     )
-    const app = await buildApp(withoutRecipients(world, error), PROGRAM.entries, PROGRAM.retired)
-    const inVain = await app.inject({
-      method: "POST",
-      url: TEXTS,
-      headers: { ...headers, authorization: `Bearer ${company.key}` },
-      payload: body,
-    })
-    await app.close()
-    expect(inVain.statusCode).toBe(503)
+    const ports = withoutRecipients(world, error)
+    const inVain = await callOn(ports, company.key, "POST", TEXTS, { body, headers })
+    expect(inVain.status).toBe(503)
     expect(await claimOf(world, idempotencyKey)).toEqual({ state: "running", attempt: 0 })
     const taken = await again()
     expect(taken.status).toBe(200)
@@ -230,18 +222,12 @@ describe("an outcome that nobody knows", () => {
   /** Answers of an app in which a step fails, then of the one in which it works. */
   async function failThenRetry(death: Death, error: Error) {
     const company = await makeCompany(world)
-    const app = await buildApp(failingAt(world, death, error), PROGRAM.entries, PROGRAM.retired)
     const idempotencyKey = newIdempotencyKey()
     const body = { to: newNumber(), body: "Hello" }
     const headers = { "idempotency-key": idempotencyKey }
-    const failed = await app.inject({
-      method: "POST",
-      url: TEXTS,
-      headers: { ...headers, authorization: `Bearer ${company.key}` },
-      payload: body,
-    })
+    const ports = failingAt(world, death, error)
+    const failed = await callOn(ports, company.key, "POST", TEXTS, { body, headers })
     const claim = await claimOf(world, idempotencyKey)
-    await app.close()
     const retried = await sendText(world, company.key, body, headers)
     return { company, failed, claim, retried }
   }
@@ -249,9 +235,9 @@ describe("an outcome that nobody knows", () => {
   it.for(PLACES)("does not free the key: %s", async ([, death]) => {
     const error = new OutcomeUnknown("nobody knows")
     const { company, failed, claim, retried } = await failThenRetry(death, error)
-    expect(failed.statusCode).toBe(503)
+    expect(failed.status).toBe(503)
     expect(failed.headers["retry-after"]).toBe("5")
-    expect(failed.json()).toEqual({
+    expect(failed.body).toEqual({
       error: "unavailable",
       message: expect.stringContaining("same Idempotency-Key"),
       requestId: failed.headers["x-request-id"],
@@ -268,7 +254,7 @@ describe("an outcome that nobody knows", () => {
   ] as const)("is every failure behind a charge: the store %s", async ([, error]) => {
     const death = { step: "QueueText", when: "before" } as const
     const { company, failed, claim, retried } = await failThenRetry(death, error)
-    expect(failed.json()).toMatchObject({ error: "unavailable", chargeId: expect.any(String) })
+    expect(failed.body).toMatchObject({ error: "unavailable", chargeId: expect.any(String) })
     expect(claim).toEqual({ state: "running", attempt: 0 })
     await expectOneText(company, retried.body.id)
   })
@@ -278,17 +264,11 @@ describe("an outcome that nobody knows", () => {
     for (const step of ["Charge", "QueueText"] as const) {
       const fault = new TypeError("secret of the inside")
       const ports = failingAt(world, { step, when: "before" }, fault)
-      const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
-      const answer = await app.inject({
-        method: "POST",
-        url: TEXTS,
-        headers: { authorization: `Bearer ${company.key}` },
-        payload: { to: newNumber(), body: "Hello" },
-      })
-      await app.close()
-      expect(answer.statusCode).toBe(step === "Charge" ? 500 : 503)
-      expect(answer.payload).not.toContain("secret")
-      expect(answer.json().requestId).toBe(answer.headers["x-request-id"])
+      const body = { to: newNumber(), body: "Hello" }
+      const answer = await callOn(ports, company.key, "POST", TEXTS, { body })
+      expect(answer.status).toBe(step === "Charge" ? 500 : 503)
+      expect(JSON.stringify(answer.body)).not.toContain("secret")
+      expect(answer.body.requestId).toBe(answer.headers["x-request-id"])
     }
     expect(world.warnings.filter((line) => line.includes("secret of the inside"))).toHaveLength(1)
   })
@@ -320,17 +300,14 @@ describe("the charge of a killed process that was sent", () => {
     await world.operate("wait")
     expect(await chargesOf(world, company)).toEqual([{ micros: SEGMENT, state: "final" }])
     expect(await fundsOf(world, company)).toBe(50_000_000 - SEGMENT)
-    const { checks } = await world.operate("audit verify", { company: company.companyId })
-    expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+    await expectSound(world, company)
   }
 
   it("is no limit to its own request, where it arrives behind the look for it", async () => {
     await setLimit(world, company, { dollars: "0.009" })
     await kill()
     const ports = rightBeforeEntry(world, sent.arrive)
-    const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
-    const taken = await callApp(app, company.key, "POST", TEXTS, request)
-    await app.close()
+    const taken = await callOn(ports, company.key, "POST", TEXTS, request)
     expect([taken.status, taken.body.status]).toEqual([200, "queued"])
     const replayed = await again()
     expect([replayed.body, replayed.headers["idempotency-replayed"]]).toEqual([taken.body, "true"])
@@ -388,7 +365,6 @@ describe("an Idempotency-Key", () => {
     ])
     const { balanceMicros } = await world.operate("company show", { company: companyId })
     expect(balanceMicros).toBe(50_000_000 - 2 * 9_000)
-    const audit = await world.operate("audit verify")
-    expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+    await expectSound(world)
   })
 })

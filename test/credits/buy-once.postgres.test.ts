@@ -1,10 +1,8 @@
 import { sql } from "kysely"
 import { describe, expect, it, afterEach } from "vitest"
-import { buildApp } from "../../src/frame/http/app.ts"
-import { PROGRAM } from "../../src/slices.ts"
 import { dieAt, newIdempotencyKey } from "../calls/begun.ts"
 import { testDatabase } from "../support/postgres.ts"
-import { makeCallsFree, openWorld, ownWorld } from "../support/world.ts"
+import { makeCallsFree, openWorld, ownWorld, callOn } from "../support/world.ts"
 import type { World } from "../support/world.ts"
 import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"
 
@@ -108,16 +106,10 @@ describe("one Idempotency-Key", () => {
       world.ports.readAll,
     )
     const projector = { ...world.ports.projector, waitFor: async () => false }
-    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
-    const behind = await app.inject({
-      method: "POST",
-      url: CREDITS,
-      headers: { authorization: `Bearer ${company.key}`, "idempotency-key": name },
-      payload: { amount: 25 },
-    })
-    await app.close()
+    const sent = { body: { amount: 25 }, headers: { "idempotency-key": name } }
+    const behind = await callOn({ ...world.ports, projector }, company.key, "POST", CREDITS, sent)
     const { purchaseId } = first.body
-    expect([behind.statusCode, behind.json()]).toMatchObject([503, { purchaseId }])
+    expect([behind.status, behind.body]).toMatchObject([503, { purchaseId }])
     expect((await buy(world, company.key, 25, name)).body).toEqual(first.body)
     expect(await paymentsOf(world, company)).toBe(1)
   })
@@ -196,24 +188,18 @@ describe("a fault behind a purchase that was begun", () => {
   it("is a doubt: 503 with its purchaseId, and the same request ends it", async () => {
     const company = await makeBuyer(world)
     const cards = { ...world.ports.cards, pay: () => Promise.reject(new TypeError("a fault")) }
-    const app = await buildApp({ ...world.ports, cards }, PROGRAM.entries, PROGRAM.retired)
     const name = newIdempotencyKey()
-    const failed = await app.inject({
-      method: "POST",
-      url: CREDITS,
-      headers: { authorization: `Bearer ${company.key}`, "idempotency-key": name },
-      payload: { amount: 25 },
-    })
-    await app.close()
-    expect(failed.statusCode).toBe(503)
-    expect(failed.json()).toEqual({
+    const sent = { body: { amount: 25 }, headers: { "idempotency-key": name } }
+    const failed = await callOn({ ...world.ports, cards }, company.key, "POST", CREDITS, sent)
+    expect(failed.status).toBe(503)
+    expect(failed.body).toEqual({
       error: "unavailable",
       message: expect.stringContaining("same Idempotency-Key"),
       requestId: failed.headers["x-request-id"],
       purchaseId: expect.stringMatching(/^pur_/),
     })
     const again = await buy(world, company.key, 25, name)
-    expect(again.body).toMatchObject({ status: "paid", purchaseId: failed.json().purchaseId })
+    expect(again.body).toMatchObject({ status: "paid", purchaseId: failed.body.purchaseId })
   })
 })
 

@@ -2,8 +2,7 @@
 import { connect } from "node:net"
 import type { AddressInfo } from "node:net"
 import { once } from "node:events"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Route } from "../../src/frame/calls/route.ts"
 import type { OneOf } from "../../src/frame/calls/one-of.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -24,7 +23,6 @@ import {
 } from "./pretended-routes.ts"
 
 const world = await sharedWorld()
-let app: FastifyInstance
 let company: Company
 let watched: Watched = { begun: () => undefined, ended: () => undefined }
 const ROUTES: readonly (Route | OneOf)[] = [
@@ -38,13 +36,8 @@ const ROUTES: readonly (Route | OneOf)[] = [
   patient(() => watched),
 ]
 
-beforeAll(async () => {
-  app = await buildApp(world.ports, ROUTES, [])
-  await app.ready()
-})
-afterAll(async () => {
-  await app.close()
-})
+const app = await buildApp(world.ports, ROUTES, [])
+afterAll(() => app.close())
 beforeEach(async () => {
   company = await makeCompany(world)
 })

@@ -2,8 +2,7 @@
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Door } from "../../src/frame/http/hosts.ts"
 import { PROGRAM } from "../../src/slices.ts"
@@ -19,18 +18,13 @@ const door: Door = {
 }
 
 const world = await sharedWorld()
-let app: FastifyInstance
-beforeAll(async () => {
-  app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-    rateLimits: "on",
-    ownHost: "api.test",
-    doors: [door],
-  })
-  await app.listen({ host: "127.0.0.1", port: 0 })
+const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+  rateLimits: "on",
+  ownHost: "api.test",
+  doors: [door],
 })
-afterAll(async () => {
-  await app.close()
-})
+await app.listen({ host: "127.0.0.1", port: 0 })
+afterAll(() => app.close())
 
 /** What is heard to these lines of a head. */
 async function heard(...lines: readonly string[]): Promise<string> {

@@ -2,8 +2,7 @@
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { readConfig } from "../../src/compose/config.ts"
 import type { Door } from "../../src/frame/http/hosts.ts"
 import { countedAddress } from "../../src/frame/http/address.ts"
@@ -25,18 +24,12 @@ const boxes: Door = {
 }
 
 const world = await sharedWorld()
-let app: FastifyInstance
-beforeAll(async () => {
-  app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
-    rateLimits: "on",
-    ownHost: "api.test",
-    doors: [boxes],
-  })
-  await app.ready()
+const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+  rateLimits: "on",
+  ownHost: "api.test",
+  doors: [boxes],
 })
-afterAll(async () => {
-  await app.close()
-})
+afterAll(() => app.close())
 
 const get = async (host: string, url = "/livez") =>
   app.inject({ method: "GET", url, headers: { host } })

@@ -1,10 +1,8 @@
 /** What is charged and takes bytes: an `Idempotency-Key` stands for these bytes alone. */
 import { z } from "zod"
-import { afterAll, beforeAll, expect, it } from "vitest"
-import type { FastifyInstance } from "fastify"
+import { afterAll, expect, it } from "vitest"
 import { BYTES, PIECES, route } from "../../src/frame/calls/route.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
-import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 
 const URL = "/api/v1/pretended/uploads"
@@ -21,24 +19,17 @@ const base = {
 } as const
 
 const world = await sharedWorld()
-let app: FastifyInstance
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-  const upload = route({
-    ...base,
-    body: BYTES,
-    handle: async (_ports, _caller, { body }) => ({
-      ok: true,
-      body: { text: Buffer.from(body).toString() },
-    }),
-  })
-  app = await buildApp(world.ports, [upload], [])
-  await app.ready()
+const company = await makeCompany(world)
+const uploads = route({
+  ...base,
+  body: BYTES,
+  handle: async (_ports, _caller, { body }) => ({
+    ok: true,
+    body: { text: Buffer.from(body).toString() },
+  }),
 })
-afterAll(async () => {
-  await app.close()
-})
+const app = await buildApp(world.ports, [uploads], [])
+afterAll(() => app.close())
 
 const upload = async (payload: string, type = "application/octet-stream") => {
   const headers = {

@@ -1,6 +1,5 @@
 /** Several routes on one verb and path, told apart by what the body has. */
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
@@ -13,16 +12,10 @@ import { callApp, callsOf, makeCompany, makeKey, sharedWorld } from "../support/
 import { shaped } from "./pretended-routes.ts"
 
 const world = await sharedWorld()
-let app: FastifyInstance
 let company: Company
 
-beforeAll(async () => {
-  app = await buildApp(world.ports, [shaped], [])
-  await app.ready()
-})
-afterAll(async () => {
-  await app.close()
-})
+const app = await buildApp(world.ports, [shaped], [])
+afterAll(() => app.close())
 beforeEach(async () => {
   company = await makeCompany(world)
 })

@@ -1,22 +1,13 @@
 /** Query parameters that a route does not have, by routes of a slice that is not there. */
-import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import type { Company } from "../support/world.ts"
 import { callApp, callsOf, makeCompany, sharedWorld } from "../support/world.ts"
 import { listing, withParams } from "./pretended-routes.ts"
 
 const world = await sharedWorld()
-let app: FastifyInstance
-let company: Company
-beforeAll(async () => {
-  company = await makeCompany(world)
-  app = await buildApp(world.ports, [withParams, listing], [])
-  await app.ready()
-})
-afterAll(async () => {
-  await app.close()
-})
+const company = await makeCompany(world)
+const app = await buildApp(world.ports, [withParams, listing], [])
+afterAll(() => app.close())
 
 const bearer = () => ({ authorization: `Bearer ${company.key}` })
 const get = (url: string, key: string | null = company.key) => callApp(app, key, "GET", url)

@@ -23,6 +23,7 @@ import { testDatabase } from "./postgres.ts"
 import { newSignal } from "./waiting.ts"
 import { within } from "./within.ts"
 import { worldDatabase } from "./world-database.ts"
+import type { Ports } from "../../src/frame/ports.ts"
 import type { Program } from "../../src/frame/slice.ts"
 import { expectContract } from "./reply-contract.ts"
 import type { Company, Operator } from "./company.ts"
@@ -273,6 +274,19 @@ export async function callApp(
   }
   expectContract(method, url, found)
   return found
+}
+
+/** A request with a key to the program on other ports, in an app of its own. */
+export async function callOn(
+  ports: Ports,
+  ...request: Parameters<World["call"]>
+): Promise<ApiAnswer> {
+  const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
+  try {
+    return await callApp(app, ...request)
+  } finally {
+    await app.close()
+  }
 }
 
 /** Lets calls of the API cost nothing, where a test looks at nothing but other charges. */
