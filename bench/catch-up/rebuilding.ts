@@ -2,7 +2,7 @@
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { EVERYBODY } from "../../test/support/leases.ts"
+import { EVERYBODY } from "../../test/support/read-models.ts"
 import { honest } from "../benchmark.ts"
 import type { Ground } from "../ground/ground.ts"
 

@@ -28,7 +28,7 @@ import { collect } from "../contracts/event-store-fixture.ts"
 import { PostgresUnderTest } from "../contracts/event-store-postgres-fixture.ts"
 import { auditPortsOf, auditScopeOf } from "../support/audit-ports.ts"
 import { makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
-import { virtualPacer } from "../writer/pacer.ts"
+import { virtualPacer } from "../writer/bench.ts"
 
 const AGGREGATES = {
   access: ACCESS,

@@ -19,8 +19,7 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { provenStore } from "../../src/frame/writer/proven-store.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { auditPortsOf, auditScopeOf, signingOfItsOwn } from "../support/audit-ports.ts"
-import { OWN, STREAM, addFunds, execute, runnerOn } from "../writer/bench.ts"
-import { virtualPacer } from "../writer/pacer.ts"
+import { OWN, STREAM, addFunds, execute, runnerOn, virtualPacer } from "../writer/bench.ts"
 
 const sha = (...parts: readonly Buffer[]) =>
   createHash("sha256").update(Buffer.concat(parts)).digest()

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { CodeTorn } from "../../adapters/providers/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import { SECRETS } from "../code-checks/secrets.ts"
+import { SECRETS } from "../code-checks/pretended.ts"
 import { folderOf } from "../code/code-world.ts"
 import { git } from "../code/git.ts"
 import type { Company } from "../support/world.ts"

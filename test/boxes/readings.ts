@@ -1,6 +1,96 @@
 /** What the routes of boxes show. */
-import type { Readings } from "../support/readings.ts"
+import type { OtherAnswers, Readings } from "../support/readings.ts"
+import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { BOXES, giveCode } from "./boxes-world.ts"
+
+type Method = "GET" | "POST" | "PUT" | "DELETE"
+type Ask = (method: Method, path: string, body?: object) => Promise<ApiAnswer>
+
+/** A box that runs, on a repository of one commit; it is asked by paths within its own. */
+async function boxOf(world: World, company: Company) {
+  const { key } = company
+  await giveCode(world, company)
+  const body = { size: "small", branch: "main", maxMinutes: 30, label: "Fix the tests" }
+  const started = await world.call(key, "POST", BOXES, { body })
+  await world.operate("wait")
+  const ask: Ask = (method, path, sent) =>
+    world.call(key, method, `${BOXES}/${started.body.id}${path}`, sent ? { body: sent } : {})
+  return { started, ask }
+}
+
+/** Asks one thing of a box, after others, and ends the box. */
+const afterThat =
+  (last: (ask: Ask) => Promise<ApiAnswer>) => async (world: World, company: Company) => {
+    const { ask } = await boxOf(world, company)
+    const answer = await last(ask)
+    await ask("DELETE", "")
+    return answer
+  }
+
+const README = { path: "README.md", content: "# Hello\n" }
+const SERVER = { command: "serve 3000" }
+
+/** By name and status. */
+export const OTHER_ANSWERS: OtherAnswers = {
+  "startBox 201": async (world, company) => {
+    const { started, ask } = await boxOf(world, company)
+    await ask("DELETE", "")
+    return started
+  },
+  "listBoxes 200": async (world, company) => {
+    const { ask } = await boxOf(world, company)
+    await ask("POST", "/previews", { port: 3_000 })
+    const listed = await world.call(company.key, "GET", BOXES)
+    await ask("DELETE", "")
+    return listed
+  },
+  "getBox 200": afterThat(async (ask) => {
+    await ask("POST", "/previews", { port: 3_000 })
+    return ask("GET", "")
+  }),
+  "stopBox 200": afterThat((ask) => ask("POST", "/stop")),
+  "deleteBox 200": async (world, company) => (await boxOf(world, company)).ask("DELETE", ""),
+  "listBoxEvents 200": afterThat(async (ask) => {
+    await ask("POST", "/exec", { command: "echo hello" })
+    return ask("GET", "/events")
+  }),
+  "runCommand 200": afterThat((ask) => ask("POST", "/exec", { command: "echo hello" })),
+  "startProcess 200": afterThat((ask) => ask("POST", "/processes", SERVER)),
+  "listProcesses 200": afterThat(async (ask) => {
+    await ask("POST", "/processes", SERVER)
+    return ask("GET", "/processes")
+  }),
+  "getProcessLogs 200": afterThat(async (ask) => {
+    const { body } = await ask("POST", "/processes", SERVER)
+    return ask("GET", `/processes/${body.id}/logs`)
+  }),
+  "stopProcess 200": afterThat(async (ask) => {
+    const { body } = await ask("POST", "/processes", SERVER)
+    return ask("DELETE", `/processes/${body.id}`)
+  }),
+  "listFiles 200": afterThat(async (ask) => {
+    await ask("PUT", "/files/content", README)
+    return ask("GET", "/files")
+  }),
+  "readFile 200": afterThat(async (ask) => {
+    await ask("PUT", "/files/content", README)
+    return ask("GET", "/files/content?path=README.md")
+  }),
+  "writeFile 200": afterThat((ask) => ask("PUT", "/files/content", README)),
+  "deleteFile 200": afterThat(async (ask) => {
+    await ask("PUT", "/files/content", README)
+    return ask("DELETE", "/files/content?path=README.md")
+  }),
+  "openPreview 200": afterThat((ask) => ask("POST", "/previews", { port: 3_000 })),
+  "closePreview 200": afterThat(async (ask) => {
+    await ask("POST", "/previews", { port: 3_000 })
+    return ask("DELETE", "/previews/3000")
+  }),
+  "pushBox 200": afterThat(async (ask) => {
+    await ask("PUT", "/files/content", README)
+    return ask("POST", "/push", { message: "Say hello" })
+  }),
+}
 
 /** What is shown of each change. */
 export const READINGS: Readings = {

@@ -26,7 +26,7 @@ import { openRunner } from "../../src/frame/writer/run.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { plainSealing } from "../simulation/sealing.ts"
 import { asksForCharges, kyselyAnswering } from "../simulation/sql.ts"
-import { virtualPacer } from "../writer/pacer.ts"
+import { virtualPacer } from "../writer/bench.ts"
 
 /** When every history begins. */
 export const NOON = Date.UTC(2026, 10, 23, 12)

@@ -8,8 +8,7 @@ import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { makeApiKey } from "../../src/frame/calls/api-key.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
-import { refusalIn } from "../support/reply-contract.ts"
-import { rightRequest } from "../support/right-requests.ts"
+import { refusalIn, rightRequest } from "../support/reply-contract.ts"
 import type { SpecRoute } from "../support/routes-table.ts"
 import {
   compared,

@@ -12,8 +12,7 @@ import { portsOfRequest } from "../../src/frame/calls/time-budget.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { OWN, addFunds, execute } from "../writer/bench.ts"
-import { virtualPacer } from "../writer/pacer.ts"
+import { OWN, addFunds, execute, virtualPacer } from "../writer/bench.ts"
 
 const refused: ChargeRefused = {
   type: "ChargeRefused",

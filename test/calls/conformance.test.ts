@@ -4,7 +4,7 @@ import { z } from "zod"
 import { OPERATIONS, OPERATIONS_WITHOUT_ROUTE } from "../../domain/access/operations.ts"
 import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { entryAt } from "../support/right-requests.ts"
+import { entryAt } from "../support/reply-contract.ts"
 import {
   ALL_ROUTES,
   BEYOND_LIMITS,

@@ -7,7 +7,7 @@ import { sendText } from "../phone/texting.ts"
 import type { World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
 import { allReadings, readingOf } from "../support/readings.ts"
-import { rightRequest } from "../support/right-requests.ts"
+import { rightRequest } from "../support/reply-contract.ts"
 import { nameOfRoute } from "../support/routes-table.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })

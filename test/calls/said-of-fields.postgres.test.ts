@@ -4,7 +4,7 @@ import { z } from "zod"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { inWords } from "../../src/frame/calls/schema-words.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { rightRequest } from "../support/right-requests.ts"
+import { rightRequest } from "../support/reply-contract.ts"
 import { nameOfRoute } from "../support/routes-table.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 

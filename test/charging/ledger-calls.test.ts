@@ -11,7 +11,7 @@ import {
   serveCall,
   takeServedCalls,
 } from "../../domain/charging/served-calls.ts"
-import { fold } from "../support/spec.ts"
+import { fold, decideStamped } from "../support/spec.ts"
 import {
   KEY_LIMIT,
   NOW,
@@ -24,7 +24,6 @@ import {
   limitSet,
   opened,
 } from "./ledger-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
 
 const call: ServedCall = {
   via: "own_key",

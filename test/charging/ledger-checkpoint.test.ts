@@ -9,7 +9,7 @@ import {
   readLimits,
 } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
-import { fold } from "../support/spec.ts"
+import { fold, decideStamped } from "../support/spec.ts"
 import {
   KEY_LIMIT,
   NOW,
@@ -28,7 +28,6 @@ import {
   reminded,
 } from "./ledger-facts.ts"
 import { failed, may, paid, started } from "./purchase-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
 
 const saved = (state: Ledger): unknown => ledgerCheckpoint.save(state)
 /** What a checkpoint is once it was stored as text. */

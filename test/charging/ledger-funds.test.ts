@@ -3,9 +3,8 @@ import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf, termsOf } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
-import { fold, given } from "../support/spec.ts"
+import { fold, given, decideStamped } from "../support/spec.ts"
 import { NOW, at, charge, charged, closed, funded, givenBack, opened } from "./ledger-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
 
 const TERMS = { mode: "on", perPurchaseMicros: MAX_MICROS, perMonthMicros: MAX_MICROS } as const
 const terms: LedgerEvent = { type: "PurchaseTermsSet", at: NOW, keyId: "key_1", ...TERMS }

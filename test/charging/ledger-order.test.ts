@@ -3,7 +3,7 @@ import type { Charge } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
-import { fold } from "../support/spec.ts"
+import { fold, decideStamped } from "../support/spec.ts"
 import {
   NOW,
   charge,
@@ -14,7 +14,6 @@ import {
   limitSet,
   opened,
 } from "./ledger-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
 
 /**
  * Everything that can stand against a charge, in the order of decisions.md §1 and §4, and what of it

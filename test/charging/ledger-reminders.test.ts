@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
-import { fold, given } from "../support/spec.ts"
+import { fold, given, decideStamped } from "../support/spec.ts"
 import {
   KEY_LIMIT,
   PERSON_LIMIT,
@@ -18,7 +18,6 @@ import {
   recordCalls,
   reminded,
 } from "./ledger-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
 
 const ready = [opened(), funded(1_000_000)]
 const again = { chargeId: "chg_2" } as const

@@ -4,7 +4,7 @@ import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { readLimits, usedUpLimit } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
-import { fold } from "../support/spec.ts"
+import { fold, decideStamped } from "../support/spec.ts"
 import {
   KEY_LIMIT,
   NOW,
@@ -15,7 +15,6 @@ import {
   limitSet,
   opened,
 } from "./ledger-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
 
 const ready = [opened(), funded(1_000_000)]
 const OWN: Spender = { via: "own_key", keyId: "key_1", personId: "per_1" }

@@ -19,7 +19,7 @@ import { callFaultIn, gatheredAt, recordingOf } from "./plain-calls.ts"
 import type { GatheredCall } from "./plain-facts.ts"
 import { fundsIn, limitsIn, openIn, readingOf, RULES, startOf, type Rules } from "./plain-facts.ts"
 import { type Answer, decideByReference } from "./reference-ledger.ts"
-import { decideStamped } from "../support/stamped.ts"
+import { decideStamped } from "../support/spec.ts"
 
 /** A ledger at work. */
 export interface LedgerRun {

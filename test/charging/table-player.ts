@@ -33,7 +33,7 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
 import { factText, priceText, readingText, refusalText } from "./table-answers.ts"
 import { backByHand, chargeOf, commandOf, micros, nameOf, spenderOf } from "./table-words.ts"
-import { decideStamped } from "../support/stamped.ts"
+import { decideStamped } from "../support/spec.ts"
 
 /** The table with every answer as the ledger gives it: equal to the table, where it is right. */
 export function playTable(table: string): string {

@@ -13,8 +13,8 @@ import {
   objectId,
   pretendPush,
   pusherOf,
+  SECRETS,
 } from "./pretended.ts"
-import { SECRETS } from "./secrets.ts"
 
 const world = await ownWorld("store")
 let company: Company

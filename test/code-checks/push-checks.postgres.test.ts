@@ -12,8 +12,8 @@ import {
   judged,
   objectId,
   pretendPush,
+  SECRETS,
 } from "./pretended.ts"
-import { SECRETS } from "./secrets.ts"
 
 const world = await sharedWorld()
 let company: Company

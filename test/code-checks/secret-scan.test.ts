@@ -5,7 +5,7 @@ import { placesIn } from "../../adapters/secret-scan/expressions.ts"
 import { ScanFailed } from "../../adapters/secret-scan/port.ts"
 import { openSecretScan } from "../../adapters/secret-scan/scan.ts"
 import { OVERLAP, WINDOW, foundIn, windowsOf } from "../../adapters/secret-scan/windows.ts"
-import { SECRETS } from "./secrets.ts"
+import { SECRETS } from "./pretended.ts"
 
 const scan = openSecretScan({ pacer: machinePacer })
 afterAll(() => scan.close())

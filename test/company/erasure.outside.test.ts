@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { exported } from "../exports/exported.ts"
 import { faultsOf } from "../moving/looking.ts"
 import { execute } from "../support/postgres.ts"
-import { openServer } from "../support/own-server.ts"
+import { openServer } from "../support/embedded.ts"
 import { addPerson, ownWorld } from "../support/world.ts"
 import { type Planted, dump, files, foundIn, plant, unsealed } from "./planted.ts"
 

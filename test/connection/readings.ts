@@ -1,8 +1,21 @@
 /** What the routes of an app's connection show. */
 import { PLANS } from "../../domain/access/access-events.ts"
 import { buy } from "../credits/buying.ts"
-import type { Readings } from "../support/readings.ts"
+import type { OtherAnswers, Readings } from "../support/readings.ts"
 import type { World } from "../support/world.ts"
+
+const START = "/api/v1/connect/start"
+
+/** By name and status. */
+export const OTHER_ANSWERS: OtherAnswers = {
+  "startConnection 200": async (world, { companyId, ownerId }) => {
+    const { body } = await world.call(null, "POST", START, { body: { version: "2.0.0" } })
+    const { code } = body
+    await world.operate("connect approve", { code, company: companyId, person: ownerId })
+    await world.operate("wait")
+    return world.call(null, "POST", START, { body: { code } })
+  },
+}
 
 let releases = 0
 

@@ -5,8 +5,8 @@ import { DamagedStream, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { nextHash, CHAIN_START } from "../../src/frame/writer/chain.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
-import { virtualPacer } from "../writer/pacer.ts"
 import {
+  virtualPacer,
   OWN,
   STREAM,
   addFunds,

@@ -20,7 +20,7 @@ import type { Ports } from "../../src/frame/ports.ts"
 import type { Slice } from "../../src/frame/slice.ts"
 
 /** How the pretended provider answers, and what it was called for. */
-export interface PretendedProvider {
+interface PretendedProvider {
   acts: "makes it" | "refuses it" | "is silent" | "is away"
   readonly made: Set<string>
   /** What came of each mail, and each time one was handed over. */

@@ -4,7 +4,7 @@ import { z } from "zod"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { entryAt, rightRequest } from "../support/right-requests.ts"
+import { entryAt, rightRequest } from "../support/reply-contract.ts"
 import { nameOfRoute } from "../support/routes-table.ts"
 import { making, shaped, takingBytes, withParams } from "./pretended-routes.ts"
 

@@ -35,7 +35,7 @@ import { publishCommand, switchCommand } from "../publishing/publish-commands.ts
 import { callCommand, callSlotCommand } from "../voice/call-commands.ts"
 import { recordingCommand } from "../recordings/recording-commands.ts"
 import { registrationHistories } from "../registration/registration-commands.ts"
-import { apart } from "../support/stamped.ts"
+import { apart } from "../support/spec.ts"
 import type { CommandHistory, Compared, Rules } from "./command-histories.ts"
 import {
   accessHistories,

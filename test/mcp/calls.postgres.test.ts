@@ -11,8 +11,17 @@ import { RELEASE } from "../../src/frame/operator/cli/release.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
 import type { Company } from "../support/world.ts"
 import { callApp, callsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
-import { MCP, appWithTools, ask, calling, message, saidBy } from "./asking.ts"
-import { TOOLS, changed, waits } from "./pretended-tools.ts"
+import {
+  MCP,
+  appWithTools,
+  ask,
+  calling,
+  message,
+  saidBy,
+  TOOLS,
+  changed,
+  waits,
+} from "./asking.ts"
 
 const THINGS = "/api/v1/pretended/tools"
 

@@ -4,8 +4,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { runsOf } from "../charging/runs.ts"
 import { Answer, isUnanswered, messageIn } from "../../src/mcp/messages.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
-import { appWithTools, ask } from "./asking.ts"
-import { TOOLS } from "./pretended-tools.ts"
+import { appWithTools, ask, TOOLS } from "./asking.ts"
 
 const world = await ownWorld("store", { rateLimits: "off" })
 const app = await appWithTools(world.ports)

@@ -4,8 +4,7 @@ import { RELEASE } from "../../src/frame/operator/cli/release.ts"
 import { VERSIONS } from "../../src/mcp/dispatch.ts"
 import { callersOf } from "../calls/callers.ts"
 import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
-import { appWithTools, ask, calling, message, saidBy, MCP } from "./asking.ts"
-import { changed } from "./pretended-tools.ts"
+import { appWithTools, ask, calling, message, saidBy, MCP, changed } from "./asking.ts"
 
 const world = await sharedWorld()
 const app = await appWithTools(world.ports)

@@ -9,7 +9,7 @@ import { assemble } from "../../src/frame/slice.ts"
 import type { Tool } from "../../src/mcp/tools.ts"
 import { toolsIn } from "../../src/mcp/tools.ts"
 import { SLICES, PROGRAM } from "../../src/slices.ts"
-import { TOOLS, changeThing, getThing, listThings, pretendedTools } from "./pretended-tools.ts"
+import { TOOLS, changeThing, getThing, listThings, pretendedTools } from "./asking.ts"
 
 const tools = toolsIn(TOOLS)
 const listedOf = (name: string) => tools.get(name)?.listed

@@ -3,9 +3,8 @@ import { stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { interrupted } from "../support/interrupted.ts"
 import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { interrupted, makePlace } from "../support/server-process.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 afterAll(async () => {

@@ -5,9 +5,8 @@ import { dirname, resolve, join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, describe, expect, it } from "vitest"
 import { BUNDLE } from "../../bin/program.mjs"
-import { makePlace } from "../support/server-process.ts"
+import { makePlace, appeared, interrupted } from "../support/server-process.ts"
 import { access, mkdir } from "node:fs/promises"
-import { appeared, interrupted } from "../support/interrupted.ts"
 
 const run = promisify(execFile)
 const ROOT = resolve(import.meta.dirname, "../..")

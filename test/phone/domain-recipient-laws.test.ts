@@ -6,7 +6,7 @@ import { recipient, recipientCheckpoint } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
 import { commands } from "./recipient-commands.ts"
 import { FRESH, NOW } from "./recipient-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
+import { decideStamped } from "../support/spec.ts"
 
 interface Played {
   readonly facts: readonly RecipientEvent[]

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { recipient, textOf } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import { parseKeyedHash, parsed } from "../../domain/kernel/ids.ts"
-import { fold, given } from "../support/spec.ts"
+import { fold, given, decideStamped } from "../support/spec.ts"
 import {
   FRESH,
   NOW,
@@ -23,7 +23,6 @@ import {
   standing,
   undelivered,
 } from "./recipient-facts.ts"
-import { decideStamped } from "../support/stamped.ts"
 
 const next = queue({ messageId: "msg_2", chargeId: "chg_2" })
 

@@ -1,8 +1,14 @@
 /** What the routes of the phone show. */
-import type { Readings } from "../support/readings.ts"
+import type { OtherAnswers, Readings } from "../support/readings.ts"
+import { bought, release, buy, search } from "./numbering.ts"
 import { optIn } from "./opted-in.ts"
-import { bought, buy, search } from "./numbering.ts"
 import { newNumber, sendText } from "./texting.ts"
+
+/** By name and status. */
+export const OTHER_ANSWERS: OtherAnswers = {
+  "releaseNumber 200": async (world, company) =>
+    release(world, company, (await bought(world, company)).id),
+}
 
 let optIns = 0
 let notes = 0

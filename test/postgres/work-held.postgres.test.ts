@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { homeInSql, homeOf } from "../../adapters/postgres/homes.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { companyIdOfTag } from "../../domain/kernel/ids.ts"
-import { NOW, workUnderTest } from "./work-fixture.ts"
+import { NOW, workUnderTest } from "./database-under-test.ts"
 
 const { add, others, pool, queue, runOut, take } = await workUnderTest()
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { WorkQueue } from "../../adapters/work/port.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import { NOW, workUnderTest } from "./work-fixture.ts"
+import { NOW, workUnderTest } from "./database-under-test.ts"
 
 const { add, others, pool, queue, runOut, take } = await workUnderTest()
 

@@ -1,6 +1,6 @@
 /** A company that published twice: for read models, which have rows of one that is live and one that failed. */
 import type { Company, World } from "../support/world.ts"
-import { publishOne } from "./other-answers.ts"
+import { publishOne } from "./readings.ts"
 import { told } from "./publish-world.ts"
 
 /** Publishes twice; the second fails. */

@@ -1,6 +1,20 @@
 /** What the routes of recordings show. */
-import type { Readings } from "../support/readings.ts"
-import { RECORDINGS, record } from "./recorded.ts"
+import type { OtherAnswers, Readings } from "../support/readings.ts"
+import { RECORDINGS, record, remove } from "./recorded.ts"
+
+/** By name and status. */
+export const OTHER_ANSWERS: OtherAnswers = {
+  "getRecording 200": async (world, company) =>
+    world.call(company.key, "GET", `${RECORDINGS}/${await record(world, company)}`),
+  "getRecording 206": async (world, company) => {
+    const headers = { range: "bytes=0-107" }
+    return world.call(company.key, "GET", `${RECORDINGS}/${await record(world, company)}`, {
+      headers,
+    })
+  },
+  "deleteRecording 200": async (world, company) =>
+    remove(world, company, await record(world, company)),
+}
 
 let set = 0
 

@@ -1,8 +1,46 @@
 /** What the routes of registration show. */
-import type { Readings } from "../support/readings.ts"
 import { bought, search } from "../phone/numbering.ts"
-import { saveBusiness, savePages } from "./paged.ts"
-import { done, written } from "./registering.ts"
+import type { OtherAnswers, Readings } from "../support/readings.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import { makePages, savePages, saveBusiness } from "./paged.ts"
+import { asked, sendBusiness, sendCampaign, written, done } from "./registering.ts"
+
+/** A company that has written everything. */
+async function ready(world: World) {
+  const company = await makeCompany(world)
+  await written(world, company)
+  return company
+}
+
+/** By name and status. */
+export const OTHER_ANSWERS: OtherAnswers = {
+  "checkPages 200": async (world, company) => {
+    await makePages(world, company)
+    return asked(world, company, "POST pages/check")
+  },
+  "saveTextingPages 200": async (world, company) => {
+    await makePages(world, company)
+    return savePages(world, company)
+  },
+  "saveCampaign 200": async (world) => {
+    const company = await ready(world)
+    const draft = await asked(world, company, "POST campaign/draft")
+    return asked(world, company, "PUT campaign", { ...draft.body, brandType: "low_volume" })
+  },
+  "draftCampaign 200": async (world) => asked(world, await ready(world), "POST campaign/draft"),
+  "submitBusiness 200": async (world) => sendBusiness(world, await ready(world)),
+  "submitCampaign 200": async (world) => {
+    const company = await ready(world)
+    await sendBusiness(world, company)
+    return sendCampaign(world, company)
+  },
+  "confirmRegistration 200": async (world) => {
+    const company = await ready(world)
+    await sendBusiness(world, company)
+    return asked(world, company, "POST registration/confirm")
+  },
+}
 
 let notes = 0
 

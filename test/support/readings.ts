@@ -1,4 +1,4 @@
-/** What each slice's tests say of its routes that read: a change, and what a route shows of it. */
+/** What each slice's tests say of its routes: a change that one shows, and the way to an answer that no example leads to. */
 import { existsSync, readdirSync } from "node:fs"
 import type { ApiAnswer, Company, World } from "./world.ts"
 
@@ -12,17 +12,37 @@ export interface Reading {
 /** By the route's name. */
 export type Readings = Readonly<Record<string, Reading>>
 
+/** By the route's name for clients and the status, such as `buyCredits 202`. */
+export type OtherAnswers = Readonly<
+  Record<string, (world: World, company: Company) => Promise<ApiAnswer>>
+>
+
+interface SliceReadings {
+  readonly READINGS: Readings
+  readonly OTHER_ANSWERS?: OtherAnswers
+}
+
 const TESTS = new URL("../", import.meta.url)
 
-/** What stands in the `readings.ts` of any folder of tests. */
-export async function allReadings(): Promise<Readings> {
+/** What stands in the `readings.ts` of any folder of tests but this one. */
+async function ofAllSlices(): Promise<readonly SliceReadings[]> {
   const files = readdirSync(TESTS)
+    .filter((folder) => folder !== "support")
     .map((folder) => new URL(`${folder}/readings.ts`, TESTS))
     .filter((file) => existsSync(file))
-  const found = await Promise.all(
-    files.map(async (file) => (await import(file.href)) as { readonly READINGS: Readings }),
-  )
+  return Promise.all(files.map(async (file) => (await import(file.href)) as SliceReadings))
+}
+
+/** The readings of all slices. */
+export async function allReadings(): Promise<Readings> {
+  const found = await ofAllSlices()
   return Object.assign({}, ...found.map(({ READINGS }) => READINGS)) as Readings
+}
+
+/** The ways of all slices to answers that the routes' own examples do not lead to. */
+export async function allOtherAnswers(): Promise<OtherAnswers> {
+  const found = await ofAllSlices()
+  return Object.assign({}, ...found.map(({ OTHER_ANSWERS }) => OTHER_ANSWERS)) as OtherAnswers
 }
 
 /** @throws Error where there is none of this name, with what to write */

@@ -7,7 +7,23 @@
 import { expect, vi } from "vitest"
 import type { Decider, Fact, Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { decideStamped } from "./stamped.ts"
+
+/** A command that a test has written with its stamp in one object, as the writer hands the two over. */
+export function apart<C>(stamped: C & Stamp): { readonly command: C; readonly stamp: Stamp } {
+  const { at, headHash, ...command } = stamped
+  const stamp = headHash === undefined ? { at } : { at, headHash }
+  return { command: command as unknown as C, stamp }
+}
+
+/** Decides a command that a test has written with its stamp in one object. */
+export function decideStamped<C, S, E extends Fact, R extends Fact>(
+  decider: Pick<Decider<C, S, E, R>, "decide">,
+  stamped: C & Stamp,
+  state: S,
+): readonly E[] | R {
+  const { command, stamp } = apart<C>(stamped)
+  return decider.decide(command, state, stamp)
+}
 
 /** Makes facts or commands that are as usual but for what a test changes. */
 export const usually =
@@ -15,7 +31,7 @@ export const usually =
   (changed: Partial<T> = {}): T => ({ ...usual, ...changed })
 
 /** What a command came to, ready to be compared with what it should come to. */
-export interface Then<E extends Fact, R extends Fact> {
+interface Then<E extends Fact, R extends Fact> {
   /** Exactly these facts, in this order. */
   readonly records: (...facts: readonly E[]) => void
   /** No fact, and no refusal: it is already so. */
@@ -28,7 +44,7 @@ export interface Then<E extends Fact, R extends Fact> {
 type CodeOf<R> = R extends { readonly code: infer C } ? C : never
 
 /** Facts that were, before the command. */
-export interface Given<C, E extends Fact, R extends Fact> {
+interface Given<C, E extends Fact, R extends Fact> {
   readonly when: (command: C & Stamp) => Then<E, R>
 }
 

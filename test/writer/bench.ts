@@ -1,19 +1,61 @@
 /** A runner on the memory store, with faults on demand and time that passes only by pausing. */
 import { expect } from "vitest"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import type { Pacer } from "../../adapters/clock/port.ts"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import type { RunnerPorts } from "../../src/frame/writer/runner/port.ts"
-import { virtualPacer } from "./pacer.ts"
+
+/** A pacer whose time is moved by hand too. */
+interface VirtualPacer extends Pacer {
+  /** Lets so many milliseconds pass; timers whose time has come ring. */
+  readonly pass: (ms: number) => void
+}
+
+/**
+ * Opens one. Who pauses without a signal waits for nothing else, so that time is over at once. A
+ * pause that can be ended before its time is a timer: it rings once time has passed otherwise.
+ */
+export function virtualPacer(): VirtualPacer {
+  let elapsed = 0
+  const timers = new Set<{ readonly at: number; readonly ring: () => void }>()
+  const pass = (ms: number): void => {
+    elapsed += ms
+    for (const timer of timers) {
+      if (timer.at > elapsed) continue
+      timers.delete(timer)
+      timer.ring()
+    }
+  }
+  return {
+    elapsedMs: () => elapsed,
+    pass,
+    pause: async (ms, signal) => {
+      if (signal === undefined) {
+        pass(ms)
+        await new Promise(setImmediate)
+        return
+      }
+      await new Promise<void>((resolve) => {
+        const timer = { at: elapsed + ms, ring: resolve }
+        timers.add(timer)
+        signal.addEventListener("abort", () => {
+          timers.delete(timer)
+          resolve()
+        })
+      })
+    },
+  }
+}
 
 /** The ledger of every test here. */
 export const OWN = ledgerOf("co_aaaaaa")
@@ -31,7 +73,7 @@ export const CALL = {
 } as const
 
 /** A store with faults, and runners over it. */
-export interface Bench {
+interface Bench {
   readonly store: EventStore
   readonly runner: Runner
   readonly checkpoints: Checkpoints

@@ -19,8 +19,8 @@ import {
   charge,
   runnerWith,
   stored,
+  virtualPacer,
 } from "./bench.ts"
-import { virtualPacer } from "./pacer.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 

@@ -18,8 +18,8 @@ import {
   runnerWith,
   stored,
   STREAM,
+  virtualPacer,
 } from "./bench.ts"
-import { virtualPacer } from "./pacer.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000

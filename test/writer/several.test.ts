@@ -19,8 +19,8 @@ import {
   stored,
   CALL,
   runnerOn,
+  virtualPacer,
 } from "./bench.ts"
-import { virtualPacer } from "./pacer.ts"
 
 /** Processes on one store and one time, which passes by pausing or by `pass`. */
 function processes(count: number, store: EventStore = openMemoryEventStore()) {

@@ -12,8 +12,7 @@ import { storeWithoutCorrupt } from "../../src/frame/writer/proven-store.ts"
 import { StreamProof, endsIn, isHeldBack } from "../../src/frame/writer/stream-proof.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { STREAM, addFunds, execute, runnerOn, CALL, OWN, stored } from "./bench.ts"
-import { virtualPacer } from "./pacer.ts"
+import { STREAM, addFunds, execute, runnerOn, CALL, OWN, stored, virtualPacer } from "./bench.ts"
 
 /** A ledger of so many facts. */
 async function aLedger(facts: number) {

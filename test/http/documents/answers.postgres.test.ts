@@ -3,8 +3,7 @@ import { PROGRAM } from "../../../src/slices.ts"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
 import { describe, expect, it } from "vitest"
 import { TEXTS, newNumber, sendText } from "../../phone/texting.ts"
-import { inlined } from "../../support/reply-contract.ts"
-import { rightRequest } from "../../support/right-requests.ts"
+import { inlined, rightRequest } from "../../support/reply-contract.ts"
 import { makeCompany, sharedWorld } from "../../support/world.ts"
 
 interface Response {

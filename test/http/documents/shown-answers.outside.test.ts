@@ -8,9 +8,9 @@ import { openApi } from "../../../src/frame/http/documents/documents.ts"
 import { ANSWERS_FILE, SHOWN } from "../../../src/shown.ts"
 import { PROGRAM } from "../../../src/slices.ts"
 import { addVerified } from "../../email/mailing.ts"
-import { allOtherAnswers } from "../../support/other-answers.ts"
+import { allOtherAnswers } from "../../support/readings.ts"
 import { allReadings } from "../../support/readings.ts"
-import { rightRequest } from "../../support/right-requests.ts"
+import { rightRequest } from "../../support/reply-contract.ts"
 import type { ApiAnswer, Company, World } from "../../support/world.ts"
 import { makeCompany, ownWorld } from "../../support/world.ts"
 
@@ -160,7 +160,7 @@ const EACH = PROGRAM.routes.flatMap((route) =>
 describe("the answer that is shown", () => {
   it.for(EACH)("of %s with %i is one that is given", ([name, status, route]) => {
     const is = asked[name]?.[status]
-    const way = `put "${name} ${status}" into OTHER_ANSWERS of other-answers.ts in its slice's tests`
+    const way = `put "${name} ${status}" into OTHER_ANSWERS of readings.ts in its slice's tests`
     expect(is, `nothing led to it: ${way}`).toBeDefined()
     const was = shown[name]?.[status]
     expect(was, HOW).toBeDefined()
