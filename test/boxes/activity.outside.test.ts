@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest"
 import type { Sealed } from "../../domain/kernel/ids.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { Company, World } from "../support/world.ts"
-import { BOXES, advance, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
 import { makeKey } from "../support/company.ts"
+import { advance } from "../support/world.ts"
 
 const one = await boxWorld()
 const { world } = one

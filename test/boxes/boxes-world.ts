@@ -99,14 +99,3 @@ export function viewOf(
 ): Promise<BoxView | null> {
   return ports.runner.readLatest(boxStreamOf(companyId, boxId), boxOf)
 }
-
-/** Moves the clock; everything that falls due on the way is done at its time. */
-export async function advance(world: World, duration: string): Promise<void> {
-  await world.operate("clock advance", { duration })
-}
-
-/** What a company spent of what it had, micro-dollars. */
-export async function spentOf(world: World, { companyId }: Company, funds = 50): Promise<number> {
-  const { balanceMicros } = await world.operate("company show", { company: companyId })
-  return funds * 1_000_000 - balanceMicros
-}

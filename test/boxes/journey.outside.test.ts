@@ -11,8 +11,9 @@ import { BOX_TOOLS } from "../../src/boxes/tools.ts"
 import { folderOf } from "../code/code-world.ts"
 import { git } from "../code/git.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { PRICES, advance, makeBoxCompany, boxWorld, spentOf } from "./boxes-world.ts"
+import { PRICES, makeBoxCompany, boxWorld } from "./boxes-world.ts"
 import { textOf } from "./preview-world.ts"
+import { advance, spentOf } from "../support/world.ts"
 
 const one = await boxWorld()
 const { world } = one

@@ -12,16 +12,8 @@ import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { Company, World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
-import {
-  BOXES,
-  PRICES,
-  advance,
-  makeBoxCompany,
-  openBoxWorld,
-  running,
-  spentOf,
-} from "./boxes-world.ts"
+import { advance, openWorld, spentOf } from "../support/world.ts"
+import { BOXES, PRICES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
 import { reckon } from "./minute-law.ts"
 
 let database: TestDatabase

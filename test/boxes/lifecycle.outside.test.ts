@@ -1,9 +1,9 @@
 /** A box from its start to its end, and what of it is charged. */
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { makeCompany, makeKey, setLimit } from "../support/world.ts"
+import { advance, makeCompany, makeKey, setLimit, spentOf } from "../support/world.ts"
 import { BOXES, PRICES, makeBoxCompany, boxWorld, running, start } from "./boxes-world.ts"
-import { advance, see, spentOf, viewOf } from "./boxes-world.ts"
+import { see, viewOf } from "./boxes-world.ts"
 
 const one = await boxWorld()
 const { world } = one

@@ -1,16 +1,7 @@
 /** Boxes of a process that is away, or gone for good; and of one among several. */
 import { expect, it } from "vitest"
-import { openWorld } from "../support/world.ts"
-import {
-  PRICES,
-  advance,
-  makeBoxCompany,
-  openBoxWorld,
-  running,
-  see,
-  spentOf,
-  viewOf,
-} from "./boxes-world.ts"
+import { advance, openWorld, spentOf } from "../support/world.ts"
+import { PRICES, makeBoxCompany, openBoxWorld, running, see, viewOf } from "./boxes-world.ts"
 
 const MINUTE_MS = 60_000
 

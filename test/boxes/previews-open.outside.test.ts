@@ -4,9 +4,10 @@ import type { IncomingMessage } from "node:http"
 import { expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { Company } from "../support/world.ts"
-import { BOXES, advance, makeBoxCompany, running, see } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, running, see } from "./boxes-world.ts"
 import type { PreviewWorld } from "./preview-world.ts"
 import { answering, previewWorld, textOf } from "./preview-world.ts"
+import { advance } from "../support/world.ts"
 
 const at = await previewWorld()
 

@@ -4,8 +4,9 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { describe, expect, it } from "vitest"
 import { PAGE } from "../../adapters/providers/boxhost/built-in-page.ts"
 import { MOST_PREVIEWS } from "../../domain/boxes/box.ts"
-import { BOXES, advance, makeBoxCompany, running, see } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, running, see } from "./boxes-world.ts"
 import { answering, previewWorld, textOf } from "./preview-world.ts"
+import { advance } from "../support/world.ts"
 
 const at = await previewWorld()
 

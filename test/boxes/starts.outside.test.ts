@@ -4,8 +4,8 @@ import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { bundleOf, git, workingCopy } from "../code/git.ts"
-import { makeCompany } from "../support/world.ts"
-import { BOXES, makeBoxCompany, sharedBoxWorld, running, spentOf, start } from "./boxes-world.ts"
+import { makeCompany, spentOf } from "../support/world.ts"
+import { BOXES, makeBoxCompany, sharedBoxWorld, running, start } from "./boxes-world.ts"
 
 const one = await sharedBoxWorld()
 const { world } = one

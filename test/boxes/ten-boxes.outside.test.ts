@@ -2,9 +2,10 @@
 import { expect, it } from "vitest"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { exported } from "../exports/exported.ts"
-import { BOXES, advance, makeBoxCompany, boxWorld, running, spentOf } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
 import { reckon } from "./minute-law.ts"
 import { makeKey, setLimit } from "../support/company.ts"
+import { advance, spentOf } from "../support/world.ts"
 
 const one = await boxWorld()
 

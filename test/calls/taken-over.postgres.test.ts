@@ -5,10 +5,11 @@ import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
 import { tryAgain } from "../effects/texts.ts"
-import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
+import { LINE, SEGMENT, TEXTS, chargesOf, newNumber, sendText } from "../phone/texting.ts"
 import type { Company, ApiAnswer } from "../support/world.ts"
 import {
   callOn,
+  fundsOf,
   makeCallsFree,
   makeCompany,
   openWorld,
@@ -363,8 +364,7 @@ describe("an Idempotency-Key", () => {
       "+14155550123",
       "+14155550124",
     ])
-    const { balanceMicros } = await world.operate("company show", { company: companyId })
-    expect(balanceMicros).toBe(50_000_000 - 2 * 9_000)
+    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 2 * 9_000)
     await expectSound(world)
   })
 })

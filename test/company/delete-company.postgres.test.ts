@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callAs } from "../access/signing.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
+import { fundsOf, makeCompany, makeKey, ownWorld } from "../support/world.ts"
 
 const URL = "/api/v1/company/delete"
 const NOW = "2031-05-06T12:00:00.000Z"
@@ -64,8 +64,7 @@ describe("200", () => {
     expect(await world.operate("calls list", { company: company.companyId })).toEqual({
       tallies: [],
     })
-    const { balanceMicros } = await world.operate("company show", { company: company.companyId })
-    expect(balanceMicros).toBe(50_000_000)
+    expect(await fundsOf(world, company)).toBe(50_000_000)
   })
 
   it("is the same answer for all who ask at once", async () => {

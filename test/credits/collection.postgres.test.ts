@@ -5,10 +5,10 @@ import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import { exported } from "../exports/exported.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
-import { fundsOf, sendText } from "../phone/texting.ts"
+import { sendText } from "../phone/texting.ts"
 import { tryAgain, workOf } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { fundsOf, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 import { expectSound } from "./buying.ts"
 
 const world = await ownWorld("time")

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
 import { PRICE, paidForCalls, tryAgain } from "./texts.ts"
 
 const OF_TEXTS = ["send-text", "ask-text"]
@@ -18,8 +18,9 @@ it("a text that the carrier did not take for three days is given back and was ne
   await tryAgain(world, companyId, ...OF_TEXTS)
   const list = await world.call(key, "GET", "/api/v1/phone/messages")
   expect(list.body.messages).toMatchObject([{ status: "failed", errorCode: "unknown_to_carrier" }])
-  const { balanceMicros } = await world.operate("company show", { company: companyId })
-  expect(balanceMicros).toBe(50_000_000 - (await paidForCalls(world, companyId)))
+  expect(await fundsOf(world, { companyId })).toBe(
+    50_000_000 - (await paidForCalls(world, companyId)),
+  )
 })
 
 it("a text that it took from a process that died is not given back, however long it is away", async () => {
@@ -42,6 +43,5 @@ it("a text that it took from a process that died is not given back, however long
   const list = await world.call(company.key, "GET", "/api/v1/phone/messages")
   expect(list.body.messages).toMatchObject([{ status: "sent" }])
   const spent = await paidForCalls(world, company.companyId)
-  const { balanceMicros } = await world.operate("company show", { company: company.companyId })
-  expect(balanceMicros).toBe(50_000_000 - spent - PRICE)
+  expect(await fundsOf(world, company)).toBe(50_000_000 - spent - PRICE)
 })

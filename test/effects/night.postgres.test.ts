@@ -2,9 +2,9 @@ import { afterAll, describe, expect, it } from "vitest"
 import type { CallTally } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { chargeCalls } from "../../src/charging/reactions/charge-calls.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { fundsOf, makeCompany, openWorld } from "../support/world.ts"
 import { ledgerFacts, serve, sleepTo, tell } from "./spending.ts"
-import { fundsOf, rowOf } from "./texts.ts"
+import { rowOf } from "./texts.ts"
 
 let world = await openWorld("time")
 afterAll(() => world.close())
@@ -43,7 +43,7 @@ describe("the night after", () => {
     ])
     await world.operate("clock advance", { duration: "3d" })
     expect(await nights(companyId)).toHaveLength(3)
-    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 2_800)
+    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 2_800)
     expect(await workLeft(companyId)).toEqual(["close-month"])
   })
 
@@ -75,7 +75,7 @@ describe("the night after", () => {
     }
     await world.operate("clock advance", { duration: "3d" })
     expect(await nights(companyId)).toEqual(charged)
-    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 1_500 - 600)
+    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 1_500 - 600)
     expect(await workLeft(companyId)).toEqual(["close-month"])
   })
 
@@ -89,7 +89,7 @@ describe("the night after", () => {
     await world.operate("clock advance", { duration: "3d" })
     expect(await nights(companyId)).toEqual([[`${keyId}:${ownerId}:${day}`, 4, 400]])
     await world.operate("clock advance", { duration: "3d" })
-    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 400)
+    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 400)
   })
 
   it("charges more keys than fit into one append", async () => {
@@ -104,7 +104,7 @@ describe("the night after", () => {
     const ids = (await nights(companyId)).map(([chargeId]) => chargeId)
     expect(new Set(ids).size).toBe(501)
     expect(ids).toHaveLength(501)
-    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 501 * 100)
+    expect(await fundsOf(world, { companyId })).toBe(50_000_000 - 501 * 100)
   })
 
   it("charges a deleted, locked company without funds: the calls were served", async () => {
@@ -114,7 +114,7 @@ describe("the night after", () => {
     await tell(world, companyId, { type: "CloseLedger" })
     await world.operate("clock advance", { duration: "1d" })
     expect(await nights(companyId)).toHaveLength(1)
-    expect(await fundsOf(world, companyId)).toBe(-500)
+    expect(await fundsOf(world, { companyId })).toBe(-500)
   })
 
   it("of a month's last day bills it to the next month, and says when it was served", async () => {

@@ -12,8 +12,8 @@ import { textEffect } from "../../src/phone/reactions/text-effect.ts"
 import { reconciledText } from "../../src/phone/texts.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
-import { PRICE, TO, carrierIs, factsAbout, fundsOf } from "./texts.ts"
+import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
+import { PRICE, TO, carrierIs, factsAbout } from "./texts.ts"
 import { linesOf, messageOf, rowOf, send, workOf } from "./texts.ts"
 
 const [sendText, askText] = textEffect as readonly [Reaction, Reaction]
@@ -98,7 +98,7 @@ describe("a charge whose text was never queued", () => {
       { kind: "charge", state: "given_back" },
       { kind: "give_back", amount_micros: PRICE, note: "the text was never queued" },
     ])
-    expect(await fundsOf(world, company.companyId)).toBe(50_000_000)
+    expect(await fundsOf(world, company)).toBe(50_000_000)
     expect(await factsAbout(world, company.companyId)).toEqual(["TextAbandoned"])
     const late = await queueText("msg_lost")
     expect(late).toMatchObject({ accepted: false, refusal: { code: "text_abandoned" } })
@@ -176,7 +176,7 @@ describe("work that is done twice", () => {
     await askText.perform(world.ports, ask)
     const lines = await linesOf(world, company.companyId)
     expect(lines.filter(({ kind }) => kind === "give_back")).toHaveLength(2)
-    expect(await fundsOf(world, company.companyId)).toBe(50_000_000)
+    expect(await fundsOf(world, company)).toBe(50_000_000)
   })
 
   it("opens a company once", async () => {

@@ -2,10 +2,9 @@
 import { sql } from "kysely"
 import { beforeEach, expect, it, vi, describe } from "vitest"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
 import {
   carrierIs,
-  fundsOf,
   linesOf,
   messageOf,
   paidForCalls,
@@ -61,7 +60,8 @@ it("a text that is given up counts as failed, costs nothing, and nothing stays o
     ["charge", "given_back"],
     ["give_back", null],
   ])
-  const spent = FUNDS - (await fundsOf(world, companyId)) - (await paidForCalls(world, companyId))
+  const spent =
+    FUNDS - (await fundsOf(world, { companyId })) - (await paidForCalls(world, companyId))
   expect(spent).toBe(0)
   expect(await workOf(world, companyId)).toEqual([])
   await expect(skip(workId)).rejects.toThrow(`no work ${workId}`)

@@ -1,13 +1,12 @@
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import type { Company } from "../support/world.ts"
-import { makeCompany, ownWorld } from "../support/world.ts"
+import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
 import {
   PRICE,
   TO,
   carrierIs,
   factsAbout,
-  fundsOf,
   linesOf,
   messageOf,
   paidForCalls,
@@ -31,7 +30,7 @@ async function standing() {
   const lines = await linesOf(world, companyId)
   return {
     charges: lines.map(({ kind, state, amount_micros }) => [kind, state, amount_micros]),
-    spent: FUNDS - (await fundsOf(world, companyId)) - (await paidForCalls(world, companyId)),
+    spent: FUNDS - (await fundsOf(world, { companyId })) - (await paidForCalls(world, companyId)),
     work: (await workOf(world, companyId)).map(({ kind }) => kind).toSorted(),
   }
 }

@@ -57,11 +57,6 @@ export async function linesOf(world: World, companyId: CompanyId): Promise<reado
     .execute()
 }
 
-/** What the company has left, in micros. */
-export async function fundsOf(world: World, companyId: CompanyId): Promise<number> {
-  return (await world.operate("company show", { company: companyId })).balanceMicros
-}
-
 /** What the company paid for calls of the API, in micros. */
 export async function paidForCalls(world: World, companyId: CompanyId): Promise<number> {
   const { rows } = await sql<{ sum: number }>`

@@ -6,7 +6,7 @@ import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company } from "../support/world.ts"
-import { makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
+import { fundsOf, makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { longReaction, pretendedProvider, pretendedSlice } from "./pretended-slice.ts"
 
 const URL = "/api/v1/pretended/things"
@@ -32,8 +32,7 @@ const make = (name: string, idempotencyKey?: string) =>
     body: { name },
     ...(idempotencyKey === undefined ? {} : { headers: { "idempotency-key": idempotencyKey } }),
   })
-const funds = async (): Promise<number> =>
-  (await world.operate("company show", { company: company.companyId })).balanceMicros
+const funds = () => fundsOf(world, company)
 const open = async (): Promise<number> =>
   (await world.operate("charges open", { company: company.companyId })).charges.length
 const rows = async (kind: string) => {

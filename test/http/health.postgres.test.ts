@@ -10,6 +10,8 @@ import type { Ports } from "../../src/frame/ports.ts"
 import { watchPressure } from "../../src/frame/http/pressure.ts"
 import { TEXTS, sendText } from "../phone/texting.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
+import { callerAt } from "../support/caller.ts"
+import type { ApiAnswer } from "../support/world.ts"
 
 const world = await ownWorld("time")
 const company = await makeCompany(world)
@@ -274,21 +276,19 @@ describe("a process that cannot keep up", () => {
 describe("a server that stops", () => {
   it("tells who still comes in the words of the API, and begins nothing", async () => {
     const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
-    const { promise: told, resolve } = Promise.withResolvers<Response>()
+    const { promise: told, resolve } = Promise.withResolvers<ApiAnswer>()
     let url = ""
-    const headers = { authorization: `Bearer ${company.key}`, "content-type": "application/json" }
-    const body = JSON.stringify({ to: "+14155550187", body: "too late" })
+    const body = { to: "+14155550187", body: "too late" }
     // However slowly the refusal is sent.
     app.addHook("onSend", () => new Promise((sent) => setImmediate(sent)))
-    app.addHook("preClose", async () => {
-      resolve(await fetch(`${url}${TEXTS}`, { method: "POST", headers, body }))
-    })
+    app.addHook("preClose", async () =>
+      resolve(await callerAt(url)(company.key, "POST", TEXTS, { body })),
+    )
     url = await app.listen({ host: "127.0.0.1", port: 0 })
     await app.close()
     const answer = await told
-    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "5"])
-    expect(answer.headers.get("x-request-id")).toMatch(/^req_/)
-    expect(await answer.json()).toMatchObject({
+    expect([answer.status, answer.headers["retry-after"]]).toEqual([503, "5"])
+    expect(answer.body).toMatchObject({
       error: "unavailable",
       message: expect.stringContaining("has not begun") as string,
     })

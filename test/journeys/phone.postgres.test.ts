@@ -4,8 +4,8 @@
  */
 import { expect, it } from "vitest"
 import { bought, numbersOf, release, rentsOf, search } from "../phone/numbering.ts"
-import { fundsOf, sendText } from "../phone/texting.ts"
-import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { sendText } from "../phone/texting.ts"
+import { fundsOf, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 const MINUTE = 12_000
 const RENT = 1_500_000

@@ -22,6 +22,7 @@ import {
   changed,
   waits,
 } from "./asking.ts"
+import { callerAt } from "../support/caller.ts"
 
 const THINGS = "/api/v1/pretended/tools"
 
@@ -248,14 +249,11 @@ describe("a batch of calls", () => {
     }
     changed.length = 0
     const { port } = listening.server.address() as AddressInfo
-    const asked = fetch(`http://127.0.0.1:${port}${MCP}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${company.key}`, "content-type": "application/json" },
-      body: JSON.stringify(changes),
-    })
+    const callIt = callerAt(`http://127.0.0.1:${port}`)
+    const asked = callIt(company.key, "POST", MCP, { body: changes })
     await begun.promise
     const closed = listening.close()
-    const answers = (await (await asked).json()) as readonly object[]
+    const answers = (await asked).body as readonly object[]
     await closed
     waits.before = async () => undefined
     expect(answers.map((one) => saidBy(one).said.error)).toEqual([

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest"
-import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
+import { fundsOf, makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { tryAgain } from "../effects/texts.ts"
 import {
   LOCAL,
@@ -11,7 +11,7 @@ import {
   release,
   search,
 } from "./numbering.ts"
-import { fundsOf, sendText } from "./texting.ts"
+import { sendText } from "./texting.ts"
 
 const world = await ownWorld("time", { rateLimits: "on" })
 afterEach(() => carrierIs("ok"))

@@ -2,9 +2,16 @@ import { beforeEach, describe, expect, it } from "vitest"
 import type { ListedWork } from "../../adapters/work/port.ts"
 import { rent } from "../../src/phone/reactions/rent.ts"
 import { rowOf } from "../effects/texts.ts"
-import { makeCallsFree, makeCompany, ownWorld, setLimit, type Company } from "../support/world.ts"
+import {
+  fundsOf,
+  makeCallsFree,
+  makeCompany,
+  ownWorld,
+  setLimit,
+  type Company,
+} from "../support/world.ts"
 import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
-import { fundsOf, sendText } from "./texting.ts"
+import { sendText } from "./texting.ts"
 
 const DAY_MS = 86_400_000
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import {
+  fundsOf,
   makeCallsFree,
   makeCompany,
   makeKey,
@@ -7,7 +8,7 @@ import {
   setLimit,
   type Company,
 } from "../support/world.ts"
-import { SEGMENT, TEXTS, fundsOf, newNumber, sendText } from "./texting.ts"
+import { SEGMENT, TEXTS, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("time")
 await makeCallsFree(world)

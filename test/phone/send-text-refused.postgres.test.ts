@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { type Company, makeCompany, sharedWorld } from "../support/world.ts"
-import { TEXTS, chargesOf, fundsOf, newNumber, sendText, SEGMENT } from "./texting.ts"
+import { fundsOf, makeCompany, sharedWorld, type Company } from "../support/world.ts"
+import { TEXTS, chargesOf, newNumber, sendText, SEGMENT } from "./texting.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { buildApp } from "../../src/frame/http/app.ts"

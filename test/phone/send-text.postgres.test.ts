@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { makeCompany, ownWorld } from "../support/world.ts"
-import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
+import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
+import { LINE, SEGMENT, TEXTS, chargesOf, newNumber, sendText } from "./texting.ts"
 
 const world = await ownWorld("settings")
 

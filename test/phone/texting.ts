@@ -45,11 +45,3 @@ export async function chargesOf(
     .execute()
   return rows.map((row) => ({ micros: -Number(row.amount_micros), state: row.state }))
 }
-
-/** What a company has left by its ledger, in micros. */
-export async function fundsOf(
-  world: World,
-  { companyId }: Pick<Company, "companyId">,
-): Promise<number> {
-  return (await world.operate("company show", { company: companyId })).balanceMicros
-}

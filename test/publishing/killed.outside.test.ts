@@ -9,7 +9,7 @@ import type { TestDatabase } from "../support/postgres.ts"
 import { worldDatabase } from "../support/world-database.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
-import { openWorld } from "../support/world.ts"
+import { openWorld, spentOf } from "../support/world.ts"
 import type { Publisher } from "./publish-world.ts"
 import {
   DEPLOY,
@@ -19,7 +19,6 @@ import {
   openPublishWorld,
   published,
   push,
-  spentOf,
 } from "./publish-world.ts"
 
 /**

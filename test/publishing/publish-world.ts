@@ -131,16 +131,6 @@ export function viewOf(
   return ports.runner.readLatest(publishesOf(companyId), publishOf(publishId))
 }
 
-/** What a company spent of what it had, micro-dollars. */
-export async function spentOf(
-  world: World,
-  { companyId }: Pick<Company, "companyId">,
-  funds = 50,
-): Promise<number> {
-  const { balanceMicros } = await world.operate("company show", { company: companyId })
-  return funds * 1_000_000 - balanceMicros
-}
-
 /** What the stand-in of publishing does next. */
 export const told = (world: World, outcome: string, times?: number) =>
   world.operate("stand-in set", { name: "publish", outcome, ...(times ? { times } : {}) })

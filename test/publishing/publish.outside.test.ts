@@ -3,7 +3,7 @@ import { symlinkSync } from "node:fs"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { git } from "../code/git.ts"
-import { makeCompany, setLimit } from "../support/world.ts"
+import { makeCompany, setLimit, spentOf } from "../support/world.ts"
 import type { Publisher } from "./publish-world.ts"
 import {
   DEPLOY,
@@ -17,7 +17,6 @@ import {
   published,
   push,
   see,
-  spentOf,
   told,
   viewOf,
 } from "./publish-world.ts"

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { chargeKeptMinutes } from "../../src/recordings/reactions/charge-kept-minutes.ts"
 import { keepRecordings } from "../../src/recordings/reactions/keep-recordings.ts"
 import { ledgerFacts, sleepTo, spend, tell } from "../effects/spending.ts"
-import { fundsOf, rowOf, workOf } from "../effects/texts.ts"
+import { rowOf, workOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
+import { fundsOf, makeCallsFree, makeCompany, openWorld, setLimit } from "../support/world.ts"
 import { RECORDINGS, listed, listen, record, remove } from "./recorded.ts"
 
 let world: World
@@ -66,7 +66,7 @@ describe("the night", () => {
     })
     await world.operate("clock set", { to: at("04", "12:00:00") })
     expect(await charged()).toEqual(["01", "02", "03"].map((day) => [dayOf(day), 3, 3 * PRICE]))
-    expect(await fundsOf(world, company.companyId)).toBe(10_000_000 - 9 * PRICE)
+    expect(await fundsOf(world, company)).toBe(10_000_000 - 9 * PRICE)
   })
 
   it("counts what was kept by the end of its day, and ends when nothing is held", async () => {
@@ -146,7 +146,7 @@ describe("a night that the ledger refuses", () => {
     await spend(world, company.companyId, { dollars: 9.999_999 })
     await world.operate("clock set", { to: at("05", "12:00:00") })
     expect(await charged()).toEqual([[dayOf("01"), 60, 60 * PRICE]])
-    expect(await fundsOf(world, company.companyId)).toBe(1 - 60 * PRICE)
+    expect(await fundsOf(world, company)).toBe(1 - 60 * PRICE)
     await world.operate("funds add", { company: company.companyId, dollars: "1" })
     await world.operate("clock set", { to: at("06", "12:00:00") })
     expect((await charged()).map(([day]) => day)).toEqual([dayOf("01"), dayOf("05")])

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import { bought } from "../phone/numbering.ts"
 import { tryAgain } from "../effects/texts.ts"
-import { fundsOf, sendText } from "../phone/texting.ts"
+import { sendText } from "../phone/texting.ts"
 import {
   answerAs,
   asked,
@@ -17,7 +17,7 @@ import {
   reviewing,
   BUSINESS,
 } from "./registering.ts"
-import { makeKey } from "../support/world.ts"
+import { fundsOf, makeKey } from "../support/world.ts"
 
 const { world, registryIs, advance, company, approvedBusiness } = await reviewing()
 const CAMPAIGN = "campaign_fee 15000000"

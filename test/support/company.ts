@@ -147,3 +147,18 @@ export function setLimit(
   const name = limit.key === undefined ? { class: of } : {}
   return operate("limit set", { company: companyId, ...name, period, ...limit })
 }
+
+/** What a company has left, micro-dollars. */
+export async function fundsOf({ operate }: Operator, { companyId }: Of): Promise<number> {
+  return (await operate("company show", { company: companyId })).balanceMicros
+}
+
+/** What a company spent of what it had, micro-dollars; `funds` in dollars. */
+export async function spentOf(operator: Operator, company: Of, funds = 50): Promise<number> {
+  return funds * 1_000_000 - (await fundsOf(operator, company))
+}
+
+/** Moves the clock; everything that falls due on the way is done at its time. */
+export async function advance({ operate }: Operator, duration: string): Promise<void> {
+  await operate("clock advance", { duration })
+}

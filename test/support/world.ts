@@ -29,7 +29,7 @@ import { expectContract } from "./reply-contract.ts"
 import type { Company, Operator } from "./company.ts"
 
 export type { Company } from "./company.ts"
-export { addPerson, makeCompany, makeKey, setLimit } from "./company.ts"
+export { addPerson, advance, fundsOf, makeCompany, makeKey, setLimit, spentOf } from "./company.ts"
 
 /** An answer of the API. */
 export interface ApiAnswer {

@@ -10,7 +10,6 @@ import type { Called } from "./voice-world.ts"
 import {
   MINUTE,
   PHONES,
-  advance,
   callIn,
   callOf,
   does,
@@ -20,9 +19,9 @@ import {
   newCaller,
   ownVoiceWorld,
   playCall,
-  spentOf,
   switchCountry,
 } from "./voice-world.ts"
+import { advance, spentOf } from "../support/world.ts"
 
 const world = await ownVoiceWorld()
 

@@ -9,12 +9,11 @@ import type { CallId } from "../../domain/voice/ids.ts"
 import { expect, it } from "vitest"
 import { linesToTry, openTurns } from "../support/killed.ts"
 import type { World } from "../support/world.ts"
-import { makeCallsFree } from "../support/world.ts"
+import { advance, makeCallsFree, spentOf } from "../support/world.ts"
 import type { Called } from "./voice-world.ts"
 import {
   MINUTE,
   PHONES,
-  advance,
   callIn,
   callOf,
   does,
@@ -22,7 +21,6 @@ import {
   makeCalled,
   minutesOfBill,
   newCaller,
-  spentOf,
 } from "./voice-world.ts"
 
 const LINES = linesToTry(

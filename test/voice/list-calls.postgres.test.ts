@@ -1,10 +1,9 @@
 /** What callers and operators are shown of calls: `since`, `cursor`, and what is left once erased. */
 import { describe, expect, it } from "vitest"
-import { makeCompany } from "../support/world.ts"
+import { advance, makeCompany } from "../support/world.ts"
 import {
   CALLS,
   PHONES,
-  advance,
   callIn,
   listed,
   makeCalled,

@@ -6,7 +6,6 @@ import type { Called } from "./voice-world.ts"
 import {
   MINUTE,
   PHONES,
-  advance,
   callIn,
   callOf,
   does,
@@ -15,10 +14,10 @@ import {
   minutesOfBill,
   playCall,
   sharedVoiceWorld,
-  spentOf,
   switchCountry,
 } from "./voice-world.ts"
 import { setLimit } from "../support/company.ts"
+import { advance, spentOf } from "../support/world.ts"
 
 const world = await sharedVoiceWorld()
 

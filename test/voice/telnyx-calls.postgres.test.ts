@@ -8,16 +8,8 @@ import { listed as listedRecordings, listen } from "../recordings/recorded.ts"
 import type { TelnyxLeg } from "../support/telnyx-calls.ts"
 import { openTelnyxWorld } from "./telnyx-world.ts"
 import type { Called } from "./voice-world.ts"
-import {
-  MINUTE,
-  PHONES,
-  advance,
-  callOf,
-  listed,
-  makeCalled,
-  newCaller,
-  spentOf,
-} from "./voice-world.ts"
+import { MINUTE, PHONES, callOf, listed, makeCalled, newCaller } from "./voice-world.ts"
+import { advance, spentOf } from "../support/world.ts"
 
 const telnyx = await openTelnyxWorld()
 beforeEach(() => {

@@ -4,7 +4,8 @@ import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 import { CALLED_BACK, openTelnyxWorld } from "./telnyx-world.ts"
 import type { Called } from "./voice-world.ts"
-import { PHONES, advance, listed, makeCalled, newCaller, openVoiceWorld } from "./voice-world.ts"
+import { PHONES, listed, makeCalled, newCaller, openVoiceWorld } from "./voice-world.ts"
+import { advance } from "../support/world.ts"
 
 const telnyx = await openTelnyxWorld()
 let company: Called

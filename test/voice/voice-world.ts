@@ -140,21 +140,10 @@ export async function does(world: World, what: string, callId: CallId, others: o
   await world.operate("wait")
 }
 
-/** Moves the clock; everything that falls due on the way is done at its time. */
-export async function advance(world: World, duration: string): Promise<void> {
-  await world.operate("clock advance", { duration })
-}
-
 /** What a company is shown of its calls. */
 export async function listed(world: World, { key }: Pick<Company, "key">, query = "") {
   const { body } = await world.call(key, "GET", `${CALLS}${query}`)
   return body.calls as readonly Record<string, unknown>[]
-}
-
-/** What a company spent of what it had, micro-dollars. */
-export async function spentOf(world: World, { companyId }: Company, funds = 50): Promise<number> {
-  const { balanceMicros } = await world.operate("company show", { company: companyId })
-  return funds * 1_000_000 - balanceMicros
 }
 
 interface ChargeShown {

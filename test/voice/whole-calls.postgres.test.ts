@@ -7,7 +7,6 @@ import type { Called } from "./voice-world.ts"
 import {
   MINUTE,
   PHONES,
-  advance,
   callIn,
   callOf,
   does,
@@ -17,7 +16,6 @@ import {
   newCaller,
   playCall,
   sharedVoiceWorld,
-  spentOf,
 } from "./voice-world.ts"
 import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
@@ -25,6 +23,7 @@ import { callStreamOf } from "../../domain/voice/aggregates.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { listed as recordingsOf } from "../recordings/recorded.ts"
+import { advance, spentOf } from "../support/world.ts"
 
 const world = await sharedVoiceWorld()
 
