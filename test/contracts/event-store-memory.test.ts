@@ -1,91 +1,89 @@
-import { describe, expect, it } from "vitest"
+import { expect, it } from "vitest"
 
 import { type AppendFault, openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { NO_STREAM, START, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import { collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
 
-describe("memory event store, by itself", () => {
-  it("begins before the first event and counts from 0", async () => {
-    const store = openMemoryEventStore()
-    expect(await store.head()).toEqual(START)
-    await store.append("a", someEvents(2), NO_STREAM)
-    expect(await store.head()).toEqual({ commit: 1n, prepare: 1n })
-  })
+it("begins before the first event and counts from 0", async () => {
+  const store = openMemoryEventStore()
+  expect(await store.head()).toEqual(START)
+  await store.append("a", someEvents(2), NO_STREAM)
+  expect(await store.head()).toEqual({ commit: 1n, prepare: 1n })
+})
 
-  it.each([
-    ["stored-unknown", UnknownOutcome, 1],
-    ["unstored-unknown", UnknownOutcome, 0],
-    ["unavailable", Unavailable, 0],
-  ] as const)("fails as it is told: %s", async (fault, error, stored) => {
-    const faults: AppendFault[] = [fault]
-    const store = openMemoryEventStore({ faults: () => faults.shift() ?? "none" })
-    const events = someEvents(1)
-    await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(error)
-    expect(await collect(store.read("a"))).toHaveLength(stored)
-    expect((await store.append("a", events, NO_STREAM)).revision).toBe(0)
-    expect(idsOf(await collect(store.read("a")))).toEqual(idsOf(events))
-  })
+it.each([
+  ["stored-unknown", UnknownOutcome, 1],
+  ["unstored-unknown", UnknownOutcome, 0],
+  ["unavailable", Unavailable, 0],
+] as const)("fails as it is told: %s", async (fault, error, stored) => {
+  const faults: AppendFault[] = [fault]
+  const store = openMemoryEventStore({ faults: () => faults.shift() ?? "none" })
+  const events = someEvents(1)
+  await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(error)
+  expect(await collect(store.read("a"))).toHaveLength(stored)
+  expect((await store.append("a", events, NO_STREAM)).revision).toBe(0)
+  expect(idsOf(await collect(store.read("a")))).toEqual(idsOf(events))
+})
 
-  it("shows each append to whoever chooses its fault", async () => {
-    const seen: unknown[] = []
-    const store = openMemoryEventStore({
-      faults: (attempt) => {
-        seen.push(attempt)
-        return "none"
+it("shows each append to whoever chooses its fault", async () => {
+  const seen: unknown[] = []
+  const store = openMemoryEventStore({
+    faults: (attempt) => {
+      seen.push(attempt)
+      return "none"
+    },
+  })
+  const events = someEvents(1)
+  await store.append("a", events, NO_STREAM)
+  expect(seen).toEqual([{ stream: "a", events, expectedRevision: NO_STREAM }])
+})
+
+it("tells of an interruption once, and then that everything was seen", async () => {
+  const store = openMemoryEventStore()
+  await store.append("a", someEvents(1), NO_STREAM)
+  const follower = followed(store, {})
+  await follower.until(() => follower.heads.length === 1)
+  store.interrupt(new Error("gone"))
+  await follower.until(() => follower.heads.length === 2)
+  expect(follower.interruptions).toEqual([new Error("gone")])
+  expect(follower.events).toHaveLength(1)
+  await store.close()
+})
+
+it("does not say that everything was seen on the strength of a head from before a loss", async () => {
+  const store = openMemoryEventStore()
+  await store.append("a", someEvents(1), NO_STREAM)
+  const told: string[] = []
+  const subscription = store.subscribeAll(
+    {},
+    {
+      onEvents: async () => {
+        store.interrupt(new Error("gone"))
+        told.push("events")
       },
-    })
-    const events = someEvents(1)
-    await store.append("a", events, NO_STREAM)
-    expect(seen).toEqual([{ stream: "a", events, expectedRevision: NO_STREAM }])
-  })
+      onInterrupted: () => told.push("interrupted"),
+      onCaughtUp: () => void told.push("caught up"),
+    },
+  )
+  // Two others that begin later: what the first is told, it is told before they are through.
+  for (const later of [followed(store, {}), followed(store, {})]) {
+    await later.until(() => later.heads.length > 0)
+  }
+  await subscription.stop()
+  expect(told).toEqual(["interrupted", "events", "caught up"])
+  await store.close()
+})
 
-  it("tells of an interruption once, and then that everything was seen", async () => {
-    const store = openMemoryEventStore()
-    await store.append("a", someEvents(1), NO_STREAM)
-    const follower = followed(store, {})
-    await follower.until(() => follower.heads.length === 1)
-    store.interrupt(new Error("gone"))
-    await follower.until(() => follower.heads.length === 2)
-    expect(follower.interruptions).toEqual([new Error("gone")])
-    expect(follower.events).toHaveLength(1)
-    await store.close()
+it("needs nothing but microtasks", async () => {
+  const store = openMemoryEventStore()
+  const follower = followed(store, {})
+  let turned = false
+  const turn = setImmediate(() => {
+    turned = true
   })
-
-  it("does not say that everything was seen on the strength of a head from before a loss", async () => {
-    const store = openMemoryEventStore()
-    await store.append("a", someEvents(1), NO_STREAM)
-    const told: string[] = []
-    const subscription = store.subscribeAll(
-      {},
-      {
-        onEvents: async () => {
-          store.interrupt(new Error("gone"))
-          told.push("events")
-        },
-        onInterrupted: () => told.push("interrupted"),
-        onCaughtUp: () => void told.push("caught up"),
-      },
-    )
-    // Two others that begin later: what the first is told, it is told before they are through.
-    for (const later of [followed(store, {}), followed(store, {})]) {
-      await later.until(() => later.heads.length > 0)
-    }
-    await subscription.stop()
-    expect(told).toEqual(["interrupted", "events", "caught up"])
-    await store.close()
-  })
-
-  it("needs nothing but microtasks", async () => {
-    const store = openMemoryEventStore()
-    const follower = followed(store, {})
-    let turned = false
-    const turn = setImmediate(() => {
-      turned = true
-    })
-    await store.append("a", someEvents(3), NO_STREAM)
-    await follower.until(() => follower.events.length === 3)
-    await follower.subscription.stop()
-    expect(turned).toBe(false)
-    clearImmediate(turn)
-  })
+  await store.append("a", someEvents(3), NO_STREAM)
+  await follower.until(() => follower.events.length === 3)
+  await follower.subscription.stop()
+  expect(turned).toBe(false)
+  clearImmediate(turn)
 })

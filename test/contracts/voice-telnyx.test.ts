@@ -1,5 +1,5 @@
 /** Telnyx keeps the contract of carriers of calls, against a stand-in that listens on this machine. */
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import { AudioGone } from "../../adapters/providers/voice/port.ts"
@@ -65,141 +65,139 @@ voiceContract("Telnyx", telnyx)
 
 const id = "call_1:7:0"
 
-describe("Telnyx", () => {
-  it("is told each word as its documents say", async () => {
-    const { voice, callIn, standIn } = await telnyx()
-    const caller = await callIn()
-    const leg = { ...caller, leg: 1, ref: null }
-    const numbers = { from: "+12015550100", to: "+14155550101" }
-    const dialled = await voice.do({ word: "dial", leg, caller, ...numbers, ringSeconds: 3 }, id)
-    const open = { ...leg, ref: dialled.is === "done" ? dialled.ref : null }
-    const text = "Hello."
-    await voice.do({ word: "answer", leg: caller }, "2")
-    await voice.do({ word: "ask", leg: open, text, waitSeconds: 20 }, "3")
-    await voice.do({ word: "say", leg: caller, text }, "4")
-    await voice.do({ word: "join", leg: caller, other: open }, "5")
-    await voice.do({ word: "record", leg: caller, kind: "voicemail", mostSeconds: 180 }, "6")
-    await voice.do({ word: "hang_up", leg: open }, "7")
-    const state = (number: number, mark: string) =>
-      Buffer.from(`co_1:call_1:${number}:${mark}`).toString("base64")
-    const at = (ref: string | null, action: string) => `/v2/calls/${ref}/actions/${action}`
-    const spoken = { payload: text, voice: "female", language: "en-US", service_level: "basic" }
-    expect(standIn.asked).toEqual([
-      {
-        path: "/v2/calls",
-        body: {
-          ...numbers,
-          connection_id: "168",
-          link_to: caller.ref,
-          command_id: id,
-          client_state: state(1, ""),
-          timeout_secs: 5,
-          time_limit_secs: 14_400,
-          retry_on_timeout: false,
-        },
+it("is told each word as its documents say", async () => {
+  const { voice, callIn, standIn } = await telnyx()
+  const caller = await callIn()
+  const leg = { ...caller, leg: 1, ref: null }
+  const numbers = { from: "+12015550100", to: "+14155550101" }
+  const dialled = await voice.do({ word: "dial", leg, caller, ...numbers, ringSeconds: 3 }, id)
+  const open = { ...leg, ref: dialled.is === "done" ? dialled.ref : null }
+  const text = "Hello."
+  await voice.do({ word: "answer", leg: caller }, "2")
+  await voice.do({ word: "ask", leg: open, text, waitSeconds: 20 }, "3")
+  await voice.do({ word: "say", leg: caller, text }, "4")
+  await voice.do({ word: "join", leg: caller, other: open }, "5")
+  await voice.do({ word: "record", leg: caller, kind: "voicemail", mostSeconds: 180 }, "6")
+  await voice.do({ word: "hang_up", leg: open }, "7")
+  const state = (number: number, mark: string) =>
+    Buffer.from(`co_1:call_1:${number}:${mark}`).toString("base64")
+  const at = (ref: string | null, action: string) => `/v2/calls/${ref}/actions/${action}`
+  const spoken = { payload: text, voice: "female", language: "en-US", service_level: "basic" }
+  expect(standIn.asked).toEqual([
+    {
+      path: "/v2/calls",
+      body: {
+        ...numbers,
+        connection_id: "168",
+        link_to: caller.ref,
+        command_id: id,
+        client_state: state(1, ""),
+        timeout_secs: 5,
+        time_limit_secs: 14_400,
+        retry_on_timeout: false,
       },
-      { path: at(caller.ref, "answer"), body: { command_id: "2", client_state: state(0, "") } },
-      {
-        path: at(open.ref, "gather_using_speak"),
-        body: {
-          ...spoken,
-          command_id: "3",
-          client_state: state(1, ""),
-          valid_digits: "1",
-          minimum_digits: 1,
-          maximum_digits: 1,
-          maximum_tries: 1,
-          timeout_millis: 20_000,
-        },
-      },
-      {
-        path: at(caller.ref, "speak"),
-        body: { ...spoken, command_id: "4", client_state: state(0, "say") },
-      },
-      { path: at(caller.ref, "bridge"), body: { command_id: "5", call_control_id: open.ref } },
-      {
-        path: at(caller.ref, "record_start"),
-        body: {
-          format: "mp3",
-          channels: "single",
-          play_beep: true,
-          max_length: 180,
-          command_id: "6",
-          client_state: state(0, "voicemail"),
-        },
-      },
-      { path: at(open.ref, "hangup"), body: { command_id: "7" } },
-    ])
-  })
-
-  it("has no more of a leg that it refuses, and says why where that is news", async () => {
-    const { voice, callIn, standIn, warnings } = await telnyx()
-    const caller = await callIn()
-    const leg = { ...caller, leg: 1, ref: null }
-    const dial = { word: "dial", leg, caller, from: "+1", to: "+2", ringSeconds: 25 } as const
-    standIn.next({ refuses: 403, code: "10010" })
-    expect(await voice.do(dial, id)).toEqual({ is: "gone" })
-    expect(warnings).toEqual([{ word: "dial", status: 403, code: "10010" }])
-    standIn.next({ refuses: 422, code: "90018" })
-    expect(await voice.do({ word: "answer", leg: caller }, id)).toEqual({ is: "gone" })
-    expect(warnings).toHaveLength(1)
-  })
-
-  it("did nothing where there are too many calls, or the key is no good", async () => {
-    const { voice, callIn, standIn } = await telnyx()
-    const answer = { word: "answer", leg: await callIn() } as const
-    for (const [refuses, code] of [
-      [429, "90103"],
-      [403, "90103"],
-      [401, "10009"],
-    ] as const) {
-      standIn.next({ refuses, code })
-      await expect(voice.do(answer, id)).rejects.toThrow(ProviderUnavailable)
-    }
-  })
-
-  it.each([307, 408, 409, 425, 500, 502, 503, 504])(
-    "may have done a command that it answers with %i: the leg is not gone, and the command is given again",
-    async (refuses) => {
-      const { voice, callIn, standIn, warnings } = await telnyx()
-      const answer = { word: "answer", leg: await callIn() } as const
-      standIn.next({ refuses, code: "10007" })
-      await expect(voice.do(answer, id)).rejects.toThrow(ProviderSilent)
-      expect(await voice.do(answer, id)).toMatchObject({ is: "done" })
-      expect(warnings).toEqual([])
     },
-  )
+    { path: at(caller.ref, "answer"), body: { command_id: "2", client_state: state(0, "") } },
+    {
+      path: at(open.ref, "gather_using_speak"),
+      body: {
+        ...spoken,
+        command_id: "3",
+        client_state: state(1, ""),
+        valid_digits: "1",
+        minimum_digits: 1,
+        maximum_digits: 1,
+        maximum_tries: 1,
+        timeout_millis: 20_000,
+      },
+    },
+    {
+      path: at(caller.ref, "speak"),
+      body: { ...spoken, command_id: "4", client_state: state(0, "say") },
+    },
+    { path: at(caller.ref, "bridge"), body: { command_id: "5", call_control_id: open.ref } },
+    {
+      path: at(caller.ref, "record_start"),
+      body: {
+        format: "mp3",
+        channels: "single",
+        play_beep: true,
+        max_length: 180,
+        command_id: "6",
+        client_state: state(0, "voicemail"),
+      },
+    },
+    { path: at(open.ref, "hangup"), body: { command_id: "7" } },
+  ])
+})
 
-  it("is told nothing of a leg that it has not named, and hangs none up", async () => {
-    const { voice, callIn, standIn } = await telnyx()
-    const leg = { ...(await callIn()), leg: 1, ref: null }
-    expect(await voice.do({ word: "hang_up", leg }, id)).toEqual({ is: "done", ref: null })
-    const asking = voice.do({ word: "ask", leg, text: "1?", waitSeconds: 20 }, id)
-    await expect(asking).rejects.toThrow(ProviderUnavailable)
-    expect(standIn.asked).toEqual([])
-  })
+it("has no more of a leg that it refuses, and says why where that is news", async () => {
+  const { voice, callIn, standIn, warnings } = await telnyx()
+  const caller = await callIn()
+  const leg = { ...caller, leg: 1, ref: null }
+  const dial = { word: "dial", leg, caller, from: "+1", to: "+2", ringSeconds: 25 } as const
+  standIn.next({ refuses: 403, code: "10010" })
+  expect(await voice.do(dial, id)).toEqual({ is: "gone" })
+  expect(warnings).toEqual([{ word: "dial", status: 403, code: "10010" }])
+  standIn.next({ refuses: 422, code: "90018" })
+  expect(await voice.do({ word: "answer", leg: caller }, id)).toEqual({ is: "gone" })
+  expect(warnings).toHaveLength(1)
+})
 
-  it("knows no leg that is none, and does not say of one that it cannot tell of", async () => {
-    const { voice, standIn } = await telnyx()
-    const unknown = { isAlive: false, answeredAt: null, endedAt: null }
-    expect(await voice.askCall("v3:nothing")).toEqual(unknown)
-    standIn.next({ refuses: 403, code: "10010" })
-    await expect(voice.askCall("v3:nothing")).rejects.toThrow(ProviderUnavailable)
-    standIn.next("silent")
-    await expect(voice.askCall("v3:nothing")).rejects.toThrow(ProviderSilent)
-  })
+it("did nothing where there are too many calls, or the key is no good", async () => {
+  const { voice, callIn, standIn } = await telnyx()
+  const answer = { word: "answer", leg: await callIn() } as const
+  for (const [refuses, code] of [
+    [429, "90103"],
+    [403, "90103"],
+    [401, "10009"],
+  ] as const) {
+    standIn.next({ refuses, code })
+    await expect(voice.do(answer, id)).rejects.toThrow(ProviderUnavailable)
+  }
+})
 
-  it("turns a call away that is nobody's", async () => {
-    const { real, voice, callIn, standIn } = await telnyx()
-    const { ref } = await callIn()
-    await real.turnAway(ref ?? "")
-    expect(standIn.asked).toMatchObject([{ path: `/v2/calls/${ref}/actions/reject` }])
-    expect(await voice.askCall(ref ?? "")).toMatchObject({ isAlive: false })
-  })
+it.each([307, 408, 409, 425, 500, 502, 503, 504])(
+  "may have done a command that it answers with %i: the leg is not gone, and the command is given again",
+  async (refuses) => {
+    const { voice, callIn, standIn, warnings } = await telnyx()
+    const answer = { word: "answer", leg: await callIn() } as const
+    standIn.next({ refuses, code: "10007" })
+    await expect(voice.do(answer, id)).rejects.toThrow(ProviderSilent)
+    expect(await voice.do(answer, id)).toMatchObject({ is: "done" })
+    expect(warnings).toEqual([])
+  },
+)
 
-  it("has no audio of a leg that it did not record", async () => {
-    const { voice } = await telnyx()
-    await expect(voice.audio("nothing")).rejects.toThrow(AudioGone)
-    await expect(voice.forgetAudio("nothing")).resolves.toBeUndefined()
-  })
+it("is told nothing of a leg that it has not named, and hangs none up", async () => {
+  const { voice, callIn, standIn } = await telnyx()
+  const leg = { ...(await callIn()), leg: 1, ref: null }
+  expect(await voice.do({ word: "hang_up", leg }, id)).toEqual({ is: "done", ref: null })
+  const asking = voice.do({ word: "ask", leg, text: "1?", waitSeconds: 20 }, id)
+  await expect(asking).rejects.toThrow(ProviderUnavailable)
+  expect(standIn.asked).toEqual([])
+})
+
+it("knows no leg that is none, and does not say of one that it cannot tell of", async () => {
+  const { voice, standIn } = await telnyx()
+  const unknown = { isAlive: false, answeredAt: null, endedAt: null }
+  expect(await voice.askCall("v3:nothing")).toEqual(unknown)
+  standIn.next({ refuses: 403, code: "10010" })
+  await expect(voice.askCall("v3:nothing")).rejects.toThrow(ProviderUnavailable)
+  standIn.next("silent")
+  await expect(voice.askCall("v3:nothing")).rejects.toThrow(ProviderSilent)
+})
+
+it("turns a call away that is nobody's", async () => {
+  const { real, voice, callIn, standIn } = await telnyx()
+  const { ref } = await callIn()
+  await real.turnAway(ref ?? "")
+  expect(standIn.asked).toMatchObject([{ path: `/v2/calls/${ref}/actions/reject` }])
+  expect(await voice.askCall(ref ?? "")).toMatchObject({ isAlive: false })
+})
+
+it("has no audio of a leg that it did not record", async () => {
+  const { voice } = await telnyx()
+  await expect(voice.audio("nothing")).rejects.toThrow(AudioGone)
+  await expect(voice.forgetAudio("nothing")).resolves.toBeUndefined()
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { openBuiltInCards } from "../../adapters/providers/cards/built-in.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
@@ -59,50 +59,48 @@ async function open(): Promise<
 
 cardsContract("the built-in processor", open)
 
-describe("the built-in processor", () => {
-  it("does with each company's card what was said of it", async () => {
+it("does with each company's card what was said of it", async () => {
+  const { cards, close } = await open()
+  try {
+    await cards.set("co_bbbbbb", "declined")
+    expect((await cards.pay(aPayment("co_bbbbbb"))).answer).toBe("declined")
+    expect((await cards.pay(aPayment(COMPANY))).answer).toBe("paid")
+    const sharedPaymentToken = "spt_of_a_wallet"
+    const byWallet = aPayment("co_bbbbbb", { sharedPaymentToken })
+    expect((await cards.pay(byWallet)).answer).toBe("paid")
+    await cards.set("co_bbbbbb", null)
+    expect((await cards.pay(aPayment("co_bbbbbb"))).answer).toBe("paid")
+  } finally {
+    await close()
+  }
+})
+
+it("remembers when it took a payment by the ledger's clock", async () => {
+  const { cards, takenAt, close } = await open()
+  try {
+    await cards.pay(aPayment(COMPANY))
+    await cards.withdraw(aPayment(COMPANY))
+    expect(await takenAt()).toEqual([NOW, NOW])
+  } finally {
+    await close()
+  }
+})
+
+it.for(["processing", "unconfirmed"] as const)(
+  "ends what was %s as the card stands when it is asked",
+  async (outcome) => {
     const { cards, close } = await open()
     try {
-      await cards.set("co_bbbbbb", "declined")
-      expect((await cards.pay(aPayment("co_bbbbbb"))).answer).toBe("declined")
-      expect((await cards.pay(aPayment(COMPANY))).answer).toBe("paid")
-      const sharedPaymentToken = "spt_of_a_wallet"
-      const byWallet = aPayment("co_bbbbbb", { sharedPaymentToken })
-      expect((await cards.pay(byWallet)).answer).toBe("paid")
-      await cards.set("co_bbbbbb", null)
-      expect((await cards.pay(aPayment("co_bbbbbb"))).answer).toBe("paid")
+      await cards.set(COMPANY, outcome)
+      const [one, other] = [aPayment(COMPANY), aPayment(COMPANY)]
+      expect((await cards.pay(one)).answer).toBe(outcome)
+      expect((await cards.pay(other)).answer).toBe(outcome)
+      expect((await cards.ask(one)).answer).toBe("paid")
+      await cards.set(COMPANY, "declined")
+      expect(await cards.ask(other)).toMatchObject({ answer: "declined" })
+      expect((await cards.ask(one)).answer).toBe("paid")
     } finally {
       await close()
     }
-  })
-
-  it("remembers when it took a payment by the ledger's clock", async () => {
-    const { cards, takenAt, close } = await open()
-    try {
-      await cards.pay(aPayment(COMPANY))
-      await cards.withdraw(aPayment(COMPANY))
-      expect(await takenAt()).toEqual([NOW, NOW])
-    } finally {
-      await close()
-    }
-  })
-
-  it.for(["processing", "unconfirmed"] as const)(
-    "ends what was %s as the card stands when it is asked",
-    async (outcome) => {
-      const { cards, close } = await open()
-      try {
-        await cards.set(COMPANY, outcome)
-        const [one, other] = [aPayment(COMPANY), aPayment(COMPANY)]
-        expect((await cards.pay(one)).answer).toBe(outcome)
-        expect((await cards.pay(other)).answer).toBe(outcome)
-        expect((await cards.ask(one)).answer).toBe("paid")
-        await cards.set(COMPANY, "declined")
-        expect(await cards.ask(other)).toMatchObject({ answer: "declined" })
-        expect((await cards.ask(one)).answer).toBe("paid")
-      } finally {
-        await close()
-      }
-    },
-  )
-})
+  },
+)

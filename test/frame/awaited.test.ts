@@ -1,5 +1,5 @@
 /** How long a call waits for what its intent comes to. */
-import { describe, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import type { Caller } from "../../src/frame/calls/route.ts"
 import { awaitOutcome } from "../../src/frame/effects/awaited.ts"
 import type { Awaits, Outcome, Told } from "../../src/frame/effects/charged-spec.ts"
@@ -47,46 +47,44 @@ class Waiting {
 const SO_FAR: Told<string> = { reply: "begun", position: null }
 const MADE = { body: "made" } as unknown as Outcome<string>
 
-describe("a call that waits", () => {
-  it("does not wait for more than its time where this process does the work", async () => {
-    expect(await new Waiting().ends()).toEqual([null, 10_000])
-  })
+it("does not wait for more than its time where this process does the work", async () => {
+  expect(await new Waiting().ends()).toEqual([null, 10_000])
+})
 
-  it("is told how far it has come, where that is an answer", async () => {
-    const waiting = new Waiting()
-    waiting.hasSoFar = true
-    expect(await waiting.ends()).toEqual([SO_FAR, 10_000])
-    expect(await waiting.ends(AbortSignal.abort())).toEqual([SO_FAR, 10_000])
-    waiting.knownAtMs = 10_000
-    expect(await waiting.ends()).toEqual([MADE, 10_000])
-  })
+it("is told how far it has come, where that is an answer", async () => {
+  const waiting = new Waiting()
+  waiting.hasSoFar = true
+  expect(await waiting.ends()).toEqual([SO_FAR, 10_000])
+  expect(await waiting.ends(AbortSignal.abort())).toEqual([SO_FAR, 10_000])
+  waiting.knownAtMs = 10_000
+  expect(await waiting.ends()).toEqual([MADE, 10_000])
+})
 
-  it("is told what is known by the end of its time", async () => {
-    const waiting = new Waiting()
-    waiting.knownAtMs = 9_999
-    expect(await waiting.ends()).toEqual([MADE, 10_000])
-  })
+it("is told what is known by the end of its time", async () => {
+  const waiting = new Waiting()
+  waiting.knownAtMs = 9_999
+  expect(await waiting.ends()).toEqual([MADE, 10_000])
+})
 
-  it("looks for what another process does until its time is over", async () => {
-    const waiting = new Waiting()
-    waiting.doNow = async () => false
-    waiting.knownAtMs = 5_000
-    expect(await waiting.ends()).toEqual([MADE, 5_000])
-    waiting.knownAtMs = null
-    expect(await waiting.ends()).toEqual([null, 15_000])
-  })
+it("looks for what another process does until its time is over", async () => {
+  const waiting = new Waiting()
+  waiting.doNow = async () => false
+  waiting.knownAtMs = 5_000
+  expect(await waiting.ends()).toEqual([MADE, 5_000])
+  waiting.knownAtMs = null
+  expect(await waiting.ends()).toEqual([null, 15_000])
+})
 
-  it("looks once more where this process did it or put it off, and no longer", async () => {
-    const waiting = new Waiting()
-    waiting.doNow = async () => true
-    await waiting.ends()
-    expect(waiting.looks).toBe(2)
-  })
+it("looks once more where this process did it or put it off, and no longer", async () => {
+  const waiting = new Waiting()
+  waiting.doNow = async () => true
+  await waiting.ends()
+  expect(waiting.looks).toBe(2)
+})
 
-  it("does nothing where it is known already, or its process stops", async () => {
-    const known = new Waiting()
-    known.knownAtMs = 0
-    expect(await known.ends()).toEqual([MADE, 0])
-    expect(await new Waiting().ends(AbortSignal.abort())).toEqual([null, 0])
-  })
+it("does nothing where it is known already, or its process stops", async () => {
+  const known = new Waiting()
+  known.knownAtMs = 0
+  expect(await known.ends()).toEqual([MADE, 0])
+  expect(await new Waiting().ends(AbortSignal.abort())).toEqual([null, 0])
 })

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import type { ClientRequest, IncomingMessage } from "node:http"
 import { request } from "node:http"
 import type { AddressInfo } from "node:net"
-import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeEach, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
@@ -63,48 +63,46 @@ async function take(answer: IncomingMessage, bytes: number): Promise<Buffer> {
 const turned = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => ~byte))
 const hashOf = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
 
-describe("a stream both ways", () => {
-  it("is answered while it is sent: each piece comes back before the next is there", async () => {
-    const call = begin(company.key, PIECES * MIB)
-    const answered = answerTo(call)
-    for (let i = 0; i < PIECES; i += 1) {
-      const piece = randomBytes(MIB)
-      call.write(piece)
-      const back = await take(await answered, MIB)
-      expect([i, back.length, hashOf(back)]).toEqual([i, MIB, hashOf(turned(piece))])
-    }
-    call.end()
-    const answer = await answered
-    expect([answer.statusCode, await take(answer, 1)]).toEqual([200, Buffer.alloc(0)])
-    expect(await ended.promise).toBeNull()
-    expect(world.warnings).toEqual([])
-  })
+it("is answered while it is sent: each piece comes back before the next is there", async () => {
+  const call = begin(company.key, PIECES * MIB)
+  const answered = answerTo(call)
+  for (let i = 0; i < PIECES; i += 1) {
+    const piece = randomBytes(MIB)
+    call.write(piece)
+    const back = await take(await answered, MIB)
+    expect([i, back.length, hashOf(back)]).toEqual([i, MIB, hashOf(turned(piece))])
+  }
+  call.end()
+  const answer = await answered
+  expect([answer.statusCode, await take(answer, 1)]).toEqual([200, Buffer.alloc(0)])
+  expect(await ended.promise).toBeNull()
+  expect(world.warnings).toEqual([])
+})
 
-  it("ends where its caller goes away in the middle, and the next is answered", async () => {
-    const call = begin(company.key, PIECES * MIB)
-    call.on("error", () => undefined)
-    call.write(randomBytes(MIB))
-    const answer = await answerTo(call)
-    answer.on("error", () => undefined)
-    await take(answer, MIB)
-    call.destroy()
-    expect(await ended.promise).toMatchObject({
-      code: expect.stringMatching(/^(ABORT_ERR|ECONNRESET)$/),
-    })
-    // Whoever goes away is no fault of the house.
-    expect(world.warnings).toEqual([])
-    ended = Promise.withResolvers<unknown>()
-    const next = begin(company.key, 3)
-    next.end("abc")
-    expect(await take(await answerTo(next), 3)).toEqual(turned(Buffer.from("abc")))
-    expect(await ended.promise).toBeNull()
+it("ends where its caller goes away in the middle, and the next is answered", async () => {
+  const call = begin(company.key, PIECES * MIB)
+  call.on("error", () => undefined)
+  call.write(randomBytes(MIB))
+  const answer = await answerTo(call)
+  answer.on("error", () => undefined)
+  await take(answer, MIB)
+  call.destroy()
+  expect(await ended.promise).toMatchObject({
+    code: expect.stringMatching(/^(ABORT_ERR|ECONNRESET)$/),
   })
+  // Whoever goes away is no fault of the house.
+  expect(world.warnings).toEqual([])
+  ended = Promise.withResolvers<unknown>()
+  const next = begin(company.key, 3)
+  next.end("abc")
+  expect(await take(await answerTo(next), 3)).toEqual(turned(Buffer.from("abc")))
+  expect(await ended.promise).toBeNull()
+})
 
-  it("is refused before anything of it is read, where its key is none", async () => {
-    const call = begin("cpk_none", PIECES * MIB)
-    call.on("error", () => undefined)
-    call.flushHeaders()
-    expect((await answerTo(call)).statusCode).toBe(401)
-    call.destroy()
-  })
+it("is refused before anything of it is read, where its key is none", async () => {
+  const call = begin("cpk_none", PIECES * MIB)
+  call.on("error", () => undefined)
+  call.flushHeaders()
+  expect((await answerTo(call)).statusCode).toBe(401)
+  call.destroy()
 })

@@ -1,31 +1,26 @@
 /** Times as callers and operators write them. */
-import { describe, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { schemaOf } from "../../src/frame/http/documents/named-schemas.ts"
 import { sinceTime } from "../../src/frame/kernel/schema.ts"
 import { exactTime } from "../../src/frame/operator/inputs.ts"
 
-describe("a time", () => {
-  it.each([
-    ["2026-11-01T00:00:00.000Z", "2026-11-01T00:00:00.000Z"],
-    ["2026-11-01t00:00:00z", "2026-11-01T00:00:00.000Z"],
-    ["2026-11-01t02:00:00.5+02:00", "2026-11-01T00:00:00.500Z"],
-  ])("is read with letters in either case: %s", (text, instant) => {
-    expect(sinceTime.parse(text).toISOString()).toBe(instant)
-    expect(new Date(exactTime.parse(text)).toISOString()).toBe(instant)
-  })
+it.each([
+  ["2026-11-01T00:00:00.000Z", "2026-11-01T00:00:00.000Z"],
+  ["2026-11-01t00:00:00z", "2026-11-01T00:00:00.000Z"],
+  ["2026-11-01t02:00:00.5+02:00", "2026-11-01T00:00:00.500Z"],
+])("is read with letters in either case: %s", (text, instant) => {
+  expect(sinceTime.parse(text).toISOString()).toBe(instant)
+  expect(new Date(exactTime.parse(text)).toISOString()).toBe(instant)
+})
 
-  it.each([
-    "2026-11-01",
-    "2026-11-01 00:00:00Z",
-    "2026-11-01T00:00:00",
-    "2026-02-30T00:00:00z",
-    "",
-  ])("is none: %j", (text) => {
+it.each(["2026-11-01", "2026-11-01 00:00:00Z", "2026-11-01T00:00:00", "2026-02-30T00:00:00z", ""])(
+  "is none: %j",
+  (text) => {
     expect(sinceTime.safeParse(text).error?.issues[0]?.message).toContain("ISO 8601")
     expect(exactTime.safeParse(text).error?.issues[0]?.message).toContain("must be a time")
-  })
+  },
+)
 
-  it("is a date-time in the document", () => {
-    expect(schemaOf(sinceTime, "input")).toMatchObject({ type: "string", format: "date-time" })
-  })
+it("is a date-time in the document", () => {
+  expect(schemaOf(sinceTime, "input")).toMatchObject({ type: "string", format: "date-time" })
 })

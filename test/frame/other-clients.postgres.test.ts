@@ -1,5 +1,5 @@
 /** Routes for clients that are none of the API's: how they sign in, are counted, and are told what is refused. */
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { z } from "zod"
 import type { ByQuery } from "../../src/frame/calls/one-of.ts"
 import { refusal } from "../../src/frame/calls/refusal.ts"
@@ -74,65 +74,63 @@ const ask = async (query: string, authorization?: string, thing = "it") => {
   return { ...answer, said: [answer.statusCode, answer.body] }
 }
 
-describe("a client of another kind", () => {
-  it("signs in by a name and a key", async () => {
-    for (const user of ["Töchter"]) {
-      expect((await ask("?kind=one", basic(`${user}:${company.key}`))).said).toEqual([
-        200,
-        '{"is":"one"}',
-      ])
-    }
-    for (const wrong of [
-      undefined,
-      `Bearer ${company.key}`,
-      "Basic ?",
-      basic(company.key),
-      basic(Buffer.from([0xff, 0x3a, 0x41])),
-      basic(`:${company.key}`),
-      basic(`ad:a:${company.key}`),
-    ]) {
-      const answer = await ask("?kind=one", wrong)
-      expect([answer.statusCode, answer.headers["www-authenticate"]]).toEqual([
-        401,
-        'Basic realm="things", charset="UTF-8"',
-      ])
-      expect(answer.body).toMatch(/^invalid_key: /)
-      expect(answer.headers["cache-control"]).toBe("no-store")
-    }
-  })
-
-  it("asks for one of several routes by its query, and for no other", async () => {
-    const own = basic(`Töchter:${company.key}`)
-    expect((await ask("?kind=two", own)).said).toEqual([200, '{"is":"two"}'])
-    for (const query of ["", "?kind=three", "?kind=constructor", "?kind=one&kind=two"]) {
-      expect((await ask(query)).said).toEqual([200, "not_allowed: There are two kinds."])
-    }
-  })
-
-  it("is told what is refused in its own way", async () => {
-    const own = basic(`Töchter:${company.key}`)
-    expect((await ask("?kind=one", own, "none")).said).toEqual([404, "not_found: There is none."])
-    expect((await ask("?kind=one&x=1", own)).said).toEqual([
-      400,
-      expect.stringMatching(/^validation: /),
+it("signs in by a name and a key", async () => {
+  for (const user of ["Töchter"]) {
+    expect((await ask("?kind=one", basic(`${user}:${company.key}`))).said).toEqual([
+      200,
+      '{"is":"one"}',
     ])
-    const { key } = await makeKey(world, company, { operations: ["code.pull"] })
-    const text = expect.stringMatching(/^operation_not_granted: /) as string
-    expect((await ask("?kind=two", basic(`Töchter:${key}`))).said).toEqual([200, text])
-  })
+  }
+  for (const wrong of [
+    undefined,
+    `Bearer ${company.key}`,
+    "Basic ?",
+    basic(company.key),
+    basic(Buffer.from([0xff, 0x3a, 0x41])),
+    basic(`:${company.key}`),
+    basic(`ad:a:${company.key}`),
+  ]) {
+    const answer = await ask("?kind=one", wrong)
+    expect([answer.statusCode, answer.headers["www-authenticate"]]).toEqual([
+      401,
+      'Basic realm="things", charset="UTF-8"',
+    ])
+    expect(answer.body).toMatch(/^invalid_key: /)
+    expect(answer.headers["cache-control"]).toBe("no-store")
+  }
+})
 
-  it("is counted once for what goes on over several calls", async () => {
-    const own = basic(`Töchter:${company.key}`)
-    const before = await callsOf(world, company)
-    await ask("?kind=one", own)
-    expect(await callsOf(world, company)).toBe(before + 1)
-    isGoingOn = true
-    await ask("?kind=one", own)
-    expect(await callsOf(world, company)).toBe(before + 1)
-    isGoingOn = false
-  })
+it("asks for one of several routes by its query, and for no other", async () => {
+  const own = basic(`Töchter:${company.key}`)
+  expect((await ask("?kind=two", own)).said).toEqual([200, '{"is":"two"}'])
+  for (const query of ["", "?kind=three", "?kind=constructor", "?kind=one&kind=two"]) {
+    expect((await ask(query)).said).toEqual([200, "not_allowed: There are two kinds."])
+  }
+})
 
-  it("has as long for its body as its route says", () => {
-    expect(app.server.requestTimeout).toBe(600_000)
-  })
+it("is told what is refused in its own way", async () => {
+  const own = basic(`Töchter:${company.key}`)
+  expect((await ask("?kind=one", own, "none")).said).toEqual([404, "not_found: There is none."])
+  expect((await ask("?kind=one&x=1", own)).said).toEqual([
+    400,
+    expect.stringMatching(/^validation: /),
+  ])
+  const { key } = await makeKey(world, company, { operations: ["code.pull"] })
+  const text = expect.stringMatching(/^operation_not_granted: /) as string
+  expect((await ask("?kind=two", basic(`Töchter:${key}`))).said).toEqual([200, text])
+})
+
+it("is counted once for what goes on over several calls", async () => {
+  const own = basic(`Töchter:${company.key}`)
+  const before = await callsOf(world, company)
+  await ask("?kind=one", own)
+  expect(await callsOf(world, company)).toBe(before + 1)
+  isGoingOn = true
+  await ask("?kind=one", own)
+  expect(await callsOf(world, company)).toBe(before + 1)
+  isGoingOn = false
+})
+
+it("has as long for its body as its route says", () => {
+  expect(app.server.requestTimeout).toBe(600_000)
 })

@@ -1,5 +1,5 @@
 /** Query parameters that a route does not have, by routes of a slice that is not there. */
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { callApp, callsOf, makeCompany, sharedWorld } from "../support/world.ts"
 import { listing, withParams } from "./pretended-routes.ts"
@@ -13,53 +13,51 @@ const bearer = () => ({ authorization: `Bearer ${company.key}` })
 const get = (url: string, key: string | null = company.key) => callApp(app, key, "GET", url)
 const LIST = "/api/v1/pretended/list"
 
-describe("an unknown query parameter", () => {
-  it("is 400 on a route that takes none, and counted", async () => {
-    const before = await callsOf(world, company)
-    const answer = await get("/api/v1/pretended/a/ports/1?prot=1")
-    const words = "Is no query parameter of this route, which takes none."
-    expect(answer).toMatchObject({ status: 400, body: { error: "validation" } })
-    expect(answer.body.fields).toEqual({ prot: words })
-    expect(answer.body.message).toBe(`The request is not valid: prot: ${words}`)
-    expect(await callsOf(world, company)).toBe(before + 1)
-  })
+it("is 400 on a route that takes none, and counted", async () => {
+  const before = await callsOf(world, company)
+  const answer = await get("/api/v1/pretended/a/ports/1?prot=1")
+  const words = "Is no query parameter of this route, which takes none."
+  expect(answer).toMatchObject({ status: 400, body: { error: "validation" } })
+  expect(answer.body.fields).toEqual({ prot: words })
+  expect(answer.body.message).toBe(`The request is not valid: prot: ${words}`)
+  expect(await callsOf(world, company)).toBe(before + 1)
+})
 
-  it.for([
-    ["sinse=2026-11-01", "sinse", "since"],
-    ["Limit=3", "Limit", "limit"],
-    ["since=a&curser=b", "curser", "cursor"],
-  ] as const)("is 400 with the nearest name: %s", async ([query, name, nearest]) => {
-    const answer = await get(`${LIST}?${query}`)
-    const words = `Is no query parameter of this route; the nearest is ${nearest}.`
-    expect([answer.status, answer.body.fields]).toEqual([400, { [name]: words }])
-  })
+it.for([
+  ["sinse=2026-11-01", "sinse", "since"],
+  ["Limit=3", "Limit", "limit"],
+  ["since=a&curser=b", "curser", "cursor"],
+] as const)("is 400 with the nearest name: %s", async ([query, name, nearest]) => {
+  const answer = await get(`${LIST}?${query}`)
+  const words = `Is no query parameter of this route; the nearest is ${nearest}.`
+  expect([answer.status, answer.body.fields]).toEqual([400, { [name]: words }])
+})
 
-  it.for(["constructor", "toString", "limt"])(
-    "says what there is where none is near: %s",
-    async (name) => {
-      const answer = await get(`/api/v1/pretended/list?${name}=1`)
-      expect(answer.status).toBe(400)
-      expect(answer.body.fields[name]).toMatch(
-        /^Is no query parameter of this route(, which takes since, cursor, limit\.|; the nearest is limit\.)$/,
-      )
-    },
-  )
+it.for(["constructor", "toString", "limt"])(
+  "says what there is where none is near: %s",
+  async (name) => {
+    const answer = await get(`/api/v1/pretended/list?${name}=1`)
+    expect(answer.status).toBe(400)
+    expect(answer.body.fields[name]).toMatch(
+      /^Is no query parameter of this route(, which takes since, cursor, limit\.|; the nearest is limit\.)$/,
+    )
+  },
+)
 
-  it.for(["", "__proto__", "%3Cscript%3E", "x".repeat(9_000)])(
-    "is not told again where its name is none: %s",
-    async (name) => {
-      const answer = await get(`${LIST}?${name}=1`)
-      const words = expect.stringMatching(
-        /^Has a parameter that this route does not have, which takes since, cursor, limit\.$/,
-      )
-      expect([answer.status, answer.body.fields]).toEqual([400, { query: words }])
-    },
-  )
+it.for(["", "__proto__", "%3Cscript%3E", "x".repeat(9_000)])(
+  "is not told again where its name is none: %s",
+  async (name) => {
+    const answer = await get(`${LIST}?${name}=1`)
+    const words = expect.stringMatching(
+      /^Has a parameter that this route does not have, which takes since, cursor, limit\.$/,
+    )
+    expect([answer.status, answer.body.fields]).toEqual([400, { query: words }])
+  },
+)
 
-  it("is asked about by HEAD as by GET, and not at all behind the key", async () => {
-    const url = `${LIST}?nope=1`
-    const head = await app.inject({ method: "HEAD", url, headers: bearer() })
-    expect([head.statusCode, head.payload]).toEqual([400, ""])
-    expect((await get(url, null)).status).toBe(401)
-  })
+it("is asked about by HEAD as by GET, and not at all behind the key", async () => {
+  const url = `${LIST}?nope=1`
+  const head = await app.inject({ method: "HEAD", url, headers: bearer() })
+  expect([head.statusCode, head.payload]).toEqual([400, ""])
+  expect((await get(url, null)).status).toBe(401)
 })

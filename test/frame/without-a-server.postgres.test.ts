@@ -1,5 +1,5 @@
 /** Calls that no web server brought: a session's, another door's. */
-import { beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, expect, it } from "vitest"
 import type { Call, Who } from "../../src/frame/calls/call.ts"
 import { bodyAtHand } from "../../src/frame/calls/call.ts"
 import { carryOut } from "../../src/frame/calls/carry-out.ts"
@@ -19,57 +19,55 @@ beforeEach(async () => {
 
 const counted = () => callsOf(world, company)
 
-describe("a call that no web server brought", () => {
-  const call = (entry: Route | OneOf, who: Who | null, body: unknown = null): Promise<unknown> => {
-    const { signal } = new AbortController()
-    const given: Call = {
-      route: entry,
-      requestId: "req_1",
-      params: {},
-      query: {},
-      target: entry.url,
-      headers: { "content-type": ["application/json"] },
-      body: bodyAtHand(body === null ? null : Buffer.from(JSON.stringify(body))),
-      address: "127.0.0.1",
-      gone: signal,
-      stopping: signal,
-      who: who === null ? null : async () => who,
-    }
-    const { ports } = world
-    const calls = { ports, rates: openRateLimits(ports), lastWrites: openLastWrites() }
-    return carryOut(calls, given)
+const call = (entry: Route | OneOf, who: Who | null, body: unknown = null): Promise<unknown> => {
+  const { signal } = new AbortController()
+  const given: Call = {
+    route: entry,
+    requestId: "req_1",
+    params: {},
+    query: {},
+    target: entry.url,
+    headers: { "content-type": ["application/json"] },
+    body: bodyAtHand(body === null ? null : Buffer.from(JSON.stringify(body))),
+    address: "127.0.0.1",
+    gone: signal,
+    stopping: signal,
+    who: who === null ? null : async () => who,
   }
-  const owner = (): Who => ({ companyId: company.companyId, personId: company.ownerId })
+  const { ports } = world
+  const calls = { ports, rates: openRateLimits(ports), lastWrites: openLastWrites() }
+  return carryOut(calls, given)
+}
+const owner = (): Who => ({ companyId: company.companyId, personId: company.ownerId })
 
-  it("is somebody's who needs no key, with their permissions", async () => {
-    expect(await call(saying, owner())).toMatchObject({
-      status: 200,
-      body: JSON.stringify({ personId: company.ownerId, byKey: false }),
-    })
-    const { personId } = await addPerson(world, company, { role: "developer" })
-    const refused = await call(saying, { companyId: company.companyId, personId })
-    expect(refused).toMatchObject({ status: 403, error: "not_allowed" })
+it("is somebody's who needs no key, with their permissions", async () => {
+  expect(await call(saying, owner())).toMatchObject({
+    status: 200,
+    body: JSON.stringify({ personId: company.ownerId, byKey: false }),
   })
+  const { personId } = await addPerson(world, company, { role: "developer" })
+  const refused = await call(saying, { companyId: company.companyId, personId })
+  expect(refused).toMatchObject({ status: 403, error: "not_allowed" })
+})
 
-  it("is not counted, and stops at the company's limit all the same", async () => {
-    const before = await counted()
-    expect(await call(making, owner(), { name: "a" })).toMatchObject({ status: 201 })
-    expect(await counted()).toBe(before)
-    await setLimit(world, company, { dollars: "0" })
-    expect(await call(making, owner(), { name: "a" })).toMatchObject({
-      status: 429,
-      error: "spend_limit_reached",
-    })
+it("is not counted, and stops at the company's limit all the same", async () => {
+  const before = await counted()
+  expect(await call(making, owner(), { name: "a" })).toMatchObject({ status: 201 })
+  expect(await counted()).toBe(before)
+  await setLimit(world, company, { dollars: "0" })
+  expect(await call(making, owner(), { name: "a" })).toMatchObject({
+    status: 429,
+    error: "spend_limit_reached",
   })
+})
 
-  it("is nobody's who is not of the company, and of none without a key", async () => {
-    const stranger = { companyId: company.companyId, personId: "per_nobody" } as const
-    expect(await call(saying, stranger)).toMatchObject({ status: 401, error: "invalid_key" })
-    expect(await call(saying, null)).toMatchObject({ status: 401, error: "invalid_key" })
-  })
+it("is nobody's who is not of the company, and of none without a key", async () => {
+  const stranger = { companyId: company.companyId, personId: "per_nobody" } as const
+  expect(await call(saying, stranger)).toMatchObject({ status: 401, error: "invalid_key" })
+  expect(await call(saying, null)).toMatchObject({ status: 401, error: "invalid_key" })
+})
 
-  it("has a body that is bounded like any other", async () => {
-    const large = { name: "a".repeat(1_100_000) }
-    expect(await call(making, owner(), large)).toMatchObject({ status: 413, error: "too_large" })
-  })
+it("has a body that is bounded like any other", async () => {
+  const large = { name: "a".repeat(1_100_000) }
+  expect(await call(making, owner(), large)).toMatchObject({ status: 413, error: "too_large" })
 })

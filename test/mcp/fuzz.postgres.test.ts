@@ -1,6 +1,6 @@
 /** Whatever is sent to the MCP server is answered as JSON-RPC has it; nothing breaks it. */
 import fc from "fast-check"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { runsOf } from "../charging/runs.ts"
 import { Answer, isUnanswered, messageIn } from "../../src/mcp/messages.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
@@ -47,53 +47,51 @@ function expectAnswer(sent: unknown, answer: unknown): void {
   else expect(error?.code).toBe(-32_600)
 }
 
-describe("whatever is sent", () => {
-  it(
-    "is answered message by message, and what asks for nothing is not",
-    { timeout: 300_000 },
-    async () => {
-      const sent = fc.oneof(one, fc.array(one, { maxLength: 6 }))
-      await fc.assert(
-        fc.asyncProperty(sent, async (body) => {
-          // As it is read on the other side: -0 is 0 in JSON.
-          const read = JSON.parse(JSON.stringify(body)) as unknown
-          const { status, body: answer } = await ask(app, company.key, JSON.stringify(body))
-          const asked: readonly unknown[] = Array.isArray(read) ? read : [read]
-          if (asked.length > 0 && asked.every(isUnanswered)) {
-            expect([status, answer]).toEqual([202, ""])
-            return
-          }
-          expect(status).toBe(200)
-          if (!Array.isArray(read) || read.length === 0) return expectAnswer(read, answer)
-          const waiting = asked.filter((message) => !isUnanswered(message))
-          expect(answer).toHaveLength(waiting.length)
-          for (const [at, message] of waiting.entries()) expectAnswer(message, answer[at])
-        }),
-        runsOf(400, 10_000),
-      )
-      expect(world.warnings.filter((warning) => !warning.includes("a fault within"))).toEqual([])
-    },
-  )
-
-  it("as bytes is JSON, or is refused as none", { timeout: 300_000 }, async () => {
-    const bytes = fc.oneof(
-      fc.uint8Array({ minLength: 1, maxLength: 80 }),
-      fc.tuple(messages, fc.nat(), fc.nat(255)).map(([whole, at, byte]) => {
-        const text = Buffer.from(JSON.stringify(whole))
-        text[at % text.length] = byte
-        return text
-      }),
-    )
+it(
+  "is answered message by message, and what asks for nothing is not",
+  { timeout: 300_000 },
+  async () => {
+    const sent = fc.oneof(one, fc.array(one, { maxLength: 6 }))
     await fc.assert(
-      fc.asyncProperty(bytes, async (sent) => {
-        const { status, body } = await ask(app, company.key, Buffer.from(sent))
-        expect([status, isJson(sent)]).toEqual([isJson(sent) ? status : 400, isJson(sent)])
-        if (status === 400) expect(body).toMatchObject({ id: null, error: { code: -32_700 } })
-        else expect([200, 202]).toContain(status)
+      fc.asyncProperty(sent, async (body) => {
+        // As it is read on the other side: -0 is 0 in JSON.
+        const read = JSON.parse(JSON.stringify(body)) as unknown
+        const { status, body: answer } = await ask(app, company.key, JSON.stringify(body))
+        const asked: readonly unknown[] = Array.isArray(read) ? read : [read]
+        if (asked.length > 0 && asked.every(isUnanswered)) {
+          expect([status, answer]).toEqual([202, ""])
+          return
+        }
+        expect(status).toBe(200)
+        if (!Array.isArray(read) || read.length === 0) return expectAnswer(read, answer)
+        const waiting = asked.filter((message) => !isUnanswered(message))
+        expect(answer).toHaveLength(waiting.length)
+        for (const [at, message] of waiting.entries()) expectAnswer(message, answer[at])
       }),
       runsOf(400, 10_000),
     )
-  })
+    expect(world.warnings.filter((warning) => !warning.includes("a fault within"))).toEqual([])
+  },
+)
+
+it("as bytes is JSON, or is refused as none", { timeout: 300_000 }, async () => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ minLength: 1, maxLength: 80 }),
+    fc.tuple(messages, fc.nat(), fc.nat(255)).map(([whole, at, byte]) => {
+      const text = Buffer.from(JSON.stringify(whole))
+      text[at % text.length] = byte
+      return text
+    }),
+  )
+  await fc.assert(
+    fc.asyncProperty(bytes, async (sent) => {
+      const { status, body } = await ask(app, company.key, Buffer.from(sent))
+      expect([status, isJson(sent)]).toEqual([isJson(sent) ? status : 400, isJson(sent)])
+      if (status === 400) expect(body).toMatchObject({ id: null, error: { code: -32_700 } })
+      else expect([200, 202]).toContain(status)
+    }),
+    runsOf(400, 10_000),
+  )
 })
 
 /** Whether bytes are JSON in UTF-8. */

@@ -1,5 +1,5 @@
 import type pg from "pg"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it } from "vitest"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { openForm, post } from "../leads/forms.ts"
 import type { TestDatabase } from "../support/postgres.ts"
@@ -111,42 +111,40 @@ function formsOf(text: string): readonly string[] {
   return [text, text.toLowerCase(), bytes.toString("hex"), bytes.toString("base64url").slice(0, -2)]
 }
 
-describe("what is stored and is no read model", () => {
-  it("holds nothing personal in the clear", async () => {
-    const found: string[] = []
-    for (const schema of ["eventstore", "ledger"]) {
-      const tables = await dump(schema)
-      expect(tables.size).toBeGreaterThan(0)
-      for (const [table, rows] of tables) {
-        for (const [what, text] of Object.entries(PERSONAL)) {
-          const holds = (row: string) => formsOf(text).some((form) => row.includes(form))
-          if (rows.some(holds)) found.push(`${what} in ${table}: ${rows.find(holds)}`)
-        }
+it("holds nothing personal in the clear", async () => {
+  const found: string[] = []
+  for (const schema of ["eventstore", "ledger"]) {
+    const tables = await dump(schema)
+    expect(tables.size).toBeGreaterThan(0)
+    for (const [table, rows] of tables) {
+      for (const [what, text] of Object.entries(PERSONAL)) {
+        const holds = (row: string) => formsOf(text).some((form) => row.includes(form))
+        if (rows.some(holds)) found.push(`${what} in ${table}: ${rows.find(holds)}`)
       }
     }
-    expect(found).toEqual([])
-  })
+  }
+  expect(found).toEqual([])
+})
 
-  it("was looked at where it matters: facts, work that waits, checkpoints, keys, answers, mails", async () => {
-    const tables = new Map([...(await dump("eventstore")), ...(await dump("ledger"))])
-    const kept = ["eventstore.events", "ledger.work", "ledger.checkpoints", "ledger.claims"]
-    for (const table of [...kept, "ledger.simulated"]) {
-      expect(tables.get(table)?.length, table).toBeGreaterThan(0)
-    }
-    expect(tables.get("ledger.simulated")?.some((row) => row.startsWith("(mail,"))).toBe(true)
-  })
+it("was looked at where it matters: facts, work that waits, checkpoints, keys, answers, mails", async () => {
+  const tables = new Map([...(await dump("eventstore")), ...(await dump("ledger"))])
+  const kept = ["eventstore.events", "ledger.work", "ledger.checkpoints", "ledger.claims"]
+  for (const table of [...kept, "ledger.simulated"]) {
+    expect(tables.get(table)?.length, table).toBeGreaterThan(0)
+  }
+  expect(tables.get("ledger.simulated")?.some((row) => row.startsWith("(mail,"))).toBe(true)
+})
 
-  it("was looked for in forms that find it: the read models have all of it", async () => {
-    const shown = [...(await dump("read")).values()].flat().join("\n")
-    for (const text of Object.values(PERSONAL)) expect(shown).toContain(text)
-  })
+it("was looked for in forms that find it: the read models have all of it", async () => {
+  const shown = [...(await dump("read")).values()].flat().join("\n")
+  for (const text of Object.values(PERSONAL)) expect(shown).toContain(text)
+})
 
-  it("holds no API key and no unwrapped key in the clear", async () => {
-    const events = (await dump("eventstore")).get("eventstore.events") ?? []
-    expect(events.filter((row) => /cpk_\w{20}/.test(row))).toEqual([])
-    const { rows } = await pool.query<{ length: number }>(
-      "select distinct length(wrapped) as length from ledger.subject_keys",
-    )
-    expect(rows).toEqual([{ length: 12 + 32 + 16 }])
-  })
+it("holds no API key and no unwrapped key in the clear", async () => {
+  const events = (await dump("eventstore")).get("eventstore.events") ?? []
+  expect(events.filter((row) => /cpk_\w{20}/.test(row))).toEqual([])
+  const { rows } = await pool.query<{ length: number }>(
+    "select distinct length(wrapped) as length from ledger.subject_keys",
+  )
+  expect(rows).toEqual([{ length: 12 + 32 + 16 }])
 })

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { basename, dirname, join, relative } from "node:path"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, expect, it } from "vitest"
 import { checkImports } from "./import-rules.ts"
 
 /**
@@ -273,21 +273,19 @@ writeTree()
 const rooms = new Set(ROWS.map(({ files: [file = ""] }) => file.split("/")[0] ?? ""))
 const { violations } = await checkImports(folder, [...rooms])
 
-describe("the import rules", () => {
-  it.for(ROWS)("$rule: $line", ({ rule, files, isForbidden }) => {
-    const [from = "", to = from] = files
-    const name = isPackage(to) ? to.replace("node:", "") : basename(to)
-    const broken = violations.filter(
-      (one) => one.startsWith(`${rule}: ${from} → `) && one.includes(name),
-    )
-    expect(broken).toHaveLength(isForbidden ? 1 : 0)
-  })
+it.for(ROWS)("$rule: $line", ({ rule, files, isForbidden }) => {
+  const [from = "", to = from] = files
+  const name = isPackage(to) ? to.replace("node:", "") : basename(to)
+  const broken = violations.filter(
+    (one) => one.startsWith(`${rule}: ${from} → `) && one.includes(name),
+  )
+  expect(broken).toHaveLength(isForbidden ? 1 : 0)
+})
 
-  it("have a case here", () => {
-    const config = createRequire(import.meta.url)("../../.dependency-cruiser.cjs") as {
-      readonly forbidden: readonly { readonly name: string }[]
-    }
-    const names = new Set(ROWS.flatMap(({ rule, isForbidden }) => (isForbidden ? [rule] : [])))
-    expect(config.forbidden.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
-  })
+it("have a case here", () => {
+  const config = createRequire(import.meta.url)("../../.dependency-cruiser.cjs") as {
+    readonly forbidden: readonly { readonly name: string }[]
+  }
+  const names = new Set(ROWS.flatMap(({ rule, isForbidden }) => (isForbidden ? [rule] : [])))
+  expect(config.forbidden.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { request } from "node:http"
-import { describe, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { ownWorld } from "../../support/world.ts"
 
 const world = await ownWorld("store")
@@ -11,110 +11,108 @@ function assetsOf(html: string): readonly string[] {
   return [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url as string)
 }
 
-describe("the page of the document", () => {
-  it("is served where people look for it", async () => {
-    for (const url of ["/docs", "/docs/"]) {
-      const answer = await get(url)
-      expect([url, answer.statusCode]).toEqual([url, 200])
-      expect(answer.headers["content-type"]).toContain("text/html")
+it("is served where people look for it", async () => {
+  for (const url of ["/docs", "/docs/"]) {
+    const answer = await get(url)
+    expect([url, answer.statusCode]).toEqual([url, 200])
+    expect(answer.headers["content-type"]).toContain("text/html")
+  }
+})
+
+it("bears the product's name, in its title and at its head", async () => {
+  const { payload } = await get("/docs/")
+  expect(payload).toContain("<title>Company Platform API of company-ledger</title>")
+  const { payload: script } = await get("/docs/static/swagger-initializer.js")
+  const [, picture = ""] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(script) ?? []
+  expect(Buffer.from(picture, "base64").toString()).toContain(">company-ledger</text>")
+  expect((await get("/openapi.json")).json().info.title).toContain("company-ledger")
+})
+
+it("needs nothing from another host", async () => {
+  const { payload } = await get("/docs/")
+  expect(payload).not.toMatch(/https?:\/\//)
+  const assets = assetsOf(payload)
+  expect(assets.length).toBeGreaterThan(3)
+  for (const asset of assets) {
+    const url = new URL(asset, "http://ledger.test/docs/")
+    expect(url.origin).toBe("http://ledger.test")
+    const { statusCode, payload: body } = await get(url.pathname)
+    expect([asset, statusCode, body.length > 0]).toEqual([asset, 200, true])
+  }
+})
+
+it("reads the same document", async () => {
+  const shown = (await get("/docs/json")).json()
+  expect(shown).toEqual((await get("/openapi.json")).json())
+})
+
+it("may run its own scripts only", async () => {
+  const answer = await get("/docs/")
+  const policy = String(answer.headers["content-security-policy"])
+  expect(policy).toContain("default-src 'none'; script-src 'self';")
+  // No other host, and no switch to HTTPS, which would break the page where there is none.
+  expect(policy).not.toMatch(/https?:|unsafe|upgrade|\*|swagger/)
+  expect(answer.headers["x-content-type-options"]).toBe("nosniff")
+  expect(answer.headers["x-request-id"]).toMatch(/^req_/)
+})
+
+it("asks nobody whether the document is valid", async () => {
+  const { payload } = await get("/docs/static/swagger-initializer.js")
+  expect(payload).toContain('"validatorUrl":null')
+})
+
+it("answers to HEAD what it answers to GET, and no other verb", async () => {
+  for (const url of [
+    "/docs",
+    "/docs/",
+    "/docs/json",
+    "/docs/yaml",
+    "/openapi.json",
+    "/docs/static/swagger-ui.css",
+    "/docs/static/swagger-initializer.js",
+  ]) {
+    const [got, head] = [await get(url), await world.app.inject({ method: "HEAD", url })]
+    expect([url, got.statusCode, head.statusCode, head.payload]).toEqual([url, 200, 200, ""])
+    expect(head.headers["content-type"]).toBe(got.headers["content-type"])
+    for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const) {
+      const other = await world.app.inject({ method: method as "POST", url })
+      const { allow } = other.headers
+      expect([url, method, other.statusCode, allow]).toEqual([url, method, 405, "GET, HEAD"])
+      expect(other.json()).toMatchObject({ error: "method_not_allowed" })
     }
-  })
+  }
+})
 
-  it("bears the product's name, in its title and at its head", async () => {
-    const { payload } = await get("/docs/")
-    expect(payload).toContain("<title>Company Platform API of company-ledger</title>")
-    const { payload: script } = await get("/docs/static/swagger-initializer.js")
-    const [, picture = ""] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(script) ?? []
-    expect(Buffer.from(picture, "base64").toString()).toContain(">company-ledger</text>")
-    expect((await get("/openapi.json")).json().info.title).toContain("company-ledger")
-  })
-
-  it("needs nothing from another host", async () => {
-    const { payload } = await get("/docs/")
-    expect(payload).not.toMatch(/https?:\/\//)
-    const assets = assetsOf(payload)
-    expect(assets.length).toBeGreaterThan(3)
-    for (const asset of assets) {
-      const url = new URL(asset, "http://ledger.test/docs/")
-      expect(url.origin).toBe("http://ledger.test")
-      const { statusCode, payload: body } = await get(url.pathname)
-      expect([asset, statusCode, body.length > 0]).toEqual([asset, 200, true])
-    }
-  })
-
-  it("reads the same document", async () => {
-    const shown = (await get("/docs/json")).json()
-    expect(shown).toEqual((await get("/openapi.json")).json())
-  })
-
-  it("may run its own scripts only", async () => {
-    const answer = await get("/docs/")
-    const policy = String(answer.headers["content-security-policy"])
-    expect(policy).toContain("default-src 'none'; script-src 'self';")
-    // No other host, and no switch to HTTPS, which would break the page where there is none.
-    expect(policy).not.toMatch(/https?:|unsafe|upgrade|\*|swagger/)
-    expect(answer.headers["x-content-type-options"]).toBe("nosniff")
-    expect(answer.headers["x-request-id"]).toMatch(/^req_/)
-  })
-
-  it("asks nobody whether the document is valid", async () => {
-    const { payload } = await get("/docs/static/swagger-initializer.js")
-    expect(payload).toContain('"validatorUrl":null')
-  })
-
-  it("answers to HEAD what it answers to GET, and no other verb", async () => {
-    for (const url of [
-      "/docs",
-      "/docs/",
-      "/docs/json",
-      "/docs/yaml",
-      "/openapi.json",
-      "/docs/static/swagger-ui.css",
-      "/docs/static/swagger-initializer.js",
-    ]) {
-      const [got, head] = [await get(url), await world.app.inject({ method: "HEAD", url })]
-      expect([url, got.statusCode, head.statusCode, head.payload]).toEqual([url, 200, 200, ""])
-      expect(head.headers["content-type"]).toBe(got.headers["content-type"])
-      for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const) {
-        const other = await world.app.inject({ method: method as "POST", url })
-        const { allow } = other.headers
-        expect([url, method, other.statusCode, allow]).toEqual([url, method, 405, "GET, HEAD"])
-        expect(other.json()).toMatchObject({ error: "method_not_allowed" })
-      }
-    }
-  })
-
-  it("shows no file but its own, and makes no fuss about it", async () => {
-    await world.app.listen({ host: "127.0.0.1", port: 0 })
-    for (const path of [
-      "../../../package.json",
-      "../../../package.json",
-      "%2e%2e%2fpackage.json",
-      "%2e%2e/%2e%2e/package.json",
-      "..%2f..%2fpackage.json",
-      "%5c..%5c..%5cpackage.json",
-      "..%5c..%5cpackage.json",
-      "%00",
-      "x%00.css",
-      "..",
-      ".env",
-      "%2eenv",
-      "nothing",
-      "%",
-      "%zz",
-      "%c0%ae%c0%ae/package.json",
-      "//etc/passwd",
-      "a/../../../package.json",
-    ]) {
-      const { status, body } = await getRaw(`/docs/static/${path}`)
-      expect([path, status, JSON.parse(body)]).toEqual([
-        path,
-        404,
-        { error: "not_found", message: `There is no /docs/static/${path} here.` },
-      ])
-    }
-    expect(world.warnings).toEqual([])
-  })
+it("shows no file but its own, and makes no fuss about it", async () => {
+  await world.app.listen({ host: "127.0.0.1", port: 0 })
+  for (const path of [
+    "../../../package.json",
+    "../../../package.json",
+    "%2e%2e%2fpackage.json",
+    "%2e%2e/%2e%2e/package.json",
+    "..%2f..%2fpackage.json",
+    "%5c..%5c..%5cpackage.json",
+    "..%5c..%5cpackage.json",
+    "%00",
+    "x%00.css",
+    "..",
+    ".env",
+    "%2eenv",
+    "nothing",
+    "%",
+    "%zz",
+    "%c0%ae%c0%ae/package.json",
+    "//etc/passwd",
+    "a/../../../package.json",
+  ]) {
+    const { status, body } = await getRaw(`/docs/static/${path}`)
+    expect([path, status, JSON.parse(body)]).toEqual([
+      path,
+      404,
+      { error: "not_found", message: `There is no /docs/static/${path} here.` },
+    ])
+  }
+  expect(world.warnings).toEqual([])
 })
 
 /** Asks for a path as it is written: a URL would resolve it first. */
