@@ -1,10 +1,40 @@
-/** The months that a company has bills of. */
+/** The months that a company has bills of, and how purchases and the calls of nights stand in them. */
 import { describe, expect, it } from "vitest"
 import { makeCompany, ownWorld } from "../support/world.ts"
+import { exported, exportedAs, tableOf } from "./exported.ts"
 
 const world = await ownWorld("time")
 await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
 const company = await makeCompany(world)
+
+describe("a month in which funds were bought", () => {
+  it("has a line for what was paid, and none for what was refused or is not known", async () => {
+    const { companyId, keyId, key } = await makeCompany(world)
+    await world.operate("key change", { keyId, addFundsPerPurchase: "60", addFundsPerMonth: "200" })
+    const buy = async (outcome: string, amount: number) => {
+      await world.operate("card set", { company: companyId, outcome })
+      const headers = { "idempotency-key": `${companyId} ${outcome}` }
+      return world.call(key, "POST", "/api/v1/credits", { body: { amount }, headers })
+    }
+    const paid = await buy("paid", 12.34)
+    await buy("declined", 20)
+    await buy("processing", 30)
+    await world.operate("wait")
+    const { lines, result } = await exported(world, { companyId }, "2031-03")
+    const bought = lines.filter(({ kind }) => kind === "purchase")
+    expect(bought).toMatchObject([
+      { amount_micros: "12340000", resource: paid.body.purchaseId, key_id: keyId },
+    ])
+    expect(result.closingMicros).toBe(62_340_000)
+    expect(result.openingMicros + result.fundsChangeMicros).toBe(result.closingMicros)
+    await world.operate("clock advance", { duration: "1m" })
+    const later = await exported(world, { companyId }, "2031-03")
+    expect(later.lines.filter(({ kind }) => kind === "purchase")).toHaveLength(2)
+    expect(later.result.closingMicros).toBe(92_340_000)
+    const { ok } = await world.operate("audit verify", { company: companyId })
+    expect(ok).toBe(true)
+  })
+})
 
 const months = async () => {
   const { bills } = await world.operate("bill list", { company: company.companyId })
@@ -51,5 +81,59 @@ describe("bill list", () => {
     const sums = (list: readonly Record<string, unknown>[]) =>
       list.map(({ state: _state, ...one }) => one)
     expect(sums(after.slice(1))).toEqual(sums(before.slice(1)))
+  })
+})
+
+/** Its API calls weigh on the day they are counted, and are charged in the night after it. */
+const caller = await makeCompany(world)
+
+/** Makes a call today, and comes to the night in which it is charged. */
+async function callUntil(night: string): Promise<void> {
+  expect((await world.call(caller.key, "GET", "/api/v1/phone/messages")).status).toBe(200)
+  await world.operate("wait")
+  await world.operate("clock set", { to: night })
+  await world.operate("wait")
+}
+
+/** Gives the calls of a day back. */
+async function giveBack(day: string): Promise<void> {
+  await world.operate(
+    "charge give-back",
+    { company: caller.companyId, chargeId: `${caller.keyId}:${caller.ownerId}:${day}` },
+    "they were ours",
+  )
+}
+
+/** The lines of a month about calls: what happened, of which class, and dollars. */
+async function linesOf(month: string) {
+  const { bytes } = await exportedAs(world, caller, month, "focus-csv")
+  return tableOf(bytes.toString("utf8"))
+    .filter((row) => row["x_Kind"] === "api_calls" || row["x_Kind"] === "give_back")
+    .map((row) => [row["x_Kind"], row["ChargeClass"], row["BilledCost"]])
+}
+
+describe("calls of a month's last day", () => {
+  it("are charged in the next month, and given back there they are no correction", async () => {
+    await world.operate("clock set", { to: "2031-06-29T12:00:00.000Z" })
+    await callUntil("2031-06-30T12:00:00.000Z")
+    await callUntil("2031-07-01T12:00:00.000Z")
+    await giveBack("2031-06-29")
+    await giveBack("2031-06-30")
+    expect(await linesOf("2031-06")).toEqual([["api_calls", "", "0.0001"]])
+    expect(await linesOf("2031-07")).toEqual([
+      ["api_calls", "", "0.0001"],
+      // What the closed bill of June has is corrected; what this bill has itself is not.
+      ["give_back", "Correction", "-0.0001"],
+      ["give_back", "", "-0.0001"],
+    ])
+  })
+
+  it("are corrected where their bill is closed, too", async () => {
+    await world.operate("clock set", { to: "2031-07-31T12:00:00.000Z" })
+    await callUntil("2031-08-01T12:00:00.000Z")
+    await world.operate("clock set", { to: "2031-09-01T12:00:00.000Z" })
+    await giveBack("2031-07-31")
+    expect(await linesOf("2031-08")).toEqual([["api_calls", "", "0.0001"]])
+    expect(await linesOf("2031-09")).toEqual([["give_back", "Correction", "-0.0001"]])
   })
 })
