@@ -19,6 +19,7 @@ import { PUBLIC, Time, openStand } from "../sites/serving.ts"
 import { type Company, makeCompany, sharedWorld } from "../support/world.ts"
 import { saveBusiness, savePages } from "./paged.ts"
 import { BUSINESS, PAGES } from "./registering.ts"
+import { newSignal } from "../support/waiting.ts"
 
 const business = Business.parse(BUSINESS)
 const own = Pages.parse(PAGES)
@@ -129,12 +130,16 @@ describe("pages of an own site", () => {
 describe("turns", () => {
   it("are taken by so many at once, in order, and by nobody who left", async () => {
     const turns = openTurns(2)
+    const { tell, until } = newSignal()
     const begun: string[] = []
     const ends = new Map<string, () => void>()
     const work = (name: string, signal = new AbortController().signal) =>
       turns.take(signal, async () => {
         begun.push(name)
-        return new Promise<string>((resolve) => void ends.set(name, () => resolve(name)))
+        const end = Promise.withResolvers<string>()
+        ends.set(name, () => end.resolve(name))
+        tell()
+        return end.promise
       })
     const gone = new AbortController()
     const [a, , c, d] = [work("a"), work("b"), work("c", gone.signal), work("d")]
@@ -144,11 +149,13 @@ describe("turns", () => {
     expect(begun).toEqual(["a", "b"])
     ends.get("a")?.()
     expect(await a).toBe("a")
-    await expect.poll(() => begun).toEqual(["a", "b", "d"])
+    await until(() => begun.length > 2)
+    expect(begun).toEqual(["a", "b", "d"])
     ends.get("d")?.()
     expect(await d).toBe("d")
     void work("e")
-    await expect.poll(() => begun).toEqual(["a", "b", "d", "e"])
+    await until(() => begun.length > 3)
+    expect(begun).toEqual(["a", "b", "d", "e"])
     await expect(work("f", AbortSignal.abort(new Error("late")))).rejects.toThrow("late")
   })
 })

@@ -58,7 +58,7 @@ describe("a page of a site", () => {
       connection: "close",
       "user-agent": expect.stringContaining("company-ledger"),
     })
-    await expect.poll(() => stand.open()).toBe(0)
+    await stand.until(() => stand.open() === 0)
     expect(time.waiting).toBe(0)
   })
 
@@ -137,7 +137,7 @@ describe("a page of a site", () => {
       more()
     })
     expect(await read()).toEqual(problem("too_large"))
-    await expect.poll(() => stand.open()).toBe(0)
+    await stand.until(() => stand.open() === 0)
     expect(sent).toBeLessThan(64 * MIB)
   })
 
@@ -156,10 +156,10 @@ describe("a site that takes its time", () => {
     closing.push(silence.close)
     const { time, read } = await reading(() => undefined, { connect: silence.connect })
     const answer = read()
-    await expect.poll(() => silence.open()).toBe(1)
+    await silence.until(() => silence.open() === 1)
     time.pass(5_000)
     expect(await answer).toEqual(problem("too_slow"))
-    await expect.poll(() => silence.open()).toBe(0)
+    await silence.until(() => silence.open() === 0)
   })
 
   it("has five seconds for its name as well", async () => {
@@ -179,13 +179,13 @@ describe("a site that takes its time", () => {
       drip()
     })
     const answer = read()
-    await expect.poll(() => stand.requests).toHaveLength(1)
+    await stand.until(() => stand.requests.length === 1)
     // Two are waited for until the connection stands, and one from then on.
-    await expect.poll(() => time.waiting).toBe(1)
+    await time.until(() => time.waiting === 1)
     time.pass(9_999)
     time.pass(1)
     expect(await answer).toEqual(problem("too_slow"))
-    await expect.poll(() => stand.open()).toBe(0)
+    await stand.until(() => stand.open() === 0)
   })
 
   it("has ten seconds in all, wherever it leads", async () => {
@@ -196,7 +196,7 @@ describe("a site that takes its time", () => {
       response.writeHead(302, { location: next }).end()
     })
     const answer = read()
-    await expect.poll(() => stand.requests).toHaveLength(3)
+    await stand.until(() => stand.requests.length === 3)
     time.pass(2_000)
     expect(await answer).toEqual(problem("too_slow"))
   })

@@ -8,6 +8,8 @@ import { connect as connectTls } from "node:tls"
 import type { Pacer } from "../../adapters/clock/port.ts"
 import type { Connect, Destination } from "../../adapters/providers/sites/exchange.ts"
 import { selfSignedCertificate } from "../support/eventstoredb-server/certificate.ts"
+import { newSignal } from "../support/waiting.ts"
+import type { Signal } from "../support/waiting.ts"
 
 /** An address of a site on the Internet. */
 export const PUBLIC = "93.184.215.14"
@@ -16,14 +18,19 @@ export const PUBLIC = "93.184.215.14"
 export class Time {
   #now = 0
   readonly #due = new Set<{ readonly at: number; readonly end: () => void }>()
+  readonly #changes = newSignal()
+  /** Resolves once a condition holds, looked at whenever others or fewer wait. */
+  readonly until = this.#changes.until
   readonly pacer: Pacer = {
     elapsedMs: () => this.#now,
     pause: (ms, signal) =>
       new Promise((resolve) => {
         const pause = { at: this.#now + ms, end: resolve }
         this.#due.add(pause)
+        this.#changes.tell()
         signal?.addEventListener("abort", () => {
           this.#due.delete(pause)
+          this.#changes.tell()
           resolve()
         })
       }),
@@ -58,6 +65,8 @@ export interface Stand {
   readonly requests: IncomingMessage[]
   /** How many connections are open. */
   readonly open: () => number
+  /** Resolves once a condition holds, looked at with each connection, its end and each request. */
+  readonly until: Signal["until"]
   readonly close: () => Promise<void>
 }
 
@@ -71,14 +80,16 @@ export async function openStand(
   const server = createServer({ cert: certificate, key: privateKey }, (request, response) => {
     requests.push(request)
     answering(request, response)
+    tell()
   })
   server.on("tlsClientError", () => undefined)
   const meant: Destination[] = []
-  const { port, sockets, close } = await listening(server)
+  const { port, sockets, close, tell, until } = await listening(server)
   return {
     port,
     meant,
     requests,
+    until,
     close,
     open: () => sockets.size,
     connect: (to) => {
@@ -92,11 +103,13 @@ export async function openStand(
 /** A server that takes connections and never says a word. */
 export async function openSilence(): Promise<Stand> {
   const meant: Destination[] = []
-  const { port, sockets, close } = await listening(createTcpServer((socket) => socket.resume()))
+  const silent = createTcpServer((socket) => socket.resume())
+  const { port, sockets, close, until } = await listening(silent)
   return {
     port,
     meant,
     requests: [],
+    until,
     close,
     open: () => sockets.size,
     connect: (to) => {
@@ -108,10 +121,15 @@ export async function openSilence(): Promise<Stand> {
 
 async function listening(server: ReturnType<typeof createTcpServer>) {
   const sockets = new Set<Socket>()
+  const { tell, until } = newSignal()
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
+    tell()
     socket.on("error", () => undefined)
-    socket.on("close", () => sockets.delete(socket))
+    socket.on("close", () => {
+      sockets.delete(socket)
+      tell()
+    })
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -121,5 +139,5 @@ async function listening(server: ReturnType<typeof createTcpServer>) {
     server.close()
     await once(server, "close")
   }
-  return { port, sockets, close }
+  return { port, sockets, close, tell, until }
 }
