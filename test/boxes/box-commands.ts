@@ -1,12 +1,11 @@
 /** A box to be asked one command after the other, and commands as tests mostly want them. */
 import fc from "fast-check"
 import type { BoxCommand, StartBox } from "../../domain/boxes/box-commands.ts"
-import type { BoxEvent } from "../../domain/boxes/box-events.ts"
 import { box, boxOf } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { SlotCommand } from "../../domain/boxes/slots.ts"
-import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
+import { asking } from "../support/spec.ts"
 
 /** The box that all of it is about. */
 export const BOX_ID = "box_0001"
@@ -56,16 +55,8 @@ export const STOP: BoxCommand = { type: "StopBox", boxId: BOX_ID, reason: "stopp
 
 /** A box that answers commands with facts, or with the code of a refusal. */
 export function oneBox() {
-  let state = box.initial()
-  const facts: BoxEvent[] = []
-  const ask = (command: BoxCommand, at: number): readonly BoxEvent[] | string => {
-    const answer = box.decide(command, state, { at })
-    if (isRefusal(answer)) return answer.code
-    for (const fact of answer) state = box.evolve(state, fact)
-    facts.push(...answer)
-    return answer
-  }
-  return { ask, facts, view: () => boxOf(state), state: () => state }
+  const one = asking(box)
+  return { ...one, view: () => boxOf(one.state()) }
 }
 
 const startCommand = fc.constantFrom<BoxCommand>(startBox(), startBox({ maxMinutes: 3 }))

@@ -2,11 +2,11 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { BoxCommand } from "../../domain/boxes/box-commands.ts"
-import { MINUTE_MS, MOST_PREVIEWS, box, boxCheckpoint, stopsBy } from "../../domain/boxes/box.ts"
+import { MINUTE_MS, MOST_PREVIEWS, stopsBy } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { SlotCommand } from "../../domain/boxes/slots.ts"
-import { boxesWithSlot, slotCheckpoint, slots } from "../../domain/boxes/slots.ts"
-import { isRefusal } from "../../domain/kernel/decider.ts"
+import { boxesWithSlot, slots } from "../../domain/boxes/slots.ts"
+import { asking } from "../support/spec.ts"
 import { BOX_ID, STOP, WHO, oneBox, openPreview, startBox, tickBox } from "./box-commands.ts"
 
 const NOW = Date.UTC(2026, 10, 23, 10)
@@ -204,36 +204,6 @@ describe("a box", () => {
     expect(one.ask(remove, NOW)).toEqual([])
   })
 
-  it("is the same when it is loaded from beside its stream, at any place", () => {
-    const command = fc.oneof(
-      fc.constantFrom<BoxCommand>(RUN, STOP, FAIL, openPreview(3_000), openPreview(3_001)),
-      fc.tuple(fc.integer({ min: 2, max: 9 }), fc.nat(5)).map(([n, seen]) => tickBox(n, seen)),
-      fc.constant<BoxCommand>({ type: "PushBox", boxId: BOX_ID, commit: "a".repeat(40), ...WHO }),
-    )
-    const step = fc.tuple(command, fc.nat(90_000))
-    fc.assert(
-      fc.property(fc.array(step), fc.nat(20), (steps, savedAt) => {
-        const one = oneBox()
-        one.ask(startBox(), NOW)
-        let at = NOW
-        let kept = ""
-        let factsBefore = 0
-        for (const [i, [asked, after]] of steps.entries()) {
-          at += after
-          if (i === Math.min(savedAt, steps.length - 1)) {
-            kept = JSON.stringify(boxCheckpoint.save(one.state()))
-            factsBefore = one.facts.length
-          }
-          one.ask(asked, at)
-        }
-        if (kept === "") return
-        let loaded = boxCheckpoint.load(JSON.parse(kept))
-        for (const fact of one.facts.slice(factsBefore)) loaded = box.evolve(loaded, fact)
-        expect(loaded).toEqual(one.state())
-      }),
-    )
-  })
-
   it("begins as many minutes as it ran, in every order of ticks and a stop", () => {
     const steps = fc.array(fc.nat(100_000), { maxLength: 40 })
     fc.assert(
@@ -262,14 +232,10 @@ describe("a box", () => {
 describe("the slots of a company", () => {
   const take = (boxId: BoxId, most: number): SlotCommand => ({ type: "TakeSlot", boxId, most })
   const decided = (given: readonly SlotCommand[]) => {
-    let state = slots.initial()
-    const codes = given.map((command) => {
-      const answer = slots.decide(command, state, { at: NOW })
-      if (isRefusal(answer)) return answer.code
-      for (const fact of answer) state = slots.evolve(state, fact)
-      return answer.length
-    })
-    return { codes, state }
+    const { ask, state } = asking(slots)
+    const answers = given.map((command) => ask(command, NOW))
+    const codes = answers.map((answer) => (typeof answer === "string" ? answer : answer.length))
+    return { codes, state: state() }
   }
 
   it("are as many as the plan has, a box's own but once", () => {
@@ -278,8 +244,6 @@ describe("the slots of a company", () => {
     const { codes, state } = decided([...given, free, free, take("box_3", 2)])
     expect(codes).toEqual([1, 0, 1, "too_many_boxes", 1, 0, 1])
     expect(boxesWithSlot(state)).toEqual(["box_2", "box_3"])
-    const loaded = slotCheckpoint.load(JSON.parse(JSON.stringify(slotCheckpoint.save(state))))
-    expect(loaded).toEqual(state)
   })
 
   it("stay taken where a plan became smaller, and none is added", () => {

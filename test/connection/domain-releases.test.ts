@@ -16,7 +16,7 @@ import { fold, given } from "../support/spec.ts"
 import type { AppEvent, Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
-import { app, appBytes, appCheckpoint } from "../../domain/connection/app.ts"
+import { app, appBytes } from "../../domain/connection/app.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -311,13 +311,6 @@ describe("ReportDevice", () => {
 })
 
 describe("an installed app", () => {
-  it("is the same from a checkpoint", () => {
-    const state = fold(app, checkedIn(), reported(), reported({ eventId: "event-2" }))
-    const saved = JSON.parse(JSON.stringify(appCheckpoint.save(state))) as unknown
-    expect(appCheckpoint.load(saved)).toEqual(state)
-    expect(appCheckpoint.load(appCheckpoint.save(app.initial()))).toEqual(app.initial())
-  })
-
   it("says what it takes in memory", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => reported({ eventId: `event-${i}` }))
     const state = fold(app, checkedIn(), ...many)

@@ -1,10 +1,10 @@
 /** Commands about connected domains, as tests mostly want them. */
 import fc from "fast-check"
-import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
-import type { DomainEvent, ZoneRow } from "../../domain/domains/domain-events.ts"
+import type { ZoneRow } from "../../domain/domains/domain-events.ts"
 import { domain } from "../../domain/domains/domain.ts"
 import { domainView, wholeZone } from "../../domain/domains/domain-views.ts"
+import { asking } from "../support/spec.ts"
 import type { RecordId } from "../../domain/domains/ids.ts"
 
 /** The name servers of the company. */
@@ -74,22 +74,8 @@ export function saveAddress(label: string, n = 1): DomainCommand {
 
 /** A connected domain, answering commands with facts, or with the code of a refusal. */
 export function oneDomain() {
-  let state = domain.initial()
-  const facts: DomainEvent[] = []
-  const ask = (command: DomainCommand, at: number): readonly DomainEvent[] | string => {
-    const answer = domain.decide(command, state, { at })
-    if (isRefusal(answer)) return answer.code
-    for (const fact of answer) state = domain.evolve(state, fact)
-    facts.push(...answer)
-    return answer
-  }
-  return {
-    ask,
-    facts,
-    state: () => state,
-    view: () => domainView(state),
-    zone: () => wholeZone(state),
-  }
+  const one = asking(domain)
+  return { ...one, view: () => domainView(one.state()), zone: () => wholeZone(one.state()) }
 }
 
 const anyLabel = fc.constantFrom("@", "www", "mail", "cp-bounce", "_dmarc", "cp1._domainkey")

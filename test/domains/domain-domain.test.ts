@@ -2,7 +2,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
-import { domainBytes, domainCheckpoint } from "../../domain/domains/domain-state.ts"
 import { sendingDomainNamed, zoneOf } from "../../domain/domains/domain-views.ts"
 import { LAPSES_AFTER_MS, MOST_RECORDS, domain } from "../../domain/domains/domain.ts"
 import {
@@ -216,20 +215,6 @@ describe("whatever is asked of a domain", () => {
         }
         const changes = one.facts.filter(({ type }) => [...zoneFacts, ...alsoZone].includes(type))
         expect(one.state().serial).toBe(changes.length)
-      }),
-    )
-  })
-
-  it("what is saved of it is it", () => {
-    fc.assert(
-      fc.property(any, (commands) => {
-        const one = oneDomain()
-        for (const command of commands) one.ask(command, NOW)
-        const saved: unknown = JSON.parse(JSON.stringify(domainCheckpoint.save(one.state())))
-        expect(domainCheckpoint.load(saved)).toEqual(one.state())
-        const folded = one.facts.reduce(domain.evolve, domain.initial())
-        expect(folded).toEqual(one.state())
-        expect(domainBytes(folded)).toBeGreaterThan(0)
       }),
     )
   })

@@ -20,7 +20,7 @@ import { appFormats } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { PublishRelease, SealRelease } from "../../domain/connection/releases.ts"
 import { releaseFormats } from "../../domain/connection/releases.ts"
-import type { Decider, Fact, Stamp } from "../../domain/kernel/decider.ts"
+import type { CheckpointForm, Decider, Fact, Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
 import type { FieldArbitraries } from "./arbitrary-kinds.ts"
@@ -29,10 +29,12 @@ import { arbitrariesOf, flag, orNull, record, sealed, some } from "./arbitrary-k
 /** Commands in the order in which they are decided, each with its stamp. */
 export type CommandHistory<C> = readonly { readonly command: C; readonly stamp: Stamp }[]
 
-/** A decider and the codec of its facts. */
+/** A decider, the codec of its facts, how its state is kept beside them, and what that weighs. */
 export interface Rules<C, S, E extends Fact, R extends Fact> {
   readonly decider: Decider<C, S, E, R>
   readonly codec: Codec<E>
+  readonly checkpoint?: CheckpointForm<S>
+  readonly bytesOf?: (state: S) => number
   /** What of a state is compared, where it also remembers what was looked up last. */
   readonly compared?: (state: S) => unknown
 }
@@ -43,15 +45,27 @@ export interface Compared {
   readonly difference: string | null
 }
 
-/** Decides a history, and beside it folds what is read of its stored facts. */
+/**
+ * Decides a history, and beside it folds what is read of its stored facts; and decides the same on a state
+ * that goes through its checkpoint before each command.
+ */
 export function compareWithStored<C, S, E extends Fact, R extends Fact>(
-  { decider, codec, compared = (state) => state }: Rules<C, S, E, R>,
+  { decider, codec, checkpoint, bytesOf, compared = (state) => state }: Rules<C, S, E, R>,
   history: CommandHistory<C>,
 ): Compared {
-  let [live, stored] = [decider.initial(), decider.initial()]
+  const through = (state: S): S =>
+    checkpoint === undefined
+      ? state
+      : checkpoint.load(JSON.parse(JSON.stringify(checkpoint.save(state))))
+  let [live, stored, kept] = [decider.initial(), decider.initial(), decider.initial()]
   let facts = 0
   for (const { command, stamp } of history) {
     const decided = decider.decide(command, live, stamp)
+    kept = through(kept)
+    const again = decider.decide(command, kept, stamp)
+    if (!isDeepStrictEqual(decided, again)) {
+      return { facts, difference: between("the decision", decided, again) }
+    }
     if (isRefusal(decided)) continue
     for (const fact of decided) {
       const { type } = fact
@@ -59,12 +73,16 @@ export function compareWithStored<C, S, E extends Fact, R extends Fact>(
       if (!isDeepStrictEqual(fact, read)) return { facts, difference: between(type, fact, read) }
       live = decider.evolve(live, fact)
       stored = decider.evolve(stored, read)
+      kept = decider.evolve(kept, structuredClone(read))
       facts += 1
     }
   }
-  const [ends, found] = [compared(live), compared(stored)]
-  if (isDeepStrictEqual(ends, found)) return { facts, difference: null }
-  return { facts, difference: between("the state", ends, found) }
+  if (bytesOf !== undefined && bytesOf(live) < bytesOf(decider.initial())) {
+    return { facts, difference: "the state weighs less than none" }
+  }
+  const ends = compared(live)
+  const other = [stored, through(kept)].map(compared).find((one) => !isDeepStrictEqual(ends, one))
+  return { facts, difference: other === undefined ? null : between("the state", ends, other) }
 }
 
 function between(what: string, decided: unknown, stored: unknown): string {

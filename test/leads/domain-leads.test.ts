@@ -1,18 +1,17 @@
 /** The rules of forms and leads. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { LeadId } from "../../domain/leads/ids.ts"
 import type { LeadEvent } from "../../domain/leads/lead-events.ts"
-import type { LeadCommand, Leads } from "../../domain/leads/leads.ts"
+import type { LeadCommand } from "../../domain/leads/leads.ts"
 import {
   MOST_A_DAY,
   MOST_A_MINUTE,
   MOST_UNCOLLECTED,
   SAME_WITHIN_MS,
   leads,
-  leadsCheckpoint,
 } from "../../domain/leads/leads.ts"
+import { asking } from "../support/spec.ts"
 import { leadCommand, open, receive } from "./lead-commands.ts"
 
 const NOW = Date.UTC(2026, 4, 4, 10)
@@ -21,15 +20,10 @@ const DAY = 86_400_000
 
 /** A company's leads, to be asked one command after the other. */
 function company() {
-  let state = leads.initial()
-  const ask = (command: LeadCommand, at = NOW): readonly LeadEvent[] | string => {
-    const answer = leads.decide(command, state, { at })
-    if (isRefusal(answer)) return answer.code
-    state = answer.reduce((folded, fact) => leads.evolve(folded, fact), state)
-    return answer
-  }
+  const { ask: asked, state } = asking(leads)
+  const ask = (command: LeadCommand, at = NOW) => asked(command, at)
   ask(open())
-  return { ask, load: (loaded: Leads) => void (state = loaded), state: () => state }
+  return { ask, state }
 }
 
 /** How many leads were taken of so many that are sent, each a step later than the one before. */
@@ -84,7 +78,7 @@ describe("a form", () => {
   it("takes none while a hundred thousand wait, and one when one was collected", () => {
     const one = company()
     const waiting = Array.from({ length: MOST_UNCOLLECTED }, (_none, i): LeadId => `lead_w${i}`)
-    one.load({ ...one.state(), uncollected: new Set(waiting) })
+    Object.assign(one.state(), { uncollected: new Set(waiting) })
     expect(one.ask(receive("lead_1"))).toBe("too_many_uncollected")
     one.ask({ type: "CollectLeads", leadIds: ["lead_w7"] })
     expect(one.ask(receive("lead_1"))).toHaveLength(1)
@@ -154,20 +148,6 @@ describe("whatever is asked, in any order", () => {
           if (fact.type !== "LeadReceived") continue
           expect(fact.at - (came.get(fact.leadId) ?? -Infinity)).toBeGreaterThanOrEqual(3 * MINUTE)
           came.set(fact.leadId, fact.at)
-        }
-      }),
-    )
-  })
-
-  it("a checkpoint at any place changes nothing", () => {
-    fc.assert(
-      fc.property(plays, (given) => {
-        const [whole, resumed] = [company(), company()]
-        let at = NOW
-        for (const [command, later] of given) {
-          at += later
-          resumed.load(leadsCheckpoint.load(structuredClone(leadsCheckpoint.save(resumed.state()))))
-          expect(resumed.ask(command, at)).toEqual(whole.ask(command, at))
         }
       }),
     )

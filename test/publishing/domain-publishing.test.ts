@@ -3,14 +3,9 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { PublishCommand } from "../../domain/publishing/publish-commands.ts"
-import {
-  publishCheckpoint,
-  publishing,
-  removable,
-  wantsApp,
-} from "../../domain/publishing/publishing.ts"
+import { removable, wantsApp } from "../../domain/publishing/publishing.ts"
 import { isOnFor, switches } from "../../domain/publishing/switches.ts"
-import { isRefusal } from "../../domain/kernel/decider.ts"
+import { asking } from "../support/spec.ts"
 import { fail, oneCompany, publishCommand, queue, store, upTo } from "./publish-commands.ts"
 
 const NOW = Date.UTC(2026, 10, 24, 10)
@@ -158,40 +153,14 @@ describe("whatever is asked in whatever order", () => {
     fc.assert(law, { numRuns: 400 })
     expect(wentLive).toBeGreaterThan(50)
   })
-
-  it("goes on from a checkpoint as without one", () => {
-    fc.assert(
-      fc.property(commands, fc.nat(59), (all, cut) => {
-        const one = oneCompany()
-        for (const [i, command] of all.slice(0, cut).entries()) one.ask(command, NOW + i)
-        const saved = JSON.parse(JSON.stringify(publishCheckpoint.save(one.state()))) as unknown
-        let loaded = publishCheckpoint.load(saved)
-        for (const [i, command] of all.slice(cut).entries()) {
-          const stamp = { at: NOW + cut + i }
-          const answer = publishing.decide(command, loaded, stamp)
-          const told = isRefusal(answer) ? answer.code : answer
-          expect(told).toEqual(one.ask(command, stamp.at))
-          if (!isRefusal(answer)) {
-            for (const fact of answer) loaded = publishing.evolve(loaded, fact)
-          }
-        }
-        expect(publishCheckpoint.save(loaded)).toEqual(publishCheckpoint.save(one.state()))
-      }),
-      { numRuns: 200 },
-    )
-  })
 })
 
 describe("publishing is turned off", () => {
   it("for all companies or for one, each by itself", () => {
-    let state = switches.initial()
-    const turn = (companyId: "co_a" | null, isOn: boolean) => {
-      const facts = switches.decide({ type: "TurnPublishing", companyId, isOn }, state, { at: NOW })
-      if (!Array.isArray(facts)) throw new Error("it cannot be refused")
-      for (const fact of facts) state = switches.evolve(state, fact)
-      return facts.length
-    }
-    const stands = () => [isOnFor("co_a")(state), isOnFor("co_b")(state)]
+    const { ask, state } = asking(switches)
+    const turn = (companyId: "co_a" | null, isOn: boolean) =>
+      ask({ type: "TurnPublishing", companyId, isOn }, NOW).length
+    const stands = () => [isOnFor("co_a")(state()), isOnFor("co_b")(state())]
     expect(turn("co_a", true)).toBe(0)
     expect(turn("co_a", false)).toBe(1)
     expect(stands()).toEqual([false, true])

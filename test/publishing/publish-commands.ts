@@ -1,11 +1,10 @@
 /** Commands about what a company publishes, as tests mostly want them. */
 import fc from "fast-check"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
-import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { PublishCommand } from "../../domain/publishing/publish-commands.ts"
-import type { PublishEvent } from "../../domain/publishing/publish-events.ts"
 import { liveOf, publishOf, publishing } from "../../domain/publishing/publishing.ts"
+import { asking } from "../support/spec.ts"
 import type { TurnPublishing } from "../../domain/publishing/switches.ts"
 
 const COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -34,21 +33,11 @@ export function upTo(publishId: PublishId): readonly PublishCommand[] {
 
 /** What a company publishes, answering commands with facts, or with the code of a refusal. */
 export function oneCompany() {
-  let state = publishing.initial()
-  const facts: PublishEvent[] = []
-  const ask = (command: PublishCommand, at: number): readonly PublishEvent[] | string => {
-    const answer = publishing.decide(command, state, { at })
-    if (isRefusal(answer)) return answer.code
-    for (const fact of answer) state = publishing.evolve(state, fact)
-    facts.push(...answer)
-    return answer
-  }
+  const one = asking(publishing)
   return {
-    ask,
-    facts,
-    state: () => state,
-    live: () => liveOf(state),
-    view: (publishId: PublishId) => publishOf(publishId)(state),
+    ...one,
+    live: () => liveOf(one.state()),
+    view: (publishId: PublishId) => publishOf(publishId)(one.state()),
   }
 }
 

@@ -8,9 +8,9 @@ import {
   KEPT_WITHIN_MS,
   nextDay,
   recordings,
-  recordingsCheckpoint,
   standingOf,
 } from "../../domain/recordings/recordings.ts"
+import { asking } from "../support/spec.ts"
 import { runsOf } from "../charging/runs.ts"
 import type { CommandHistory } from "../kernel/command-histories.ts"
 import { historiesOf } from "../kernel/command-histories.ts"
@@ -27,14 +27,8 @@ import { LAWS, play } from "./recording-laws.ts"
 
 /** A company's audio, to be asked one command after the other. */
 function company() {
-  let state = recordings.initial()
-  const ask = (command: RecordingCommand, at = NOW): readonly RecordingEvent[] | string => {
-    const answer = recordings.decide(command, state, { at })
-    if (isRefusal(answer)) return answer.code
-    state = answer.reduce((folded, fact) => recordings.evolve(folded, fact), state)
-    return answer
-  }
-  return { ask, state: () => state }
+  const { ask, state } = asking(recordings)
+  return { ask: (command: RecordingCommand, at = NOW) => ask(command, at), state }
 }
 
 const countDay = (day: number): RecordingCommand => ({ type: "CountKeptMinutes", day })
@@ -166,21 +160,6 @@ describe("whatever happens to a company's audio", () => {
       runsOf(400, 10_000),
     )
     expect(recorded).toBeGreaterThan(100)
-  })
-
-  it("a checkpoint at any place changes nothing", () => {
-    const through: Rules = {
-      ...recordings,
-      evolve: (state, fact) => {
-        const saved: unknown = JSON.parse(JSON.stringify(recordingsCheckpoint.save(state)))
-        return recordings.evolve(recordingsCheckpoint.load(saved), fact)
-      },
-    }
-    fc.assert(
-      fc.property(histories, (history) => {
-        expect(play(through, history)).toEqual(play(recordings, history))
-      }),
-    )
   })
 })
 

@@ -89,6 +89,22 @@ export function fold<C, S, E extends Fact, R extends Fact>(
   )
 }
 
+/** A decider to be asked one command after the other: it answers facts, or the code of a refusal. */
+export function asking<C, S, E extends Fact, R extends Fact & { readonly code: string }>(
+  decider: Decider<C, S, E, R>,
+) {
+  let state = decider.initial()
+  const facts: E[] = []
+  const ask = (command: C, at: number): readonly E[] | string => {
+    const answer = decider.decide(command, state, { at })
+    if (isRefusal(answer)) return answer.code
+    for (const fact of answer) state = decider.evolve(state, fact)
+    facts.push(...answer)
+    return answer
+  }
+  return { ask, facts, state: () => state }
+}
+
 function decideTwice<C, S, E extends Fact, R extends Fact>(
   decider: Decider<C, S, E, R>,
   facts: readonly E[],

@@ -9,9 +9,9 @@ import { call } from "../../domain/voice/call.ts"
 import { deadlineOf } from "../../domain/voice/deadlines.ts"
 import { directionsOf } from "../../domain/voice/directions.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
-import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { KeyedHash, Sealed } from "../../domain/kernel/ids.ts"
 import type { CallSettings } from "../../domain/phone/number-settings.ts"
+import { asking } from "../support/spec.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
 
 /** The call that all of it is about. */
@@ -82,16 +82,11 @@ export const audio = (kind: "call" | "voicemail", seconds = 5): CallCommand => {
 
 /** A call that answers what it is told with facts. */
 export function oneCall(settings: CallSettings | null = null) {
-  let state = call.initial()
-  const facts: CallEvent[] = []
+  const { ask, facts, state } = asking(call)
   let now = NOW
   const tell = (command: CallCommand, at = now): readonly CallEvent[] | string => {
     now = Math.max(now, at)
-    const answer = call.decide(command, state, { at: now })
-    if (isRefusal(answer)) return answer.code
-    for (const fact of answer) state = call.evolve(state, fact)
-    facts.push(...answer)
-    return answer
+    return ask(command, now)
   }
   /** Passes the deadline that was set last of these. */
   const pass = (of: string): readonly CallEvent[] | string => {
@@ -100,8 +95,9 @@ export function oneCall(settings: CallSettings | null = null) {
     return tell({ type: "PassDeadline", callId, ...found }, found.untilAt)
   }
   const live = (): Live => {
-    if (state.call === null) throw new Error("there is no call")
-    return state.call
+    const { call: known } = state()
+    if (known === null) throw new Error("there is no call")
+    return known
   }
   if (settings !== null) tell(offerCall(settings))
   return {
@@ -109,7 +105,7 @@ export function oneCall(settings: CallSettings | null = null) {
     pass,
     facts,
     live,
-    state: () => state,
+    state,
     minutes: () => minutesOf(live()),
     types: () => facts.map(({ type }) => type),
     /** What the carrier was to do, by words and legs. */

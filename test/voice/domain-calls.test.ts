@@ -1,7 +1,5 @@
 /** Ringing, notices, minutes and ends of a call, and the slots of a company. */
-import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { KeyedHash } from "../../domain/kernel/ids.ts"
 import { firstMinutePrice, minutePrice, secondsOf } from "../../domain/voice/call-minutes.ts"
 import type { CallSlotCommand } from "../../domain/voice/call-slots.ts"
@@ -9,18 +7,15 @@ import {
   MOST_AT_ONCE,
   MOST_OF_ONE,
   WINDOW_MS,
-  callSlotCheckpoint,
   callSlots,
   callsWithSlot,
 } from "../../domain/voice/call-slots.ts"
-import { callBytes, callCheckpoint } from "../../domain/voice/call-state.ts"
-import { call } from "../../domain/voice/call.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
+import { asking } from "../support/spec.ts"
 import {
   NOW,
   audio,
   begin,
-  callCommand,
   gone,
   offerCall,
   oneCall,
@@ -218,26 +213,6 @@ describe("the minutes of a call", () => {
 })
 
 describe("a call", () => {
-  it("is the same when it is loaded from beside its stream, at any place", () => {
-    fc.assert(
-      fc.property(fc.array(callCommand, { maxLength: 40 }), (commands) => {
-        let whole = call.initial()
-        let resumed = call.initial()
-        for (const command of [offerCall(), ...commands]) {
-          resumed = callCheckpoint.load(JSON.parse(JSON.stringify(callCheckpoint.save(resumed))))
-          const answer = call.decide(command, whole, { at: NOW })
-          expect(call.decide(command, resumed, { at: NOW })).toEqual(answer)
-          for (const fact of isRefusal(answer) ? [] : answer) {
-            whole = call.evolve(whole, fact)
-            resumed = call.evolve(resumed, structuredClone(fact))
-          }
-        }
-        expect(resumed).toEqual(whole)
-        expect(callBytes(whole)).toBeGreaterThan(callBytes(call.initial()))
-      }),
-    )
-  })
-
   it("answers who was told to press 1 twice by nothing", () => {
     const one = oneCall(ringing(2))
     for (const command of [paid(), open(1), open(2), press(2)]) one.tell(command)
@@ -252,14 +227,12 @@ describe("the slots of a company", () => {
     return { type: "TakeCallSlot", callId: `call_${n}` as CallId, callerTag: tag(caller) }
   }
   const slots = () => {
-    let state = callSlots.initial()
+    const { ask: asked, state } = asking(callSlots)
     const ask = (command: CallSlotCommand, at = NOW) => {
-      const answer = callSlots.decide(command, state, { at })
-      if (isRefusal(answer)) return answer.code
-      for (const fact of answer) state = callSlots.evolve(state, fact)
-      return answer.length
+      const answer = asked(command, at)
+      return typeof answer === "string" ? answer : answer.length
     }
-    return { ask, state: () => state }
+    return { ask, state }
   }
 
   it("are twenty at once, a call's own but once", () => {
@@ -271,8 +244,6 @@ describe("the slots of a company", () => {
     // One that ended is not given another one where it is told of once more.
     expect(ask(take(3, 3))).toBe(0)
     expect(callsWithSlot(state())).toHaveLength(MOST_AT_ONCE)
-    const kept = JSON.parse(JSON.stringify(callSlotCheckpoint.save(state()))) as unknown
-    expect(callSlotCheckpoint.load(kept)).toEqual(state())
   })
 
   it("let one caller have ten calls in ten minutes, to the millisecond", () => {
