@@ -44,7 +44,10 @@ export async function openBoxWorld(options: WorldOptions = {}): Promise<CodeWorl
 const bundles = new Map<string, string>()
 
 /** A company with a repository of one commit. */
-export async function makeBoxCompany({ world, folder }: CodeWorld, funds = "50"): Promise<Company> {
+export async function makeBoxCompany(
+  { world, folder }: Pick<CodeWorld, "world" | "folder">,
+  funds = "50",
+): Promise<Company> {
   const company = await makeCompany(world, { funds })
   const file = bundles.get(folder) ?? bundleOf(workingCopy(folder, { "README.md": "# Hello\n" }))
   bundles.set(folder, file)

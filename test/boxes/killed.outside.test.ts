@@ -3,23 +3,16 @@
  * once, keeps no slot, and charges nothing beyond what was seen to live. Its boxes died with it: another
  * process has no way to their machines.
  */
-import { afterAll, beforeAll, expect, it } from "vitest"
-import type { CodeWorld } from "../code/code-world.ts"
+import { join } from "node:path"
+import { afterAll, expect, it } from "vitest"
 import { isDeep } from "../charging/runs.ts"
+import { openDesk } from "../code/git.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { TestDatabase } from "../support/postgres.ts"
-import { worldDatabase } from "../support/world-database.ts"
-import type { Place } from "../support/server-process.ts"
-import { makePlace } from "../support/server-process.ts"
+import { openTurns } from "../support/killed.ts"
 import type { Company, World } from "../support/world.ts"
-import { advance, openWorld, spentOf } from "../support/world.ts"
-import { BOXES, PRICES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+import { advance, makeCallsFree, spentOf } from "../support/world.ts"
+import { BOXES, PRICES, makeBoxCompany, running } from "./boxes-world.ts"
 import { reckon } from "./minute-law.ts"
-
-let database: TestDatabase
-let one: CodeWorld
-const companies: Company[] = []
-const places: Place[] = []
 
 /**
  * The lines, in their order: the slot, the charge, the start, the machine, running, and the end of the
@@ -37,16 +30,10 @@ const ALL = [
 /** Every second one where there is little time: `LEDGER_DEEP=1` dies at all. */
 const LINES = isDeep ? ALL : ALL.filter((_, i) => i % 2 === 1)
 
-beforeAll(async () => {
-  database = await worldDatabase()
-  one = await openBoxWorld({ url: database.url })
-  while (companies.length < LINES.length) companies.push(await makeBoxCompany(one))
-})
-afterAll(async () => {
-  for (const place of places) await place.clear()
-  await one.close()
-  await database.drop()
-})
+const desk = await openDesk()
+afterAll(desk.clear)
+const turns = await openTurns({ CODE_DIR: join(desk.path, "code") })
+await makeCallsFree(turns.world())
 
 /** Everything that was ever stored of a company's boxes and money. */
 async function factsOf({ ports }: World, { companyId }: Company) {
@@ -55,40 +42,20 @@ async function factsOf({ ports }: World, { companyId }: Company) {
   return events.map(ports.streams.recorded)
 }
 
-/** Starts a box at a server that dies of it; the answer is lost, or there before. */
-async function dieAt(line: string, { key }: Company): Promise<void> {
-  const place = await makePlace({
-    DATABASE_URL: database.url,
-    LEDGER_CLOCK: "test",
-    NODE_ENV: "test",
-    BOX_HOST: "simulator",
-    CODE_DIR: one.codeDir,
-    LEDGER_FAILPOINTS: line,
+it.each(LINES)("a start that dies at %s is charged %i minutes", async (line, minutes) => {
+  const company = await makeBoxCompany({ world: turns.world(), folder: desk.path })
+  await turns.world().operate("wait")
+  const world = await turns.dieAt(line, async (server) => {
+    // The answer is lost, or there before.
+    const body = { size: "small", maxMinutes: 3 }
+    await server.call(company.key, "POST", BOXES, { body }).catch(() => undefined)
   })
-  places.push(place)
-  const server = await place.start()
-  const body = { size: "small", maxMinutes: 3 }
-  await server.call(key, "POST", BOXES, { body }).catch(() => undefined)
-  expect(await server.ended).toBeNull()
-}
-
-it("a start dies at every line, and each minute is charged as it began", async () => {
-  const { settings, url } = { settings: { CODE_DIR: one.codeDir }, url: database.url }
-  for (const [i, [line, minutes]] of LINES.entries()) {
-    const company = companies[i] as Company
-    // While a server is tried nobody else may do its work.
-    await one.world.close()
-    await dieAt(line, company)
-    const world = await openWorld("start", { url, settings, rateLimits: "off" })
-    one = { ...one, world }
-    await advance(world, "20m")
-    await world.operate("wait")
-    const facts = await factsOf(world, company)
-    const { wrong } = reckon(facts, true)
-    expect(wrong, line).toEqual([])
-    expect(await spentOf(world, company), line).toBe(minutes * PRICES.small)
-    // Nothing of it is in the way of the next ones: the plan has two.
-    await running(world, company)
-    await running(world, company)
-  }
-}, 300_000)
+  await advance(world, "20m")
+  await world.operate("wait")
+  const { wrong } = reckon(await factsOf(world, company), true)
+  expect(wrong).toEqual([])
+  expect(await spentOf(world, company)).toBe(minutes * PRICES.small)
+  // Nothing of it is in the way of the next ones: the plan has two.
+  await running(world, company)
+  await running(world, company)
+})

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll } from "vitest"
-import type { PackCommand, Repositories } from "../../adapters/git/port.ts"
+import type { PackCommand } from "../../adapters/git/port.ts"
 import { folderNameOf } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -21,21 +21,7 @@ import { openDesk } from "./git.ts"
 const run = promisify(execFile)
 
 /** A world that listens, and a desk for git and files. */
-export interface CodeWorld {
-  readonly world: World
-  /** Its address, without a slash at the end. */
-  readonly server: string
-  readonly desk: Desk
-  /** The folder of the desk. */
-  readonly folder: string
-  readonly codeDir: string
-  readonly repositories: Repositories
-  readonly addressOf: (company: Pick<Company, "name" | "key">) => string
-  /** What the world's log has warned of since. */
-  readonly warnings: () => readonly string[]
-  /** Closes the world and clears the desk. */
-  readonly close: () => Promise<void>
-}
+export type CodeWorld = Awaited<ReturnType<typeof around>>
 
 /** Gives the calling file a desk at a world, by default the shared one. Call it at the top level of the file. */
 export async function codeWorld(world?: World): Promise<CodeWorld> {
@@ -51,19 +37,23 @@ export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWor
   return around(await openWorld("settings", { ...options, settings }), desk)
 }
 
-async function around(world: World, made?: Desk): Promise<CodeWorld> {
+async function around(world: World, made?: Desk) {
   const desk = made ?? (await openDesk())
   const { codeDir, repositories } = world.ports
   const [server, before] = [await listenTo(world), world.warnings.length]
   return {
     world,
+    /** Its address, without a slash at the end. */
     server,
     desk,
     folder: desk.path,
     codeDir,
     repositories,
-    addressOf: ({ name, key }) => codeAddress(server, { user: name, key }),
+    addressOf: ({ name, key }: Pick<Company, "name" | "key">) =>
+      codeAddress(server, { user: name, key }),
+    /** What the world's log has warned of since. */
     warnings: () => world.warnings.slice(before),
+    /** Closes the world and clears the desk. */
     close: async () => {
       await world.close()
       await desk.clear()

@@ -7,26 +7,8 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
 
-/** What came of a command of git. */
-export interface Said {
-  readonly code: number | null
-  readonly stdout: string
-  /** What stands at the terminal beside it. */
-  readonly stderr: string
-}
-
 /** A folder of somebody, with git. */
-export interface Desk {
-  readonly path: string
-  readonly git: (args: readonly string[], more?: GitOptions) => Promise<Said>
-  /** The same for what must go well; answers its output. @throws Error with what it said */
-  readonly right: (args: readonly string[], more?: GitOptions) => Promise<string>
-  /** What a command writes, as bytes. @throws Error where it fails */
-  readonly bytes: (args: readonly string[], more?: GitOptions) => Promise<Buffer>
-  /** Writes a file of a repository and commits it; answers the commit. */
-  readonly commit: (repository: string, path: string, content: string | Buffer) => Promise<string>
-  readonly clear: () => Promise<void>
-}
+export type Desk = Awaited<ReturnType<typeof openDesk>>
 
 /** How a command is run. */
 export interface GitOptions {
@@ -61,7 +43,7 @@ const SETTINGS = `[init]
 `
 
 /** Makes a desk in the system's temporary folder. */
-export async function openDesk(): Promise<Desk> {
+export async function openDesk() {
   const path = await mkdtemp(join(tmpdir(), "company-ledger-desk-"))
   await writeFile(join(path, ".gitconfig"), SETTINGS)
   const env = envOf(path)
@@ -77,11 +59,13 @@ export async function openDesk(): Promise<Desk> {
     const [code] = (await once(child, "close")) as [number | null]
     return { code, bytes: Buffer.concat(pieces), stderr }
   }
-  const said: Desk["git"] = async (args, more) => {
+  /** Its output, and what stands at the terminal beside it. */
+  const said = async (args: readonly string[], more?: GitOptions) => {
     const { bytes, ...rest } = await run(args, more)
     return { ...rest, stdout: bytes.toString("utf8") }
   }
-  const right: Desk["right"] = async (args, more) => {
+  /** The same for what must go well; answers its output. @throws Error with what it said */
+  const right = async (args: readonly string[], more?: GitOptions) => {
     const { code, stdout, stderr } = await said(args, more)
     if (code !== 0) throw new Error(`git ${args.join(" ")} exited with ${code}: ${stderr}`)
     return stdout.trim()
@@ -90,12 +74,14 @@ export async function openDesk(): Promise<Desk> {
     path,
     git: said,
     right,
-    bytes: async (args, more) => {
+    /** What a command writes, as bytes. @throws Error where it fails */
+    bytes: async (args: readonly string[], more?: GitOptions) => {
       const { code, bytes, stderr } = await run(args, more)
       if (code !== 0) throw new Error(`git ${args.join(" ")} exited with ${code}: ${stderr}`)
       return bytes
     },
-    commit: async (repository, name, content) => {
+    /** Writes a file of a repository and commits it; answers the commit. */
+    commit: async (repository: string, name: string, content: string | Buffer) => {
       const file = join(path, repository, name)
       await mkdir(dirname(file), { recursive: true })
       await writeFile(file, content)

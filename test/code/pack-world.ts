@@ -1,5 +1,4 @@
 /** A company with one commit, and packs that a machine of somebody's sends to it. */
-import type { CompanyCode } from "../../src/code/company-code.ts"
 import { isDeepStrictEqual } from "node:util"
 import { expect } from "vitest"
 import { findKey, findPerson } from "../../domain/access/access.ts"
@@ -7,51 +6,19 @@ import type { Access } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Caller } from "../../src/frame/calls/route.ts"
 import type { Company, World } from "../support/world.ts"
-import type { CodeWorld } from "./code-world.ts"
 import { codeWorld, factsOf, makeCodeCompany, quarantines } from "./code-world.ts"
 
 /** The folder of the working copy at the desk. */
 export const AT = "at"
 const RULES = { operation: "sandbox.push", also: ["sandbox.read"], permissions: [] } as const
 
-/** How a pack is sent; else as the second commit, to `main`. */
-export interface SentPack {
-  readonly tip?: string
-  readonly branch?: string
-  readonly signal?: AbortSignal
-}
-
-/** A world with code that packs are sent to. */
-export interface PackWorld {
-  readonly here: CodeWorld
-  readonly code: CompanyCode
-  /** The first commit, which every company has on its `main`; and one on top of it. */
-  readonly first: string
-  readonly second: string
-  /** The company that packs are sent to. */
-  company: Company
-  /** Another company from now on, unless this one stands as it was made: to push to one takes seconds. */
-  readonly renew: () => Promise<void>
-  readonly git: (...args: readonly string[]) => Promise<string>
-  /** A thin pack of what a commit has and another has not. */
-  readonly packFrom: (base: string, tip: string) => Promise<Buffer>
-  readonly take: (
-    pack: Uint8Array | AsyncIterable<Uint8Array>,
-    sent?: SentPack,
-  ) => Promise<{ readonly pushed: boolean; readonly text: string }>
-  readonly tips: () => Promise<Readonly<Record<string, string>>>
-  /** What was told of the pushes behind the first. */
-  readonly told: () => Promise<readonly string[]>
-  /** Nothing is left of what was sent, and no branch has moved. */
-  readonly expectNothing: (facts?: readonly string[]) => Promise<void>
-}
-
-/** Opens one for the calling file, at its top level; by default in the shared world. */
-export async function openPackWorld(own?: World): Promise<PackWorld> {
+/** Opens a world with code that packs are sent to, for the calling file at its top level; by default the shared one. */
+export async function openPackWorld(own?: World) {
   const here = await codeWorld(own)
   const code = here.world.ports.companyCode
   await here.desk.right(["init", "--quiet", AT])
   const long = "a long line\n".repeat(500)
+  /** The first commit, which every company has on its `main`; and one on top of it. */
   const first = await here.desk.commit(AT, "a", long)
   const second = await here.desk.commit(AT, "a", `${long}and another\n`)
   const made = async () => {
@@ -61,45 +28,59 @@ export async function openPackWorld(own?: World): Promise<PackWorld> {
     return company
   }
   let latest = await made()
+  /** The company that packs are sent to. */
+  const at = { company: latest }
+  const tips = async () => Object.fromEntries((await code.find(at.company.companyId))?.tips ?? [])
+  /** What was told of the pushes behind the first. */
+  const told = async () => (await factsOf(here.world, at.company)).slice(2)
   const isAsMade = async () => {
-    if (world.company !== latest || (await world.told()).length > 0) return false
+    if (at.company !== latest || (await told()).length > 0) return false
     const { key } = await callerOf(here.world, latest)
-    return key?.status === "active" && isDeepStrictEqual(await world.tips(), { main: first })
+    return key?.status === "active" && isDeepStrictEqual(await tips(), { main: first })
   }
-  const world: PackWorld = {
+  return Object.assign(at, {
     here,
     code,
     first,
     second,
-    company: latest,
+    tips,
+    told,
+    /** Another company from now on, unless this one stands as it was made: to push to one takes seconds. */
     renew: async () => {
       if (await isAsMade()) return
       latest = await made()
-      world.company = latest
+      at.company = latest
     },
-    git: (...args) => here.desk.right(args, { in: AT }),
-    packFrom: (base, tip) =>
+    git: (...args: readonly string[]) => here.desk.right(args, { in: AT }),
+    /** A thin pack of what a commit has and another has not. */
+    packFrom: (base: string, tip: string) =>
       here.desk.bytes(["pack-objects", "--revs", "--stdout", "--thin", "--quiet"], {
         in: AT,
         input: `${tip}\n^${base}\n`,
       }),
-    take: async (pack, { tip = second, branch = "main", signal } = {}) => {
+    /** Sends a pack; where nothing else is said, as the second commit to `main`. */
+    take: async (
+      pack: Uint8Array | AsyncIterable<Uint8Array>,
+      { tip = second, branch = "main", signal = new AbortController().signal } = {},
+    ) => {
       const pieces = pack instanceof Uint8Array ? inPieces(pack) : pack
-      const caller = await callerOf(here.world, world.company)
-      const sent = { tip, branch, pack: pieces, signal: signal ?? new AbortController().signal }
-      const { pushed, lines } = await code.takePack(caller, RULES, sent)
+      const caller = await callerOf(here.world, at.company)
+      const { pushed, lines } = await code.takePack(caller, RULES, {
+        tip,
+        branch,
+        pack: pieces,
+        signal,
+      })
       return { pushed, text: lines.join("\n") }
     },
-    tips: async () => Object.fromEntries((await code.find(world.company.companyId))?.tips ?? []),
-    told: async () => (await factsOf(here.world, world.company)).slice(2),
-    expectNothing: async (facts = []) => {
-      expect(await world.tips()).toEqual({ main: first })
-      expect(await quarantines(here.codeDir, world.company)).toEqual([])
-      expect(await world.told()).toEqual(facts)
+    /** Nothing is left of what was sent, and no branch has moved. */
+    expectNothing: async (facts: readonly string[] = []) => {
+      expect(await tips()).toEqual({ main: first })
+      expect(await quarantines(here.codeDir, at.company)).toEqual([])
+      expect(await told()).toEqual(facts)
       expect(here.world.ports.packPlaces.count()).toMatchObject({ in: 0, waiting: 0 })
     },
-  }
-  return world
+  })
 }
 
 /** Bytes as they come. */

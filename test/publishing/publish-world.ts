@@ -7,9 +7,9 @@ import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { PublishView } from "../../domain/publishing/publishing.ts"
 import { publishOf } from "../../domain/publishing/publishing.ts"
 import type { CodeWorld } from "../code/code-world.ts"
-import { codeWorld, openCodeWorld } from "../code/code-world.ts"
+import { codeWorld } from "../code/code-world.ts"
 import { bundleOf, git } from "../code/git.ts"
-import type { Company, World, WorldOptions } from "../support/world.ts"
+import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 /** What a publish costs, micro-dollars. */
@@ -36,14 +36,6 @@ export async function publishWorld(): Promise<CodeWorld> {
   return codeWorld(world)
 }
 
-/** Opens one that the caller closes. */
-export async function openPublishWorld(options: WorldOptions = {}): Promise<CodeWorld> {
-  const settings = { RATE_LIMITS: "off", ...options.settings }
-  const one = await openCodeWorld({ ...options, settings, rateLimits: "off" })
-  await makeCallsFree(one.world)
-  return one
-}
-
 /** The company file of a static site in the folder `site`; with what else it says. */
 export function companyFile(company: string, more: object = { static: "site" }): string {
   return JSON.stringify({ company, ...more })
@@ -51,7 +43,7 @@ export function companyFile(company: string, more: object = { static: "site" }):
 
 /** A company whose repository has one commit, a static site. */
 export async function makePublisher(
-  { world, folder }: CodeWorld,
+  { world, folder }: Pick<CodeWorld, "world" | "folder">,
   funds = "50",
 ): Promise<Publisher & { readonly first: string }> {
   const company = await makeCompany(world, { funds })

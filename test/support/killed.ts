@@ -34,10 +34,15 @@ export interface Turns {
   ) => Promise<World>
 }
 
-/** Opens a database for the calling test file; everything is closed after the file. */
-export async function openTurns(): Promise<Turns> {
+/**
+ * Opens a database for the calling test file; everything is closed after the file.
+ *
+ * @param settings of the worlds and the servers, besides those that all have
+ */
+export async function openTurns(settings: Record<string, string> = {}): Promise<Turns> {
   const { url, drop } = await worldDatabase()
-  let world = await openWorld("start", { url, rateLimits: "off" })
+  const open = () => openWorld("start", { url, settings, rateLimits: "off" })
+  let world = await open()
   afterAll(async () => {
     await world.close()
     await drop()
@@ -53,6 +58,7 @@ export async function openTurns(): Promise<Turns> {
         NODE_ENV: "test",
         BOX_HOST: "simulator",
         LEDGER_FAILPOINTS: line,
+        ...settings,
       })
       onTestFinished(place.clear)
       if (act === undefined) expect(await died(place), line).toBeNull()
@@ -61,7 +67,7 @@ export async function openTurns(): Promise<Turns> {
         await act(server, place)
         expect(await server.ended, line).toBeNull()
       }
-      world = await openWorld("start", { url, rateLimits: "off" })
+      world = await open()
       return world
     },
   }

@@ -1,36 +1,16 @@
 /** An installation that Telnyx serves: a stand-in of it, and what it calls back as the tests let it. */
 import { afterAll } from "vitest"
-import type { TelnyxEvent, TelnyxLeg, TelnyxCalls } from "../support/telnyx-calls.ts"
-import { openTelnyxCalls } from "../support/telnyx-calls.ts"
-import type { SigningAccount } from "../support/telnyx-signing.ts"
+import { openTelnyxCalls, type TelnyxEvent } from "../support/telnyx-calls.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
-import type { World } from "../support/world.ts"
 import { ownVoiceWorld } from "./voice-world.ts"
 
 /** Where Telnyx calls back. */
 export const CALLED_BACK = "/carriers/telnyx/calls"
 
-/** An installation with its carrier. */
-export interface TelnyxWorld {
-  readonly world: World
-  readonly standIn: TelnyxCalls
-  readonly account: SigningAccount
-  /** What waits to be called back, in the order in which it happened. */
-  readonly waiting: TelnyxEvent[]
-  /** Calls one back, signed now; the status of the answer. */
-  readonly send: (
-    event: Pick<TelnyxEvent, "raw">,
-    headers?: Record<string, string>,
-  ) => Promise<number>
-  /** Calls everything back and does what follows, until nothing more comes of it. */
-  readonly goOn: () => Promise<void>
-  /** The legs that ring at the stand-in for a caller, or did. */
-  readonly phones: () => readonly TelnyxLeg[]
-}
-
 /** Opens one for the calling test file and closes it after the file. */
-export async function openTelnyxWorld(): Promise<TelnyxWorld> {
+export async function openTelnyxWorld() {
   const account = signingAccount()
+  /** What waits to be called back, in the order in which it happened. */
   const waiting: TelnyxEvent[] = []
   const standIn = await openTelnyxCalls(
     (event) => void waiting.push(event),
@@ -45,11 +25,15 @@ export async function openTelnyxWorld(): Promise<TelnyxWorld> {
       TELNYX_CONNECTION: "1684641123236054244",
     },
   })
-  const send: TelnyxWorld["send"] = async ({ raw }, headers) => {
-    const signed = headers ?? account.headersOf(raw, world.ports.clock.now())
+  /** Calls one back, signed now; the status of the answer. */
+  const send = async (
+    { raw }: Pick<TelnyxEvent, "raw">,
+    signed: Record<string, string> = account.headersOf(raw, world.ports.clock.now()),
+  ) => {
     const sent = { method: "POST", url: CALLED_BACK, headers: signed, payload: raw } as const
     return (await world.app.inject(sent)).statusCode
   }
+  /** Calls everything back and does what follows, until nothing more comes of it. */
   const goOn = async () => {
     for (;;) {
       const next = waiting.shift()
@@ -69,6 +53,7 @@ export async function openTelnyxWorld(): Promise<TelnyxWorld> {
     waiting,
     send,
     goOn,
+    /** The legs that ring at the stand-in for a caller, or did. */
     phones: () => standIn.legs.filter(({ direction }) => direction === "outgoing"),
   }
 }
