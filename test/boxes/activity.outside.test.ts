@@ -1,14 +1,113 @@
-/** What was done in a box: by whom, the newest first, and for nobody's eyes once the company is erased. */
+/** What operators do with boxes, what is measured of them, and what was done in a box, by whom. */
 import { describe, expect, it } from "vitest"
-import type { Sealed } from "../../domain/kernel/ids.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import type { Company, World } from "../support/world.ts"
+import { boxOperations } from "../../src/boxes/operate/boxes.ts"
+import { advance, makeKey } from "../support/world.ts"
 import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
-import { makeKey } from "../support/company.ts"
-import { advance } from "../support/world.ts"
+import type { Sealed } from "../../domain/kernel/ids.ts"
+import type { Company, World } from "../support/world.ts"
+
+const PLAIN = { isTTY: false, columns: 200 }
 
 const one = await boxWorld()
 const { world } = one
+const company = await makeBoxCompany(one)
+
+function shown(name: string, result: object): string {
+  const { render } = boxOperations.find((operation) => operation.name === name) ?? {}
+  if (render === undefined) throw new Error(`${name} is shown as it is`)
+  return render(result, PLAIN)
+}
+
+describe("box list", () => {
+  it("is a line a box, the newest first, also those that ended", async () => {
+    const { companyId } = company
+    const none = await world.operate("box list", { company: companyId })
+    expect(shown("box list", none)).toBe("No boxes.\n")
+    const first = await running(world, company, { label: "Fix it" })
+    await world.call(company.key, "POST", `${BOXES}/${first}/stop`)
+    await world.operate("clock advance", { duration: "1s" })
+    const second = await running(world, company)
+    const listed = await world.operate("box list", { company: companyId })
+    expect(listed.boxes).toMatchObject([
+      { id: second, status: "running", companyId, personId: company.ownerId },
+      { id: first, status: "stopped", stopReason: "stopped", keyId: company.keyId },
+    ])
+    const [head, ...lines] = shown("box list", listed).trimEnd().split("\n")
+    expect(head?.split(/ {2,}/)).toEqual([
+      "id",
+      "size",
+      "status",
+      "stop reason",
+      "created at",
+      "minutes",
+      "dollars",
+      "label",
+    ])
+    expect(lines.map((line) => line.split(/ {2,}/).filter((cell) => cell !== "-"))).toEqual([
+      [second, "small", "running", expect.stringMatching(/Z$/), "1", "0.002"],
+      [first, "small", "stopped", "stopped", expect.stringMatching(/Z$/), "1", "0.002", "Fix it"],
+    ])
+    const newest = await world.operate("box list", { company: companyId, limit: 1 })
+    expect(newest.boxes).toMatchObject([{ id: second }])
+    await world.operate("box stop", { boxId: second })
+    await world.operate("wait")
+  })
+})
+
+describe("box show and box stop", () => {
+  it("show a box with its machine, and end it as nobody's doing", async () => {
+    const boxId = await running(world, company)
+    const { companyId } = company
+    expect(await world.operate("box show", { boxId })).toMatchObject({
+      id: boxId,
+      companyId,
+      status: "running",
+      machine: { isBusy: false, network: "slirp", leaseLeftMs: expect.any(Number) as number },
+    })
+    const stopped = { id: boxId, status: "stopped", stopReason: "stopped" }
+    expect(await world.operate("box stop", { boxId })).toMatchObject(stopped)
+    expect(await world.operate("box stop", { boxId })).toMatchObject(stopped)
+    await world.operate("wait")
+    const after = await world.operate("box show", { boxId })
+    expect(after).toMatchObject({ ...stopped, machine: null })
+  })
+
+  it("know no box of another name", async () => {
+    for (const name of ["box show", "box stop"]) {
+      for (const boxId of ["nonsense", "box_4Zb0x7", company.companyId]) {
+        await expect(world.operate(name, { boxId })).rejects.toThrow(`There is no box ${boxId}.`)
+      }
+    }
+  })
+})
+
+describe("box sweep, and what is measured", () => {
+  it("ends machines that nobody knows, and lets the others be", async () => {
+    const kept = await running(world, company)
+    const boxId = `box_${"0".repeat(22)}` as BoxId
+    await world.ports.boxHost.start({
+      boxId,
+      companyId: company.companyId,
+      size: "small",
+      leaseMs: 60_000,
+      environment: {},
+    })
+    expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [boxId] })
+    expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [] })
+    expect(await world.ports.boxHost.list()).toEqual([kept])
+    const { body } = await world.call(null, "GET", "/metrics")
+    const lines = body.split("\n").filter((line: string) => line.startsWith("ledger_box"))
+    expect(lines.toSorted()).toEqual([
+      "ledger_box_orphans_total 1",
+      "ledger_box_start_seconds_total 0",
+      'ledger_box_starts_total{result="made"} 4',
+      'ledger_boxes{status="running"} 1',
+      'ledger_boxes{status="stopped"} 3',
+    ])
+    await world.call(company.key, "DELETE", `${BOXES}/${kept}`)
+  })
+})
 
 const eventsOf = async ({ key }: Pick<Company, "key">, boxId: BoxId) =>
   (await world.call(key, "GET", `${BOXES}/${boxId}/events`)).body.events
@@ -23,10 +122,10 @@ const keptOf = ({ companyId }: Company, boxId: BoxId) =>
 
 describe("the activity of a box", () => {
   it("has all that changes something, with its key and what came of it", async () => {
-    const company = await makeBoxCompany(one)
-    const boxId = await running(world, company)
-    const { ownerId: person } = company
-    const other = await makeKey(world, company, { person })
+    const own = await makeBoxCompany(one)
+    const boxId = await running(world, own)
+    const { ownerId: person } = own
+    const other = await makeKey(world, own, { person })
     const url = `${BOXES}/${boxId}`
     const done: readonly (readonly [Parameters<World["call"]>[1], string, object?])[] = [
       ["POST", "/exec", { command: "exit 3" }],
@@ -50,17 +149,17 @@ describe("the activity of a box", () => {
       ["GET", ""],
     ]
     for (const [method, path, body] of done) {
-      await world.call(company.key, method, url + path, body === undefined ? {} : { body })
+      await world.call(own.key, method, url + path, body === undefined ? {} : { body })
     }
     await world.call(other.key, "POST", `${url}/stop`)
-    const events = await eventsOf(company, boxId)
-    const shown = events.map(({ action, detail, result, apiKeyId }: Record<string, string>) => [
+    const events = await eventsOf(own, boxId)
+    const rows = events.map(({ action, detail, result, apiKeyId }: Record<string, string>) => [
       action,
       detail,
       result,
-      apiKeyId === company.keyId ? "own" : apiKeyId,
+      apiKeyId === own.keyId ? "own" : apiKeyId,
     ])
-    expect(shown.toReversed()).toEqual([
+    expect(rows.toReversed()).toEqual([
       ["start", null, "started", "own"],
       ["exec", "exit 3", "exit 3", "own"],
       ["exec", "sleep 60", "timed out", "own"],
@@ -76,17 +175,17 @@ describe("the activity of a box", () => {
       ["stop", null, "stopped", other.keyId],
     ])
     // Again it stops nothing, and nothing is said of it.
-    await world.call(company.key, "POST", `${url}/stop`)
-    expect(await eventsOf(company, boxId)).toHaveLength(events.length)
+    await world.call(own.key, "POST", `${url}/stop`)
+    expect(await eventsOf(own, boxId)).toHaveLength(events.length)
   })
 
   it("is the newest 200, each detail not longer than what says what it is", async () => {
-    const company = await makeBoxCompany(one)
-    const boxId = await running(world, company)
-    for (let i = 0; i < 203; i += 1) await exec(company, boxId, `echo ${i}`)
+    const own = await makeBoxCompany(one)
+    const boxId = await running(world, own)
+    for (let i = 0; i < 203; i += 1) await exec(own, boxId, `echo ${i}`)
     const long = `echo ${"\u{1f600}".repeat(2_000)}`
-    await exec(company, boxId, long)
-    const events = await eventsOf(company, boxId)
+    await exec(own, boxId, long)
+    const events = await eventsOf(own, boxId)
     expect(events).toHaveLength(200)
     expect([events[1].detail, events[199].detail]).toEqual(["echo 202", "echo 4"])
     const { detail } = events[0]
@@ -95,17 +194,17 @@ describe("the activity of a box", () => {
   })
 
   it("is sealed where it is kept, and nobody's after the company's erasure", async () => {
-    const company = await makeBoxCompany(one)
-    const boxId = await running(world, company)
-    await exec(company, boxId, "echo hidden-word")
-    const [kept] = await keptOf(company, boxId)
+    const own = await makeBoxCompany(one)
+    const boxId = await running(world, own)
+    await exec(own, boxId, "echo hidden-word")
+    const [kept] = await keptOf(own, boxId)
     const sealed = kept?.content.detail ?? ("" as Sealed)
     expect(JSON.stringify(kept)).not.toContain("hidden-word")
     const { sealing } = world.ports
-    expect(await sealing.open(company.companyId, sealed)).toBe("echo hidden-word")
-    await world.operate("company delete", { company: company.companyId })
+    expect(await sealing.open(own.companyId, sealed)).toBe("echo hidden-word")
+    await world.operate("company delete", { company: own.companyId })
     await advance(world, "15d")
-    expect(await keptOf(company, boxId)).toEqual([])
-    expect(await sealing.open(company.companyId, sealed)).toBeNull()
+    expect(await keptOf(own, boxId)).toEqual([])
+    expect(await sealing.open(own.companyId, sealed)).toBeNull()
   })
 })

@@ -1,7 +1,12 @@
-/** Files of boxes by the API: listed, read, written and deleted, by whatever name and of whatever bytes. */
+/** What a start needs, and files of boxes by the API: of whatever name and of whatever bytes. */
 import { randomBytes } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { BOXES, makeBoxCompany, sharedBoxWorld, running } from "./boxes-world.ts"
+import { makeCompany, spentOf } from "../support/world.ts"
+import { BOXES, makeBoxCompany, sharedBoxWorld, running, start } from "./boxes-world.ts"
+import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { bundleOf, git, workingCopy } from "../code/git.ts"
 
 const one = await sharedBoxWorld()
 const { world } = one
@@ -202,5 +207,58 @@ describe("a folder", () => {
       expect.objectContaining({ name: "workspace", path: "/workspace" }),
     )
     expect((await list({ path: "shown/" })).body.files[0].path).toBe("shown/B")
+  })
+})
+
+describe("a start", () => {
+  it("begins a new branch where the default branch is, whatever its name is", async () => {
+    const own = await makeCompany(world)
+    const copy = workingCopy(one.folder, { "README.md": "# Trunk\n" })
+    git(copy, "branch", "-m", "trunk")
+    await world.operate("repository import", {
+      company: own.companyId,
+      file: bundleOf(copy),
+    })
+    for (const branch of ["trunk", "main"]) {
+      const startedId = await running(world, own, { branch })
+      const path = `${BOXES}/${startedId}/files/content?path=README.md`
+      expect((await world.call(own.key, "GET", path)).body.content).toBe("# Trunk\n")
+    }
+  })
+
+  it("without a commit in the repository is clone_failed, and costs nothing", async () => {
+    const own = await makeCompany(world)
+    await world.operate("repository create", { company: own.companyId })
+    expect(await start(world, own)).toMatchObject({
+      status: 502,
+      body: { error: "clone_failed", message: expect.stringContaining("no commit") },
+    })
+    expect(await spentOf(world, own)).toBe(0)
+    const { charges } = await world.operate("charge list", { company: own.companyId })
+    expect(charges).toEqual([])
+  })
+
+  it("takes the slot of a box that has just been stopped, deleted or ended by itself", async () => {
+    const own = await makeBoxCompany(one)
+    const { companyId, key } = own
+    const boxes = [await running(world, own), await running(world, own)] as const
+    expect((await start(world, own)).status).toBe(429)
+    const ends = [
+      () => world.call(key, "POST", `${BOXES}/${boxes[0]}/stop`),
+      () => world.call(key, "DELETE", `${BOXES}/${boxes[1]}`),
+    ]
+    const started: BoxId[] = []
+    for (const end of ends) {
+      expect((await end()).status).toBe(200)
+      const next = await start(world, own)
+      expect(next.status).toBe(201)
+      started.push(next.body.id)
+    }
+    const [startedId] = started as [BoxId]
+    const byItself = { type: "StopBox", boxId: startedId, reason: "time_cap" } as const
+    const command = { ...byItself, keyId: null, personId: null }
+    await world.ports.runner.execute(boxStreamOf(companyId, startedId), command, causedBy("test"))
+    expect((await start(world, own)).status).toBe(201)
+    expect((await start(world, own)).status).toBe(429)
   })
 })

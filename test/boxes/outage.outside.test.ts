@@ -1,7 +1,8 @@
-/** Boxes of a process that is away, or gone for good; and of one among several. */
+/** Boxes of a process that is away, that stops, or is gone for good; and of one among several. */
+import { callerAt } from "../support/caller.ts"
 import { expect, it } from "vitest"
 import { advance, openWorld, spentOf } from "../support/world.ts"
-import { PRICES, makeBoxCompany, openBoxWorld, running, see, viewOf } from "./boxes-world.ts"
+import { PRICES, makeBoxCompany, openBoxWorld, running, see, viewOf, BOXES } from "./boxes-world.ts"
 
 const MINUTE_MS = 60_000
 
@@ -71,3 +72,31 @@ it("a box ticks in the process that has its machine, whoever else looks", async 
   await other.close()
   await one.close()
 }, 60_000)
+
+const KIND = { slice: "boxes", kind: "activity", most: 200 }
+
+it("a command that outlives its server is 503, and in the box's activity", async () => {
+  const one = await openBoxWorld()
+  const { world } = one
+  const { ports } = world
+  const company = await makeBoxCompany(one)
+  const boxId = await running(world, company)
+  const noted = async () => {
+    const entries = await ports.journal
+      .of<{ readonly result: string }>(KIND)
+      .newest(company.companyId, boxId, 1)
+    return entries.map(({ content: { result } }) => result)
+  }
+  const call = callerAt(one.server)
+  const body = { command: "sleep 600" }
+  const answered = call(company.key, "POST", `${BOXES}/${boxId}/exec`, { body })
+  await expect.poll(noted).toEqual(["began"])
+  const closed = world.app.close()
+  const { status, headers } = await answered
+  expect([status, headers["retry-after"]]).toEqual([503, "60"])
+  // Otherwise the server would wait until the connection is let go of, over a minute later.
+  expect(headers["connection"]).toBe("close")
+  expect(await noted()).toEqual(["no answer"])
+  await closed
+  await one.close()
+})

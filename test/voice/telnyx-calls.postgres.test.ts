@@ -1,43 +1,103 @@
-/** Whole calls over the webhooks of Telnyx: in order, out of order and doubled. */
-import { beforeEach, describe, expect, it } from "vitest"
+/** Calls over the webhooks of Telnyx: in order, out of order, doubled, forged, and not for us. */
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { openTelnyxCalls, type TelnyxEvent, type TelnyxLeg } from "../support/telnyx-calls.ts"
+import { signingAccount } from "../support/telnyx-signing.ts"
+import { advance, spentOf } from "../support/world.ts"
+import type { Called } from "./voice-world.ts"
+import {
+  ownVoiceWorld,
+  MINUTE,
+  PHONES,
+  callOf,
+  listed,
+  makeCalled,
+  newCaller,
+  openVoiceWorld,
+} from "./voice-world.ts"
 import type { ListedWork } from "../../adapters/work/port.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf } from "../../src/voice/receive.ts"
 import { listed as listedRecordings, listen } from "../recordings/recorded.ts"
-import type { TelnyxLeg } from "../support/telnyx-calls.ts"
-import { openTelnyxWorld } from "./telnyx-world.ts"
-import type { Called } from "./voice-world.ts"
-import { MINUTE, PHONES, callOf, listed, makeCalled, newCaller } from "./voice-world.ts"
-import { advance, spentOf } from "../support/world.ts"
+import { Unavailable } from "../../adapters/eventstore/port.ts"
 
-const telnyx = await openTelnyxWorld()
-beforeEach(() => {
-  telnyx.waiting.length = 0
-})
+/** Where Telnyx calls back. */
+const CALLED_BACK = "/carriers/telnyx/calls"
+
+/** Opens one for the calling test file and closes it after the file. */
+async function openTelnyxWorld() {
+  const account = signingAccount()
+  /** What waits to be called back, in the order in which it happened. */
+  const waiting: TelnyxEvent[] = []
+  const standIn = await openTelnyxCalls(
+    (event) => void waiting.push(event),
+    () => world.ports.clock.now(),
+  )
+  afterAll(() => standIn.close())
+  const world = await ownVoiceWorld({
+    settings: {
+      TELNYX_KEY: "KEY0123456789",
+      TELNYX_PUBLIC_KEY: account.publicKey,
+      TELNYX_URL: standIn.url,
+      TELNYX_CONNECTION: "1684641123236054244",
+    },
+  })
+  /** Calls one back, signed now; the status of the answer. */
+  const send = async (
+    { raw }: Pick<TelnyxEvent, "raw">,
+    signed: Record<string, string> = account.headersOf(raw, world.ports.clock.now()),
+  ) => {
+    const sent = { method: "POST", url: CALLED_BACK, headers: signed, payload: raw } as const
+    return (await world.app.inject(sent)).statusCode
+  }
+  /** Calls everything back and does what follows, until nothing more comes of it. */
+  const goOn = async () => {
+    for (;;) {
+      const next = waiting.shift()
+      if (next !== undefined) {
+        const status = await send(next)
+        if (status !== 200) throw new Error(`${next.type} was answered ${status}`)
+        continue
+      }
+      await world.operate("wait")
+      if (waiting.length === 0) return
+    }
+  }
+  return {
+    world,
+    standIn,
+    account,
+    waiting,
+    send,
+    goOn,
+    /** The legs that ring at the stand-in for a caller, or did. */
+    phones: () => standIn.legs.filter(({ direction }) => direction === "outgoing"),
+  }
+}
+
+const { world, standIn, account, waiting, send, goOn, phones } = await openTelnyxWorld()
 
 /** Somebody calls, and phones ring. */
 async function rung(company: Called): Promise<TelnyxLeg> {
-  const caller = telnyx.standIn.callIn(newCaller(), company.to)
-  await telnyx.goOn()
+  const caller = standIn.callIn(newCaller(), company.to)
+  await goOn()
   return caller
 }
 
 const phonesOf = (company: Called) =>
-  telnyx.phones().filter(({ from, state }) => from === company.to && state !== "gone")
+  phones().filter(({ from, state }) => from === company.to && state !== "gone")
 
 const call = ({ companyId }: Called, { ref }: TelnyxLeg) =>
-  callOf(telnyx.world, { companyId }, callIdOf(ref))
+  callOf(world, { companyId }, callIdOf(ref))
 
 async function then(leg: TelnyxLeg | undefined, doing: "answer" | "hang_up" | "hear" | "1" | "2") {
   const did = doing === "1" || doing === "2" ? { press: doing } : doing
-  expect(leg !== undefined && telnyx.standIn.does(leg, did)).toBe(true)
-  await telnyx.goOn()
+  expect(leg !== undefined && standIn.does(leg, did)).toBe(true)
+  await goOn()
 }
 
 describe("a call that Telnyx brings", () => {
   it("is screened, announced, recorded, charged by Telnyx's times, and listened to", async () => {
-    const { world, standIn } = telnyx
     const company = await makeCalled(world, { phones: PHONES, recordCalls: true })
     const caller = await rung(company)
     const rings = phonesOf(company)
@@ -73,7 +133,6 @@ describe("a call that Telnyx brings", () => {
   })
 
   it("that nobody takes is greeted and leaves a voicemail", async () => {
-    const { world, standIn } = telnyx
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
     const caller = await rung(company)
     await then(phonesOf(company)[0], "answer")
@@ -89,7 +148,6 @@ describe("a call that Telnyx brings", () => {
   })
 
   it("whose events come in the reverse order, each twice, is the same call", async () => {
-    const { world, waiting, standIn, send, goOn } = telnyx
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
     const caller = await rung(company)
     const [phone] = phonesOf(company)
@@ -106,7 +164,6 @@ describe("a call that Telnyx brings", () => {
   })
 
   it("whose hang-up comes before it is missed, rings nobody and costs nothing", async () => {
-    const { world, waiting, standIn, send, goOn } = telnyx
     const company = await makeCalled(world, { phones: PHONES })
     const caller = standIn.callIn(newCaller(), company.to)
     standIn.does(caller, "hang_up")
@@ -118,7 +175,6 @@ describe("a call that Telnyx brings", () => {
   })
 
   it("knows a leg by its own first event where the answer to its dial was lost", async () => {
-    const { world, waiting, standIn, send, goOn } = telnyx
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
     const caller = standIn.callIn(newCaller(), company.to)
     standIn.next("silent")
@@ -136,12 +192,11 @@ describe("a call that Telnyx brings", () => {
       })
       .toEqual([])
     await then(caller, "hang_up")
-    expect(telnyx.phones().filter(({ from }) => from === company.to)).toEqual([phone])
+    expect(phones().filter(({ from }) => from === company.to)).toEqual([phone])
     expect(phone?.state).toBe("gone")
   })
 
   it("is asked about where nothing more is heard, and costs no minute of which nobody knows", async () => {
-    const { world, waiting, standIn } = telnyx
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
     const caller = await rung(company)
     await then(phonesOf(company)[0], "answer")
@@ -149,7 +204,7 @@ describe("a call that Telnyx brings", () => {
     standIn.does(caller, "hang_up")
     waiting.length = 0
     await advance(world, "90s")
-    await telnyx.goOn()
+    await goOn()
     expect(await listed(world, company)).toMatchObject([{ outcome: "answered", seconds: 20 }])
     expect(await spentOf(world, company)).toBe(MINUTE)
   })
@@ -157,7 +212,6 @@ describe("a call that Telnyx brings", () => {
 
 describe("a test number on an installation that Telnyx serves", () => {
   it("is called by an operator as ever, and Telnyx hears nothing of it", async () => {
-    const { world, standIn } = telnyx
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
     const before = standIn.asked.length
     const input = { from: newCaller(), to: company.to, outcome: "answered", seconds: "30" }
@@ -168,7 +222,6 @@ describe("a test number on an installation that Telnyx serves", () => {
   })
 
   it("is answered by hand only where the built-in carrier has the call", async () => {
-    const { world } = telnyx
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
     const caller = await rung(company)
     const answering = world.operate("call answer", { callId: callIdOf(caller.ref) })
@@ -176,7 +229,6 @@ describe("a test number on an installation that Telnyx serves", () => {
   })
 
   it("is another than a real one, which nobody pretends to call", async () => {
-    const { world } = telnyx
     const company = await makeCalled(world)
     const { runner, sealing } = world.ports
     const { companyId } = company
@@ -198,4 +250,147 @@ describe("a test number on an installation that Telnyx serves", () => {
     const calling = world.operate("carrier call-in", { from: newCaller(), to: number })
     await expect(calling).rejects.toThrow("A real carrier serves this number")
   })
+})
+let company: Called
+beforeEach(async () => {
+  waiting.length = 0
+  company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+})
+
+const head = async () => (await world.ports.store.head()).commit
+
+/** A call came, and is not told yet. */
+function came(to = company.to): string {
+  standIn.callIn(newCaller(), to)
+  return waiting.pop()?.raw ?? ""
+}
+
+/** Nothing is recorded of what this sends; the statuses of the answers. */
+async function nothingOf(sendAll: () => Promise<readonly number[]>): Promise<readonly number[]> {
+  await world.operate("wait")
+  const before = await head()
+  const statuses = await sendAll()
+  await world.operate("wait")
+  expect(await head()).toBe(before)
+  return statuses
+}
+
+const now = () => world.ports.clock.now()
+
+describe("what Telnyx did not sign", () => {
+  const forged: readonly (readonly [string, (raw: string) => Record<string, string>])[] = [
+    ["has no signature", () => ({ "content-type": "application/json" })],
+    ["has a wrong one", (raw) => account.headersOf(`${raw} `, now())],
+    ["is another account's", (raw) => signingAccount().headersOf(raw, now())],
+    ["is 301 seconds old", (raw) => account.headersOf(raw, now() - 301_000)],
+    ["is of in 301 seconds", (raw) => account.headersOf(raw, now() + 301_000)],
+  ]
+  it.each(forged)("is no fact: it %s", async (_what, headersOf) => {
+    const raw = came()
+    const statuses = await nothingOf(async () => [await send({ raw }, headersOf(raw))])
+    expect(statuses).toEqual([401])
+  })
+
+  it("was changed by one byte, is no fact, and stands in no log", async () => {
+    const raw = came()
+    const headers = account.headersOf(raw, now())
+    const info = vi.spyOn(world.ports.log, "info")
+    const changed = { raw: raw.replace('"incoming"', '"incominh"') }
+    expect(await nothingOf(async () => [await send(changed, headers)])).toEqual([401])
+    const logged = JSON.stringify([info.mock.calls, world.warnings])
+    expect(logged).not.toContain(company.to)
+    info.mockRestore()
+  })
+
+  it("has two megabytes, and is not read", async () => {
+    const raw = JSON.stringify({ data: "x".repeat(2 * 1024 * 1024) })
+    const statuses = await nothingOf(async () => [await send({ raw })])
+    expect(statuses).toEqual([413])
+  })
+})
+
+describe("what Telnyx signed", () => {
+  it("is one call, however often it comes at once and later", async () => {
+    const raw = came()
+    const statuses = await Promise.all(Array.from({ length: 50 }, () => send({ raw })))
+    expect(statuses).toContain(200)
+    expect(statuses.every((status) => status === 200 || status === 503)).toBe(true)
+    await goOn()
+    expect(await listed(world, company)).toHaveLength(1)
+    await nothingOf(async () => [await send({ raw })])
+    await advance(world, "192h")
+    expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
+  })
+
+  it("by which nobody here is called is turned away and counted", async () => {
+    const raw = came("+12015550199")
+    const before = standIn.asked.length
+    expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
+    expect(standIn.asked.slice(before)).toMatchObject([{ body: { cause: "CALL_REJECTED" } }])
+    const { payload } = await world.app.inject({ method: "GET", url: "/metrics" })
+    expect(payload).toMatch(/ledger_webhook_events_total.*telnyxCalls.*nobody.* 1/)
+  })
+
+  it("of a call goes by the number that was called, whoever else is named", async () => {
+    const other = await makeCalled(world, { phones: PHONES.slice(1, 2) })
+    const { data } = JSON.parse(came(other.to))
+    const mark = `${company.companyId}:call_x:0:`
+    data.payload.client_state = Buffer.from(mark).toString("base64")
+    expect(await send({ raw: JSON.stringify({ data }) })).toBe(200)
+    await goOn()
+    expect(await listed(world, company)).toEqual([])
+    expect(await listed(world, other)).toHaveLength(1)
+  })
+
+  it("of a leg that another installation had called is nobody's", async () => {
+    const { data } = JSON.parse(came())
+    for (const type of ["call.answered", "call.hangup", "call.speak.ended", "call.initiated"]) {
+      const state = Buffer.from(`${company.companyId}:call_elsewhere:0:say`).toString("base64")
+      const payload = { ...data.payload, client_state: state, direction: "outgoing" }
+      const raw = JSON.stringify({ data: { ...data, id: type, event_type: type, payload } })
+      expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
+    }
+  })
+
+  it.each([
+    ["no JSON", "{"],
+    ["no event", "[]"],
+    ["no time", '{"data":{"id":"1","event_type":"call.hangup","payload":{}}}'],
+    ["nothing that a call uses", '{"data":{"id":"1","event_type":"call.playback.started"}}'],
+  ])("that is %s is taken and means nothing", async (_what, raw) => {
+    expect(await nothingOf(async () => [await send({ raw })])).toEqual([200])
+  })
+
+  it("with a name twice is read once, by its last", async () => {
+    const raw = came()
+    const doubled = raw.replace('"event_type":', '"event_type":"call.hangup","event_type":')
+    expect(await send({ raw: doubled })).toBe(200)
+    await goOn()
+    expect(await listed(world, company)).toMatchObject([{ status: "ringing" }])
+  })
+
+  it("and could not be stored is answered so that it comes again", async () => {
+    const raw = came()
+    const failing = vi.spyOn(world.ports.store, "append")
+    failing.mockRejectedValue(new Unavailable("the store is away"))
+    expect(await send({ raw })).toBe(503)
+    failing.mockRestore()
+    expect(await send({ raw })).toBe(200)
+    await goOn()
+    expect(await listed(world, company)).toHaveLength(1)
+  })
+})
+
+it("an installation without Telnyx takes nothing at its address", async () => {
+  const without = await openVoiceWorld()
+  const raw = came()
+  const headers = account.headersOf(raw, without.ports.clock.now())
+  const answer = await without.app.inject({
+    method: "POST",
+    url: CALLED_BACK,
+    headers,
+    payload: raw,
+  })
+  await without.close()
+  expect(answer.statusCode).toBe(401)
 })
