@@ -25,14 +25,22 @@ export async function takeSlot(
   const command = { type: "TakeSlot" as const, boxId, most: await mostBoxes(ports, companyId) }
   const take = () => ports.runner.execute(slotsOf(companyId), command, cause)
   let taken = await take()
-  if (!taken.accepted && (await freeEndedBoxes(ports, companyId, cause))) taken = await take()
+  if (!taken.accepted && (await freeEndedBoxes(ports, companyId, command.most, cause))) {
+    taken = await take()
+  }
   return taken.accepted ? null : { refusal: refusal(TOO_MANY_BOXES, taken.refusal.message) }
 }
 
-/** Frees the slots of boxes that have ended; whether there was one. */
-async function freeEndedBoxes(ports: Ports, companyId: CompanyId, cause: Cause): Promise<boolean> {
-  let isAny = false
-  for (const boxId of await ports.runner.readLatest(slotsOf(companyId), boxesWithSlot)) {
+/** Frees the slots of boxes that have ended; whether one is free now, also by the job that frees them. */
+async function freeEndedBoxes(
+  ports: Ports,
+  companyId: CompanyId,
+  most: number,
+  cause: Cause,
+): Promise<boolean> {
+  const taken = await ports.runner.readLatest(slotsOf(companyId), boxesWithSlot)
+  let isAny = taken.length < most
+  for (const boxId of taken) {
     const view = await readBox(ports, companyId, boxId)
     if (view === null || view.endedAt === null) continue
     await freeSlot(ports, companyId, boxId, cause)

@@ -6,6 +6,7 @@ import { BOXES, makeBoxCompany, sharedBoxWorld, running, start } from "./boxes-w
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { freeSlot, takeSlot } from "../../src/boxes/slots.ts"
 import { bundleOf, git, workingCopy } from "../code/git.ts"
 
 const one = await sharedBoxWorld()
@@ -236,6 +237,23 @@ describe("a start", () => {
     expect(await spentOf(world, own)).toBe(0)
     const { charges } = await world.operate("charge list", { company: own.companyId })
     expect(charges).toEqual([])
+  })
+
+  it("takes a slot that a job frees while it looks for one", async () => {
+    const own = await makeBoxCompany(one)
+    const [first] = [await running(world, own), await running(world, own)]
+    const { ports } = world
+    const runner = Object.create(ports.runner) as typeof ports.runner
+    const really = ports.runner.execute.bind(ports.runner)
+    const execute = async (...asked: Parameters<typeof really>) => {
+      const done = await really(...asked)
+      if (!done.accepted) await freeSlot(ports, own.companyId, first, causedBy("test"))
+      return done
+    }
+    Object.assign(runner, { execute })
+    const id = `box_${"0".repeat(22)}` as BoxId
+    expect(await takeSlot({ ...ports, runner }, own.companyId, id, causedBy("test"))).toBeNull()
+    for (const box of [first, id]) await freeSlot(ports, own.companyId, box, causedBy("test"))
   })
 
   it("takes the slot of a box that has just been stopped, deleted or ended by itself", async () => {
