@@ -14,7 +14,7 @@ import { mostBoxes } from "./start-rules.ts"
 
 /**
  * Takes a slot; null where the box has one now. Where all are taken, those of boxes that have ended are freed
- * first: a start right after a stop must not wait for the job that frees them.
+ * first: a start right after a stop must not wait for the job that frees them, which may also free them right now.
  */
 export async function takeSlot(
   ports: Ports,
@@ -25,28 +25,19 @@ export async function takeSlot(
   const command = { type: "TakeSlot" as const, boxId, most: await mostBoxes(ports, companyId) }
   const take = () => ports.runner.execute(slotsOf(companyId), command, cause)
   let taken = await take()
-  if (!taken.accepted && (await freeEndedBoxes(ports, companyId, command.most, cause))) {
+  if (!taken.accepted) {
+    await freeEndedBoxes(ports, companyId, cause)
     taken = await take()
   }
   return taken.accepted ? null : { refusal: refusal(TOO_MANY_BOXES, taken.refusal.message) }
 }
 
-/** Frees the slots of boxes that have ended; whether one is free now, also by the job that frees them. */
-async function freeEndedBoxes(
-  ports: Ports,
-  companyId: CompanyId,
-  most: number,
-  cause: Cause,
-): Promise<boolean> {
-  const taken = await ports.runner.readLatest(slotsOf(companyId), boxesWithSlot)
-  let isAny = taken.length < most
-  for (const boxId of taken) {
+/** Frees the slots of boxes that have ended. */
+async function freeEndedBoxes(ports: Ports, companyId: CompanyId, cause: Cause): Promise<void> {
+  for (const boxId of await ports.runner.readLatest(slotsOf(companyId), boxesWithSlot)) {
     const view = await readBox(ports, companyId, boxId)
-    if (view === null || view.endedAt === null) continue
-    await freeSlot(ports, companyId, boxId, cause)
-    isAny = true
+    if (view !== null && view.endedAt !== null) await freeSlot(ports, companyId, boxId, cause)
   }
-  return isAny
 }
 
 /** Frees the slot of a box. */

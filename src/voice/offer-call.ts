@@ -80,7 +80,7 @@ export async function offerCall(
 
 /**
  * Takes a slot; why there is none, null where the call has one. Where all are taken, those of calls that have
- * ended are freed first: their jobs may still wait.
+ * ended are freed first: their jobs may still wait, or free them right now.
  */
 async function takeSlot(
   ports: Ports,
@@ -91,20 +91,19 @@ async function takeSlot(
   const command = { type: "TakeCallSlot" as const, callId, callerTag }
   const take = () => ports.runner.execute(callSlotsOf(companyId), command, cause)
   let taken = await take()
-  const isFull = !taken.accepted && taken.refusal.code === "too_many"
-  if (isFull && (await freeEndedCalls(ports, companyId, cause))) taken = await take()
+  if (!taken.accepted && taken.refusal.code === "too_many") {
+    await freeEndedCalls(ports, companyId, cause)
+    taken = await take()
+  }
   return taken.accepted ? null : taken.refusal.code
 }
 
-/** Frees the slots of calls that have ended; whether there was one. */
-async function freeEndedCalls(ports: Ports, companyId: CompanyId, cause: Cause): Promise<boolean> {
-  let isAny = false
+/** Frees the slots of calls that have ended. */
+async function freeEndedCalls(ports: Ports, companyId: CompanyId, cause: Cause): Promise<void> {
   for (const callId of await ports.runner.readLatest(callSlotsOf(companyId), callsWithSlot)) {
     const call = await readCall(ports, { companyId, callId })
     if (call === null || call.endedAt === null) continue
     const command = { type: "FreeCallSlot" as const, callId }
     await ports.runner.execute(callSlotsOf(companyId), command, cause)
-    isAny = true
   }
-  return isAny
 }

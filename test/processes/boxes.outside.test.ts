@@ -28,9 +28,9 @@ beforeAll(async () => {
   place = await makePlace({ RATE_LIMITS: "off" })
   const bundle = bundleOf(workingCopy(folder, { "README.md": "A company." }))
   server = await place.start("--processes", String(PROCESSES))
-  for (let i = 0; senders.size < PROCESSES; i++) {
+  while (senders.size < PROCESSES) {
     const sender = await makeSender(place)
-    await place.ledger("repository", "import", bundle, "--company", `boxes-${i}`)
+    await place.ledger("repository", "import", bundle, "--company", sender.companyId)
     senders.set(homeOf(tagOf(sender.companyId), PROCESSES) as number, sender)
   }
 }, 120_000)

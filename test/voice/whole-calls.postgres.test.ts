@@ -19,7 +19,7 @@ import {
 } from "./voice-world.ts"
 import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
-import { callStreamOf } from "../../domain/voice/aggregates.ts"
+import { callSlotsOf, callStreamOf } from "../../domain/voice/aggregates.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { listed as recordingsOf } from "../recordings/recorded.ts"
@@ -142,20 +142,45 @@ describe("a call that is played", () => {
 })
 
 describe("a call that comes when all slots are taken", () => {
-  it("has the slot of one that has just ended, before its job frees it", async () => {
+  /** A company of which 20 calls ring, the first of them, and the phase of the next one. */
+  async function full() {
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
     const callIds: string[] = []
     for (let i = 0; i < 20; i += 1) callIds.push(await callIn(world, company))
-    const { companyId, to } = company
-    const [callId] = callIds as [CallId]
-    const leg = { of: "leg", companyId, callId, leg: 0, ref: null } as const
     const at = world.ports.clock.now()
+    const ref = `next-${company.to}`
+    const next = { ref, from: newCaller(), to: company.to, startedAt: at, attestation: null }
+    const phaseOfNext = async () => {
+      await receiveCallEvent(world.ports, { is: "call_came", ...next }, causedBy("test next"))
+      return (await callOf(world, company, callIdOf(ref))).phase
+    }
+    return { companyId: company.companyId, callId: callIds[0] as CallId, at, phaseOfNext }
+  }
+
+  it("has the slot of one that has just ended, before its job frees it", async () => {
+    const { companyId, callId, at, phaseOfNext } = await full()
+    const leg = { of: "leg", companyId, callId, leg: 0, ref: null } as const
     const gone = { is: "leg_gone", leg, goneAt: at, answeredAt: null } as const
     await receiveCallEvent(world.ports, gone, causedBy("test end"))
-    const ref = `next-${to}`
-    const next = { ref, from: newCaller(), to, startedAt: at, attestation: null }
-    await receiveCallEvent(world.ports, { is: "call_came", ...next }, causedBy("test next"))
-    expect(await callOf(world, company, callIdOf(ref))).toMatchObject({ phase: "ringing" })
+    expect(await phaseOfNext()).toBe("ringing")
+  })
+
+  it("has a slot that a job frees while it looks for one", async () => {
+    const { companyId, callId, phaseOfNext } = await full()
+    const { runner } = world.ports
+    const really = runner.execute.bind(runner)
+    const free = { type: "FreeCallSlot" as const, callId }
+    const isRefused = vi.fn<() => void>()
+    vi.spyOn(runner, "execute").mockImplementation((async (...asked: Parameters<typeof really>) => {
+      const done = await really(...asked)
+      if (!done.accepted) {
+        isRefused()
+        await really(callSlotsOf(companyId), free, causedBy("test"))
+      }
+      return done
+    }) as typeof runner.execute)
+    expect(await phaseOfNext()).toBe("ringing")
+    expect(isRefused).toHaveBeenCalledOnce()
   })
 })
 afterEach(() => {

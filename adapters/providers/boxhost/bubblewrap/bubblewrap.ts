@@ -258,13 +258,13 @@ class Host implements BubblewrapHost {
 /** Whether this many processors are what its user is told of: builds and apps use what there is. */
 const isPromised = (size: SandboxSize): boolean => size !== "build" && size !== "preview"
 
-/** What the sandbox complained of, in one line. */
+/** What the sandbox complained of, in one line: the last of it, which is why it ended. */
 async function logged(path: string): Promise<string> {
   try {
     return (await readFile(path, "utf8"))
       .trim()
       .replaceAll(/\s*\n\s*/g, "; ")
-      .slice(0, 500)
+      .slice(-1_000)
   } catch (error) {
     if (isAbsent(error)) return ""
     throw error
