@@ -16,6 +16,8 @@ import {
 } from "./faulting.ts"
 import { hasRoom, isSameName } from "./plain-facts.ts"
 
+const DAY_MS = 86_400_000
+
 /** What a checkpoint forgets, where it keeps it, and what stands there instead. */
 const FORGOTTEN: readonly (readonly [
   what: string,
@@ -207,6 +209,21 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
       const first = answer.findIndex(({ type }) => type === "ReminderReached")
       return answer.filter(({ type }, i) => type !== "ReminderReached" || i === first)
     }),
+  },
+  {
+    fault: "a refusal does not say what the gathered calls cost",
+    breaks: "factsAreDecidedAgain",
+    subject: answering((answer) => {
+      if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
+      return { ...answer, pendingMicros: 0 }
+    }),
+  },
+  {
+    fault: "a charge is recorded with the day before as its time",
+    breaks: "factsAreDecidedAgain",
+    subject: recording("Charged", (fact) => [
+      { ...fact, requestedAt: fact.at, at: fact.at - DAY_MS },
+    ]),
   },
   {
     fault: "low funds are told twice",

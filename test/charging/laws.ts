@@ -18,6 +18,7 @@ import {
   onceIsOnce,
   remindersAreToldOnce,
 } from "./laws-of-once.ts"
+import { factsAreDecidedAgain } from "./laws-of-replay.ts"
 import {
   agreesWithThePlainOne,
   checkpointsChangeNothing,
@@ -49,6 +50,7 @@ export const LAWS = {
   agreesWithThePlainOne,
   postingsBalance,
   everythingIsExact,
+  factsAreDecidedAgain,
 } as const satisfies Record<string, Law>
 
 /** The name of a law. */

@@ -1,0 +1,108 @@
+/** What texts and calls to a country cost: by an operator's list of the carrier's prices, or by its class. */
+import { describe, expect, it } from "vitest"
+import { destinationPriceOf } from "../../domain/charging/destination-prices.ts"
+import type { DestinationPrice, SetDestinationPrices } from "../../domain/charging/price-book.ts"
+import { destinationTerms, listedPriceOf, priceBook } from "../../domain/charging/price-book.ts"
+import { fold, given, usually } from "../support/spec.ts"
+import { NOW } from "./ledger-facts.ts"
+
+const france: DestinationPrice = { country: "FR", textMicros: 72_000, callMicros: 12_000 }
+const terms = { carrierPricesFrom: "2026-03-01", markupPermille: 1_250 }
+const set = usually<SetDestinationPrices & { readonly at: number }>({
+  type: "SetDestinationPrices",
+  at: NOW,
+  ...terms,
+  carrierPrices: [france],
+})
+const prices = [{ ...france, textMicros: 90_000, callMicros: 15_000 }]
+const fact = { type: "DestinationPricesSet", at: NOW, ...terms, prices, version: 2 } as const
+
+describe("SetDestinationPrices", () => {
+  it("records the carrier's prices with the markup, as a new version of the book", () => {
+    given(priceBook).when(set()).records(fact)
+    given(priceBook, fact)
+      .when(set())
+      .records({ ...fact, version: 3 })
+  })
+
+  it.for([
+    [1_000, 1_000, 1_000],
+    [1_001, 1_000, 1_100],
+    [1_099, 1_001, 1_200],
+    [100, 1_000, 100],
+    [1, 1_000, 100],
+    [0, 1_000, 0],
+    [110, 1_100, 200],
+    [9_000, 0, 0],
+  ] as const)(
+    "rounds %d micros at %d thousandths up to whole hundreds: %d",
+    ([asked, markupPermille, made]) => {
+      const one = { country: "FR", textMicros: asked, callMicros: asked }
+      given(priceBook)
+        .when(set({ markupPermille, carrierPrices: [one] }))
+        .records({
+          ...fact,
+          markupPermille,
+          prices: [{ ...one, textMicros: made, callMicros: made }],
+        })
+    },
+  )
+
+  it("takes prices up to $10,000 after the markup", () => {
+    const most = { ...france, callMicros: 10_000_000_000 }
+    given(priceBook)
+      .when(set({ markupPermille: 1_000, carrierPrices: [most] }))
+      .records({ ...fact, markupPermille: 1_000, prices: [most] })
+    given(priceBook)
+      .when(set({ markupPermille: 1_001, carrierPrices: [most] }))
+      .refuses("bad_amount")
+  })
+
+  it.for<[string, Partial<SetDestinationPrices>]>([
+    ["a markup below zero", { markupPermille: -1 }],
+    ["a price below zero", { carrierPrices: [{ ...france, textMicros: -1 }] }],
+    ["a price of half a micro", { carrierPrices: [{ ...france, callMicros: 0.5 }] }],
+    [
+      "one wrong price among right ones",
+      { carrierPrices: [france, { ...france, textMicros: -1 }] },
+    ],
+  ])("is refused %s", ([, wrong]) => {
+    given(priceBook)
+      .when(set(wrong))
+      .refuses("bad_amount", { message: "A price is 0 or more, and at most $10,000." })
+  })
+})
+
+const book = () => fold(priceBook, fact)
+
+describe("the price of a country", () => {
+  it("is on the list, with the terms that made it; others keep theirs", () => {
+    expect(listedPriceOf(book(), "FR")).toEqual(prices[0])
+    expect(listedPriceOf(book(), "DE")).toBeNull()
+    expect(destinationTerms(book())).toEqual(terms)
+    expect(destinationTerms(fold(priceBook))).toBeNull()
+    const spain = { ...france, country: "ES" }
+    const later = fold(priceBook, fact, { ...fact, prices: [spain], version: 3 })
+    expect([listedPriceOf(later, "FR"), listedPriceOf(later, "ES")]).toEqual([prices[0], spain])
+  })
+
+  it("at home is that of the book's own items, whatever a list says", () => {
+    const home = { ...fact, prices: [{ ...france, country: "US" }] }
+    expect(destinationPriceOf(fold(priceBook, home), "US")).toEqual({
+      textMicros: 9_000,
+      callMicros: 12_000,
+      priceVersion: 2,
+    })
+  })
+
+  it.for([
+    ["FR", 90_000, 15_000],
+    ["DE", 100_000, 60_000],
+    ["BR", 250_000, 400_000],
+    // Nobody can switch these on; a question has an answer all the same.
+    ["KP", 250_000, 400_000],
+  ] as const)("of %s is %d for a text and %d for a minute", ([country, textMicros, callMicros]) => {
+    const found = destinationPriceOf(book(), country)
+    expect(found).toEqual({ textMicros, callMicros, priceVersion: 2 })
+  })
+})
