@@ -36,6 +36,8 @@ it("has a name for each item of the price book, and goes back from the name to t
   expect(PRICED_ITEMS.map(itemName)).toEqual(NAMES)
   expect(NAMES.map(itemCalled)).toEqual(PRICED_ITEMS)
   expect(ITEM_NAMES).toEqual([...PRICED_ITEMS, ...NAMES])
+  // Bills keep the code for ever.
+  expect(RUSHED_CAMPAIGN).toBe("campaign_fee_rush")
   expect(itemName(RUSHED_CAMPAIGN)).toBe("Campaign registration with rush")
 })
 

@@ -11,7 +11,7 @@ import {
   serveCall,
   takeServedCalls,
 } from "../../domain/charging/served-calls.ts"
-import { fold, decideStamped } from "../support/spec.ts"
+import { decideStamped, fold, given } from "../support/spec.ts"
 import {
   KEY_LIMIT,
   NOW,
@@ -23,6 +23,7 @@ import {
   funded,
   limitSet,
   opened,
+  recordCalls,
 } from "./ledger-facts.ts"
 
 const call: ServedCall = {
@@ -220,6 +221,11 @@ describe("what is gathered", () => {
     expect(serveCall(state, call, NOW)).toBeNull()
     expect(serveCall(state, call, NOW)).not.toBeNull()
   })
+})
+
+it("counts calls for their own day while none of it was charged, were it the first of all days", () => {
+  const late = { at: 86_400_001, day: 0 }
+  given(ledger).when(recordCalls(late)).records(counted(late))
 })
 
 describe("the price of a call", () => {
