@@ -9,6 +9,7 @@ import { dayStart } from "../kernel/window.ts"
 import type { Charge, LedgerCommand } from "./ledger-commands.ts"
 import type { ChargeGivenBack, ChargeRefused, Charged, LedgerEvent } from "./ledger-events.ts"
 import type { Ledger } from "./ledger-state.ts"
+import { ledger } from "./ledger.ts"
 import type { LimitName } from "./limits.ts"
 import { addPending, clearPending } from "./sums.ts"
 import { talliesNamed } from "./tallies.ts"
@@ -133,6 +134,12 @@ function commandOfGiveBack(fact: ChargeGivenBack, state: Ledger, leftOf: LeftOf)
     reason,
     searchedTo: SEARCHED_ALL,
   }
+}
+
+/** What is decided of a refused charge on the state that it was refused by. */
+export function decideAgain(state: Ledger, refused: ChargeRefused) {
+  const { at } = refused
+  return withPending(state, refused, () => ledger.decide(commandOfCharge(refused), state, { at }))
 }
 
 /**

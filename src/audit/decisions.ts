@@ -8,7 +8,7 @@ import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { LeftOf } from "../../domain/charging/replayed.ts"
-import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"
+import { commandOfFact, decideAgain } from "../../domain/charging/replayed.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { canonicalJson } from "../frame/kernel/canonical-json.ts"
@@ -172,9 +172,7 @@ export class LedgerReplay {
 
 /** A charge that was refused, asked for again on the state it was refused by; null where it differs not. */
 export function refusedAgain(state: Ledger, refused: ChargeRefused): Difference | null {
-  const command = commandOfCharge(refused)
-  const { at } = refused
-  const decided = withPending(state, refused, () => ledger.decide(command, state, { at }))
+  const decided = decideAgain(state, refused)
   const expected = isRefusal(decided) ? decided : (decided[0] ?? null)
   if (expected !== null && isSame(expected, refused)) return null
   return { revision: refused.ledgerRevision, expected, found: refused }

@@ -23,6 +23,7 @@ import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
+import { NOTHING_ELSE } from "../simulation/requests.ts"
 import { plainSealing } from "../simulation/sealing.ts"
 import type { Turn } from "./turns.ts"
 import { ProcessesInTurns } from "./turns.ts"
@@ -162,15 +163,6 @@ export function limitWeek(amountMicros: number | null): LedgerCommand {
   if (amountMicros === null) return { type: "RemoveLimit", ...name }
   const limit = { period: "week", amountMicros, remindersMicros: [], leaveKeysOut: false } as const
   return { type: "SetLimit", ...name, ...limit }
-}
-
-const NOTHING_ELSE = {
-  query: {},
-  params: {},
-  gone: new AbortController().signal,
-  stopping: new AbortController().signal,
-  sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
-  onward: () => Promise.reject(new Error("nothing is sent on")),
 }
 
 /** A request to start a box; the attempt that it is at is kept, as a claim keeps it. */

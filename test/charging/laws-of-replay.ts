@@ -3,7 +3,7 @@ import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-ev
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { LeftOf } from "../../domain/charging/replayed.ts"
-import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"
+import { commandOfFact, decideAgain } from "../../domain/charging/replayed.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { type Law, show } from "./law.ts"
 import { hashAfter } from "./play.ts"
@@ -54,10 +54,7 @@ class Replay {
 
 /** Decides a refused charge again from its evidence; answers what differs, or null. */
 export function refusedAgain(state: Ledger, refused: ChargeRefused): string | null {
-  const { at } = refused
-  const decided = withPending(state, refused, () =>
-    ledger.decide(commandOfCharge(refused), state, { at }),
-  )
+  const decided = decideAgain(state, refused)
   return show(decided, "message") === show(refused, "message")
     ? null
     : `refuses ${show(decided)}, not ${show(refused)}`

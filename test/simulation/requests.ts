@@ -216,7 +216,7 @@ export async function charge(
 }
 
 /** What a request has beside its body. */
-const NOTHING_ELSE = {
+export const NOTHING_ELSE = {
   query: {},
   params: {},
   gone: new AbortController().signal,

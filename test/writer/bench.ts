@@ -15,6 +15,19 @@ import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import type { RunnerPorts } from "../../src/frame/writer/runner/port.ts"
 
+/** The same store, whose reads tell only later what they found. */
+export function tellingLate<S extends EventStore>(store: S, until: Promise<unknown>): S {
+  return {
+    ...store,
+    read: async function* (...args: Parameters<EventStore["read"]>) {
+      const pages = []
+      for await (const page of store.read(...args)) pages.push(page)
+      await until
+      yield* pages
+    },
+  }
+}
+
 /** A pacer whose time is moved by hand too. */
 interface VirtualPacer extends Pacer {
   /** Lets so many milliseconds pass; timers whose time has come ring. */

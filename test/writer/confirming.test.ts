@@ -6,7 +6,7 @@ import { startReader } from "../../adapters/postgres/projector/reader.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { startConfirming } from "../../src/frame/writer/runner/confirming.ts"
-import { OWN, STREAM, addFunds, execute, runnerWith } from "./bench.ts"
+import { OWN, STREAM, addFunds, execute, runnerWith, tellingLate } from "./bench.ts"
 
 /** A process whose runner is fed by a reader; its time passes by `pass`, its reader waits at `gate`. */
 function processOn(store: ReturnType<typeof openMemoryEventStore>) {
@@ -147,16 +147,7 @@ it("is not what was loaded before an event that came while it was loading", asyn
   const [one, two] = [processOn(store), processOn(store)]
   await execute(one.runner, addFunds(5))
   const gate = Promise.withResolvers<void>()
-  const slow = {
-    ...store,
-    read: async function* (...args: Parameters<typeof store.read>) {
-      const pages = []
-      for await (const page of store.read(...args)) pages.push(page)
-      await gate.promise
-      yield* pages
-    },
-  }
-  const late = processOn(slow)
+  const late = processOn(tellingLate(store, gate.promise))
   const looking = funds(late.runner)
   await late.pass(250)
   await execute(one.runner, addFunds(7))

@@ -19,6 +19,7 @@ import {
   stored,
   CALL,
   runnerOn,
+  tellingLate,
   virtualPacer,
 } from "./bench.ts"
 
@@ -153,15 +154,7 @@ describe("what is looked at", () => {
     const [one] = runners as [Runner]
     await execute(one, addFunds(5))
     const gate = Promise.withResolvers<void>()
-    const late = open({
-      ...store,
-      read: async function* (...args: Parameters<typeof store.read>) {
-        const pages = []
-        for await (const page of store.read(...args)) pages.push(page)
-        await gate.promise
-        yield* pages
-      },
-    })
+    const late = open(tellingLate(store, gate.promise))
     const first = funds(late)
     await new Promise(setImmediate)
     await execute(one, addFunds(7))
