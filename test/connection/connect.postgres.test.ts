@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { query } from "../support/embedded.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, makeKey, openWorld, ownWorld } from "../support/world.ts"
+import { makeCompany, makeKey, openWorld, ownWorld, holdRateWindow } from "../support/world.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 
 const START = "/api/v1/connect/start"
@@ -222,9 +222,8 @@ describe("400", () => {
 
 describe("429", () => {
   it("is for the eleventh call in a minute from one address", async () => {
-    // Its own time stands still, so that the minute does not end meanwhile.
-    const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
-    const app = await buildApp({ ...world.ports, pacer }, PROGRAM.entries, PROGRAM.retired)
+    holdRateWindow(world)
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
     const ask = (from?: string) => start({ version: "2.0.0" }, from, app)
     const answers = []
     for (let i = 0; i < 11; i += 1) answers.push(await ask())

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { personOf, openConsole, signedInPage, callerOf, phoneSomething } from "./in-chromium.ts"
 import { faultsOf, visit } from "./visiting.ts"
-import { setLimit } from "../support/world.ts"
+import { setLimit, holdRateWindow } from "../support/world.ts"
 
 const FILL_IN: Readonly<Record<string, string>> = {
   "Legal name": "Acme Bakery LLC",
@@ -94,6 +94,7 @@ describe("the phone page", () => {
   it("says how long to wait where too many numbers were searched for", async () => {
     const ask = await callerOf(opened)
     // The same ten a minute are those of programs.
+    holdRateWindow(opened.world)
     const search = () => ask("GET", "/phone/search?kind=local").then(() => "found", String)
     const answers = await Promise.all(Array.from({ length: 11 }, search))
     expect(answers.some((one) => one.includes("rate_limited"))).toBe(true)

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { IDLE_MS, LINK_LASTS_MS, MOST_MS } from "../../src/frame/sign-in/accounts.ts"
 import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
-import { addPerson, makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { addPerson, makeCompany, openWorld, ownWorld, holdRateWindow } from "../support/world.ts"
 import { Browser, codeFor, signedIn } from "./browser.ts"
 
 const world = await ownWorld("time", { rateLimits: "off" })
@@ -246,6 +246,7 @@ describe("a link", () => {
 describe("limits", () => {
   it("let three codes a minute be asked for one email, and twenty from one address", async () => {
     const counted = await openWorld("time", { rateLimits: "on" })
+    holdRateWindow(counted)
     try {
       const ask = async (email: string) =>
         (await new Browser(counted).send("POST", "/console/api/code", { email })).status

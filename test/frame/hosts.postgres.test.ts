@@ -9,7 +9,7 @@ import { countedAddress } from "../../src/frame/http/address.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { sharedWorld } from "../support/world.ts"
+import { sharedWorld, holdRateWindow } from "../support/world.ts"
 
 const boxes: Door = {
   name: "boxes",
@@ -182,6 +182,7 @@ describe("behind a proxy", () => {
       })
       return answer.statusCode
     }
+    holdRateWindow(world)
     const most = RATE_LIMITS.connect.most
     const first = await Promise.all(Array.from({ length: most }, () => ask("203.0.113.1")))
     const told = [await ask("203.0.113.1"), await ask("203.0.113.2")]

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { dump, foundIn, unsealed } from "../company/planted.ts"
 import type { Company } from "../support/world.ts"
-import { makeCompany, openWorld, ownWorld } from "../support/world.ts"
+import { makeCompany, openWorld, ownWorld, holdRateWindow } from "../support/world.ts"
 import { counted } from "./robots-counted.ts"
 import { ADA, leadsOf, openForm, post, postJson } from "./forms.ts"
 
@@ -121,6 +121,7 @@ describe("who is none", () => {
 describe("an address", () => {
   it("sends ten forms in a minute, whatever it says of where it comes from", async () => {
     const strict = await openWorld("start", { url: world.databaseUrl })
+    holdRateWindow(strict)
     const statuses: number[] = []
     for (let i = 0; i < 12; i += 1) {
       const headers = { "x-forwarded-for": `192.0.2.${i}`, forwarded: `for=192.0.2.${i}` }

@@ -10,7 +10,14 @@ import type { SentFile } from "../../src/frame/calls/sent.ts"
 import { RELEASE } from "../../src/frame/operator/cli/release.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
 import type { Company } from "../support/world.ts"
-import { callApp, callsOf, makeCompany, makeKey, sharedWorld } from "../support/world.ts"
+import {
+  callApp,
+  callsOf,
+  makeCompany,
+  makeKey,
+  sharedWorld,
+  holdRateWindow,
+} from "../support/world.ts"
 import {
   MCP,
   appWithTools,
@@ -184,6 +191,7 @@ describe("the checks of a tool's route", () => {
   })
 
   it("let 120 calls a minute pass, those over HTTP among them", async () => {
+    holdRateWindow(world)
     const over = await callApp(app, company.key, "GET", THINGS)
     expect(over.status).toBe(200)
     const batch = Array.from({ length: 120 }, (_, at) => calling("list_things", {}, at))

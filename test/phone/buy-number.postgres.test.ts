@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, it, vi } from "vitest"
-import { fundsOf, makeCompany, ownWorld, setLimit } from "../support/world.ts"
+import { afterEach, describe, expect, it } from "vitest"
+import { fundsOf, makeCompany, ownWorld, setLimit, holdRateWindow } from "../support/world.ts"
 import { tryAgain } from "../effects/texts.ts"
 import {
   LOCAL,
@@ -62,9 +62,7 @@ describe("a search", () => {
 
   it("is done ten times a minute by a company", async () => {
     const company = await makeCompany(world)
-    // All of them within one of the windows in which calls are counted.
-    const { pacer } = world.ports
-    vi.spyOn(pacer, "elapsedMs").mockReturnValue(pacer.elapsedMs())
+    holdRateWindow(world)
     for (let i = 0; i < 10; i += 1) await search(world, company)
     const { status, headers } = await search(world, company)
     expect([status, headers["retry-after"]]).toEqual([429, "60"])

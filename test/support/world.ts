@@ -10,7 +10,7 @@ import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { FastifyInstance } from "fastify"
-import { afterAll } from "vitest"
+import { afterAll, vi } from "vitest"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { heardByAll } from "../../src/frame/operator/run-operation.ts"
@@ -150,6 +150,14 @@ export async function ownWorld(reason: WorldReason, options: WorldOptions = {}):
   const world = await openWorld(reason, options)
   afterAll(() => world.close())
   return world
+}
+
+/**
+ * Stops the time by which a world counts calls, until the test ends: all of its calls fall into one window of the rate
+ * limits, however long a busy machine takes for them.
+ */
+export function holdRateWindow({ ports: { pacer } }: { ports: Pick<Ports, "pacer"> }): void {
+  vi.spyOn(pacer, "elapsedMs").mockReturnValue(pacer.elapsedMs())
 }
 
 /** How a shared world differs from the usual one. */

@@ -27,7 +27,7 @@ import type { Visit, Visited } from "../../boxes/preview-world.ts"
 import { openListeners, visitor } from "../../boxes/preview-world.ts"
 import { listenTo } from "../../code/code-world.ts"
 import type { World } from "../../support/world.ts"
-import { makeCompany, openWorld } from "../../support/world.ts"
+import { makeCompany, openWorld, holdRateWindow } from "../../support/world.ts"
 
 /** The name of the house's cookie. */
 export const COOKIE = "__Host-preview"
@@ -41,6 +41,7 @@ export async function openDoorWorld(settings: Record<string, string> = {}) {
   const hosting = openFakeHost()
   const mailed = openMailbox(world.ports.mailer)
   const { ports, warnings, hurry } = portsOf(world, hosting.port, mailed.mailer)
+  if (settings["RATE_LIMITS"] === "on") holdRateWindow({ ports })
   const live = new Map<CompanyId, LivePublish>()
   const artifacts = new Map<PublishId, Artifact>()
   /** How often the content of an artifact was read, and after how many bytes of a file that breaks off. */
