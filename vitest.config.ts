@@ -12,12 +12,15 @@ class NameSequencer extends BaseSequencer {
   }
 }
 
+/** `npm test -- --sequence.shuffle.files` looks for files that depend on their order. */
+const isShuffled = process.argv.some((arg) => arg.startsWith("--sequence.shuffle"))
+
 export default defineConfig({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
     // Files wait for PostgreSQL and for each other's processes: one more than there are cores.
     maxWorkers: Math.min(4, availableParallelism() + 1),
-    sequence: { sequencer: NameSequencer, shuffle: false, concurrent: false },
+    ...(isShuffled ? {} : { sequence: { sequencer: NameSequencer, shuffle: false } }),
     teardownTimeout: 20_000,
     projects: TIERS.map(({ name, include, exclude, isIsolated }) => ({
       test: {

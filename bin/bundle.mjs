@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, relative, resolve, sep } from "node:path"
-import { withLock } from "./install.mjs"
+import { isUnwritable, withLock } from "./install.mjs"
 import { ROOT } from "./node.mjs"
 import { BUNDLE, OUT, ROOMS, STAMP, isBundleFresh, sources } from "./program.mjs"
 
@@ -268,9 +268,6 @@ export async function buildBundleIfNeeded() {
   if (!isBundleFresh()) await withLock(join(ROOT, ".build-lock"), renew)
 }
 
-/** What keeps a folder from being written. */
-const UNWRITABLE = ["EACCES", "EPERM", "EROFS"]
-
 /**
  * Builds it where that can be done. The program runs from its sources without it, which takes longer.
  *
@@ -280,8 +277,8 @@ export async function tryBuildBundle() {
   try {
     await buildBundleIfNeeded()
   } catch (error) {
-    const { code = "", message } = /** @type {NodeJS.ErrnoException} */ (error)
-    if (UNWRITABLE.includes(code)) return
+    if (isUnwritable(error)) return
+    const { message } = /** @type {Error} */ (error)
     process.stderr.write(`The program runs from its sources: it was not bundled. ${message}\n`)
   }
 }

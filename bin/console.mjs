@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { extname, join } from "node:path"
 import { brotliCompressSync } from "node:zlib"
-import { tryInstall, withLock } from "./install.mjs"
+import { isUnwritable, tryInstall, withLock } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 
 const FOLDER = join(ROOT, "console")
@@ -71,7 +71,13 @@ function compress(assets) {
  */
 export async function buildConsoleIfNeeded() {
   if (!isBuildNeeded()) return 0
-  return withLock(join(FOLDER, ".build-lock"), build, () =>
-    process.stderr.write("Waiting for another build of the console to end ...\n"),
-  )
+  try {
+    return await withLock(join(FOLDER, ".build-lock"), build, () =>
+      process.stderr.write("Waiting for another build of the console to end ...\n"),
+    )
+  } catch (error) {
+    if (!isUnwritable(error)) throw error
+    process.stderr.write(`${/** @type {Error} */ (error).message}\n`)
+    return 1
+  }
 }

@@ -30,6 +30,9 @@ const SAME_MOMENT_MS = 2_000
 /** The code of an operating system's error, such as "EACCES". @param {unknown} error */
 const codeOf = (error) => /** @type {NodeJS.ErrnoException} */ (error).code
 
+/** Whether an error says that a folder cannot be written by this user. @param {unknown} error */
+export const isUnwritable = (error) => ["EACCES", "EPERM", "EROFS"].includes(codeOf(error) ?? "")
+
 /** When a file was last written, in ms since the epoch, or null without it. @param {string} path */
 const writtenMs = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null
 

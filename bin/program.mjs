@@ -18,10 +18,11 @@ export const SOURCE = join(ROOT, "src", "main.ts")
 /** The folders that the program is made of. */
 export const ROOMS = ["domain", "projections", "adapters", "src"]
 /** What else decides what the bundle is. */
-const FILES = ["package-lock.json", "bin/bundle.mjs"]
+const FILES = ["package-lock.json", "tsconfig.json", "bin/bundle.mjs"]
 
 /**
- * Adds a line for each file below a folder: a file that is written, added or removed changes them.
+ * Adds a line for each file below a folder: a file that is written, added or removed changes them. An editor's own
+ * files, which are hidden or links to nothing, are no sources.
  *
  * @param {string} folder
  * @param {string[]} lines
@@ -30,14 +31,14 @@ function look(folder, lines) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`
     if (entry.isDirectory()) look(path, lines)
-    else lines.push(lineOf(path))
+    else if (entry.isFile() && !entry.name.startsWith(".")) lines.push(lineOf(path))
   }
 }
 
 /** @param {string} path */
 function lineOf(path) {
-  const { mtimeMs, size } = statSync(path)
-  return `${path} ${mtimeMs} ${size}`
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found === undefined ? `${path} removed` : `${path} ${found.mtimeMs} ${found.size}`
 }
 
 /**

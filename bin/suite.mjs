@@ -86,7 +86,7 @@ const RUNS = { inside: ["isolated", "fast", "postgres"], outside: ["outside"] }
 
 /**
  * The arguments for vitest from those of `bin/test.mjs`: the first may be `outside` or `all`. A path runs in whatever
- * tier it is.
+ * tier it is, and `--project` names a tier.
  *
  * @param {readonly string[]} args
  * @returns {string[]}
@@ -94,7 +94,7 @@ const RUNS = { inside: ["isolated", "fast", "postgres"], outside: ["outside"] }
 export function tiersOf([run = "", ...more]) {
   if (run === "all") return more
   const args = run === "outside" ? more : [run, ...more].filter((arg) => arg !== "")
-  if (run !== "outside" && args.some((arg) => /^(test|bench)\b/.test(arg))) return args
+  if (run !== "outside" && args.some((arg) => /^(test|bench|--project)\b/.test(arg))) return args
   const tiers = RUNS[run === "outside" ? "outside" : "inside"] ?? []
   return [...tiers.flatMap((tier) => ["--project", tier]), ...args]
 }

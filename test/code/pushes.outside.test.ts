@@ -48,7 +48,7 @@ async function halfway(company: Company, folder: string, at = server) {
   const half = body.length >> 1
   const { sent, answered } = beginPost(at, company, "git-receive-pack")
   sent.write(body.subarray(0, half))
-  await expect.poll(() => quarantines(codeDir, company), { timeout: 20_000 }).toHaveLength(1)
+  await expect.poll(() => quarantines(codeDir, company)).toHaveLength(1)
   return { tips, sent, answered, rest: body.subarray(half) }
 }
 
@@ -57,7 +57,7 @@ describe("a push in the middle", () => {
     const company = await ahead("gone")
     const { tips, sent } = await halfway(company, "gone")
     sent.destroy()
-    await expect.poll(() => quarantines(codeDir, company), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => quarantines(codeDir, company)).toEqual([])
     expect(await tipsOf(company)).toEqual(tips)
     expect(world.ports.packPlaces.count()).toMatchObject({ in: 0 })
     await desk.right(["push", "--quiet", "origin", "main"], { in: "gone" })
@@ -89,7 +89,7 @@ describe("a push in the middle", () => {
     await stopping.app.close()
     // No report: its git says that the other end hung up.
     expect(await answered).toBe("200 ")
-    await expect.poll(() => quarantines(codeDir, company), { timeout: 20_000 }).toEqual([])
+    await expect.poll(() => quarantines(codeDir, company)).toEqual([])
     expect(await tipsOf(company)).toEqual(tips)
     await stopping.close()
   })

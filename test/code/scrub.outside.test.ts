@@ -123,7 +123,7 @@ describe("repository scrub", () => {
     const { sent, answered } = beginPost(server, company, "git-receive-pack")
     const began = vi.spyOn(world.ports.repositories, "receive")
     sent.write(body.subarray(0, body.length >> 1))
-    await expect.poll(() => began.mock.calls.length, { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => began.mock.calls.length).toBe(1)
     await scrub(company, blob)
     sent.end(body.subarray(body.length >> 1))
     expect(await answered).toMatch(/cleaned meanwhile.*Push again/s)

@@ -8,6 +8,8 @@ import type { RecordType } from "../../domain/domains/records.ts"
 import { clashAmong, readRecord } from "../../domain/domains/records.ts"
 import { record, zoneWith } from "./serving.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type { Pacer } from "../../adapters/clock/port.ts"
+import { newSignal } from "../support/waiting.ts"
 import { openRdap } from "../../adapters/providers/dns/rdap.ts"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
@@ -140,11 +142,11 @@ describe("the registrar of a domain by RDAP", () => {
   let close = async (): Promise<void> => undefined
   afterEach(() => close())
 
-  const open = async (answer: unknown, pacer = machinePacer) => {
+  const open = async (answer: unknown, pacer: Pacer = machinePacer, onSilence = () => {}) => {
     const asked: string[] = []
     const server = createServer((request, response) => {
       asked.push(request.url ?? "")
-      if (request.url === "/silent/domain/acme.net") return
+      if (request.url === "/silent/domain/acme.net") return onSilence()
       const { port } = server.address() as AddressInfo
       const services = [
         [["com", "org"], [`http://127.0.0.1:${port}/rdap`]],
@@ -175,14 +177,19 @@ describe("the registrar of a domain by RDAP", () => {
   })
 
   it("is null where nobody answers for that end, in another form, or in time", async () => {
-    const hurried = {
-      ...machinePacer,
-      pause: (_: number, signal?: AbortSignal) => machinePacer.pause(80, signal),
-    }
-    const { registrar } = await open({ entities: [{ roles: ["registrar"] }] }, hurried)
+    const silence = newSignal()
+    let isSilent = false
+    // Its time is over once the question that nobody answers has arrived.
+    const pacer = { ...machinePacer, pause: () => silence.until(() => isSilent) }
+    const { registrar } = await open({ entities: [{ roles: ["registrar"] }] }, pacer, () => {
+      isSilent = true
+      silence.tell()
+    })
     expect(await registrar.nameOf("acme.example")).toBeNull()
     expect(await registrar.nameOf("acme.com")).toBeNull()
+    expect(isSilent).toBe(false)
     expect(await registrar.nameOf("acme.net")).toBeNull()
+    expect(isSilent).toBe(true)
   })
 })
 

@@ -1,6 +1,7 @@
 import { CARRIER } from "../../adapters/providers/carrier/simulator.ts"
 import { sql } from "kysely"
 import { afterAll, describe, expect, it, vi } from "vitest"
+import { within } from "../support/within.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { carrierIs, send, silentWhenAsked, workOf } from "./texts.ts"
 
@@ -82,7 +83,7 @@ describe("moving the test clock", () => {
       select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(
       real.ports.readAll,
     )
-    expect(Math.abs(Date.parse(shown) - (rows[0]?.ms ?? 0))).toBeLessThan(5_000)
+    expect(Math.abs(Date.parse(shown) - (rows[0]?.ms ?? 0))).toBeLessThan(within(5_000))
     await expect(real.operate("clock advance", { duration: "1s" })).rejects.toMatchObject({
       code: "conflict",
     })

@@ -1,5 +1,5 @@
 /** Whether the bundle is that of the sources, and where its places are in them. */
-import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises"
 import { type SourceMapPayload, SourceMap } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -19,10 +19,18 @@ describe("the hash of the sources", () => {
   }
 
   it("changes with each file that is written, added or removed, and with nothing else", async () => {
-    const own = ["package-lock.json", "bin/bundle.mjs", ...ROOMS.map((room) => `${room}/a/b.ts`)]
+    const own = [
+      "package-lock.json",
+      "tsconfig.json",
+      "bin/bundle.mjs",
+      ...ROOMS.map((room) => `${room}/a/b.ts`),
+    ]
     for (const path of own) await write(path, "one")
     const first = sources(folder)
     await write("docs/a.md", "none of it")
+    // Editors keep such files beside the one that is being written.
+    await symlink("me@host.1:2", join(folder, "src/.#c.ts"))
+    await write("src/.c.ts.swp", "")
     expect(sources(folder)).toBe(first)
     const seen = new Set([first])
     for (const path of own) {

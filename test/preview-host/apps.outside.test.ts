@@ -220,7 +220,7 @@ describe("an app", () => {
     )
     expect(await page(previews.host, plan, "/fill")).toBe("0")
     const running = async () => (await previews.host.look(plan.companyId))?.versions.length
-    await expect.poll(running, { timeout: 60_000 }).toBe(0)
+    await expect.poll(running).toBe(0)
     expect((await failureOf(plan)).message).toMatch(/^The preview's storage has more than 1 GiB/)
     expect(await previews.host.measure(plan.companyId)).toBeGreaterThan(1_100 * 1024 * 1024)
     await previews.host.erase(plan.companyId)

@@ -172,7 +172,7 @@ describe("a build", () => {
     )
     expect([left, await host.sandboxes(), await host.sweep()]).toEqual([[], [], []])
     // The kernel writes what is in its memory before it lets a disk go.
-    await expect.poll(() => loopsOf(runDir), { timeout: 30_000 }).toEqual([])
+    await expect.poll(() => loopsOf(runDir)).toEqual([])
   })
 })
 
@@ -306,7 +306,7 @@ describe("what a preview has", () => {
     expect(Number(await page(previews.host, plan))).toBeLessThanOrEqual(3)
     await previews.host.erase(plan.companyId)
     expect(readdirSync(previews.dir)).toEqual([])
-    await expect.poll(() => loopsOf(previews.dir), { timeout: 30_000 }).toEqual([])
+    await expect.poll(() => loopsOf(previews.dir)).toEqual([])
   })
 
   it("lies in a folder where none can be mounted, if its user reaches it", async (ctx) => {

@@ -44,7 +44,7 @@ async function allServe({ url }: ServerProcess): Promise<void> {
         ({ status }) => status,
         () => null,
       )
-    await expect.poll(ready, { timeout: 60_000 }).toBe(200)
+    await expect.poll(ready).toBe(200)
   }
 }
 

@@ -1,8 +1,9 @@
 import childProcess from "node:child_process"
 import { subscribe } from "node:diagnostics_channel"
 import { syncBuiltinESMExports } from "node:module"
+import { Socket } from "node:net"
 import pg from "pg"
-import { afterAll, beforeAll } from "vitest"
+import { afterAll, beforeAll, inject } from "vitest"
 import { childrenSeconds } from "../../bin/costs.mjs"
 import type { Counters } from "./tiers.ts"
 import { tierFault } from "./tiers.ts"
@@ -29,6 +30,7 @@ export const counters: { -readonly [Name in keyof Counters]: number } = {
   databases: 0,
   processes: 0,
   statements: 0,
+  connections: 0,
 }
 
 subscribe("child_process", () => (counters.processes += 1))
@@ -50,6 +52,16 @@ pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]
   return query.apply(this, args)
 } as pg.Client["query"]
 
+/** The port of the run's PostgreSQL, from when the first file is measured. */
+let databasePort: string | null = null
+const connect = Socket.prototype.connect as (...args: unknown[]) => Socket
+Socket.prototype.connect = function counted(this: Socket, ...args: unknown[]) {
+  this.once("connect", () => {
+    if (String(this.remotePort) === databasePort) counters.connections += 1
+  })
+  return connect.apply(this, args)
+} as Socket["connect"]
+
 function now() {
   const { user, system } = process.cpuUsage()
   const cpu = (user + system) / 1e6 + (childrenSeconds() ?? 0)
@@ -61,6 +73,7 @@ function now() {
  * this through a setup file, once per file.
  */
 export function measureFile(): void {
+  databasePort = new URL(inject("postgresUrl")).port
   const begin = now()
   let firstTest: number | null = null
   beforeAll(() => {
@@ -75,6 +88,7 @@ export function measureFile(): void {
       databases: end.databases - begin.databases,
       processes: end.processes - begin.processes,
       statements: end.statements - begin.statements,
+      connections: end.connections - begin.connections,
     }
     suite.file.meta.costs = {
       ...used,

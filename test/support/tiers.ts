@@ -10,6 +10,8 @@ export interface Counters {
   readonly processes: number
   /** SQL statements sent by the worker process. */
   readonly statements: number
+  /** Connections of the worker process to the run's PostgreSQL. */
+  readonly connections: number
 }
 
 /** Files of tests that run in the same worker processes, by patterns from the project's folder. */
@@ -59,7 +61,7 @@ export function tierFault(file: string, used: Counters): string | null {
     return `${file} starts processes: end its name in .outside.test.ts`
   }
   if (file.endsWith(".postgres.test.ts")) return null
-  return used.databases + used.statements > 0
+  return used.databases + used.statements + used.connections > 0
     ? `${file} opens databases: end its name in .postgres.test.ts`
     : null
 }

@@ -1,4 +1,6 @@
+import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
@@ -21,8 +23,13 @@ afterEach(() => rmSync(folder, { recursive: true }))
 /** Runs small suites with the reporter of `npm test`. */
 async function count(tests: Readonly<Record<string, string>>, ...args: readonly string[]) {
   for (const [name, test] of Object.entries(tests)) {
-    const names = "import { beforeAll, describe, expect, it } from 'vitest'"
-    writeFileSync(join(folder, `${name}.test.ts`), `${names}\n${test}`)
+    const names = [
+      "import { spawn, spawnSync } from 'node:child_process'",
+      "import { once } from 'node:events'",
+      "import { connect } from 'node:net'",
+      "import { beforeAll, describe, expect, it } from 'vitest'",
+    ]
+    writeFileSync(join(folder, `${name}.test.ts`), [...names, test].join("\n"))
   }
   const vitest = join(ROOT, "node_modules/vitest/vitest.mjs")
   const reporter = `--reporter=${join(ROOT, "test/support/reporter.ts")}`
@@ -78,6 +85,29 @@ it("counts a worker that is killed as failed", async () => {
   const counts = await count({ a: 'it("dies", () => { process.kill(process.pid, "SIGKILL") })' })
   expect(counts.passed).toBe(0)
   expect(counts.failed).toBe(1)
+})
+
+it("fails a file that uses more than its tier allows", async () => {
+  const server = createServer((socket) => socket.end()).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  const setup = JSON.stringify(join(ROOT, "test/support/setup.ts"))
+  const provide = `{ postgresUrl: "postgresql://127.0.0.1:${port}/" }`
+  const config = `export default { test: { setupFiles: [${setup}], provide: ${provide} } }`
+  writeFileSync(join(folder, "vitest.config.mjs"), config)
+  const connects = `it("connects", async () => {
+    const socket = connect(${port}, "127.0.0.1")
+    await once(socket, "close")
+  })`
+  const counts = await count({
+    starts: 'it("starts", () => { spawnSync("true") })',
+    "starts.postgres": 'it("starts", async () => { await once(spawn("true"), "close") })',
+    "starts.outside": 'it("starts", () => { spawnSync("true") })',
+    connects: connects,
+    "connects.postgres": connects,
+  })
+  server.close()
+  expect(counts).toEqual({ passed: 5, failed: 3, skipped: [] })
 })
 
 it("does not count the tests that a name filter leaves out", async () => {

@@ -260,9 +260,17 @@ function isReason(node: ts.Expression | undefined): boolean {
   )
 }
 
+/** Options that leave a test out, hide the others, or let it fail. */
+const PRETENDING = /^(skip|todo|only|fails|retry)$/
+
 /** Why a call hides a test or asserts what is always so, or null. */
 function pretenceOf(call: ts.CallExpression): string | null {
   const callee = call.expression.getText()
+  const options = call.arguments.find((argument) => ts.isObjectLiteralExpression(argument))
+  const names = options?.properties.map((property) => property.name?.getText() ?? "") ?? []
+  if (/^(it|test|describe)\b/.test(callee) && names.some((name) => PRETENDING.test(name))) {
+    return "an option lets a test pass that does not"
+  }
   if (/^(it|test|describe)\b.*\.only$/s.test(callee)) return "`only` hides the other tests"
   if (/^(it|test|describe)\b.*\.(skip|skipIf|runIf|todo)$/s.test(callee)) {
     return 'a test is skipped from inside, with its reason: `ctx.skip("…")`'
@@ -304,6 +312,11 @@ const RULES: readonly (readonly [Rule, string, string])[] = [
     pretences,
     'it("a", (ctx) => { ctx.skip(true) })',
     'it("a", (ctx) => { ctx.skip("no chromium") })',
+  ],
+  [
+    pretences,
+    'it("a", { retry: 5 }, () => { expect(x).toBe(1) })',
+    'it("a", { timeout: 5 }, () => { expect(x).toBe(1) })',
   ],
   [
     undocumented,

@@ -5,7 +5,7 @@ import { expect, it } from "vitest"
 import { TIERS, tierFault } from "../support/tiers.ts"
 
 const ROOT = resolve(import.meta.dirname, "../..")
-const NOTHING = { worlds: 0, databases: 0, processes: 0, statements: 0 }
+const NOTHING = { worlds: 0, databases: 0, processes: 0, statements: 0, connections: 0 }
 
 it("has each test file in exactly one tier", () => {
   const inTiers = TIERS.flatMap(({ include, exclude }) =>
@@ -19,6 +19,7 @@ it("has each test file in exactly one tier", () => {
 it.for([
   ["a.test.ts", {}, null],
   ["a.test.ts", { statements: 1 }, "a.test.ts opens databases: end its name in .postgres.test.ts"],
+  ["a.test.ts", { connections: 1 }, "a.test.ts opens databases: end its name in .postgres.test.ts"],
   ["a.test.ts", { databases: 1 }, "a.test.ts opens databases: end its name in .postgres.test.ts"],
   ["a.test.ts", { processes: 1 }, "a.test.ts starts processes: end its name in .outside.test.ts"],
   ["a.postgres.test.ts", { databases: 2, statements: 9 }, null],
