@@ -1,0 +1,12 @@
+// `node bin/count-lines.mjs [--root DIR] [--json]`: the lines of code by part, after installing what is
+// missing.
+
+import { join } from "node:path"
+import { installIfNeeded } from "./install.mjs"
+import { ROOT, runOnNode } from "./node.mjs"
+
+await installIfNeeded()
+process.exitCode = await runOnNode([
+  join(ROOT, "test", "tidy", "count-lines.ts"),
+  ...process.argv.slice(2),
+])
