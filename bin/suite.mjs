@@ -142,7 +142,9 @@ export async function runTests(args) {
     const written = readReport(report)
     const counts = countsOf(written, code)
     if (written === null) {
-      process.stdout.write(`The test runner ended with code ${code} before it could report.\n`)
+      process.stdout.write(
+        `The test runner ended with code ${code} before it could report: no test is counted.\n`,
+      )
     } else if (code !== 0 && JSON.parse(written).failed === 0) {
       process.stdout.write(`The test runner ended with code ${code} though no test failed.\n`)
     }
