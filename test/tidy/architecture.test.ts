@@ -1,0 +1,43 @@
+/** The code map and the walks of `docs/architecture.md` name what is there. */
+import { existsSync, readFileSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it } from "vitest"
+import { OUT } from "../../bin/program.mjs"
+import { ROOT } from "./tree.ts"
+
+const [map = "", walks = ""] = readFileSync(join(ROOT, "docs/architecture.md"), "utf8").split(
+  "## Five walks",
+)
+
+/** The folders of the project, as paths from it begin. */
+const TOP = readdirSync(ROOT, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => `${name}/`)
+
+/** The paths from the project's folder in backticks, without a place for a name in them. */
+const pathsIn = (text: string): readonly string[] =>
+  [...text.matchAll(/`([\w.-]+\/[\w./-]*)`/g)]
+    .map(([, path = ""]) => path)
+    .filter((path) => TOP.some((folder) => path.startsWith(folder)))
+
+/** Whether a path is there, or is one that the bundler writes. */
+const isThere = (path: string): boolean =>
+  join(ROOT, path).startsWith(OUT) || existsSync(join(ROOT, path))
+
+it.each([
+  ["the map", map, 20],
+  ["the walks", walks, 40],
+])("%s names files and folders that are there", (_name, text, least) => {
+  const paths = pathsIn(text)
+  expect(paths.length).toBeGreaterThan(least)
+  expect(paths.filter((path) => !isThere(path))).toEqual([])
+})
+
+it("each walk names a file once", () => {
+  const each = walks.split("\n### ").slice(1)
+  expect(each).toHaveLength(5)
+  for (const walk of each) {
+    const paths = pathsIn(walk)
+    expect(paths).toEqual([...new Set(paths)])
+  }
+})
