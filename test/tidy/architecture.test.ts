@@ -2,7 +2,6 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
-import { OUT } from "../../bin/program.mjs"
 import { ROOT } from "./tree.ts"
 
 const [map = "", walks = ""] = readFileSync(join(ROOT, "docs/architecture.md"), "utf8").split(
@@ -20,17 +19,13 @@ const pathsIn = (text: string): readonly string[] =>
     .map(([, path = ""]) => path)
     .filter((path) => TOP.some((folder) => path.startsWith(folder)))
 
-/** Whether a path is there, or is one that the bundler writes. */
-const isThere = (path: string): boolean =>
-  join(ROOT, path).startsWith(OUT) || existsSync(join(ROOT, path))
-
 it.each([
   ["the map", map, 20],
   ["the walks", walks, 40],
 ])("%s names files and folders that are there", (_name, text, least) => {
   const paths = pathsIn(text)
   expect(paths.length).toBeGreaterThan(least)
-  expect(paths.filter((path) => !isThere(path))).toEqual([])
+  expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
 it("each walk names a file once", () => {
