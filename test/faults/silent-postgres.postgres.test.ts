@@ -16,7 +16,7 @@ import { worldDatabase } from "../support/world-database.ts"
 import type { ApiAnswer, World } from "../support/world.ts"
 import { openWorld, makeCompany } from "../support/world.ts"
 import type { Load, Send } from "./callers.ts"
-import { newNames, sendBy, startLoad } from "./callers.ts"
+import { BACK_WITHIN_MS, newNames, sendBy, startLoad } from "./callers.ts"
 import type { Company } from "../support/company.ts"
 import { makeSender, reckon } from "./reckoning.ts"
 
@@ -31,8 +31,7 @@ const WAITS: DatabaseWaits = {
 const TEXTS = 80
 const DEADLINE_MS = within(3_000)
 /** Who is turned away waits no longer than the deadline, and what it takes this machine to say so. */
-const ANSWERED_WITHIN_MS = DEADLINE_MS + 1_500
-const BACK_WITHIN_MS = 3_000
+const ANSWERED_WITHIN_MS = DEADLINE_MS + 10_000
 
 /** What a caller is told of a call that could not be served. */
 const HONEST =
@@ -85,7 +84,7 @@ async function openScene(): Promise<Scene> {
 async function expectWell({ world, sender, answers }: Scene, load: Load): Promise<void> {
   for (const { answer, tookMs } of answers.filter((one) => one.answer.status !== 200)) {
     expect(answer.body.message).toMatch(HONEST)
-    expect(tookMs).toBeLessThan(within(ANSWERED_WITHIN_MS))
+    expect(tookMs).toBeLessThan(ANSWERED_WITHIN_MS)
   }
   // Each call whose append was on its way is told of its doubt, and the operator too.
   const isDoubt = (said: string) => /^the outcome of request req_\w+ is unknown/.test(said)
@@ -109,7 +108,7 @@ describe("a PostgreSQL that falls silent", () => {
     const thawedAt = performance.now()
     scene.way.thaw()
     await load.done
-    expect(load.backAfterMs(thawedAt)).toBeLessThan(within(BACK_WITHIN_MS))
+    expect(load.backAfterMs(thawedAt)).toBeLessThan(BACK_WITHIN_MS)
     await expectWell(scene, load)
   })
 
@@ -124,7 +123,7 @@ describe("a PostgreSQL that falls silent", () => {
     const overAt = performance.now()
     scene.way.failOver()
     await load.done
-    expect(load.backAfterMs(overAt)).toBeLessThan(within(BACK_WITHIN_MS))
+    expect(load.backAfterMs(overAt)).toBeLessThan(BACK_WITHIN_MS)
     for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
     await expectWell(scene, load)
   })
@@ -138,7 +137,7 @@ describe("a PostgreSQL that falls silent", () => {
     scene.way.silence()
     scene.way.failOver()
     await load.done
-    expect(load.backAfterMs(overAt)).toBeLessThan(within(WAITS.askMs + BACK_WITHIN_MS))
+    expect(load.backAfterMs(overAt)).toBeLessThan(BACK_WITHIN_MS)
     for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
     await scene.world.operate("wait")
     await reckon(scene.world, { ...scene.sender, acknowledged: load.acknowledged })
