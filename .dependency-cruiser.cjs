@@ -2,7 +2,7 @@
 // `test/tidy/import-rules.test.ts` sees each rule fire on a small tree; `house-imports.outside.test.ts` holds them here.
 
 /** Rooms of `src/` above the frame and below the operator; with frame and composition, no slices. */
-const ABOVE_FRAME = "audit|exports|moving"
+const ABOVE_FRAME = "audit|exports|moving|operations"
 const NO_SLICES = `frame|compose|${ABOVE_FRAME}`
 
 /** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */

@@ -12,12 +12,12 @@ import { email } from "./email/slice.ts"
 import { consoleSlice } from "./console/slice.ts"
 import { boxes } from "./boxes/slice.ts"
 import { billing } from "./exports/slice.ts"
-import { own } from "./frame/operator/own/slice.ts"
 import type { Slice } from "./frame/slice.ts"
 import { assemble } from "./frame/slice.ts"
 import { leads } from "./leads/slice.ts"
 import { mcp } from "./mcp/slice.ts"
 import { moving } from "./moving/slice.ts"
+import { operations } from "./operations/slice.ts"
 import { registration } from "./phone/registration/slice.ts"
 import { phone } from "./phone/slice.ts"
 import { places } from "./places/slice.ts"
@@ -27,7 +27,7 @@ import { recordings } from "./recordings/slice.ts"
 
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
-  own,
+  operations,
   ...[access, phone, voice, recordings, registration],
   ...[email, domains, places, leads, credits, affiliate],
   ...[company, code],

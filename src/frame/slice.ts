@@ -3,6 +3,7 @@
  * from the list of its slices, and nothing else has to know of them.
  */
 import type { Migrations, OwnTable } from "../../adapters/installation/port.ts"
+import type { Simulator } from "../../adapters/providers/simulators/port.ts"
 import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import { FOLLOW_UPS, LATE_FOLLOW_UPS, followUps } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -21,7 +22,6 @@ import type { Finding } from "./operator/cli/finding.ts"
 import type { Command } from "./operator/commands.ts"
 import type { AdminOperation } from "./operator/operation.ts"
 import type { Examined } from "./operator/examined.ts"
-import { simulatorOperations } from "./operator/own/simulators.ts"
 import type { Ports } from "./ports.ts"
 import type { Provider } from "./provider.ts"
 import type { Daemon } from "./daemon.ts"
@@ -84,6 +84,8 @@ export interface Slice {
   readonly measures?: readonly Measure[]
   /** What an operator can do, in the order of help. */
   readonly operations?: readonly Command[]
+  /** Operations over the simulators of all slices; they come last. */
+  readonly operationsOver?: (simulators: readonly Simulator[]) => readonly Command[]
   /** What the commands are about whose names have two words, by the first of them. */
   readonly topics?: Readonly<Record<string, string>>
 }
@@ -169,7 +171,7 @@ export function assemble(slices: readonly Slice[]): Program {
   const simulators = providers.flatMap(({ simulator }) => simulator ?? [])
   const commands = [
     ...slices.flatMap((one) => one.operations ?? []),
-    ...simulatorOperations(simulators),
+    ...slices.flatMap((one) => one.operationsOver?.(simulators) ?? []),
   ]
   const settings = slices.flatMap((one) => one.settings ?? [])
   const tables = slices.flatMap((one) => one.tables ?? [])

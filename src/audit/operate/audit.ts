@@ -16,7 +16,7 @@ import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts
 import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
-import { verifyProjections } from "../../frame/operator/own/projections.ts"
+import { verifyProjections } from "../../operations/projections.ts"
 
 /** A hash as an auditor notes it. */
 const hash = z

@@ -1,10 +1,10 @@
 /** What the simulators do next: the built-in providers that can be told to fail. */
 import { z } from "zod"
-import type { Simulator } from "../../../../adapters/providers/simulators/port.ts"
-import { COMMON_OUTCOMES } from "../../../../adapters/providers/simulators/port.ts"
-import { together } from "../inputs.ts"
-import type { AdminOperation } from "../operation.ts"
-import { operation } from "../operation.ts"
+import type { Simulator } from "../../adapters/providers/simulators/port.ts"
+import { COMMON_OUTCOMES } from "../../adapters/providers/simulators/port.ts"
+import { together } from "../frame/operator/inputs.ts"
+import type { AdminOperation } from "../frame/operator/operation.ts"
+import { operation } from "../frame/operator/operation.ts"
 
 /** The operations on these simulators. The command keeps the name that simulators had first. */
 export function simulatorOperations(simulators: readonly Simulator[]): readonly AdminOperation[] {

@@ -1,16 +1,16 @@
 /** Read models: how they stand, folding one anew, and comparing it with a rebuild. */
 import { z } from "zod"
-import type { StoredEvent } from "../../../../adapters/eventstore/port.ts"
-import type { Comparison, Verification } from "../../../../adapters/postgres/projector/port.ts"
-import { FoldFault } from "../../../../adapters/postgres/projector/port.ts"
-import type { CompanyId } from "../../../../domain/kernel/ids.ts"
-import { companyOf } from "../../../../domain/kernel/streams.ts"
-import { tokenOf } from "../../calls/position-token.ts"
-import { renderFields, renderTable } from "../cli/render.ts"
-import type { Streams } from "../../writer/streams.ts"
-import { showWrites } from "../inputs.ts"
-import type { AdminContext, AdminOperation } from "../operation.ts"
-import { OperatorRefused, operation } from "../operation.ts"
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { Comparison, Verification } from "../../adapters/postgres/projector/port.ts"
+import { FoldFault } from "../../adapters/postgres/projector/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { companyOf } from "../../domain/kernel/streams.ts"
+import { tokenOf } from "../frame/calls/position-token.ts"
+import { renderFields, renderTable } from "../frame/operator/cli/render.ts"
+import type { Streams } from "../frame/writer/streams.ts"
+import { showWrites } from "../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation } from "../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../frame/operator/operation.ts"
 
 const REPORT_EVERY = 10_000
 

@@ -1,7 +1,7 @@
 /** Commands of the program itself. */
 import { z } from "zod"
-import { SHELLS } from "../cli/completion.ts"
-import type { ProgramCommand } from "../commands.ts"
+import { SHELLS } from "../frame/operator/cli/completion.ts"
+import type { ProgramCommand } from "../frame/operator/commands.ts"
 
 const start: ProgramCommand = {
   does: "start",

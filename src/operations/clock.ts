@@ -1,0 +1,127 @@
+/** The ledger's time, and waiting for everything under way. */
+import { z } from "zod"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import { tokenOf } from "../frame/calls/position-token.ts"
+import { exactTime } from "../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation, AdminPorts } from "../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../frame/operator/operation.ts"
+
+const WAIT_MS = 60_000
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/**
+ * Returns when every read model and reaction has done everything stored before the call, and what
+ * followed from it.
+ *
+ * @throws OperatorRefused where a read model is stopped or takes longer than a minute
+ */
+async function waitForAll(ports: AdminPorts): Promise<string> {
+  for (;;) {
+    const head = await ports.store.head()
+    if (!(await ports.projector.waitFor(head, WAIT_MS))) {
+      const standing = await ports.projector.status()
+      const stopped = standing.filter((one) => one.state === "stopped")
+      const names = stopped.map((one) => one.name).join(", ")
+      const why = names === "" ? "took longer than a minute" : `stopped: ${names}`
+      throw new OperatorRefused("unavailable", `A read model ${why}; see "projections status".`)
+    }
+    await ports.workers.idle()
+    await ports.settle()
+    if (comparePositions(await ports.store.head(), head) === 0)
+      return tokenOf(head, ports.storeGeneration)
+  }
+}
+
+const wait = operation({
+  name: "wait",
+  summary: "return when everything stored before has been projected and reacted to",
+  example: "wait",
+  input: z.object({}),
+  run: async ({ ports }) => ({ position: await waitForAll(ports) }),
+})
+
+const showClock = operation({
+  name: "clock show",
+  summary: "show the ledger's time",
+  notes: ["Times are ISO 8601 in UTC."],
+  example: "clock show --json",
+  input: z.object({}),
+  run: async ({ ports }) => ({
+    now: new Date(ports.clock.now()).toISOString(),
+    clock: ports.setClock === null ? "system" : "test",
+  }),
+})
+
+/** What a moved clock does not bring about: a provider that is away is not there sooner by it. */
+const BACK_OFF = [
+  "What failed for a passing reason, such as a provider that cannot be reached, is not waited for: it is " +
+    "tried again by the machine's clock, at most five minutes later. See work list.",
+]
+
+const setClock = operation({
+  name: "clock set",
+  summary: "move the test clock forward to a time; returns when everything due has been done",
+  notes: ["Only where the program was started with LEDGER_CLOCK=test. Times are UTC.", ...BACK_OFF],
+  example: "clock set 2026-12-01T00:00:00Z",
+  changes: true,
+  input: z.object({ to: exactTime.meta({ description: "the time", argument: "ISO" }) }),
+  run: (context, { to }) => moveTo(context, Date.parse(to)),
+})
+
+const advanceClock = operation({
+  name: "clock advance",
+  summary: "move the test clock forward by a duration; returns when everything due has been done",
+  notes: [
+    "Only where the program was started with LEDGER_CLOCK=test.",
+    "Durations are 90s, 15m, 3h, 2d: seconds, minutes, hours, days.",
+    ...BACK_OFF,
+  ],
+  example: "clock advance 15m",
+  changes: true,
+  input: z.object({
+    duration: z.string().meta({ description: "how far", argument: "DURATION", form: "duration" }),
+  }),
+  run: (context, { duration }) => {
+    const match = /^(\d{1,9})([smhd])$/.exec(duration)
+    if (match === null) {
+      const message = `"${duration}" is no duration; write for example 90s, 15m, 3h or 2d.`
+      throw new OperatorRefused("validation", message)
+    }
+    const unit = UNITS_MS[match[2] as keyof typeof UNITS_MS]
+    return moveTo(context, context.ports.clock.now() + Number(match[1]) * unit)
+  },
+})
+
+/** The ledger's times are ISO 8601 with four digits for the year. */
+const END_OF_TIME = Date.UTC(10_000, 0)
+
+/** Moves the test clock from due time to due time, so that everything happens at its own time. */
+async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
+  const { setClock: set } = ports
+  if (set === null) {
+    const message =
+      "The clock can be moved only where the program was started with LEDGER_CLOCK=test."
+    throw new OperatorRefused("conflict", message)
+  }
+  if (to < ports.clock.now()) {
+    throw new OperatorRefused("validation", "The clock only moves forward.")
+  }
+  if (!(to < END_OF_TIME)) {
+    throw new OperatorRefused("validation", "The clock ends with the year 9999.")
+  }
+  await waitForAll(ports)
+  while (!signal.aborted) {
+    const due = await ports.work.nextDue(ports.clock.now(), to)
+    if (due === null) break
+    progress(new Date(due).toISOString())
+    await set(due)
+    await waitForAll(ports)
+  }
+  if (!signal.aborted) await set(to)
+  await waitForAll(ports)
+  await ports.housekeep()
+  return { now: new Date(ports.clock.now()).toISOString() }
+}
+
+/** Operations on the ledger's time. */
+export const clockOperations: readonly AdminOperation[] = [showClock, setClock, advanceClock, wait]

@@ -1,0 +1,140 @@
+/** The queue of work: listing it, trying a row again, giving one up. */
+import { z } from "zod"
+import type { FoundWork } from "../../adapters/work/port.ts"
+import { harmless } from "../frame/operator/cli/terminal.ts"
+import type { AdminOperation, AdminPorts } from "../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../frame/operator/operation.ts"
+
+const MOST_LISTED = 1_000
+/** An operator is kept so long for the try's outcome; what takes longer is shown by `work list`. */
+const KNOWN_WITHIN_MS = 3_000
+const LOOK_MS = 25
+
+/** A row after its try. */
+interface Tried {
+  /**
+   * `done`; `put_off` until `dueAt`; `failed`, so that it is tried again by itself; `parked`, with the
+   * reason; `running` or `due` where it takes longer than somebody should wait for it.
+   */
+  readonly state: "done" | "put_off" | "failed" | "parked" | "running" | "due"
+  /** By the ledger's clock, ISO 8601; null where the row is gone. */
+  readonly dueAt: string | null
+  readonly parked: string | null
+}
+
+/** Looks at a row that was made due until it was tried, for three seconds at most. */
+async function lookAfterTry(
+  { work, clock, pacer }: Pick<AdminPorts, "work" | "clock" | "pacer">,
+  workId: number,
+  signal: AbortSignal,
+): Promise<Tried> {
+  const until = pacer.elapsedMs() + KNOWN_WITHIN_MS
+  for (;;) {
+    const row = await work.find(workId)
+    if (row === null) return { state: "done", dueAt: null, parked: null }
+    const { dueAt, parked, tries, running } = row
+    const found = (state: Tried["state"]): Tried => ({ state, dueAt, parked })
+    if (parked !== null) return found("parked")
+    if (!running && Date.parse(dueAt) > clock.now()) return found("put_off")
+    // Being tried once more counts from none: it was taken, failed and waits out a back-off.
+    if (!running && tries > 0) return found("failed")
+    if (pacer.elapsedMs() >= until || signal.aborted) return found(running ? "running" : "due")
+    await pacer.pause(LOOK_MS, signal)
+  }
+}
+
+const workId = z.int().positive().meta({ description: "the row's number", argument: "WORK_ID" })
+
+const listWork = operation({
+  name: "work list",
+  summary: "list the work that waits, runs or is parked",
+  notes: [
+    "Times are UTC, by the ledger's clock. What failed for a passing reason is tried again at nextTryAt, " +
+      "by the machine's clock; work retry tries it at once.",
+  ],
+  example: "work list",
+  input: z.object({}),
+  run: async ({ ports }) => ({ work: await ports.work.list(MOST_LISTED) }),
+})
+
+async function foundWork({ work }: AdminPorts, id: number): Promise<FoundWork> {
+  const found = await work.find(id)
+  if (found === null) throw new OperatorRefused("not_found", `There is no work ${id}.`)
+  return found
+}
+
+/** The row, where an operator may have it tried or given up by now. @throws OperatorRefused */
+async function findAllowed(ports: AdminPorts, id: number): Promise<FoundWork> {
+  const found = await foundWork(ports, id)
+  // What is parked was due before: it was tried.
+  if (found.parked === null && ports.allowedFrom(found) > ports.clock.now()) throw notDue(found)
+  return found
+}
+
+function notDue({ workId: id, kind, dueAt }: FoundWork): OperatorRefused {
+  const message = `Work ${id} (${kind}) is due at ${dueAt} and goes on by itself then.`
+  return new OperatorRefused("conflict", message, { dueAt })
+}
+
+const retryWork = operation({
+  name: "work retry",
+  summary: "try a row of work that is due at once, parked or not",
+  notes: [
+    "Rejected before the work is due, unless it only checks something and may do so at any time.",
+    "Says what became of it: done, put_off until dueAt, failed (it is tried again by itself) or parked;",
+    "running or due where that is not known within three seconds.",
+  ],
+  example: "work retry 42",
+  changes: true,
+  input: z.object({ workId }),
+  run: async ({ ports, signal }, { workId: id }) => {
+    const work = await findAllowed(ports, id)
+    const isEarly = Date.parse(work.dueAt) > ports.clock.now()
+    if (!(await ports.work.retry(id, ports.clock.now(), isEarly))) {
+      // It was tried or given up just now: it is gone, or put itself off.
+      throw notDue(await foundWork(ports, id))
+    }
+    ports.workers.wake()
+    return { workId: id, retried: true, ...(await lookAfterTry(ports, id, signal)) }
+  },
+  render: renderTried,
+})
+
+function renderTried({ workId: id, state, dueAt, parked }: Tried & { readonly workId: number }) {
+  const words: Record<Tried["state"], string> = {
+    done: "was tried and is done",
+    put_off: `was tried and put itself off until ${dueAt}`,
+    failed: "was tried and failed; it is tried again by itself",
+    parked: `is parked: ${harmless(parked ?? "")}`,
+    running: "is being tried",
+    due: "is due and not begun yet",
+  }
+  return `Work ${id} ${words[state]}.\n`
+}
+
+const skipWork = operation({
+  name: "work skip",
+  summary: "give a parked row of work up",
+  notes: [
+    "A text counts as failed from then on (given_up) and its charge is given back;",
+    "a reminder is not sent. Work that is owed to a company or its bill cannot be given up.",
+  ],
+  example: 'work skip 42 --reason "the carrier lost it"',
+  changes: true,
+  input: z.object({ workId }),
+  run: async ({ ports, cause }, { workId: id }) => {
+    const work = await findAllowed(ports, id)
+    if (work.parked === null) {
+      const message = `Work ${id} is not parked: it goes on by itself.`
+      throw new OperatorRefused("conflict", message)
+    }
+    const refused = await ports.giveUp(work, cause)
+    if (refused !== null) throw new OperatorRefused("conflict", refused.refusal)
+    // It may be gone already: what ended the work took its row away, or somebody tries it once more.
+    await ports.work.dropParked(id)
+    return { workId: id, skipped: true }
+  },
+})
+
+/** Operations on the queue of work. */
+export const workOperations: readonly AdminOperation[] = [listWork, retryWork, skipWork]
