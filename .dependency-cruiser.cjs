@@ -96,7 +96,7 @@ const adapterRules = [
       pathNot: [
         ...[
           "^adapters/($1|postgres)/",
-          "^adapters/providers/((ask-json|outcome)\\.ts$|addresses/|telnyx/)",
+          "^adapters/providers/((ask-json|outcome|simulated-page)\\.ts$|addresses/|telnyx/)",
         ],
         ...["^adapters/sealing/lru\\.ts$", ...SHOWN],
       ],

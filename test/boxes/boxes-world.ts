@@ -1,8 +1,8 @@
-/** A world whose companies have code and boxes; boxes are the built-in ones. */
+/** A world whose companies have code and boxes, simulated ones or this machine's. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { expect } from "vitest"
+import { afterAll, expect } from "vitest"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
 import { boxOf } from "../../domain/boxes/box.ts"
@@ -12,8 +12,9 @@ import type { CodeWorld } from "../code/code-world.ts"
 import { codeWorld, openCodeWorld } from "../code/code-world.ts"
 import { bundleOf, workingCopy } from "../code/git.ts"
 import { zipOf } from "../code/zips.ts"
+import { absent, skipWhere } from "../boxhost/machine.ts"
 import type { Company, World, WorldOptions } from "../support/world.ts"
-import { makeCallsFree, makeCompany, ownWorld, sharedWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
 
 /** What a small, a medium box costs a minute, micro-dollars. */
 export const PRICES = { small: 2_000, medium: 4_000 } as const
@@ -21,15 +22,31 @@ export const PRICES = { small: 2_000, medium: 4_000 } as const
 /** The path of all boxes. */
 export const BOXES = "/api/v1/sandboxes"
 
-/** The shared world, in which calls of the API cost nothing, for the calling file at its top level. */
-export async function sharedBoxWorld(): Promise<CodeWorld> {
-  return codeWorld(await sharedWorld({ rateLimits: "off", calls: "free" }))
-}
-
 /** One of the calling file's own, at its top level: it moves the clock, or sets what simulators do. */
 export async function boxWorld(): Promise<CodeWorld> {
   const world = await ownWorld("time", { rateLimits: "off" })
   await makeCallsFree(world)
+  return codeWorld(world)
+}
+
+/**
+ * One of the calling file's own, at its top level, whose boxes are sandboxes of this machine. Its tests are skipped
+ * where this machine makes none.
+ */
+export async function realBoxWorld(): Promise<CodeWorld> {
+  skipWhere(absent)
+  // Short, for sockets lie in it.
+  const runDir = mkdtempSync(join(tmpdir(), "boxes-"))
+  const BOX_HOST = absent === null ? "bubblewrap" : "simulator"
+  const settings = { BOX_HOST, LEDGER_BOX_DIR: runDir }
+  const world = await ownWorld("settings", { rateLimits: "off", settings })
+  await makeCallsFree(world)
+  afterAll(async () => {
+    const { boxHost } = world.ports
+    for (const boxId of await boxHost.list()) await (await boxHost.find(boxId))?.stop()
+    await world.ports.boxMachine?.sweep()
+    rmSync(runDir, { recursive: true })
+  })
   return codeWorld(world)
 }
 

@@ -6,16 +6,15 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { afterAll, describe, expect, it } from "vitest"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
-import { PAGE } from "../../adapters/providers/boxhost/built-in-page.ts"
 import { BOX_TOOLS } from "../../src/boxes/tools.ts"
 import { folderOf } from "../code/code-world.ts"
 import { git } from "../code/git.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { PRICES, makeBoxCompany, boxWorld } from "./boxes-world.ts"
+import { PRICES, makeBoxCompany, realBoxWorld } from "./boxes-world.ts"
 import { textOf } from "./preview-world.ts"
 import { advance, spentOf } from "../support/world.ts"
 
-const one = await boxWorld()
+const one = await realBoxWorld()
 const { world } = one
 // A day of its own: what calls come to is charged in the night.
 await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
@@ -28,6 +27,11 @@ const client = new Client({ name: "an agent", version: "1.0.0" })
 // Its class says `sessionId?: string`, and its own interface says otherwise.
 await client.connect(transport as Parameters<Client["connect"]>[0])
 afterAll(() => client.close())
+
+/** A server that a box runs. */
+const SERVER =
+  `require("http").createServer((asked, answer) => answer.end("A page of the box"))` +
+  `.listen(3000, "0.0.0.0", () => console.log("Serving on port 3000"))`
 
 const called = new Set<string>()
 
@@ -89,13 +93,16 @@ describe("an agent's day", () => {
     expect(failed).toMatchObject({ exitCode: 1, success: false })
 
     // It runs, and others look at it.
-    const { id: process } = await right("start_process", { box, command: "serve 3000" })
+    const { id: process } = await right("start_process", {
+      box,
+      command: `exec node -e '${SERVER}'`,
+    })
     const { processes } = await right("list_processes", { box })
     expect(processes).toMatchObject([{ id: process, status: "running" }])
-    const logs = await right("process_logs", { box, process })
-    expect(logs.stdout).toBe("Serving on port 3000\n")
+    const wrote = async () => (await right("process_logs", { box, process })).stdout
+    await expect.poll(wrote, { timeout: 10_000 }).toBe("Serving on port 3000\n")
     const { url } = await right("open_preview", { box, port: 3_000 })
-    expect(await visit(url)).toContain(`200 ${PAGE}`)
+    expect(await visit(url)).toBe("200 A page of the box")
     await advance(world, "5m")
     expect(await right("stop_process", { box, process })).toEqual({ ok: true })
     expect(await visit(url)).toContain("502 ")

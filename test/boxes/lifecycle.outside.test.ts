@@ -111,9 +111,6 @@ describe("a start", () => {
     await world.operate("wait")
     const seen = await see(world, company, started.body.id)
     expect(seen).toMatchObject({ status: "running", label: "Fix it", branch: "work" })
-    const { key } = company
-    const path = `${BOXES}/${started.body.id}/files/content?path=README.md`
-    expect((await world.call(key, "GET", path)).body.content).toBe("# Hello\n")
     const { charges } = await world.operate("charge list", { company: company.companyId })
     expect(charges).toMatchObject([
       { chargeId: `${started.body.id}:1`, state: "final", amountMicros: PRICES.small },

@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { describe, expect, it } from "vitest"
-import { PAGE } from "../../adapters/providers/boxhost/built-in-page.ts"
+import { PAGE_TITLE } from "../../adapters/providers/boxhost/built-in-box.ts"
 import { MOST_PREVIEWS } from "../../domain/boxes/box.ts"
 import { advance } from "../support/world.ts"
 import { BOXES, makeBoxCompany, running, see } from "./boxes-world.ts"
@@ -12,6 +12,7 @@ import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { Company } from "../support/world.ts"
 
 const at = await previewWorld()
+const PAGE = `<!doctype html>\n<title>${PAGE_TITLE}</title>\n<p>0 bytes were sent</p>\n`
 
 const begun = (command: string, boxId = at.boxId, { key } = at.company) =>
   at.one.world.call(key, "POST", `${BOXES}/${boxId}/processes`, { body: { command } })
@@ -27,7 +28,7 @@ describe("a link", () => {
     expect((await see(at.one.world, at.company, at.boxId)).previews).toEqual([body])
     const { host } = new URL(body.url)
     const page = await at.visit(host, { path: "/any/where?a=b" })
-    expect([page.status, page.body]).toEqual([200, `${PAGE}<p>0 bytes were sent</p>\n`])
+    expect([page.status, page.body]).toEqual([200, PAGE])
     expect((await at.visit(`${host.toUpperCase()}:8080`)).status).toBe(200)
     const posted = await at.visit(host, { method: "POST", body: Buffer.alloc(3_000_000) })
     expect(posted.body).toContain("<p>3000000 bytes were sent</p>")

@@ -6,10 +6,10 @@ import { SECRETS } from "../code-checks/pretended.ts"
 import { folderOf } from "../code/code-world.ts"
 import { git } from "../code/git.ts"
 import type { Company } from "../support/world.ts"
-import { BOXES, makeBoxCompany, boxWorld, running, viewOf } from "./boxes-world.ts"
+import { BOXES, makeBoxCompany, realBoxWorld, running, viewOf } from "./boxes-world.ts"
 import { makeKey } from "../support/company.ts"
 
-const one = await boxWorld()
+const one = await realBoxWorld()
 const { world } = one
 
 type Key = Pick<Company, "key">

@@ -1,4 +1,4 @@
-/** Code into a box and out of it, with the real git in a folder and with that of the built-in boxes. */
+/** Code into a box and out of it, with the real git in a folder. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
@@ -11,7 +11,6 @@ import type { Desk } from "../code/git.ts"
 import { openDesk } from "../code/git.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
-import { PLAN, openBoxes } from "./built-in-boxes.ts"
 
 const PERSON = { name: "Ada Worker", email: "ada@example.com" }
 const AT = "at"
@@ -31,10 +30,8 @@ beforeAll(async () => {
 afterAll(() => desk.clear())
 
 let shell: ShellBox
-let builtIn: Box
 beforeEach(async () => {
   shell = await openShellBox()
-  builtIn = await openBoxes().host.start(PLAN)
 })
 afterEach(() => shell.clear())
 
@@ -64,12 +61,9 @@ async function landed(out: CodeOut): Promise<string> {
   return branch
 }
 
-describe.each([
-  ["has the real git", () => shell.box],
-  ["is built in", () => builtIn],
-] as const)("a box that %s", (_name, boxOf) => {
+describe("a box that has the real git", () => {
   it("has the files of the commit that it was brought", async () => {
-    const box = boxOf()
+    const { box } = shell
     expect(await bring(box)).toBeNull()
     const long = await readFile(box, "folder/long", 1_000_000)
     const expected = await desk.bytes(["show", `${tip}:folder/long`], { in: AT })
@@ -80,7 +74,7 @@ describe.each([
   })
 
   it("gives out one commit with all that was done, by whoever it is said", async () => {
-    const box = boxOf()
+    const { box } = shell
     await bring(box)
     await writeFile(box, "new/file", Buffer.from("new\n"))
     await writeFile(box, "README.md", Buffer.from("# Changed\n"))
@@ -101,7 +95,7 @@ describe.each([
   })
 
   it("gives out what came since it was taken the last time", async () => {
-    const box = boxOf()
+    const { box } = shell
     await bring(box)
     await writeFile(box, "one", Buffer.from("1"))
     const first = await landed(await take(box))
@@ -115,7 +109,7 @@ describe.each([
   })
 
   it("keeps the work that was begun where the same code is brought again", async () => {
-    const box = boxOf()
+    const { box } = shell
     await bring(box)
     await writeFile(box, "README.md", Buffer.from("# Begun\n"))
     expect(await bring(box)).toBeNull()
@@ -123,7 +117,7 @@ describe.each([
   })
 
   it("works on a new branch", async () => {
-    const box = boxOf()
+    const { box } = shell
     expect(await bring(box, "feature/one")).toBeNull()
     await writeFile(box, "one", Buffer.from("1"))
     const other = await take(box)
@@ -133,7 +127,7 @@ describe.each([
   })
 
   it("begins with an empty repository", async () => {
-    const box = boxOf()
+    const { box } = shell
     const empty = { pack: piecesOf(), branch: "main", tip: null, person: null }
     expect(await bringCode(box, empty)).toBeNull()
     expect(await take(box, { base: null })).toEqual({ is: "nothing" })
@@ -143,7 +137,7 @@ describe.each([
   })
 
   it("refuses a torn pack, in git's own words, and can be brought a whole one then", async () => {
-    const box = boxOf()
+    const { box } = shell
     const pack = await packed(tip)
     const torn = { branch: "main", tip, person: null }
     const cut = pack.subarray(0, pack.length - 30)
@@ -153,7 +147,7 @@ describe.each([
   })
 
   it("says so where it does not know what is to be built on", async () => {
-    const box = boxOf()
+    const { box } = shell
     await bring(box)
     await writeFile(box, "one", Buffer.from("1"))
     const out = await take(box, { base: "1".repeat(40) })

@@ -115,7 +115,7 @@ describe("a command in a box", () => {
     const one = () => errorOf(sh(box, "true"))
     await expect
       .poll(one)
-      .toEqual(new BoxRefused("busy", "64 commands run in the box, as many as may."))
+      .toEqual(new BoxRefused("busy", "The box runs 64 commands already, its limit."))
     // It is by a process in the background that they are told: no command may come in.
     await box.spawn("touch enough")
     expect(await Promise.all(running)).toEqual(running.map(() => null))
@@ -159,7 +159,7 @@ describe("a process in the background", () => {
   it("may be one of thirty-two", async () => {
     const begun = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
     expect(await errorOf(box.spawn("sleep 600"))).toEqual(
-      new BoxRefused("busy", "32 background commands run in the box, as many as may."),
+      new BoxRefused("busy", "The box runs 32 background commands already, its limit."),
     )
     for (const { id } of begun) await box.stopProcess(id)
   })

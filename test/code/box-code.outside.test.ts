@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { bringCode, takeCode } from "../../adapters/providers/boxhost/code.ts"
 import { writeFile } from "../../adapters/providers/boxhost/files.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { PLAN, openBoxes } from "../boxhost/built-in-boxes.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
 import { SECRETS } from "../code-checks/pretended.ts"
@@ -123,11 +122,8 @@ describe("code that goes into a box and comes back", () => {
   })
   afterAll(() => shell.clear())
 
-  it.each([
-    ["the real git", async () => shell.box],
-    ["that of a built-in box", () => openBoxes().host.start(PLAN)],
-  ])("is pushed with %s, again and again", async (_name, open) => {
-    const box = await open()
+  it("is pushed with the real git, again and again", async () => {
+    const { box } = shell
     const { signal } = new AbortController()
     const pack = at.code.pack(at.company.companyId, at.first, signal)
     expect(await bringCode(box, { pack, branch: "main", tip: at.first, person: null })).toBeNull()

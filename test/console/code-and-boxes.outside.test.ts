@@ -110,8 +110,10 @@ describe("what is published", { timeout: WITHIN_MS }, () => {
 describe("a box", { timeout: WITHIN_MS }, () => {
   it("is worked in, and stopped by typing its name", async () => {
     const ask = await callerOf(opened)
-    await ask("POST", "/sandboxes", { size: "small", label: "fix the tests" })
+    const { id } = await ask("POST", "/sandboxes", { size: "small", label: "fix the tests" })
     await opened.world.operate("wait")
+    const file = { path: "notes.txt", content: LIKE_A_SECRET }
+    await ask("PUT", `/sandboxes/${id}/files/content`, file)
     await go(owner, "Boxes")
     await owner.getByRole("link", { name: "fix the tests" }).click()
     await owner.getByRole("link", { name: "Commands", exact: true }).click()

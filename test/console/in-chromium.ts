@@ -189,7 +189,7 @@ const STOPPED = "+14155550199"
 /** Calls the API with a new key of the owner's; answers the body. @throws where it is refused */
 export async function callerOf(place: Place) {
   const { key } = await makeKey(place.world, place)
-  return async (method: "GET" | "POST", path: string, body?: object) => {
+  return async (method: "GET" | "POST" | "PUT", path: string, body?: object) => {
     const answer = await place.world.call(key, method, `/api/v1${path}`, { body })
     if (answer.status >= 400) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
     return answer.body

@@ -1,127 +1,182 @@
-/** A box of memory: its lease, its commands, and what runs behind them. */
-import { isUtf8 } from "node:buffer"
-import type { Duplex } from "node:stream"
+/** A simulated box: its lease, its files, and commands that are answered by a table and run nowhere. */
+import { posix } from "node:path"
+import { buffer } from "node:stream/consumers"
 import type { Clock, Pacer } from "../../clock/port.ts"
-import type { Command, MemoryCode, MemoryFiles } from "./built-in-command.ts"
-import { Ended } from "./built-in-command.ts"
-import { isFolder, newFiles, pathIn } from "./built-in-files.ts"
-import { dialPage } from "./built-in-page.ts"
-import { play } from "./built-in-shell.ts"
+import { openPage } from "../simulated-page.ts"
+import { SHELL, shellArgv } from "./bubblewrap/keeper/shell.ts"
+import type { MemoryFiles } from "./built-in-files.ts"
+import { SCRIPTS, isFolder, newFiles } from "./built-in-files.ts"
 import type { Box, BoxPlan, BoxProcess, Ran, RunOptions } from "./port.ts"
 import { BoxGone, BoxRefused, WORKSPACE } from "./port.ts"
-import { shellArgv } from "./bubblewrap/keeper/shell.ts"
 
-/** So much of each log is kept, UTF-16 units. */
-const MOST_LOG = 1_000_000
 const MOST_BACKGROUND = 32
 const MOST_RUNNING = 64
 const KILLED = 137
+const NO_INPUT = Buffer.alloc(0)
+const TIMED_OUT = 124
+/** No timer of Node's waits longer, milliseconds. */
+const MOST_PAUSE_MS = 2 ** 31 - 1
+
+/** The title of the page at a port that `serve PORT` listens on. */
+export const PAGE_TITLE = "A page of a box"
 
 interface MemoryProcess {
   readonly shown: Omit<BoxProcess, "status" | "exitCode">
   readonly stop: AbortController
-  readonly logs: { stdout: string; stderr: string; replacedBytes?: true }
+  readonly stdout: string
+  /** What listens, and where. */
+  readonly served: { readonly port: number; readonly page: ReturnType<typeof openPage> } | null
   exitCode: number | null
-  /** The port where it is listening. */
-  port: number | null
 }
 
-/** What there is of a box. */
+/** The state of a simulated box. */
 export interface MemoryBox {
   readonly plan: BoxPlan
   readonly files: MemoryFiles
-  readonly code: MemoryCode
   readonly processes: MemoryProcess[]
-  readonly connections: Set<Duplex>
   readonly ended: AbortController
   readonly forget: () => void
   /** UTC milliseconds, by the ledger's clock. */
   leaseEnds: number
   activities: number
-  /** Commands that somebody waits for; and those of them that keep it from being idle. */
+  /** Commands that a caller waits for; and those of them that keep the box from being idle. */
   running: number
   busy: number
 }
 
-/** A box that has just begun. */
+/** Makes a box. */
 export function newBox(plan: BoxPlan, now: number, forget: () => void): MemoryBox {
   return {
-    ...{ plan, forget, files: newFiles(now), processes: [], connections: new Set() },
-    code: { branch: null, tip: null, objects: new Map() },
-    ...{ ended: new AbortController(), leaseEnds: now + plan.leaseMs },
-    ...{ activities: 0, running: 0, busy: 0 },
+    plan,
+    files: newFiles(now),
+    processes: [],
+    ended: new AbortController(),
+    forget,
+    leaseEnds: now + plan.leaseMs,
+    activities: 0,
+    running: 0,
+    busy: 0,
   }
 }
 
-/** Ends a box, with all that runs in it. */
+/** Ends a box and all that runs in it. */
 export async function endBox(box: MemoryBox): Promise<void> {
   box.forget()
   box.ended.abort()
-  for (const process of box.processes) process.stop.abort()
-  for (const connection of box.connections) connection.destroy()
+  for (const { stop } of box.processes) stop.abort()
   box.files.clear()
 }
 
-/** What a box works with. */
+/** What a simulated box works with. */
 export interface MemoryBoxPorts {
   readonly clock: Pick<Clock, "now">
   readonly pacer: Pick<Pacer, "pause">
 }
 
-/** A box as whoever found it has it. What is asked of it throws BoxGone once it has ended, and BoxRefused. */
+/** What a command does: it writes, listens, lasts so long, and exits. */
+interface Answer {
+  readonly stdout: Buffer
+  readonly exitCode: number
+  /** Milliseconds; may be infinite. */
+  readonly lastsMs: number
+  readonly port: number | null
+}
+
+const answer = (text: string | Buffer, more: Partial<Answer> = {}): Answer => ({
+  stdout: Buffer.from(text),
+  exitCode: 0,
+  lastsMs: 0,
+  port: null,
+  ...more,
+})
+
+const secondsMs = (text: string): number => (text === "infinity" ? Infinity : Number(text) * 1_000)
+
+/** Commands with an answer of their own, as a caller types them. */
+const ANSWERS: readonly (readonly [RegExp, (word: string, stdin: Buffer) => Answer])[] = [
+  [/^echo (.*)$/s, (words) => answer(`${words}\n`)],
+  [/^exit (\d{1,3})$/, (code) => answer("", { exitCode: Number(code) & 255 })],
+  [/^sleep (\d+|infinity)$/, (seconds) => answer("", { lastsMs: secondsMs(seconds) })],
+  [/^cat()$/, (_, stdin) => answer(stdin)],
+  [
+    /^serve (\d{1,5})$/,
+    (port) => answer(`Serving on port ${port}\n`, { lastsMs: Infinity, port: Number(port) }),
+  ],
+]
+
+/** The answer to all other commands. */
+export const NOT_RUN = "Simulated: this command was not run.\n"
+
+function answerTo(box: MemoryBox, argv: readonly string[], stdin: Buffer, now: number): Answer {
+  const [program = "", , script = "", , ...args] = argv
+  const known = SCRIPTS.get(script)
+  if (known !== undefined) {
+    const done = known({ files: box.files, args, stdin, now })
+    return typeof done === "number" ? answer("", { exitCode: done }) : answer(done)
+  }
+  const command = script === SHELL ? (args[0] ?? "") : script || program
+  for (const [form, answered] of ANSWERS) {
+    const found = form.exec(command)
+    if (found !== null) return answered(found[1] ?? "", stdin)
+  }
+  return answer(NOT_RUN)
+}
+
+/** A box as its host hands it out. Its functions throw BoxGone once it has ended, and BoxRefused. */
 export function openMemoryBox(box: MemoryBox, ports: MemoryBoxPorts): Box {
   const { clock } = ports
-  const mustLive = async (): Promise<void> => {
+  const checkAlive = async (): Promise<void> => {
     if (box.leaseEnds <= clock.now()) await endBox(box)
     if (box.ended.signal.aborted) throw new BoxGone(`${box.plan.boxId} has ended`)
   }
   const run: Box["run"] = async (argv, options) => {
-    await mustLive()
+    await checkAlive()
     const ran = await runIn(box, ports, argv, options)
-    // Whoever waits for a command hears of its box's end.
-    await mustLive()
+    // A caller whose box ended under its command is told so.
+    await checkAlive()
     return ran
   }
-  const find = (processId: string) => box.processes.find(({ shown }) => shown.id === processId)
+  const find = async (processId: string) => {
+    await checkAlive()
+    return box.processes.find(({ shown }) => shown.id === processId)
+  }
   return {
     boxId: box.plan.boxId,
     hello: async () => {
-      await mustLive()
+      await checkAlive()
       const { leaseEnds, activities, busy } = box
       const leaseLeftMs = leaseEnds - clock.now()
       return { leaseLeftMs, activities, isBusy: busy > 0, network: "slirp" }
     },
     extend: async (leaseMs) => {
-      await mustLive()
+      await checkAlive()
       box.leaseEnds = clock.now() + leaseMs
     },
     run,
     shell: (command, options) => run(shellArgv(command), options),
     spawn: async (command, cwd) => {
-      await mustLive()
+      await checkAlive()
       return shownOf(begin(box, ports, command, cwd))
     },
     processes: async () => {
-      await mustLive()
+      await checkAlive()
       return box.processes.map(shownOf)
     },
     logs: async (processId) => {
-      await mustLive()
-      const found = find(processId)
-      return found === undefined ? null : { ...found.logs }
+      const found = await find(processId)
+      return found === undefined ? null : { stdout: found.stdout, stderr: "" }
     },
     stopProcess: async (processId) => {
-      await mustLive()
-      const found = find(processId)
+      const found = await find(processId)
       found?.stop.abort()
       return found !== undefined
     },
     dial: async (port) => {
-      await mustLive()
-      const found = box.processes.find((one) => one.exitCode === null && one.port === port)
+      await checkAlive()
+      const found = box.processes.find((one) => one.exitCode === null && one.served?.port === port)
       if (found === undefined) return null
       box.activities += 1
-      return dialPage(box.connections, found.stop.signal, () => (box.activities += 1))
+      return found.served?.page.dial(() => (box.activities += 1)) ?? null
     },
     stop: () => endBox(box),
   }
@@ -132,35 +187,36 @@ function shownOf({ shown, exitCode }: MemoryProcess): BoxProcess {
 }
 
 /** @throws BoxRefused where a command has no folder to run in */
-function folderFor(box: MemoryBox, cwd = WORKSPACE): string {
-  const path = pathIn(WORKSPACE, cwd)
-  if (isFolder(box.files, path)) return path
+function checkFolder({ files }: MemoryBox, cwd = WORKSPACE): void {
+  if (isFolder(files, posix.resolve(WORKSPACE, cwd))) return
   throw new BoxRefused("folder", `There is no folder ${cwd} in the box.`)
 }
 
 async function runIn(
   box: MemoryBox,
-  ports: MemoryBoxPorts,
+  { clock, pacer }: MemoryBoxPorts,
   argv: readonly string[],
   options: RunOptions,
 ): Promise<Ran> {
-  const cwd = folderFor(box, options.cwd)
-  if (box.running >= MOST_RUNNING) throw new BoxRefused("busy", "Too many commands run in the box.")
+  checkFolder(box, options.cwd)
+  if (box.running >= MOST_RUNNING)
+    throw new BoxRefused("busy", "The box runs 64 commands already, its limit.")
   const weight = options.activity ? 1 : 0
   box.activities += weight
   box.running += 1
   box.busy += weight
-  const [stdout, stderr] = [kept(options), kept(options)]
   try {
-    const { exitCode, isTimedOut } = await playFor(box, ports, {
-      ...{ argv, cwd, timeoutMs: options.timeoutMs, signal: box.ended.signal },
-      environment: { ...box.plan.environment, ...options.environment },
-      ...(options.stdin === undefined ? {} : { stdin: options.stdin }),
-      ...{ out: stdout.take, err: stderr.take },
-    })
+    const stdin = options.stdin === undefined ? NO_INPUT : await buffer(options.stdin)
+    const { stdout, exitCode, lastsMs } = answerTo(box, argv, stdin, clock.now())
+    const isTimedOut = lastsMs > options.timeoutMs
+    if (lastsMs > 0) await pacer.pause(Math.min(lastsMs, options.timeoutMs), box.ended.signal)
+    const kept = keptOf(stdout, options)
     return {
-      ...{ exitCode, isTimedOut, stdout: stdout.bytes(), stderr: stderr.bytes() },
-      isCut: { stdout: stdout.isCut(), stderr: stderr.isCut() },
+      exitCode: isTimedOut ? TIMED_OUT : exitCode,
+      isTimedOut,
+      stdout: kept,
+      stderr: NO_INPUT,
+      isCut: { stdout: kept !== stdout, stderr: false },
     }
   } finally {
     box.running -= 1
@@ -168,132 +224,53 @@ async function runIn(
   }
 }
 
-/** Output of which so many bytes are kept. */
-function kept({ keeps = "beginning", mostBytes }: Pick<RunOptions, "keeps" | "mostBytes">) {
-  if (keeps === "ends") return endsKept(mostBytes)
-  const pieces: Buffer[] = []
-  let [length, isCut] = [0, false]
-  return {
-    take: (bytes: Uint8Array) => {
-      const piece = Buffer.from(bytes).subarray(0, mostBytes - length)
-      length += piece.length
-      isCut ||= piece.length < bytes.length
-      pieces.push(piece)
-    },
-    bytes: () => Buffer.concat(pieces),
-    isCut: () => isCut,
-  }
-}
-
-/** Output of whose beginning and end so many bytes are kept. */
-function endsKept(mostBytes: number) {
-  const pieces: Buffer[] = []
-  const left = () => Math.max(0, Buffer.concat(pieces).length - 2 * mostBytes)
-  return {
-    take: (bytes: Uint8Array) => void pieces.push(Buffer.from(bytes)),
-    bytes: () => {
-      const all = Buffer.concat(pieces)
-      if (left() === 0) return all
-      const between = Buffer.from(`\n[${left()} bytes were left out here]\n`)
-      return Buffer.concat([all.subarray(0, mostBytes), between, all.subarray(-mostBytes)])
-    },
-    isCut: () => left() > 0,
-  }
-}
-
-type Played = Pick<Command, "argv" | "cwd" | "environment" | "stdin" | "out" | "err"> & {
-  readonly timeoutMs: number
-  readonly signal: AbortSignal
-  readonly listen?: (port: number) => void
-}
-
-/** Plays a command; its pauses together have `timeoutMs`. */
-async function playFor(
-  box: MemoryBox,
-  { clock, pacer }: MemoryBoxPorts,
-  { timeoutMs, signal, listen = () => undefined, ...played }: Played,
-): Promise<{ readonly exitCode: number; readonly isTimedOut: boolean }> {
-  let leftMs = timeoutMs
-  const pause = async (ms: number): Promise<void> => {
-    const waitsMs = Math.min(ms, leftMs)
-    if (waitsMs <= MOST_PAUSE_MS) await pacer.pause(waitsMs, signal)
-    else await abortOf(signal)
-    if (signal.aborted) throw new Ended(KILLED)
-    if (ms > leftMs) throw new Ended(124)
-    leftMs -= ms
-  }
-  try {
-    const { files, code } = box
-    const exitCode = await play({ ...played, files, code, pause, listen, now: clock.now })
-    return { exitCode, isTimedOut: false }
-  } catch (error) {
-    if (!(error instanceof Ended)) throw error
-    return { exitCode: error.exitCode, isTimedOut: error.exitCode === 124 }
-  }
-}
-
-/** Timers of machines know no longer times: until then the box has ended. */
-const MOST_PAUSE_MS = 2 ** 31 - 1
-
-async function abortOf(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  signal.addEventListener("abort", () => resolve())
-  if (!signal.aborted) await promise
+/** As much of an output as its caller asks for; the output itself where that is all of it. */
+function keptOf(output: Buffer, { keeps, mostBytes }: RunOptions): Buffer {
+  const left = output.length - (keeps === "ends" ? 2 : 1) * mostBytes
+  if (left <= 0) return output
+  if (keeps !== "ends") return output.subarray(0, mostBytes)
+  const between = Buffer.from(`\n[${left} bytes were left out here]\n`)
+  return Buffer.concat([output.subarray(0, mostBytes), between, output.subarray(-mostBytes)])
 }
 
 /** Begins a command in the background. @throws BoxRefused */
 function begin(
   box: MemoryBox,
-  ports: MemoryBoxPorts,
+  { clock, pacer }: MemoryBoxPorts,
   command: string,
-  given?: string,
+  cwd?: string,
 ): MemoryProcess {
-  const cwd = folderFor(box, given)
+  checkFolder(box, cwd)
   if (box.processes.filter(({ exitCode }) => exitCode === null).length >= MOST_BACKGROUND) {
-    throw new BoxRefused("busy", "Too many commands run in the background of the box.")
+    throw new BoxRefused("busy", "The box runs 32 background commands already, its limit.")
   }
   box.activities += 1
+  const { stdout, exitCode, lastsMs, port } = answerTo(
+    box,
+    shellArgv(command),
+    NO_INPUT,
+    clock.now(),
+  )
   const number = box.processes.length + 1
+  const page = {
+    title: PAGE_TITLE,
+    paragraph: (bytes: number) => `${bytes} bytes were sent`,
+  }
   const begun: MemoryProcess = {
     shown: { id: `proc_${number}`, pid: 100 + number, command },
-    ...{
-      stop: new AbortController(),
-      logs: { stdout: "", stderr: "" },
-      exitCode: null,
-      port: null,
-    },
+    stop: new AbortController(),
+    stdout: stdout.toString(),
+    served: port === null ? null : { port, page: openPage(page) },
+    exitCode: lastsMs === 0 ? exitCode : null,
   }
   box.processes.push(begun)
   const { signal } = begun.stop
-  const end = (exitCode: number) => {
-    begun.exitCode ??= exitCode
+  signal.addEventListener("abort", () => {
+    begun.exitCode ??= KILLED
+    begun.served?.page.end()
+  })
+  if (lastsMs > 0 && lastsMs <= MOST_PAUSE_MS) {
+    void pacer.pause(lastsMs, signal).then(() => (begun.exitCode ??= exitCode))
   }
-  signal.addEventListener("abort", () => end(KILLED))
-  const log = (name: "stdout" | "stderr") => (bytes: Uint8Array) => {
-    begun.logs[name] = newest(begun.logs[name] + Buffer.from(bytes).toString("utf8"))
-    if (!isUtf8(bytes)) begun.logs.replacedBytes = true
-  }
-  void playFor(box, ports, {
-    argv: shellArgv(command),
-    cwd,
-    environment: box.plan.environment,
-    signal,
-    ...{ timeoutMs: Number.POSITIVE_INFINITY, out: log("stdout"), err: log("stderr") },
-    listen: (port) => {
-      begun.port = port
-    },
-  }).then(
-    ({ exitCode }) => end(exitCode),
-    (error: unknown) => {
-      log("stderr")(Buffer.from(`${String(error)}\n`))
-      end(1)
-    },
-  )
   return begun
 }
-
-const CUT = "[what stood here was cut off]\n"
-
-/** The newest of a log, behind a line that says what is missing. */
-const newest = (text: string): string =>
-  text.length <= MOST_LOG ? text : CUT + text.slice(text.length - MOST_LOG + CUT.length)

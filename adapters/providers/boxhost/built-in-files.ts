@@ -1,104 +1,100 @@
-/** The files of a built-in box, and the scripts of `files.ts` played over them. */
+/** The files of a simulated box, and its answers to the scripts of `files.ts` and `code-scripts.ts`. */
 import { posix } from "node:path"
-import type { Command, FixedScript, MemoryFile, MemoryFiles } from "./built-in-command.ts"
-import { inputOf } from "./built-in-command.ts"
+import { BRING, RECORD } from "./code-scripts.ts"
 import { EXITS, LIST, READ, REMOVE, WRITE } from "./files.ts"
 import { WORKSPACE } from "./port.ts"
 
-const NO_BYTES = Buffer.alloc(0)
+/** A file of a simulated box, or a folder, which has no bytes. */
+interface MemoryFile {
+  readonly bytes: Buffer | null
+  /** UTC milliseconds. */
+  readonly modifiedAt: number
+}
 
-/** The files of a box that has just begun: some folders. */
+/** The files of a simulated box by absolute path. */
+export type MemoryFiles = Map<string, MemoryFile>
+
+/** What a script of ours reads and writes in a simulated box. */
+interface ScriptInput {
+  readonly files: MemoryFiles
+  /** The script's arguments; the first one of a file script is an absolute path. */
+  readonly args: readonly string[]
+  readonly stdin: Buffer
+  /** UTC milliseconds. */
+  readonly now: number
+}
+
+/** A script's output, or its exit code where it refuses. */
+type Script = (input: ScriptInput) => Buffer | number
+
+const NOTHING = Buffer.alloc(0)
+
+/** The files of a new box: its empty folders. */
 export function newFiles(now: number): MemoryFiles {
   const files: MemoryFiles = new Map()
   for (const path of [WORKSPACE, "/tmp"]) makeFolder(files, path, now)
   return files
 }
 
-/** The absolute path that a path is in a folder. */
-export const pathIn = (cwd: string, path: string): string => posix.resolve(cwd, path)
-
-/** Whether a folder is at a path. */
+/** Whether a path of a box is a folder. */
 export const isFolder = (files: MemoryFiles, path: string): boolean =>
-  files.get(path)?.type === "directory"
+  files.get(path)?.bytes === null
 
-/** Makes a folder, with those above it; whether there is one then. */
-export function makeFolder(files: MemoryFiles, path: string, now: number): boolean {
-  const found = files.get(path)
-  if (found !== undefined) return found.type === "directory"
+/** Makes a folder and those above it; false where a file is in the way. */
+function makeFolder(files: MemoryFiles, path: string, now: number): boolean {
+  if (files.has(path)) return isFolder(files, path)
   if (path !== "/" && !makeFolder(files, posix.dirname(path), now)) return false
-  const folder = { type: "directory" as const, bytes: NO_BYTES, isExecutable: false }
-  files.set(path, { ...folder, modifiedAt: now })
+  files.set(path, { bytes: null, modifiedAt: now })
   return true
 }
 
-/** Makes a file or replaces one, which keeps its mode. */
-export function putFile(files: MemoryFiles, path: string, bytes: Buffer, now: number): void {
-  const isExecutable = files.get(path)?.isExecutable ?? false
-  files.set(path, { type: "file", bytes, isExecutable, modifiedAt: now })
+/** The bytes of a file, or the exit code of a script that finds none. */
+function bytesAt({ files, args: [path = ""] }: ScriptInput): Buffer | number {
+  const found = files.get(posix.resolve(path))
+  return found === undefined ? EXITS.missing : (found.bytes ?? EXITS.folder)
 }
 
-/** What is in a folder, by names; with `deep` also what is below. */
-export function* inFolder(
-  files: MemoryFiles,
-  folder: string,
-  deep = false,
-): Generator<readonly [name: string, file: MemoryFile]> {
-  const before = folder === "/" ? "/" : `${folder}/`
-  for (const [path, file] of files) {
-    const name = path.slice(before.length)
-    if (path.startsWith(before) && name !== "" && (deep || !name.includes("/"))) yield [name, file]
-  }
-}
-
-const list: FixedScript = async ({ files, cwd, out }, [path = ""]) => {
-  const folder = pathIn(cwd, path)
+const list: Script = ({ files, args: [path = ""] }) => {
+  const folder = posix.resolve(path)
   if (!files.has(folder)) return EXITS.missing
   if (!isFolder(files, folder)) return EXITS.otherKind
-  const rows = [...inFolder(files, folder)].map(([name, { type, bytes, modifiedAt }]) => {
-    const letter = type === "file" ? "f" : "d"
-    return `${letter}\t${bytes.length}\t${(modifiedAt / 1_000).toFixed(3)}\t${name}\0`
+  const rows = [...files].flatMap(([at, { bytes, modifiedAt }]) => {
+    if (at === folder || posix.dirname(at) !== folder) return []
+    const seconds = (modifiedAt / 1_000).toFixed(3)
+    return `${bytes === null ? "d" : "f"}\t${bytes?.length ?? 0}\t${seconds}\t${posix.basename(at)}\0`
   })
-  out(Buffer.from(rows.join("")))
-  return 0
+  return Buffer.from(rows.join(""))
 }
 
-/** The file at a path; else what a script exits with. */
-function fileAt({ files, cwd }: Command, path: string): MemoryFile | number {
-  const found = files.get(pathIn(cwd, path))
-  if (found === undefined) return EXITS.missing
-  return found.type === "directory" ? EXITS.folder : found
+const read: Script = (input) => {
+  const found = bytesAt(input)
+  return typeof found === "number" ? found : found.subarray(0, Number(input.args[1]))
 }
 
-const read: FixedScript = async (command, [path = "", most]) => {
-  const found = fileAt(command, path)
+const write: Script = (input) => {
+  const { files, args, stdin, now } = input
+  const [path = "", length] = args
+  if (bytesAt(input) === EXITS.folder || path.endsWith("/")) return EXITS.folder
+  const whole = posix.resolve(path)
+  if (!makeFolder(files, posix.dirname(whole), now)) return EXITS.denied
+  if (stdin.length !== Number(length)) return EXITS.notWritten
+  files.set(whole, { bytes: stdin, modifiedAt: now })
+  return NOTHING
+}
+
+const remove: Script = (input) => {
+  const found = bytesAt(input)
   if (typeof found === "number") return found
-  command.out(found.bytes.subarray(0, Number(most)))
-  return 0
+  input.files.delete(posix.resolve(input.args[0] ?? ""))
+  return NOTHING
 }
 
-const write: FixedScript = async (command, [path = "", length]) => {
-  const { files, cwd, now } = command
-  const bytes = await inputOf(command)
-  const found = fileAt(command, path)
-  if (found === EXITS.folder || path.endsWith("/")) return EXITS.folder
-  const whole = pathIn(cwd, path)
-  if (!makeFolder(files, posix.dirname(whole), now())) return EXITS.denied
-  if (bytes.length !== Number(length)) return EXITS.notWritten
-  putFile(files, whole, bytes, now())
-  return 0
-}
-
-const remove: FixedScript = async (command, [path = ""]) => {
-  const found = fileAt(command, path)
-  if (typeof found === "number") return found
-  command.files.delete(pathIn(command.cwd, path))
-  return 0
-}
-
-/** The scripts of files, by their text. */
-export const FILE_SCRIPTS: readonly (readonly [script: string, played: FixedScript])[] = [
+/** The scripts that a simulated box knows, by their text. It has no git: code it is brought is dropped, and none comes out. */
+export const SCRIPTS: ReadonlyMap<string, Script> = new Map([
   [LIST, list],
   [READ, read],
   [WRITE, write],
   [REMOVE, remove],
-]
+  [BRING, () => NOTHING],
+  [RECORD, () => NOTHING],
+])

@@ -1,7 +1,6 @@
 /**
- * The built-in boxes: memory that stands for machines. They have files, a few words of a shell, git that
- * commits, and background commands, of which `serve PORT` answers whoever dials it. What they do next
- * can be set (`stand-in set boxhost …`): see `failing.ts`, which plays it before any host.
+ * Simulated boxes. They keep files in memory and answer commands from a table; nothing runs. An operator sets
+ * their failures with `stand-in set boxhost …`, which `failing.ts` applies to every host.
  */
 import { randomUUID } from "node:crypto"
 import type { BoxId } from "../../../domain/boxes/ids.ts"

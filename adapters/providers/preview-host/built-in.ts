@@ -8,14 +8,14 @@ import { Readable } from "node:stream"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { Clock } from "../../clock/port.ts"
-import { type MemoryApp, openMemoryApp } from "./built-in-app.ts"
+import { type SimulatedPage, openPage } from "../simulated-page.ts"
 import type { AppPlan, BuildPlan, Built, PreviewHost, PreviewStanding, Recipe } from "./port.ts"
 
 const FIRST_LEASE_MS = 300_000
 
 /** The sandbox of a company. */
 interface MemorySandbox {
-  readonly apps: Map<PublishId, MemoryApp>
+  readonly apps: Map<PublishId, SimulatedPage>
   /** UTC milliseconds, by the ledger's clock. */
   leaseEnds: number
   activities: number
@@ -71,7 +71,8 @@ export function openBuiltInPreviews({
       const versions = kept.get(plan.companyId) ?? new Map<PublishId, number>()
       kept.set(plan.companyId, versions)
       if (!versions.has(plan.publishId)) versions.set(plan.publishId, await bytesOf(plan))
-      sandbox.apps.set(plan.publishId, openMemoryApp(plan.publishId))
+      const title = "A page of an app"
+      sandbox.apps.set(plan.publishId, openPage({ title, paragraph: () => plan.publishId }))
       return ""
     },
     dial: async ({ companyId, publishId }) => {

@@ -208,7 +208,7 @@ const FIRST_H = 0.03
 /** When boxes are started. */
 const BOXES_AT = [30, 54, 101, 150] as const
 
-/** Boxes in which an agent works for some minutes; the built-in ones know few commands. */
+/** Boxes in which an agent works for some minutes. */
 const boxes: readonly Step[] = BOXES_AT.flatMap((at, n) => {
   const times = Math.ceil((stoppedAfter(n) - FIRST_H) / EVERY_H)
   return [

@@ -24,7 +24,7 @@ export class Refused extends Error {
 
 const noFolder = (cwd: string) => new Refused("folder", `There is no folder ${cwd} in the box.`)
 
-const busy = (those: string) => new Refused("busy", `${those} run in the box, as many as may.`)
+const busy = (those: string) => new Refused("busy", `The box runs ${those} already, its limit.`)
 
 /** The box ended, and what was asked of it with it. */
 export class Gone extends Error {

@@ -1,25 +1,33 @@
-/** What answers for an app of a built-in preview: a page that says of which version it is, and an echo for web sockets. */
+/** The page that simulated boxes and previews serve, with an echo for web sockets. */
 import { createHash } from "node:crypto"
 import { createServer } from "node:http"
 import type { Duplex } from "node:stream"
 import { duplexPair } from "node:stream"
 
-/** A version that runs in memory. */
-export interface MemoryApp {
-  /** A connection to it; it counts whenever anything passes. */
+/** A page in memory. */
+export interface SimulatedPage {
+  /** A connection to it; `onPassed` counts what its visitor sends. */
   readonly dial: (onPassed: () => void) => Duplex
-  /** Breaks its connections off. */
+  /** Breaks all connections. */
   readonly end: () => void
 }
 
-/** An app that says these words on every page, and where it was asked. */
-export function openMemoryApp(words: string): MemoryApp {
+/** What a page says. */
+export interface PageText {
+  readonly title: string
+  /** The paragraph that answers a request of this many bytes. */
+  readonly paragraph: (bytes: number) => string
+}
+
+/** Opens a page that answers every path alike. */
+export function openPage({ title, paragraph }: PageText): SimulatedPage {
   const connections = new Set<Duplex>()
   const server = createServer((request, response) => {
-    request.resume()
+    let bytes = 0
+    request.on("data", (piece: Buffer) => (bytes += piece.length))
     request.on("end", () => {
       response.setHeader("content-type", "text/html; charset=utf-8")
-      response.end(`<!doctype html>\n<title>A page of an app</title>\n<p>${words}</p>\n`)
+      response.end(`<!doctype html>\n<title>${title}</title>\n<p>${paragraph(bytes)}</p>\n`)
     })
   })
   server.on("upgrade", (request, socket) => {
@@ -29,7 +37,7 @@ export function openMemoryApp(words: string): MemoryApp {
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
         `Sec-WebSocket-Accept: ${accept.digest("base64")}\r\n\r\n`,
     )
-    // As it came: whoever looks at frames sees their own.
+    // The bytes return unchanged, so a visitor reads its own frames.
     socket.pipe(socket)
   })
   return {
