@@ -3,13 +3,14 @@ import type { Page } from "../src/frame/operator/cli/render.ts"
 import { renderTable } from "../src/frame/operator/cli/render.ts"
 import type { Row } from "../src/frame/operator/cli/rows.ts"
 import { leftOutLine } from "./left-out.ts"
+import type { Circumstances } from "./machine.ts"
 import type { MeasuredDocument, RunDocument } from "./report.ts"
 import { percent, worded } from "./page/words.ts"
 
 const GIB = 1_024 ** 3
 
 /** The circumstances of a run in lines: when, on what, with what. */
-export function circumstanceLines(run: Omit<RunDocument, "benchmarks">): readonly string[] {
+export function circumstanceLines(run: Circumstances): readonly string[] {
   const { date, commit, isChanged, cpu, cores, memoryBytes, load, os, versions } = run
   const code = commit === null ? "no commit known" : `commit ${commit.slice(0, 12)}`
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`)

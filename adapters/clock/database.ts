@@ -88,7 +88,7 @@ export async function openDatabaseClock(
   const tick = (): void => {
     ticks += 1
     const isDue = ticks % (MEASURE_EVERY_MS / AGAIN_AFTER_MS) === 0
-    const isUnsure = doubtOf(measured, pacer.elapsedMs(), wallMs()) !== null
+    const isUnsure = measured === null || doubtOf(measured, pacer.elapsedMs(), wallMs()) !== null
     if (isDue || isFailing || isUnsure) measureOnce()
   }
 
@@ -98,9 +98,10 @@ export async function openDatabaseClock(
 
   return {
     now: () => {
+      if (measured === null) throw new ClockUnsure(DOUBTS.old)
       const elapsedMs = pacer.elapsedMs()
       const doubt = doubtOf(measured, elapsedMs, wallMs())
-      if (doubt === null) return Math.round(elapsedMs + (measured as unknown as Measured).offsetMs)
+      if (doubt === null) return Math.round(elapsedMs + measured.offsetMs)
       if (doubt === "apart") measureOnce()
       throw new ClockUnsure(DOUBTS[doubt])
     },
@@ -121,11 +122,10 @@ const DOUBTS = {
 
 /** Why a measurement is not good enough to write by; null where it is. */
 function doubtOf(
-  measured: Measured | null,
+  measured: Measured,
   elapsedMs: number,
   wallMs: number,
 ): keyof typeof DOUBTS | null {
-  if (measured === null) return "old"
   const ageMs = elapsedMs - measured.elapsedMs
   const isApart = Math.abs(wallMs - measured.wallMs - ageMs) > JUMP_MS
   if (ageMs < 0 || isApart) return "apart"

@@ -30,16 +30,14 @@ export function failingGit(
     if (outcome === "slow") await pacer.pause(SLOW_MS)
     else if (outcome !== "ok") throw new GitUnavailable(`git was told to be ${outcome}`)
   }
-  const failing = Object.entries(git).map(([name, act]) => {
-    if (UNTOLD.has(name)) return [name, act] as const
-    const ask = act as (...given: readonly unknown[]) => Promise<unknown>
-    return [
-      name,
-      async (...given: readonly unknown[]) => {
+  return new Proxy(git, {
+    get: (target, name) => {
+      const act: unknown = Reflect.get(target, name)
+      if (typeof act !== "function" || UNTOLD.has(String(name))) return act
+      return async (...given: readonly unknown[]): Promise<unknown> => {
         await told()
-        return ask(...given)
-      },
-    ] as const
+        return Reflect.apply(act, target, given)
+      }
+    },
   })
-  return Object.fromEntries(failing) as unknown as Repositories
 }

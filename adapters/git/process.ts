@@ -1,7 +1,8 @@
 /** Processes of git: how each is spawned, read, and ended. */
 import type { ChildProcess, ChildProcessByStdio } from "node:child_process"
 import { spawn } from "node:child_process"
-import type { Duplex, Readable, Writable } from "node:stream"
+import type { Readable, Writable } from "node:stream"
+import { Duplex } from "node:stream"
 import { GitFailed } from "./port.ts"
 import { HOOKS_FOLDER, environmentOf } from "./repository-settings.ts"
 import { SANDBOX, sandboxed } from "./sandbox.ts"
@@ -69,7 +70,9 @@ export function run(machine: Machine, command: Command): Running {
   command.left?.addEventListener("abort", kill)
   child.once("close", () => command.left?.removeEventListener("abort", kill))
   if (command.left?.aborted === true) kill()
-  const talk = talks ? (child.stdio[3] as unknown as Duplex) : null
+  const [, , , hook] = child.stdio
+  // Node makes a socket of the extra pipe.
+  const talk = hook instanceof Duplex ? hook : null
   talk?.on("error", () => undefined)
   return {
     ...{ stdin: child.stdin, stdout: child.stdout, talk },

@@ -3,6 +3,7 @@
  * API's, which reads as a role that owns nothing and sees one company at a time.
  */
 import { Kysely, PostgresDialect } from "kysely"
+import type { PostgresPool } from "kysely"
 import pg from "pg"
 import { bePatient } from "./connections.ts"
 import { onConnection } from "./on-connection.ts"
@@ -113,6 +114,6 @@ function guarded(pool: pg.Pool, onIdleError: OnIdleError): pg.Pool {
 }
 
 /** Queries with types over a pool. The pool's owner closes it. */
-export function kyselyOf<DB>(pool: pg.Pool): Kysely<DB> {
+export function kyselyOf<DB>(pool: PostgresPool): Kysely<DB> {
   return new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
 }

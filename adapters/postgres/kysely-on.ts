@@ -1,5 +1,6 @@
 import { Kysely, PostgresAdapter, PostgresDialect, PostgresIntrospector } from "kysely"
 import { PostgresQueryCompiler } from "kysely"
+import type { PostgresCursor, PostgresPool, PostgresQueryResult } from "kysely"
 import type { PoolClient } from "pg"
 
 /** So many statements at most are kept prepared on a connection: as many as read models have, several times over. */
@@ -25,26 +26,27 @@ function nameOf(text: string): string | undefined {
  */
 export function kyselyOn(client: PoolClient, again: "" | "again" = ""): Kysely<unknown> {
   // The dialect asks for a pool: this one always gives the same connection and keeps it on release.
-  const lent = { ...borrowed(client, again === "again") }
+  const pool = borrowed(client, again === "again")
   return new Kysely<unknown>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new PostgresDialect({ pool: lent as never }).createDriver(),
+      createDriver: () => new PostgresDialect({ pool }).createDriver(),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   })
 }
 
-function borrowed(client: PoolClient, isNamed: boolean) {
-  const connection = {
-    query: (text: string, given: readonly unknown[]) => {
-      const [values, name] = [given.map(columnValue), isNamed ? nameOf(text) : undefined]
-      return name === undefined ? client.query(text, values) : client.query({ name, text, values })
-    },
-    release: () => undefined,
+function borrowed(client: PoolClient, isNamed: boolean): PostgresPool {
+  function query<R>(text: string, given: readonly unknown[]): Promise<PostgresQueryResult<R>>
+  function query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>
+  function query(text: string | object, given: readonly unknown[] = []): unknown {
+    if (typeof text !== "string") throw new TypeError("a lent connection has no cursors")
+    const [values, name] = [given.map(columnValue), isNamed ? nameOf(text) : undefined]
+    return name === undefined ? client.query(text, values) : client.query({ name, text, values })
   }
-  return { connect: async () => connection, end: async () => undefined }
+  const connection = { query, release: () => undefined }
+  return { connect: async () => connection, end: async () => undefined, options: {} }
 }
 
 function columnValue(value: unknown): unknown {

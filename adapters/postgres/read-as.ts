@@ -8,15 +8,19 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, false)" }
 
+/** Queries of callers who name the tables that they read. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type AnyTables = Kysely<any>
+
 /**
  * Reads as the API's role with one company in sight. The setting is made anew at each use of a
  * connection, before anything is read: a company left over from the last reader is never seen.
  */
 export function readAsCompany(pool: Pool) {
-  return <T>(companyId: CompanyId, query: (db: Kysely<never>) => Promise<T>): Promise<T> =>
+  return <T>(companyId: CompanyId, query: (db: AnyTables) => Promise<T>): Promise<T> =>
     onConnection(pool, async (client) => {
       await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
-      return query(kyselyOn(client) as unknown as Kysely<never>)
+      return query(kyselyOn(client))
     })
 }
 
@@ -33,6 +37,6 @@ export function readerAsCompany(pool: Pool) {
         throw error
       }
     }
-    return kyselyOf<unknown>({ connect, end: async () => undefined } as unknown as Pool)
+    return kyselyOf<unknown>({ connect, end: async () => undefined, options: {} })
   }
 }

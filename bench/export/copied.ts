@@ -30,7 +30,7 @@ export async function copied(
     handleCommandComplete: nothing,
   }
   try {
-    client.query(copying as never)
+    client.query(copying)
     await promise
   } finally {
     client.release()

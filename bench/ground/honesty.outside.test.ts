@@ -142,10 +142,10 @@ describe("an acknowledgement", () => {
 describe("the flush", () => {
   /** A database with these settings. */
   const databaseWith = (settings: Readonly<Record<string, string>>) => {
-    const query = async (_text: string, values: readonly string[] = []) => {
+    const query = async (_asked: unknown, values: readonly string[] = []) => {
       return { rows: [{ value: settings[values[0] ?? ""] }] }
     }
-    return { connect: async () => ({ query, release: () => undefined }) } as never
+    return { connect: async () => ({ query, release: () => undefined }) }
   }
 
   it("is measured where commits wait for the disk", async () => {

@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Benchmark } from "../benchmark.ts"
 import { curveBenchmark, fakeBenchmark } from "../fake-benchmark.ts"
 import { runBench } from "../program.ts"
+import { circumstances } from "../machine.ts"
 import { renderChart } from "./chart.ts"
 import { scaleOf } from "./scale.ts"
-import type { RunDocument } from "../report.ts"
 import { circumstanceLines } from "../table.ts"
 import { renderStrip } from "./strip.ts"
 
@@ -46,9 +46,9 @@ describe("the page of a run", () => {
     expect(page).toMatch(/<th scope="row">[^<]+<\/th>/)
   })
 
-  it("says first that the hour was busy, where it was", () => {
-    const run = { cores: 2, load: 1.5, commit: null, isChanged: null, versions: {} }
-    const said = (load: number) => circumstanceLines({ ...run, load } as unknown as RunDocument)[0]
+  it("says first that the hour was busy, where it was", async () => {
+    const run = { ...(await circumstances()), cores: 2 }
+    const said = (load: number) => circumstanceLines({ ...run, load })[0]
     expect(said(1.5)).toBe(
       "A busy hour: other work wanted 1.5 of 2 cores in the minute before, so a quiet machine shows better ones.",
     )

@@ -40,7 +40,7 @@ export function Tabs({ label, tabs }: TabsProps) {
             className={styles.tab}
             data-tab
             to="."
-            search={(name === shown[0]?.name ? {} : { tab: name }) as never}
+            search={name === shown[0]?.name ? {} : { tab: name }}
             {...(name === chosen.name ? { "aria-current": "page" } : { "aria-current": undefined })}
             activeOptions={{ includeSearch: true, exact: true }}
           >

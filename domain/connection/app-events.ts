@@ -30,6 +30,20 @@ const counts = record({
 /** How much there is in an app; null where it did not say. */
 export type Counts = ValueOf<typeof counts>
 
+/** The counts of which an app says some. */
+export function countsOf(given: Readonly<Record<string, number | undefined>>): Counts {
+  return {
+    projects: given["projects"] ?? null,
+    people: given["people"] ?? null,
+    contacts: given["contacts"] ?? null,
+    companies: given["companies"] ?? null,
+    deals: given["deals"] ?? null,
+    messages: given["messages"] ?? null,
+    appointments: given["appointments"] ?? null,
+    automations: given["automations"] ?? null,
+  }
+}
+
 /** What of an app is updated. */
 export const DEVICE_KINDS = ["app", "launcher"] as const
 /** How an update stands. */

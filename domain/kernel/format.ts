@@ -170,7 +170,7 @@ export function record<const F extends Fields>(fields: F): Kind<ValuesOf<F>> {
     write: (value) => writeFields(compiled, value),
     read: (raw) => {
       if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("fields", raw)
-      return readFields(compiled, raw as Record<string, unknown>, { ...blank }) as ValuesOf<F>
+      return readFields<ValuesOf<F>>(compiled, raw as Record<string, unknown>, { ...blank })
     },
   }
 }
@@ -191,12 +191,11 @@ export function codecOf<F extends FormatTable>(formats: F): Codec<FactOf<F>> {
     formats,
     types: Object.keys(formats) as FactOf<F>["type"][],
     version: (type) => find(type).format.version,
-    encode: (event) =>
-      writeFields(find(event.type).fields, event as unknown as Record<string, unknown>),
+    encode: (event) => writeFields(find(event.type).fields, event),
     decode: (type, version, body) => {
       const { format, fields, blank } = find(type)
       const raw = lift(type, format, version, parseFields(body))
-      return readFields(fields, raw, { ...blank }) as unknown as FactOf<F>
+      return readFields<FactOf<F>>(fields, raw, { ...blank })
     },
   }
 }
@@ -233,21 +232,23 @@ function compile(fields: Fields): readonly CompiledField[] {
     .map(([name, kind]) => ({ name, kind, prefix: `${JSON.stringify(name)}:` }))
 }
 
-function writeFields(fields: readonly CompiledField[], value: Record<string, unknown>): string {
+function writeFields(fields: readonly CompiledField[], value: object): string {
+  const values = value as Readonly<Record<string, unknown>>
   let out = "{"
   for (const { name, prefix, kind } of fields) {
-    const item = value[name]
+    const item = values[name]
     if (item === null && kind.optional === true) continue
     out += (out.length > 1 ? "," : "") + prefix + kind.write(item)
   }
   return `${out}}`
 }
 
-function readFields(
+/** Reads all fields into a copy of a blank `T`, whose types the kinds of the fields promise. */
+function readFields<T>(
   fields: readonly CompiledField[],
   raw: Record<string, unknown>,
   into: Record<string, unknown>,
-): Record<string, unknown> {
+): T {
   let reading = ""
   try {
     for (const { name, kind } of fields) {
@@ -258,5 +259,5 @@ function readFields(
     if (error instanceof FormatFault) throw new FormatFault(`${reading}: ${error.message}`)
     throw error
   }
-  return into
+  return into as T
 }

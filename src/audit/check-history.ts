@@ -53,6 +53,12 @@ export const Head = z.object({
   signature: z.string(),
 })
 
+function isEvent(parsed: object): parsed is FileEvent {
+  const fields: Readonly<Record<string, unknown>> = { ...parsed }
+  const texts = ["stream", "id", "type", "data", "metadata"].map((name) => fields[name])
+  return texts.every((one) => typeof one === "string") && Number.isSafeInteger(fields["revision"])
+}
+
 /** Whether a head was signed by the key that it names. */
 export function isSigned(head: SignedHead): boolean {
   const key = Buffer.from(head.publicKey, "base64")
@@ -113,7 +119,7 @@ class HistoryCheck {
     const isManifest = "manifest" in parsed
     if (!isManifest) this.#bytes.update(`${line}\n`)
     if (this.#line === 1) this.#takeFirst(parsed)
-    else if ("stream" in parsed) return this.#takeEvent(parsed as unknown as FileEvent)
+    else if ("stream" in parsed) return this.#takeEvent(parsed)
     else if ("range" in parsed) this.#takeRange(parsed)
     else if ("head" in parsed) this.#takeHead(parsed["head"])
     else if (isManifest) this.#takeManifest(parsed["manifest"] as Record<string, unknown>)
@@ -149,12 +155,9 @@ class HistoryCheck {
     this.#company = typeof company === "string" ? company : null
   }
 
-  #takeEvent(event: FileEvent): FileEvent {
+  #takeEvent(event: object): FileEvent {
+    if (!isEvent(event)) return this.#fault("an event", "fields of other kinds")
     const { stream, revision } = event
-    const isText = [stream, event.id, event.type, event.data, event.metadata].every(
-      (text) => typeof text === "string",
-    )
-    if (!isText || !Number.isSafeInteger(revision)) this.#fault("an event", "fields of other kinds")
     if (this.#ranges > 0) this.#fault("no event behind a range", "one", event)
     if (this.#company !== null && companyOf(stream) !== this.#company) {
       this.#fault(`an event of ${this.#company}`, "another's", event)

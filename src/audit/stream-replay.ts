@@ -7,7 +7,7 @@ import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
-import type { CheckpointForm, Fact } from "../../domain/kernel/decider.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
@@ -92,7 +92,7 @@ export class StreamReplay {
         if (sum !== 0) this.#note(revision, "postings sum to zero", place)
         this.#ledger.take(fact as LedgerEvent, { revision, command, previousHash, text })
       } else if (this.#folded !== null && this.#state !== null) {
-        this.#state = this.#folded.decider.evolve(this.#state as never, fact as never)
+        this.#state = this.#folded.decider.evolve(this.#state, fact)
       }
       // A ledger says itself when it has folded the fact: closings of months wait for what they lead.
       if (isCheckpoint && this.#ledger === null) this.#checkCheckpoint()
@@ -159,8 +159,7 @@ export class StreamReplay {
   #checkCheckpoint(): void {
     const [kept, hash] = [this.#checkpoint, this.#hashOfCheckpoint]
     if (this.#folded === null || kept === null || hash === null) return
-    // Its own states are what it saves.
-    const form = this.#folded.checkpoint as unknown as CheckpointForm<unknown>
+    const form = this.#folded.checkpoint
     const fault = checkpointFault(kept, form, this.#ledger?.state ?? this.#state, hash)
     if (fault !== null) this.#note(kept.revision, "checkpoints are what folding gives", fault)
   }

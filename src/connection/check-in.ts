@@ -4,8 +4,7 @@ import { accessOf } from "../../domain/access/aggregates.ts"
 import { randomBytes } from "node:crypto"
 import { z } from "zod"
 import { companyStanding } from "../../domain/access/access.ts"
-import type { Counts } from "../../domain/connection/app-events.ts"
-import { COUNTED } from "../../domain/connection/app-events.ts"
+import { COUNTED, countsOf } from "../../domain/connection/app-events.ts"
 import { latestVersion, sealStanding } from "../../domain/connection/releases.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { route } from "../frame/calls/route.ts"
@@ -65,11 +64,10 @@ export const checkIn = route({
     const { companyId } = caller
     const { version, platform = null, seal = null, counts = {} } = body
     const id = body.installId ?? randomBytes(28).toString("hex")
-    const said = Object.fromEntries(COUNTED.map((name) => [name, counts[name] ?? null]))
     const command = { type: "CheckIn" as const, installId: id, version, platform, seal }
     const outcome = await ports.runner.execute(
       appOf(companyId, id),
-      { ...command, counts: said as unknown as Counts },
+      { ...command, counts: countsOf(counts) },
       causeOf(caller),
     )
     const stream = accessOf(companyId)

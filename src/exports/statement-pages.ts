@@ -275,7 +275,7 @@ interface Written {
 function shown(doc: PDFKit.PDFDocument, text: string): string {
   // pdfkit says nowhere else what its font has.
   // eslint-disable-next-line no-underscore-dangle
-  const { font } = (doc as unknown as Written)._font
+  const { font } = (doc as PDFKit.PDFDocument & Written)._font
   let line = ""
   for (const character of text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")) {
     const point = character.codePointAt(0) ?? 0

@@ -135,7 +135,11 @@ async function buildInMemory<T>(
   const count = await copied(files, folder, built)
   signal.throwIfAborted()
   if (count === 0) return { ok: false, log, why: `The build left no folder ${folder || "."}.` }
-  return { ok: true, log, kept: await keep(built as unknown as AsyncIterable<Uint8Array>) }
+  return { ok: true, log, kept: await keep(piecesOf(built)) }
+}
+
+async function* piecesOf(archive: Pack): AsyncGenerator<Uint8Array> {
+  for await (const piece of archive) if (piece instanceof Uint8Array) yield piece
 }
 
 /** Where what is served lies in the commit; empty for all of it. */

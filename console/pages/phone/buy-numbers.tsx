@@ -2,6 +2,7 @@ import { Button, Group, Select, Stack, TextInput } from "@mantine/core"
 import { useForm } from "@mantine/form"
 import { useQuery } from "@tanstack/react-query"
 import { answerOf, useApi } from "../../api/company.ts"
+import type { operations } from "../../api/document.d.ts"
 import type { Schema } from "../../api/company.ts"
 import { useMe } from "../../api/session.ts"
 import { CallDialog } from "../../parts/call-dialog.tsx"
@@ -28,10 +29,8 @@ const KINDS = [
 export function BuyNumbers({ state }: { readonly state: State }) {
   const [filters] = useFilters()
   const { kind, areaCode, contains, region } = filters
-  const query = {
-    ...(kind === "toll_free" ? { kind } : { kind: "local", areaCode, region }),
-    contains,
-  }
+  const query: Query =
+    kind === "toll_free" ? { kind, contains } : { kind: "local", areaCode, region, contains }
   const isAsked = kind !== undefined
   const found = useOffers(query, isAsked)
   return (
@@ -50,7 +49,7 @@ export function BuyNumbers({ state }: { readonly state: State }) {
   )
 }
 
-type Query = Readonly<Record<string, string | undefined>>
+type Query = NonNullable<operations["searchNumbers"]["parameters"]["query"]>
 
 function searchPath(query: Query): string {
   const given = Object.entries(query).filter((one): one is [string, string] => one[1] !== undefined)
@@ -63,7 +62,7 @@ function useOffers(query: Query, isAsked: boolean) {
   const api = useApi()
   return useQuery({
     queryKey: ["searchNumbers", companyId, query],
-    queryFn: () => answerOf(api.GET("/api/v1/phone/search", { params: { query: query as never } })),
+    queryFn: () => answerOf(api.GET("/api/v1/phone/search", { params: { query } })),
     enabled: isAsked,
     staleTime: Infinity,
     refetchOnWindowFocus: false,

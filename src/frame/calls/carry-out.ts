@@ -99,10 +99,8 @@ async function answerAnybody(
   if (often !== null) return refused(often)
   const input = validate(route, call, await progress.body())
   if ("refusal" in input) return refused(input.refusal)
-  // The handler of such a route takes no caller (`openRoute`).
-  const nobody = null as never
   const given = { ...input, seed: freshSeed(), ...aroundOf({ call, progress }) }
-  return answerTo(ports, route, await route.handle(ports, nobody, given))
+  return answerTo(ports, route, await route.handle(ports, null, given))
 }
 
 async function answerCaller(calls: CallPorts, call: Call, progress: Progress): Promise<Answer> {

@@ -1,4 +1,5 @@
 /** The checks of what the key is granted, and of what its person may. */
+import type { Key } from "../../../domain/access/access.ts"
 import { mayPerson } from "../../../domain/access/grants.ts"
 import type { PersonNeeds } from "../../../domain/access/operations.ts"
 import { OPERATIONS } from "../../../domain/access/operations.ts"
@@ -8,7 +9,7 @@ import type { Caller, Route } from "./route.ts"
 
 /** Refuses a key that lacks the route's operation, or another that the route needs as well. */
 export function operationRefusal(
-  { key }: Pick<Caller, "key">,
+  { key }: { readonly key: Pick<Key, "operations"> | null },
   { operation, also = [] }: Pick<Route, "operation" | "also">,
 ): Refusal | null {
   // Who calls without a key may what their permissions say.

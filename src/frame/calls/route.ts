@@ -221,7 +221,7 @@ interface Described {
 }
 
 /** The parts of a route whose types follow from its schemas. */
-interface Typed<P, Q, B, R, S extends number> {
+interface Typed<P, Q, B, R, S extends number, C = Caller> {
   readonly params?: ZodType<P>
   readonly query?: ZodType<Q>
   /** JSON of this form, `BYTES` or `PIECES`. */
@@ -232,7 +232,7 @@ interface Typed<P, Q, B, R, S extends number> {
   /** Whether it is no charge and still happens once, for ever, by its `Idempotency-Key`. */
   readonly once?: NoInfer<OnceForEver<Checked<B, Q, P>, R, S>>
   readonly handle: NoInfer<
-    (ports: Ports, caller: Caller, input: Checked<B, Q, P>) => Promise<Reply<R, S>>
+    (ports: Ports, caller: C, input: Checked<B, Q, P>) => Promise<Reply<R, S>>
   >
   /**
    * Goes on with what was begun before. It was let in then, so it runs before the account, the
@@ -243,8 +243,8 @@ interface Typed<P, Q, B, R, S extends number> {
   >
 }
 
-/** A route of the API, its types forgotten. */
-export type Route = Described & Typed<unknown, unknown, unknown, unknown, number>
+/** A route of the API, its types forgotten. Only a route without `auth` is called without a caller. */
+export type Route = Described & Typed<unknown, unknown, unknown, unknown, number, Caller | null>
 
 /**
  * Checks a route's types where it is written, and forgets them for the list of all routes.

@@ -1,6 +1,6 @@
 /** The kinds of streams of a program, as its slices bring them, and what their names and events say. */
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
-import type { CheckpointForm, Decider, Fact } from "../../../domain/kernel/decider.ts"
+import type { CheckpointForm, Fact } from "../../../domain/kernel/decider.ts"
 import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
 import type { AnyFact, Category, FactsByCategory } from "../../../domain/kernel/facts.ts"
 import type { Codec } from "../../../domain/kernel/format.ts"
@@ -31,14 +31,17 @@ export interface StreamKinds {
 
 /** A decider whose states are kept as checkpoints. */
 export interface Folded {
-  readonly decider: Decider<never, never, never, never>
-  readonly checkpoint: CheckpointForm<never>
+  readonly decider: {
+    readonly initial: () => unknown
+    readonly evolve: (state: unknown, fact: Fact) => unknown
+  }
+  readonly checkpoint: CheckpointForm<unknown>
 }
 
 /** A stream that belongs to no company, with its rules. */
 export interface InstallationStream {
   readonly stream: string
-  readonly aggregate: Foldable<unknown, Fact>
+  readonly aggregate: Foldable<unknown, AnyFact>
 }
 
 /** A stored event without its position in the global order. */
@@ -94,8 +97,10 @@ export function streamsOf(brought: readonly StreamKinds[]): Streams {
   const codecOf = (stream: string) => codecIn(byCategory, stream)
   return {
     kinds,
-    // A slice's rules agree with one another; which they are only the slice knows.
-    ofInstallation: ofInstallation as unknown as readonly InstallationStream[],
+    ofInstallation: ofInstallation.map(({ stream, aggregate }) => ({
+      stream,
+      aggregate: foldable(aggregate),
+    })),
     codecOf,
     recorded: (stored) => recordedBy(codecOf(stored.stream), stored),
     faultIn: (stored) => faultBy(codecOf(stored.stream), stored),
@@ -110,6 +115,17 @@ export function streamsOf(brought: readonly StreamKinds[]): Streams {
       installation.has(stream) ||
       (company.has(categoryOf(stream)) && companyOf(stream)?.startsWith(COMPANY_ID) === true),
   }
+}
+
+/** The rules of a kind by which its streams are folded; only its slice knows the type of its states. */
+function foldable({ decider, codec, checkpoint }: StreamKind): Foldable<unknown, AnyFact> {
+  const rules = {
+    decider: decider as Foldable<unknown, AnyFact>["decider"],
+    codec: codec as Codec<AnyFact>,
+  }
+  return checkpoint === undefined
+    ? rules
+    : { ...rules, checkpoint: checkpoint as CheckpointForm<unknown> }
 }
 
 /** @throws FormatFault where no decider has such streams */

@@ -107,11 +107,11 @@ async function volumeOf(
 }
 
 /** What several come to, once all of them have come to something: none goes on alone. */
-async function together<T extends readonly unknown[]>(
-  parts: readonly [...{ [K in keyof T]: Promise<T[K]> }],
-): Promise<T> {
+async function together<T extends readonly unknown[] | []>(
+  parts: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(parts)
-  return (await Promise.all(parts)) as unknown as T
+  return Promise.all(parts)
 }
 
 /** The outer sandbox. */

@@ -37,6 +37,9 @@ export interface Shown {
 
 const NOTHING_SHOWN: Shown = { groups: {}, answers: {} }
 
+/** The document that the page's package asks for at a start; the one it shows is made later. */
+const NOTHING_YET = { openapi: "3.1.0", info: { title: TITLE, version: "" }, paths: {} }
+
 /** The product's name as a picture, for the page's head. */
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40" viewBox="0 0 200 40">
 <text x="0" y="27" font-family="sans-serif" font-size="22" font-weight="bold" fill="#fff">${PRODUCT}</text></svg>`
@@ -57,8 +60,7 @@ export async function addDocuments(
     if (made?.url !== url) made = { url, document: openApi(entries, retired, url, shown) }
     return made.document
   }
-  // The package of the page asks for one at a start; what it shows is made below.
-  await app.register(swagger, { mode: "static", specification: { document: {} as never } })
+  await app.register(swagger, { mode: "static", specification: { document: NOTHING_YET } })
   const urls = new Set([DOCUMENT_URL, `${DOCS_URL}/`])
   await app.register(async (page) => {
     page.addHook("onRoute", (route) => {

@@ -34,7 +34,7 @@ function ownRefusalOf(route: Route, code: ErrorCode, verbs: readonly string[]): 
     case "method_not_allowed":
       return otherVerb(verbs.includes("PUT") ? "PATCH" : "PUT", verbs)
     case "operation_not_granted":
-      return operationRefusal({ key: { operations: new Set() } as unknown as Key }, route)
+      return operationRefusal({ key: { operations: new Set() } }, route)
     case "not_allowed":
     case "role":
       return code === (route.roleRefusal ?? "not_allowed") ? roleRefusal(route) : null

@@ -5,7 +5,7 @@
 import type { ClientRequestArgs, IncomingMessage } from "node:http"
 import { Agent } from "node:http"
 import { Socket } from "node:net"
-import type { Duplex } from "node:stream"
+import { Duplex } from "node:stream"
 
 /** So many a place are kept. */
 const MOST_KEPT = 16
@@ -35,7 +35,7 @@ class Keeping extends Agent {
     if (dialled !== null) return dialled
     void dial().then((connection) => {
       if (connection !== null) told?.(null, connection)
-      else told?.(new Error("nothing listens"), undefined as never)
+      else told?.(new Error("nothing listens"), new Duplex())
     })
     return undefined
   }
