@@ -1,8 +1,11 @@
 /** Who the beginning of a connection names. */
 import fc from "fast-check"
+import { once } from "node:events"
 import { METHODS } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { connect, createServer } from "node:net"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import { openReading } from "../../src/compose/processes/beginning.ts"
+import { beginningOf, openReading } from "../../src/compose/processes/beginning.ts"
 import { homeOf } from "../../adapters/postgres/homes.ts"
 
 const HOST = "ledger.example.com"
@@ -135,6 +138,24 @@ describe("the beginning of a connection", () => {
       }),
     )
   })
+})
+
+it("a connection's beginning is all that is read of it", async () => {
+  const server = createServer({ highWaterMark: 0 }).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1").setNoDelay(true)
+  onTestFinished(() => {
+    client.destroy()
+    server.close()
+  })
+  const [socket] = (await once(server, "connection")) as [Socket]
+  const began = beginningOf(socket, { ownHost: HOST, isProxied: false })
+  const head = headOf("POST /docs")
+  for (const byte of head) client.write(byte)
+  expect((await began)?.head.toString()).toBe(head)
+  await new Promise((resolve) => client.write("a body", resolve))
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate)
+  expect(socket.bytesRead).toBe(head.length)
 })
 
 describe("the home of a name", () => {

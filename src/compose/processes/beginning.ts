@@ -135,7 +135,12 @@ export interface Beginning extends Named {
   readonly head: Buffer
 }
 
-/** Reads it; null for a connection that ended before it began. */
+/**
+ * Reads it; null for a connection that ended before it began.
+ *
+ * The socket's server has the high-water mark 0. So each chunk fills the stream and stops the reading, which only
+ * `read(0)` begins again: what comes behind the head stays with the system, for the process that gets the socket.
+ */
 export function beginningOf(socket: Socket, listener: Listener): Promise<Beginning | null> {
   const { remoteAddress: address = "" } = socket
   const { promise, resolve } = Promise.withResolvers<Beginning | null>()
@@ -143,30 +148,22 @@ export function beginningOf(socket: Socket, listener: Listener): Promise<Beginni
   const parts: Buffer[] = []
   const done = (named: Named | null) => {
     clearTimeout(late)
-    socket.removeAllListeners("data").removeAllListeners("end").removeAllListeners("close")
-    if (named === null) return resolve(null)
-    stopReading(socket)
-    resolve({ ...named, head: Buffer.concat(parts) })
+    socket.removeAllListeners("readable").removeAllListeners("end").removeAllListeners("close")
+    resolve(named === null ? null : { ...named, head: Buffer.concat(parts) })
   }
   const toAnybody = () => done({ name: address, process: null })
   const late = setTimeout(toAnybody, HEAD_WITHIN_MS)
-  socket.on("data", (bytes: Buffer) => {
+  socket.on("readable", () => {
+    const bytes = socket.read() as Buffer | null
+    if (bytes === null) return
     parts.push(bytes)
     const named = read(bytes)
-    if (named !== null) done(named)
+    if (named === null) socket.read(0)
+    else done(named)
   })
   // Who says no more may wait for an answer to what was said.
   socket.on("end", toAnybody)
   socket.on("close", () => done(null))
   socket.on("error", () => socket.destroy())
   return promise
-}
-
-/**
- * Leaves what comes from now on to who gets the socket. A paused stream goes on reading until it is full, and
- * the framework's own way (`pauseOnConnect`) is for sockets of which nothing was read.
- */
-function stopReading(socket: Socket): void {
-  const { _handle: handle } = socket as unknown as { _handle: { readStop: () => number } | null }
-  handle?.readStop()
 }

@@ -12,14 +12,14 @@ export interface Connection {
   readonly home: number
 }
 
-/** What Node has of a socket once it is sent, until the other side has it. */
-type Handle = { readonly close: () => void } | null
-
-/** Hands connections to a process. Node tells nobody of those that it had not sent where that one dies. */
+/**
+ * Hands connections to a process. Node reports none that it had not sent where that one dies, so this process keeps
+ * its own end of each open until the other one has it.
+ */
 export class HandOver {
   readonly #child: ChildProcess
   #waiting: Connection[] = []
-  #sent: { readonly handle: Handle } | null = null
+  #sent: Socket | null = null
 
   constructor(child: ChildProcess) {
     this.#child = child
@@ -32,7 +32,7 @@ export class HandOver {
 
   /** The process has the one that was sent. */
   readonly taken = (): void => {
-    this.#sent = null
+    this.#close()
     this.#next()
   }
 
@@ -41,8 +41,14 @@ export class HandOver {
    * that it never saw.
    */
   readonly ended = (): readonly Connection[] => {
-    this.#sent?.handle?.close()
+    this.#close()
     return this.#waiting.splice(0)
+  }
+
+  /** Closes this process's end. The connection ends where no other process has it. */
+  #close(): void {
+    this.#sent?.destroy()
+    this.#sent = null
   }
 
   #next(): void {
@@ -52,9 +58,8 @@ export class HandOver {
     this.#waiting.shift()
     const { socket, home, beginning } = connection
     if (socket.destroyed) return this.#next()
-    const { _handle: handle } = socket as unknown as { _handle: Handle }
-    this.#sent = { handle }
+    this.#sent = socket
     const message: ToProcess = { is: "connection", home, head: beginning.head }
-    this.#child.send(message, socket, { keepOpen: false }, () => undefined)
+    this.#child.send(message, socket, { keepOpen: true }, () => undefined)
   }
 }

@@ -94,7 +94,7 @@ function seatIn(
 
 /** Listens, and hands over what comes; answers where. @throws StartupFault where it cannot */
 async function serve(config: Config, crew: Crew, closers: NamedCloser[]): Promise<string> {
-  const server = createServer({ allowHalfOpen: true, noDelay: true })
+  const server = createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: 0 })
   const waiting = new Set<Socket>()
   const url = await listen(config, (at) => listenAt(server, at))
   const ownHost = new URL(config.baseUrl ?? url).host
