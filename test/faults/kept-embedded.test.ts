@@ -33,7 +33,6 @@ function postgresOn(ports: readonly number[]) {
       port,
       pid: 1,
       version: "18.4",
-      adopted: false,
       exited: exit.promise,
       stop: async () => {
         stops += 1

@@ -58,7 +58,7 @@ describe("a later start", () => {
     const word = await keep(first)
     await first.stop()
     const second = await start()
-    expect(second).toMatchObject({ url: first.url, port: first.port, adopted: false })
+    expect(second).toMatchObject({ url: first.url, port: first.port })
     expect(await has(second, word)).toBe(true)
   })
 
@@ -95,7 +95,7 @@ describe("a later start", () => {
     await writeFile(join(shared, "postgres.json"), `${JSON.stringify(access)}\n`)
     await expect(start()).rejects.toThrow(/postgres\.json is not the one .* remove that file/)
     await rm(join(shared, "postgres.json"))
-    await expect(start()).resolves.toMatchObject({ adopted: false })
+    expect(await query((await start()).url, "select 1 as one")).toEqual([{ one: 1 }])
   })
 
   it("is not kept out by a stale file whose process id belongs to another program", async () => {
@@ -120,36 +120,22 @@ describe("a later start", () => {
 })
 
 describe("a PostgreSQL left behind by a killed process", () => {
-  it("is adopted with what it holds, and stopped in the end", async () => {
-    const left = await leaveBehind(shared)
-    expect(lives(left.pid)).toBe(true)
-    const postgres = await start()
-    expect(postgres).toMatchObject({ ...left, adopted: true })
-    const processes = await processesOf(postgres)
-    await postgres.stop()
-    expect(processes.filter(lives)).toEqual([])
-    expect(await postgres.exited).toMatchObject({ asked: true })
-  })
-
-  it("tells when it dies after it was adopted", async () => {
-    const left = await leaveBehind(shared)
-    const postgres = await start()
-    process.kill(left.pid, "SIGKILL")
-    expect(await postgres.exited).toMatchObject({ asked: false })
-  })
-
-  it("is ended and started anew when it does not answer", async () => {
-    const first = await start()
-    const word = await keep(first)
-    await first.stop()
-    const left = await leaveBehind(shared)
-    process.kill(left.pid, "SIGSTOP")
-    const postgres = await start({ waits: { answerMs: 300, stopMs: 100 } })
-    expect(lives(left.pid)).toBe(false)
-    expect(postgres).toMatchObject({ adopted: false })
-    expect(await has(postgres, word)).toBe(true)
-    expect(said).toEqual([expect.stringContaining("no answer from it")])
-  })
+  it.each(["SIGCONT", "SIGSTOP"] as const)(
+    "is ended, and the next one has what it held (%s)",
+    async (name) => {
+      const first = await start()
+      const word = await keep(first)
+      await first.stop()
+      const left = await leaveBehind(shared)
+      // One that is stopped obeys no signal but the last.
+      process.kill(left.pid, name)
+      const postgres = await start({ waits: { stopMs: 300 } })
+      expect(lives(left.pid)).toBe(false)
+      expect(postgres.port).toBe(left.port)
+      expect(await has(postgres, word)).toBe(true)
+      expect(said).toContainEqual(expect.stringContaining(`(process ${left.pid})`))
+    },
+  )
 
   it("is ended by who only wants it gone", async () => {
     const left = await leaveBehind(shared)
@@ -254,7 +240,7 @@ describe("the first start", () => {
         "select current_database() as at, datcollate from pg_database where datname = current_database()",
       ),
     ).toEqual([{ at: "ledger", datcollate: "C" }])
-    expect(postgres).toMatchObject({ adopted: false, version: expect.stringMatching(/^18\./) })
+    expect(postgres).toMatchObject({ version: expect.stringMatching(/^18\./) })
     expect(told).toEqual([])
   })
 
@@ -314,7 +300,6 @@ it("leaves none running where it is given up while PostgreSQL comes up, and the 
   expect(await givenUp(dataDir, cluster, "postmaster.pid")).toBe("nobody waits")
   expect(await readdir(cluster)).not.toContain("postmaster.pid")
   const next = await startForTest(dataDir)
-  expect(next.adopted).toBe(false)
   expect(await query(next.url, "select 1 as one")).toEqual([{ one: 1 }])
 })
 
@@ -333,10 +318,4 @@ it("asks it to end where its process exits without having stopped it", async () 
   starter.stdin.end()
   expect(await once(starter, "exit")).toEqual([0, null])
   await expect.poll(() => lives(pid)).toBe(false)
-  const adopted = await leaveBehind(dataDir)
-  const taker = startElsewhere(dataDir, 'process.stdin.once("end", () => process.exit(0))')
-  await once(createInterface(taker.stdout), "line")
-  taker.stdin.end()
-  await once(taker, "exit")
-  await expect.poll(() => lives(adopted.pid)).toBe(false)
 })

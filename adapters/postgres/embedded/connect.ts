@@ -7,7 +7,7 @@ export const SUPERUSER = "postgres"
 /** The database that everything of the program's lives in. */
 export const DATABASE = "ledger"
 
-/** How long one question may take, connecting included, unless its asker says otherwise. */
+/** How long one question may take, connecting included. */
 const ASK_TIMEOUT_MS = 10_000
 
 /** The address of a database of this cluster, password included. */
@@ -16,15 +16,11 @@ export function urlOf(port: number, password: string, database: string): string 
 }
 
 /** Asks one question over a connection of its own, and gives the first column of the first row. */
-export async function ask(
-  url: string,
-  sql: string,
-  timeoutMs: number = ASK_TIMEOUT_MS,
-): Promise<unknown> {
+async function ask(url: string, sql: string): Promise<unknown> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: timeoutMs,
-    query_timeout: timeoutMs,
+    connectionTimeoutMillis: ASK_TIMEOUT_MS,
+    query_timeout: ASK_TIMEOUT_MS,
   })
   // A connection that breaks while idle would otherwise end this process; the query tells it too.
   client.on("error", () => undefined)

@@ -44,8 +44,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
 export interface Waits {
   /** Until PostgreSQL takes connections; a start after a power cut replays its log first. */
   readonly startMs: number
-  /** Until one that was left behind answers. */
-  readonly answerMs: number
   /** After each signal that is to end it. */
   readonly stopMs: number
 }

@@ -1,6 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises"
 import { makeCluster, renewAccess } from "./cluster.ts"
-import { DATABASE, ask, ensureDatabase, urlOf } from "./connect.ts"
+import { DATABASE, ensureDatabase, urlOf } from "./connect.ts"
 import { explainOutput } from "./explain.ts"
 import {
   type Access,
@@ -16,7 +15,6 @@ import { boundLog, lastLines } from "./log-file.ts"
 import { endOrphans } from "./orphans.ts"
 import {
   endPostmaster,
-  endWithProcess,
   idIsTaken,
   isPostmaster,
   lookFor,
@@ -27,10 +25,7 @@ import type { Folder } from "./paths.ts"
 import { type ProgramChoice, type Programs, findPrograms } from "./programs.ts"
 import { StartupFault } from "../../startup/port.ts"
 
-const WAITS: Waits = { startMs: 60_000, answerMs: 5_000, stopMs: 10_000 }
-
-/** How often an adopted PostgreSQL is looked at, which is no child and so sends no word. */
-const LOOK_AT_ADOPTED_EVERY_MS = 250
+const WAITS: Waits = { startMs: 60_000, stopMs: 10_000 }
 
 const BOUND_LOG_EVERY_MS = 60_000
 
@@ -72,8 +67,6 @@ export interface Embedded {
   readonly pid: number
   /** The version of PostgreSQL, `"18.4"`. */
   readonly version: string
-  /** True when it was left running by an earlier process. */
-  readonly adopted: boolean
   /** Breaks with its clients, keeps everything, and resolves when no process of it is left. */
   stop(): Promise<void>
   /** Resolves when it is gone, whoever ended it; never rejects. */
@@ -81,8 +74,8 @@ export interface Embedded {
 }
 
 /**
- * Starts the PostgreSQL of `dataDir`, made at its first use, or adopts the one that a killed
- * process left running there. It listens on 127.0.0.1 alone and asks for a random password. Throws
+ * Starts the PostgreSQL of `dataDir`, made at its first use; one that a killed process left running
+ * there is ended first. It listens on 127.0.0.1 alone and asks for a random password. Throws
  * a `StartupFault` for everything its operator can mend, and the signal's reason; nothing is left
  * running then. Where this process exits without having stopped it, it is asked to end.
  */
@@ -95,10 +88,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const programs = await findPrograms(options.programs, signal)
   if (!(await clusterExists(folder, programs.major))) await makeCluster(folder, programs, signal)
   const kept = await readAccess(folder)
-  const adopted = await adoptOrEnd(folder, kept, waits, options)
-  if (adopted !== undefined && kept !== undefined) {
-    return embedded(adopted, { folder, password: kept.password, programs, waits, options }, true)
-  }
+  await endFormer(folder, waits, options.log)
   if (kept === undefined) {
     options.log(`${folder.access} was missing or damaged: the superuser got a new password.`)
     await renewAccess(folder, programs)
@@ -107,74 +97,29 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   if (access === undefined) throw new Error(`${folder.access} cannot be read back`)
   const launched = await launchOnFreePort(folder, programs, access, waits, options)
   const { password } = access
-  return embedded(launched, { folder, password, programs, waits, options }, false)
+  return embedded(launched, { folder, password, programs, waits, options })
 }
 
 /** Ends the PostgreSQL that a killed process left running on `dataDir`, when there is one. */
 export async function endLeftBehind(dataDir: string): Promise<void> {
-  const folder = await openFolder(dataDir)
-  const left = await readPidFile(folder.cluster)
-  if (left !== undefined) {
-    await endPostmaster(left.pid, folder.cluster, ["SIGINT", "SIGQUIT"], WAITS.stopMs)
-  }
+  await endFormer(await openFolder(dataDir), WAITS, () => undefined)
 }
 
-async function adoptOrEnd(
-  folder: Folder,
-  access: Access | undefined,
-  waits: Waits,
-  { log, signal }: EmbeddedOptions,
-): Promise<Launched | undefined> {
-  const left = await readPidFile(folder.cluster)
-  if (left === undefined) return undefined
+async function endFormer(
+  { cluster }: Folder,
+  { stopMs }: Waits,
+  log: EmbeddedOptions["log"],
+): Promise<void> {
+  const left = await readPidFile(cluster)
+  if (left === undefined) return
   const { pid } = left
-  if (await isPostmaster(pid, folder.cluster)) {
-    const port = access && (await answeringPort(folder, access, waits.answerMs, signal))
-    if (port !== undefined) {
-      log(`Took over the PostgreSQL that an earlier run left behind (process ${pid}).`)
-      return { pid, port, gone: goneWhenLookedAt(pid, folder.cluster) }
-    }
-    log(`Ends the PostgreSQL that an earlier run left behind (process ${pid}): no answer from it.`)
-    await endPostmaster(pid, folder.cluster, ["SIGTERM", "SIGINT", "SIGQUIT"], waits.stopMs)
+  if (await isPostmaster(pid, cluster)) {
+    log(`Ends the PostgreSQL that an earlier run left behind (process ${pid}).`)
+    await endPostmaster(pid, cluster, ["SIGINT", "SIGQUIT"], stopMs)
   }
   // PostgreSQL removes a stale file itself, unless another process has the id by now, or it is
   // still the dead one's because nobody collects orphans here (a container without an init).
-  if (idIsTaken(pid)) await removeFile(pidFile(folder.cluster))
-  return undefined
-}
-
-/** The port on which this very cluster answers to its password; undefined when it does not. */
-async function answeringPort(
-  folder: Folder,
-  access: Access,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<number | undefined> {
-  const look = async () => {
-    const now = await readPidFile(folder.cluster)
-    if (now === undefined || !(await isPostmaster(now.pid, folder.cluster))) return "gone"
-    if (!now.ready) return undefined
-    try {
-      const url = urlOf(now.port, access.password, "postgres")
-      return (await ask(url, "show data_directory", timeoutMs)) === folder.cluster
-        ? now.port
-        : "gone"
-    } catch {
-      // Whatever keeps it from answering, the limit on the time spent asking decides.
-      return undefined
-    }
-  }
-  const answer = await lookFor(timeoutMs, look, signal)
-  return answer === "gone" ? undefined : answer
-}
-
-async function goneWhenLookedAt(pid: number, cluster: string): Promise<void> {
-  let lives = true
-  while (lives) {
-    await pause(LOOK_AT_ADOPTED_EVERY_MS, undefined, { ref: false })
-    // A look that fails, for want of a file handle say, says nothing: the next one decides.
-    lives = await isPostmaster(pid, cluster).catch(() => true)
-  }
+  if (idIsTaken(pid)) await removeFile(pidFile(cluster))
 }
 
 async function launchOnFreePort(
@@ -221,7 +166,7 @@ interface Running {
   readonly options: EmbeddedOptions
 }
 
-async function embedded(launched: Launched, running: Running, adopted: boolean): Promise<Embedded> {
+async function embedded(launched: Launched, running: Running): Promise<Embedded> {
   const { pid, port, gone } = launched
   const { folder, password, programs, waits } = running
   const end = (): Promise<void> =>
@@ -243,7 +188,6 @@ async function embedded(launched: Launched, running: Running, adopted: boolean):
   // Nothing of a process that was ended keeps the event loop alive, so `stop` says it itself.
   const ended = Promise.withResolvers<void>()
   void gone.then(ended.resolve)
-  if (adopted) endWithProcess(pid, ended.promise)
   const exited = ended.promise.then(async () => {
     clearInterval(logBound)
     return { asked: stopping !== undefined, lastLines: await lastLines(folder.log, 20) }
@@ -253,7 +197,6 @@ async function embedded(launched: Launched, running: Running, adopted: boolean):
     port,
     pid,
     version: programs.version,
-    adopted,
     stop: () =>
       (stopping ??= end()
         .then(ended.resolve)
