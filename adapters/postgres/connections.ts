@@ -125,7 +125,7 @@ export class Connections {
         this.once("end", () => all.delete(this))
         this.hurry(greetingMs() ?? Infinity)
       }
-    } as unknown as typeof pg.Client
+    }
   }
 
   /** Nobody waits longer than this for an answer any more, but for the patient. */

@@ -133,10 +133,10 @@ function unlessAborted(
   migrations: Migrations,
   signal: AbortSignal | undefined,
 ): Record<string, Migration> {
-  const guarded = ({ up }: Migration): Migration => ({
+  const guarded = (migration: Migration): Migration => ({
     up: async (db) => {
       signal?.throwIfAborted()
-      await up(db)
+      await migration.up(db)
     },
   })
   return Object.fromEntries(

@@ -42,7 +42,7 @@ export class WatchedPool extends pg.Pool {
     const connecting = isPatient ? this.#connectInTurn() : this.#connectLater()
     if (callback === undefined) return connecting
     return void connecting.then(
-      (client) => callback(undefined, client, client.release),
+      (client) => callback(undefined, client, (error?: Error) => client.release(error)),
       (error: Error) => callback(error),
     )
   }

@@ -108,7 +108,7 @@ describe("callers", () => {
       const id = known ?? `msg_${ids.size}`
       ids.set(name, id)
       const replayed = known === undefined ? {} : { "Idempotency-Replayed": "true" }
-      return end(response, 200, { id }, replayed as Record<string, string>)
+      return end(response, 200, { id }, replayed)
     }
     const figures = await figuresOf(answer, "texts=4,reads=2,refused=1,retries=1", 200)
     expect([...figures.wrong]).toEqual([])

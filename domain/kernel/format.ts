@@ -189,7 +189,7 @@ export function codecOf<F extends FormatTable>(formats: F): Codec<FactOf<F>> {
   }
   return {
     formats,
-    types: Object.keys(formats) as FactOf<F>["type"][],
+    types: Object.keys(formats),
     version: (type) => find(type).format.version,
     encode: (event) => writeFields(find(event.type).fields, event),
     decode: (type, version, body) => {
@@ -228,7 +228,7 @@ function lift(
 
 function compile(fields: Fields): readonly CompiledField[] {
   return Object.entries(fields as Readonly<Record<string, Kind<unknown>>>)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, kind]) => ({ name, kind, prefix: `${JSON.stringify(name)}:` }))
 }
 

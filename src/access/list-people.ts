@@ -1,6 +1,6 @@
 /** `GET /api/v1/people`: the company's people, who is online and who is invited. */
 import { z } from "zod"
-import type { Place, Sighting } from "../../adapters/presence/port.ts"
+import type { Sighting } from "../../adapters/presence/port.ts"
 import { PLACES } from "../../adapters/presence/port.ts"
 import { GRANTABLE, personOf } from "../../domain/access/grants.ts"
 import { PERMISSIONS, isAdminRole } from "../../domain/access/permissions.ts"
@@ -112,7 +112,7 @@ function presenceOf(sightings: readonly Sighting[], now: number) {
   const last = sightings[0]
   return {
     online: here.length > 0,
-    onlineIn: PLACES.filter((place) => here.includes(place)) as Place[],
+    onlineIn: PLACES.filter((place) => here.includes(place)),
     lastSeenAt: last === undefined ? null : new Date(last.seenAt).toISOString(),
     lastSeenIn: last?.place ?? null,
   }

@@ -106,8 +106,7 @@ async function payMinute(
 }
 
 /** What the charge of a minute is called (decisions.md §8). */
-export const minuteName = (boxId: BoxId, minute: number): ChargeId =>
-  `${boxId}:${minute}` as ChargeId
+export const minuteName = (boxId: BoxId, minute: number): ChargeId => `${boxId}:${minute}`
 
 /** Records that a minute was refused, unless it was charged meanwhile and the next one began. */
 async function refuseMinute(

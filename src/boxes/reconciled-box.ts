@@ -2,7 +2,7 @@
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
 import { parseBoxId } from "../../domain/boxes/ids.ts"
-import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { endCharge } from "../frame/effects/charge-ends.ts"
 import type { Reconciled } from "../frame/effects/reconcile.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -25,7 +25,7 @@ export async function settleFirstMinute(
   if (status === "starting") return false
   const failed = { amountMicros: null, reason: "the box could not be made" }
   const back = status === "failed" ? failed : null
-  await endCharge(ports, companyId, started.chargeId as ChargeId, back, cause)
+  await endCharge(ports, companyId, started.chargeId, back, cause)
   return true
 }
 

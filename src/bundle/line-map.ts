@@ -20,9 +20,9 @@ export interface Origin {
 export type FindOrigin = (line: number, column: number) => Origin | null
 
 const DIGITS = new Map(
-  [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].map(
-    (letter, digit) => [letter.charCodeAt(0), digit] as const,
-  ),
+  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    .split("")
+    .map((letter, digit) => [letter.charCodeAt(0), digit] as const),
 )
 const VALUES = Uint8Array.from({ length: 128 }, (_, code) => DIGITS.get(code) ?? 0)
 const [COMMA, SEMICOLON] = [44, 59]

@@ -32,6 +32,6 @@ const nameOf = (sent: Pick<AsSent, "headers">, kept: Kept): string =>
 
 /** Whether a browser asks its own machine, by its host name. */
 function isThisMachine(sent: Pick<AsSent, "headers">): boolean {
-  const host = (fieldOf(sent as AsSent, "host") ?? "").replace(/:\d+$/, "").toLowerCase()
+  const host = (fieldOf(sent, "host") ?? "").replace(/:\d+$/, "").toLowerCase()
   return host === "localhost" || host === "127.0.0.1" || host === "[::1]"
 }

@@ -1,5 +1,5 @@
 /** A mail as its stream has it, and what becomes of the open charge that pays for it. */
-import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { mailOf } from "../../domain/email/aggregates.ts"
 import type { MailId } from "../../domain/email/ids.ts"
 import { parseMailId } from "../../domain/email/ids.ts"
@@ -35,7 +35,7 @@ export async function settleMail(
 ): Promise<boolean> {
   if (refused === null && !isEarned) return false
   const back = refused === null ? null : { amountMicros: null, reason: "the mail was refused" }
-  await endCharge(ports, companyId, accepted.chargeId as ChargeId, back, cause)
+  await endCharge(ports, companyId, accepted.chargeId, back, cause)
   return true
 }
 

@@ -1,5 +1,5 @@
 /** What becomes of the open charge of a publish, once that has come to something. */
-import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { publishesOf } from "../../domain/publishing/aggregates.ts"
 import { parsePublishId } from "../../domain/publishing/ids.ts"
 import type { PublishView } from "../../domain/publishing/publishing.ts"
@@ -31,7 +31,7 @@ export async function settlePublish(
   if (endedAt === null && !isFree) return false
   const why = isFree || status === "failed" ? BACK.failed : BACK.replaced
   const back = wasLive && !isFree ? null : { amountMicros: null, reason: why }
-  await endCharge(ports, companyId, chargeId as ChargeId, back, cause)
+  await endCharge(ports, companyId, chargeId, back, cause)
   return true
 }
 

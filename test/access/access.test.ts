@@ -102,7 +102,7 @@ describe("CreateKey", () => {
     given(access, opened, personAdded).when(createKey()).records(keyCreated)
     given(access, opened)
       .when(createKey({ personId: null }))
-      .records({ ...keyCreated, personId: null } as AccessEvent)
+      .records({ ...keyCreated, personId: null })
   })
 
   it("records nothing for a key that is there, whatever became of it", () => {

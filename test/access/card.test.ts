@@ -73,7 +73,7 @@ describe("EndCardCheck", () => {
   it.each([
     ["taken away", [cardRemoved]],
     ["put in its place", [cardRemoved, cardSet]],
-    ["said to stand otherwise", [{ ...cardSet, failing: true } as AccessEvent]],
+    ["said to stand otherwise", [{ ...cardSet, failing: true }]],
   ])("does not verify another card than was looked at: one %s", (_what, changes) => {
     const changed = { ...failed, code: "card_changed" } as AccessEvent
     given(access, opened, cardSet, started, ...changes)

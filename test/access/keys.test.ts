@@ -100,7 +100,7 @@ describe("ChangeKeyOperations", () => {
   it("takes away all of them", () => {
     given(access, ...withKey)
       .when({ ...change, operations: [] })
-      .records({ ...changed, operations: [] } as AccessEvent)
+      .records({ ...changed, operations: [] })
   })
 
   it("records nothing where it may the same already, in whatever order", () => {

@@ -233,7 +233,7 @@ describe("RemovePerson", () => {
     given(access, opened, owner, user)
       .when({ ...remove, personId: "per_1" })
       .refuses("last_owner")
-    const last: AccessEvent = { ...removed, personId: "per_1" } as AccessEvent
+    const last: AccessEvent = { ...removed, personId: "per_1" }
     given(access, opened, owner, added(3, "owner"))
       .when({ ...remove, personId: "per_1" })
       .records(last)

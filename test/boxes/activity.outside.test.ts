@@ -85,7 +85,7 @@ describe("box show and box stop", () => {
 describe("box sweep, and what is measured", () => {
   it("ends machines that nobody knows, and lets the others be", async () => {
     const kept = await running(world, company)
-    const boxId = `box_${"0".repeat(22)}` as BoxId
+    const boxId: BoxId = `box_${"0".repeat(22)}`
     await world.ports.boxHost.start({
       boxId,
       companyId: company.companyId,

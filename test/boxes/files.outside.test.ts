@@ -251,7 +251,7 @@ describe("a start", () => {
       return done
     }
     Object.assign(runner, { execute })
-    const id = `box_${"0".repeat(22)}` as BoxId
+    const id: BoxId = `box_${"0".repeat(22)}`
     expect(await takeSlot({ ...ports, runner }, own.companyId, id, causedBy("test"))).toBeNull()
     for (const box of [first, id]) await freeSlot(ports, own.companyId, box, causedBy("test"))
   })

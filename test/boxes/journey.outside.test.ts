@@ -25,7 +25,7 @@ const transport = new StreamableHTTPClientTransport(new URL(`${one.server}/api/v
 })
 const client = new Client({ name: "an agent", version: "1.0.0" })
 // Its class says `sessionId?: string`, and its own interface says otherwise.
-await client.connect(transport as Parameters<Client["connect"]>[0])
+await client.connect(transport)
 afterAll(() => client.close())
 
 /** A server that a box runs. */
@@ -42,7 +42,7 @@ async function use(name: keyof typeof BOX_TOOLS, given: object = {}) {
   const [said] = content as readonly [{ readonly text: string }]
   // A test says what it expects of it.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  return { isError, said: JSON.parse(said.text) as any }
+  return { isError, said: JSON.parse(said.text) }
 }
 
 /** What a tool answers that must not refuse. */

@@ -196,7 +196,7 @@ export async function start(
   if (resume === undefined) throw new Error("a start goes on after a lost answer")
   const found = await resume(ports, caller, input)
   if ("reply" in found) return found.reply
-  return startBox.handle(ports, caller, { ...NOTHING_ELSE, body, seed: found.seed } as never)
+  return startBox.handle(ports, caller, { ...NOTHING_ELSE, body, seed: found.seed })
 }
 
 /** Stops a box, and takes it off the list where that is asked for. */

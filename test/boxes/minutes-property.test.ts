@@ -16,7 +16,6 @@ import {
   start,
   stop,
 } from "./minute-world.ts"
-import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Fate } from "./turns.ts"
 import { does, settled, weighed } from "./turns.ts"
 import { reckon } from "./minute-law.ts"
@@ -158,7 +157,7 @@ class Play {
       case "key":
         return change(world, COMPANY, { type: step.type, keyId: KEY.keyId })
       case "account":
-        return arrange(world, COMPANY, { type: step.type } as LedgerCommand)
+        return arrange(world, COMPANY, { type: step.type })
       case "lose": {
         const boxId = this.#box(step.which)
         if (boxId !== undefined) for (const machine of world.machines) machine.delete(boxId)

@@ -143,7 +143,7 @@ describe("a push", () => {
     "has a message that says something: %#",
     async (message) => {
       const { key } = await makeBoxCompany(one)
-      const refused = await push({ key }, "box_none" as BoxId, message)
+      const refused = await push({ key }, "box_none", message)
       expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
     },
   )

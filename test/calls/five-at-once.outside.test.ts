@@ -206,13 +206,13 @@ const REFUSED = new Set(["payment_required", "too_many_boxes"])
 const amountsOf = (charges: readonly Listed[]) =>
   charges.map(({ amountMicros }) => Math.abs(amountMicros))
 
-const statusesOf = (answers: readonly ApiAnswer[]) => answers.map(({ status }) => status).sort()
+const statusesOf = (answers: readonly ApiAnswer[]) => answers.map(({ status }) => status).toSorted()
 
 describe("five identical requests at once, with funds for one", () => {
   it("are in the table for every route that is charged", () => {
     const routes = PROGRAM.entries.flatMap((one) => (isOneOf(one) ? one.shapes : [one]))
     const names = routes.filter((one) => one.charged === true).map(({ name }) => name)
-    expect(names.sort()).toEqual(Object.keys(ROWS).sort())
+    expect(names.toSorted()).toEqual(Object.keys(ROWS).toSorted())
   })
 
   it("have the charge ids that they always had", () => {

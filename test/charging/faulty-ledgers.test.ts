@@ -27,7 +27,7 @@ describe("the laws notice", () => {
 
   it("a fault each: no law is there that nothing breaks", () => {
     const broken = new Set<string>(FAULTY_LEDGERS.map(({ breaks }) => breaks))
-    expect([...broken].sort()).toEqual([...LAW_NAMES].sort())
+    expect([...broken].toSorted()).toEqual([...LAW_NAMES].toSorted())
   })
 
   it("nothing where nothing is wrong", () => {

@@ -37,7 +37,7 @@ describe("the histories", () => {
     )
     const marked = ["exempt", "once", "exempt weighed"].map((marks) => `Charged ${marks}`)
     const all = [...Object.keys(ledgerFormats), ...marked, "ApiCallsCounted exempt"]
-    expect([...kinds].sort()).toEqual(all.sort())
+    expect([...kinds].toSorted()).toEqual(all.toSorted())
   })
 
   it("lead to every no, by every holder", () => {
@@ -48,7 +48,7 @@ describe("the histories", () => {
       codes.add(by === undefined ? `${command.type} ${answer.code}` : `by the ${by.holder}'s limit`)
     }
     for (const { answer } of served) if (answer !== null) codes.add(`a call by a ${answer.holder}`)
-    expect([...codes].sort()).toEqual([
+    expect([...codes].toSorted()).toEqual([
       "AddFunds bad_amount",
       "AddFunds ledger_closed",
       "BeginErasure not_deleted",

@@ -23,7 +23,7 @@ export function show(value: unknown, leftOut?: keyof ChargeRefused | "message"):
     return Object.fromEntries(
       Object.entries(item)
         .filter(([name]) => name !== leftOut)
-        .sort(([a], [b]) => (a < b ? -1 : 1)),
+        .toSorted(([a], [b]) => (a < b ? -1 : 1)),
     )
   }
   return JSON.stringify(value, sorted) ?? "nothing"

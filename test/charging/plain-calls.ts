@@ -92,7 +92,7 @@ export function chargedThrough(facts: Facts): number {
 /** The charges of the days that are over, the oldest first. */
 export function callChargesDue(facts: Facts, at: number, most: number): readonly Charged[] {
   const over = unchargedIn(facts).filter(({ day }) => day < startOf("day", at))
-  const days = [...new Set(over.map(({ day }) => day))].sort((a, b) => a - b)
+  const days = [...new Set(over.map(({ day }) => day))].toSorted((a, b) => a - b)
   const due = days.flatMap((day) => over.filter((calls) => calls.day === day)).slice(0, most)
   return due.map(({ calls, day, ...one }) => ({
     type: "Charged",

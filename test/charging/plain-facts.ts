@@ -247,7 +247,7 @@ export function leftIn(facts: Facts, charged: Charged): Micros {
 
 /** The ids that were charged, newest first, each as often as it was. */
 export function chargedIds(facts: Facts): readonly ChargeId[] {
-  return facts.flatMap((fact) => (fact.type === "Charged" ? [fact.chargeId] : [])).reverse()
+  return facts.flatMap((fact) => (fact.type === "Charged" ? [fact.chargeId] : [])).toReversed()
 }
 
 /** The first millisecond of the window of a period. */

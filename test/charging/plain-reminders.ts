@@ -16,7 +16,7 @@ export function remindersAfter(
     const { holder, holderId, class: limited, period, usedMicros, windowStart, resetsAt } = reading
     const since = rules.toldSince(known.facts, limit)
     return [...new Set(limit.remindersMicros)]
-      .sort((a, b) => a - b)
+      .toSorted((a, b) => a - b)
       .filter((amount) => amount <= usedMicros)
       .filter((amount) => !wasTold(known.facts.slice(since), limit, amount, windowStart))
       .map((reminderMicros) => ({

@@ -48,16 +48,13 @@ describe("the command of a fact", () => {
       { type: "FundsNoticeSet", at: NOW, belowMicros: 5 },
       { type: "SetFundsNotice", belowMicros: 5 },
     ],
-    [
-      limitSet({ remindersMicros: [3] }),
-      apart(setLimit({ remindersMicros: [3] })).command as object,
-    ],
+    [limitSet({ remindersMicros: [3] }), apart(setLimit({ remindersMicros: [3] })).command],
     [
       { ...KEY_LIMIT, type: "LimitRemoved", at: NOW },
       { type: "RemoveLimit", ...KEY_LIMIT },
     ],
     [closed("chg_1"), { type: "CloseCharges", chargeIds: ["chg_1"] }],
-    [counted(), apart(recordCalls()).command as object],
+    [counted(), apart(recordCalls()).command],
     [may(), { type: "SetPurchaseTerms", keyId: "key_1" }],
     [started(), { type: "StartPurchase", purchaseId: "pur_1" }],
     [ordered(), { type: "OrderPurchase", purchaseId: "pur_1", paymentId: "pi_1" }],
@@ -70,7 +67,7 @@ describe("the command of a fact", () => {
     [{ type: "ErasureBegun", at: NOW }, { type: "BeginErasure" }],
     [monthClosed(), { type: "CloseMonth" }],
     [nightly(), { type: "ChargeCalls", most: 1 }],
-    [charged(), apart(charge()).command as object],
+    [charged(), apart(charge()).command],
     [charged({ once: true }), { type: "Charge", searchedTo: Number.MAX_SAFE_INTEGER }],
   ])("$0.type", ([fact, command]) => {
     expect(commandOf(fact)).toMatchObject(command)

@@ -28,7 +28,7 @@ const ask = (
   facts: readonly LedgerEvent[],
   changed: Parameters<typeof charge>[0] = {},
   when = NOW,
-) => whatIf(fold(ledger, ...facts), apart(charge(changed)).command as never, when)
+) => whatIf(fold(ledger, ...facts), apart(charge(changed)).command, when)
 const rich = [opened(), funded(1_000_000)]
 
 describe("a question about a charge", () => {

@@ -12,13 +12,14 @@ const IDS = ["1".repeat(40), "2".repeat(40), "3".repeat(40), null] as const
 const pushId = fc.nat(7).map((i): PushId => `push_${i}`)
 const tag = fc.constantFrom(...TAGS)
 const id = fc.constantFrom(...IDS)
-const ref = fc.constant("s1.company.YQ" as Sealed)
+const REF: Sealed = "s1.company.YQ"
+const ref = fc.constant(REF)
 const blob = fc.constantFrom("b1", "b2")
 const who = { personId: null, keyId: null }
 
 /** A ref that a push moves. */
 export function update(name: string, old: string | null, wanted: string | null): SealedUpdate {
-  return { ref: "s1.company.YQ", tag: name, old, new: wanted }
+  return { ref: REF, tag: name, old, new: wanted }
 }
 
 /** The command that accepts a push. */
@@ -76,7 +77,7 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
     arbitrary: fc.tuple(tag, id).map(([name, tree]) => {
       return {
         type: "ChangeDefaultBranch" as const,
-        ref: "s1.company.YQ" as Sealed,
+        ref: REF,
         tag: name,
         tree,
       }

@@ -138,7 +138,7 @@ function faultIn(
   tips: ReadonlyMap<string, string>,
   pushes: readonly OnItsWay[],
 ): string | null {
-  const sorted = (refs: ReadonlyMap<string, string>) => JSON.stringify([...refs].sort())
+  const sorted = (refs: ReadonlyMap<string, string>) => JSON.stringify([...refs].toSorted())
   const known = sorted(knownRefs(state, null).refs)
   if (known !== sorted(tips)) return `the facts say ${known}, and there is ${sorted(tips)}`
   for (const { command, moved, ended } of pushes) {

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { EventStoreDBClient } from "@eventstore/db-client"
-import type { JSONType } from "@eventstore/db-client"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
@@ -214,7 +213,7 @@ async function parsed(stream: string): Promise<readonly (readonly string[])[]> {
   const events: string[][] = []
   for await (const { event } of client.readStream(stream)) {
     expect(event?.isJson).toBe(true)
-    events.push([JSON.stringify(event?.data as JSONType), JSON.stringify(event?.metadata)])
+    events.push([JSON.stringify(event?.data), JSON.stringify(event?.metadata)])
   }
   return events
 }

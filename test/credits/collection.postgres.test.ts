@@ -66,11 +66,11 @@ describe("what is owed when a month is over", () => {
     const { runner } = world.ports
     const execute = runner.execute.bind(runner)
     let failures = 0
-    vi.spyOn(runner, "execute").mockImplementation((async (to, command, ...rest) => {
+    vi.spyOn(runner, "execute").mockImplementation(async (to, command, ...rest) => {
       const { type } = command as { readonly type?: string }
       if (type === "AddFunds" && failures++ === 0) throw new Error("the store is away")
       return execute(to, command, ...rest)
-    }) as typeof runner.execute)
+    })
     await endMonth()
     await tryAgain(world, company.companyId, "collect-credit")
     expect(failures).toBeGreaterThan(0)

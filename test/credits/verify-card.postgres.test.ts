@@ -256,11 +256,11 @@ describe("a process that dies", () => {
     const { runner } = world.ports
     const execute = runner.execute.bind(runner)
     let failures = 0
-    vi.spyOn(runner, "execute").mockImplementation((async (to, command, ...rest) => {
+    vi.spyOn(runner, "execute").mockImplementation(async (to, command, ...rest) => {
       const { type } = command as { readonly type?: string }
       if (type === "EndCardCheck" && failures++ === 0) throw new Error("the process ended")
       return execute(to, command, ...rest)
-    }) as typeof runner.execute)
+    })
     await verify()
     await tryAgain(world, company.companyId, "check-card")
     expect(failures).toBeGreaterThan(1)

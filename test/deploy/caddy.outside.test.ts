@@ -96,7 +96,7 @@ it("has a certificate, passes calls on, hides what is the operator's and leads t
   const folder = mkdtempSync(join(tmpdir(), "ledger-caddy-"))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const server = createServer(({ headers }, answer) => {
-    answer.end(`${headers.host} ${headers["x-ledger-company"]}`)
+    answer.end(`${headers.host} ${String(headers["x-ledger-company"])}`)
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")

@@ -147,7 +147,7 @@ describe("checking a domain", () => {
 
 describe("records", () => {
   const add = (company: { readonly key: string }, record: object) =>
-    post(world, company as never, { action: "add_record", record })
+    post(world, company, { action: "add_record", record })
 
   it("are added, changed, removed and exported", async () => {
     const { company, domain } = await makeConnected(world)

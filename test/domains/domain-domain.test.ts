@@ -34,12 +34,12 @@ const types = (facts: readonly { readonly type: string }[] | string) =>
 describe("a connected domain", () => {
   it("is waiting, live once its parent names exactly ours, and moved once it does not", () => {
     const one = connected()
-    const statuses = [["ns1.old.test"], [OURS[0]], [...OURS].reverse(), [], OURS].map((seen) => {
+    const statuses = [["ns1.old.test"], [OURS[0]], [...OURS].toReversed(), [], OURS].map((seen) => {
       one.ask(see(seen), NOW)
       return one.view()?.status
     })
     expect(statuses).toEqual(["waiting", "waiting", "live", "moved", "live"])
-    expect(one.ask(see([...OURS].reverse()), NOW)).toEqual([])
+    expect(one.ask(see([...OURS].toReversed()), NOW)).toEqual([])
   })
 
   it("is served while it waits, and not while its parent names another company's name servers", () => {

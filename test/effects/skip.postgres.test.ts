@@ -134,7 +134,7 @@ describe("work that is not due", () => {
   it("may be called early only where that is known to be safe", () => {
     const early = PROGRAM.reactions.filter(({ mayRunFrom }) => mayRunFrom !== undefined)
     const kinds = early.map(({ kind }) => kind)
-    expect(kinds.sort()).toEqual([...Object.keys(SAFE), RENT].sort())
+    expect(kinds.toSorted()).toEqual([...Object.keys(SAFE), RENT].toSorted())
     const free = early.filter(({ kind }) => kind !== RENT)
     expect(free.map(({ mayRunFrom }) => mayRunFrom?.({}))).toEqual(free.map(() => 0))
   })

@@ -93,7 +93,8 @@ const SAID = "the relay of MAIL_URL takes no mail by these settings"
 it.each(CASES)("a relay $what has mails wait", async ({ options, url, isSeen = true }) => {
   const { port, heard } = await serverWith(options)
   const warnings: string[] = []
-  const warn = (message: string, error: unknown) => void warnings.push(`${message}: ${error}`)
+  const warn = (message: string, error: unknown) =>
+    void warnings.push(`${message}: ${String(error)}`)
   const relay = openRelay({ url: url(port), warn })
   onTestFinished(() => relay.close())
   const envelope = {

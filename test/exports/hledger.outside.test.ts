@@ -44,7 +44,7 @@ const WITHIN = ["-e", "2031-04-01"]
 
 function journalOf(lines: readonly BillLine[], head = MARCH): string {
   const writer = hledgerWriter(head)
-  return `${String(writer.begin())}${String(writer.lines(lines))}${String(writer.end() as string)}`
+  return `${String(writer.begin())}${String(writer.lines(lines))}${String(writer.end())}`
 }
 
 describe("a journal", () => {

@@ -136,7 +136,7 @@ it("signs no head of a company with a corrupt stream, exports what is proven, an
   expect(await world.operate("audit export")).toMatchObject({ leftOut: corruptStreams })
   const [first] = corrupt.values()
   const { companyId: company } = first as Company
-  const { stream } = ledgerOf(company as Company["companyId"])
+  const { stream } = ledgerOf(company)
   for (const name of ["audit export", "company export"]) {
     expect(await world.operate(name, { company })).toMatchObject({ leftOut: [{ stream }] })
   }

@@ -152,7 +152,7 @@ function nearlyFitting(schema: Schema): fc.Arbitrary<unknown> {
         const entries = Object.entries(changed).filter(([key]) => key !== one.name)
         const added = one.isLeftOut ? [] : [[one.name, one.value] as const]
         // As own fields, `__proto__` too, which is what a parser of JSON makes of it.
-        return Object.fromEntries([...entries, ...added]) as object
+        return Object.fromEntries([...entries, ...added])
       }, value)
     })
 }

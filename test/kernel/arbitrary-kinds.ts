@@ -14,10 +14,10 @@ export type Arbitraries<F extends FormatTable> = {
   }
 }
 
-const PLAIN = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@+- "]
+const PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@+- ".split("")
 /** Text of the characters that need no escape. */
 const plain = fc.string({ unit: fc.constantFrom(...PLAIN), maxLength: 40 })
-const WORD = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"]
+const WORD = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_".split("")
 const beginning = <P extends string>(prefix: P, unit: readonly string[]) =>
   fc
     .string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength: 22 })

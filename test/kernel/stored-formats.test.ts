@@ -58,7 +58,7 @@ describe("every event type", () => {
 /** The same text with its fields in the other order. */
 function reversed(stored: string): string {
   const fields = Object.entries(JSON.parse(stored) as object)
-  return JSON.stringify(Object.fromEntries(fields.reverse()))
+  return JSON.stringify(Object.fromEntries(fields.toReversed()))
 }
 
 describe("a codec is seen to be wrong", () => {
@@ -101,8 +101,8 @@ describe("golden files", () => {
     const event = codec.decode(type, version, text)
     expect(event.type).toBe(type)
     if (version === current) expect(codec.encode(event)).toBe(text)
-    expect(Object.keys(event).sort()).toEqual(
-      ["type", ...Object.keys(EVENT_FIELDS[category]?.[type] ?? {})].sort(),
+    expect(Object.keys(event).toSorted()).toEqual(
+      ["type", ...Object.keys(EVENT_FIELDS[category]?.[type] ?? {})].toSorted(),
     )
   })
 
@@ -125,7 +125,7 @@ describe("golden files", () => {
     const found = readdirSync(GOLDEN, { withFileTypes: true }).flatMap((folder) =>
       readdirSync(new URL(`${folder.name}/`, GOLDEN)).map((name) => `${folder.name}/${name}`),
     )
-    expect(found.sort()).toEqual(known.sort())
+    expect(found.toSorted()).toEqual(known.toSorted())
   })
 })
 
@@ -143,10 +143,10 @@ function without(stored: string, ...fields: readonly string[]): string {
 
 describe("a purchase of version 1", () => {
   it.each(["PurchaseStarted", "PurchasePaid", "PurchaseFailed"])("was a key's: %s", (type) => {
-    const event = ledgerCodec.decode(type as "PurchaseStarted", 1, golden(`ledger/${type}.v1.json`))
+    const event = ledgerCodec.decode(type, 1, golden(`ledger/${type}.v1.json`))
     expect(event).toMatchObject({ keyId: "key_Ab3dE6gH", personId: "per_0001" })
     const byOwner = without(golden(`ledger/${type}.v2.json`), "keyId")
-    const now = ledgerCodec.decode(type as "PurchaseStarted", 2, byOwner)
+    const now = ledgerCodec.decode(type, 2, byOwner)
     expect(now).toEqual({ ...event, keyId: null })
     expect(ledgerCodec.version("PurchaseStarted")).toBe(2)
   })

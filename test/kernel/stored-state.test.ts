@@ -133,7 +133,7 @@ describe("the state after deciding is the state folded from what was stored, thr
 
   it("of every category that is stored", () => {
     const categories = CASES.map(({ category }) => category)
-    expect(categories.sort()).toEqual(STORED.map(({ category }) => category).sort())
+    expect(categories.toSorted()).toEqual(STORED.map(({ category }) => category).toSorted())
   })
 })
 

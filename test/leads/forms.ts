@@ -45,7 +45,7 @@ export async function postJson(
 async function sendTo(world: World, url: string, payload: string, headers: Headers) {
   const answer = await world.app.inject({ method: "POST", url, payload, headers })
   const isJson = String(answer.headers["content-type"]).startsWith("application/json")
-  const body = isJson ? (answer.json() as ApiAnswer["body"]) : answer.body
+  const body = isJson ? answer.json() : answer.body
   return { status: answer.statusCode, headers: answer.headers, body }
 }
 
@@ -67,7 +67,7 @@ export async function leadsOf(
     const headers = { authorization: `Bearer ${key}` }
     // As it is sent: what parses answers elsewhere leaves names such as __proto__ out.
     const answer = await world.app.inject({ method: "GET", url: `${LEADS}?${query}`, headers })
-    const body = answer.json() as ApiAnswer["body"]
+    const body = answer.json()
     found.push(...body.leads)
     cursor = body.nextCursor
   } while (cursor !== undefined)

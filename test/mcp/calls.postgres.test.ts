@@ -286,7 +286,7 @@ describe("a batch of calls", () => {
           return { status: 200, body: "{}" }
         },
       }
-      const reply = await mcpRoute(TOOLS).handle(world.ports, null as never, given as never)
+      const reply = await mcpRoute(TOOLS).handle(world.ports, null, given as never)
       const { sends } = reply as { readonly sends?: SentFile }
       const target = { send: async () => undefined, progress: () => undefined, signal: gone.signal }
       if (sends !== undefined) await expect(sends.write(target)).rejects.toThrow("aborted")
@@ -308,7 +308,7 @@ async function connected(key: string): Promise<Client> {
   })
   const client = new Client({ name: "a test", version: "1.0.0" })
   // Its class says `sessionId?: string`, and its own interface says otherwise.
-  await client.connect(transport as Parameters<Client["connect"]>[0])
+  await client.connect(transport)
   return client
 }
 

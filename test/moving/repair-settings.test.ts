@@ -32,7 +32,7 @@ async function repair(input: object, env: object = { LEDGER_EVENTSTORE_URL: serv
   return work.move("store repair-settings", input as never, talk)
 }
 
-const text = (found: unknown): string => repairSettings.render(found, PAGE as never)
+const text = (found: unknown): string => repairSettings.render(found, PAGE)
 
 it("shows what hides events, removes it and nothing else, and finds the first event again", async () => {
   server.log.set("prices", { $maxCount: 1, $acl: { $w: "ops" } } as never)

@@ -53,7 +53,7 @@ describe("export billing --out", () => {
     expect((await run(words(join(folder, "link.csv")), whole)).code).toBe(0)
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
     expect((await stat(path)).mode & 0o777).toBe(0o600)
-    expect((await readdir(folder)).sort()).toEqual(["kept", "link.csv"])
+    expect((await readdir(folder)).toSorted()).toEqual(["kept", "link.csv"])
   })
 
   it("removes what one that was killed had written, and nothing that may still be written", async () => {
@@ -71,7 +71,7 @@ describe("export billing --out", () => {
       if (name !== young) await utimes(join(folder, name), yesterday, yesterday)
     }
     expect((await run(words(join(folder, "bill.csv")), whole)).code).toBe(0)
-    expect((await readdir(folder)).sort()).toEqual(["bill.csv", young, ...others].sort())
+    expect((await readdir(folder)).toSorted()).toEqual(["bill.csv", young, ...others].toSorted())
   })
 
   it("is its owner's alone where it holds personal data, whatever mode stood there", async () => {

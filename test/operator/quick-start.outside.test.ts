@@ -83,9 +83,8 @@ async function type(command: string): Promise<string> {
 
 const limits = async () => {
   const found = await place.ledger("limit", "list", "--company", "acme")
-  return found.limits.map(
-    ({ holder, class: of, period, amountMicros }: Record<string, unknown>) =>
-      `${holder} ${of} ${period} ${amountMicros}`,
+  return found.limits.map(({ holder, class: of, period, amountMicros }: Record<string, unknown>) =>
+    [holder, of, period, amountMicros].join(" "),
   )
 }
 

@@ -322,7 +322,7 @@ describe("words become the input of an operation", () => {
     // What the command line asks for where it does a part of the work itself.
     const asked = ["audit raw", "audit replay"]
     const all = PROGRAM.operations.map(({ name }) => name)
-    expect([...operations, ...asked].sort()).toEqual(all.sort())
+    expect([...operations, ...asked].toSorted()).toEqual(all.toSorted())
   })
 
   it.each(inputs)("that its operation takes: %s", async (line, input) => {

@@ -56,7 +56,7 @@ export async function openByTelnyx() {
       payload,
       headers: { host: "ledger.test", "content-type": "application/json", ...headers },
     })
-    return { status: answer.statusCode, body: answer.json() as Record<string, unknown> }
+    return { status: answer.statusCode, body: answer.json() }
   }
   return {
     world,

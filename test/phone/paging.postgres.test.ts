@@ -67,9 +67,11 @@ async function writeByFour(each: number) {
       ids.push(...(await Promise.all(texts)))
     }
   }
-  const written = Promise.all([0, 1, 2, 3].map(write)).then(() => {
+  const writeAll = async () => {
+    await Promise.all([0, 1, 2, 3].map(write))
     isDone = true
-  })
+  }
+  const written = writeAll()
   return { company, ids, written, isDone: () => isDone }
 }
 

@@ -191,7 +191,8 @@ it("work of companies is taken at home; what is left there for long, and what is
   await addWork("two", atTwo, NOW)
   await addWork("two late", atTwo, NOW - 2_001)
   await addWork("nobody", null, NOW)
-  const names = (rows: readonly { readonly name: string }[]) => rows.map(({ name }) => name).sort()
+  const names = (rows: readonly { readonly name: string }[]) =>
+    rows.map(({ name }) => name).toSorted()
   expect(names(await seated(1, 2).take(NOW, 10))).toEqual(["nobody", "one", "two late"])
   expect(names(await seated(2, 2).take(NOW, 10))).toEqual(["two"])
   await addWork("alone", atTwo, NOW)

@@ -1,6 +1,5 @@
 /** What previews are asked for, and what they say. */
 import { request } from "node:http"
-import type { Socket } from "node:net"
 import { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { extract } from "tar-stream"
@@ -18,7 +17,7 @@ export async function page(
     const call = request({
       path,
       headers: { host: "one.preview.localhost", connection: "close" },
-      createConnection: () => socket as Socket,
+      createConnection: () => socket,
     })
     call.once("response", (response) => resolve(text(response)))
     call.once("error", reject)

@@ -10,13 +10,13 @@ import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
-const TAG_LETTERS = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"]
+const TAG_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".split("")
 const companyId = fc
   .array(fc.constantFrom(...TAG_LETTERS), { minLength: 6, maxLength: 6 })
   .map((letters) => companyIdOfTag(letters.join("")))
 const name = fc.oneof(
   fc.string({ unit: "binary", maxLength: 80 }),
-  fc.string({ unit: fc.constantFrom(..."aZ09-. xn\u00e9\u0130\u212a"), maxLength: 80 }),
+  fc.string({ unit: fc.constantFrom(..."aZ09-. xn\u00e9\u0130\u212a".split("")), maxLength: 80 }),
   fc.stringMatching(/^[a-z]{1,5}-[a-z2-7]{8}$/),
 )
 

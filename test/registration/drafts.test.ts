@@ -21,7 +21,9 @@ const PAGES = {
 function faultsOf(schema: typeof Business | typeof Pages | typeof Campaign, given: object) {
   const read = schema.safeParse(given)
   const issues = read.error?.issues ?? []
-  return Object.fromEntries(issues.map(({ path, message }) => [path.join("."), message]).reverse())
+  return Object.fromEntries(
+    issues.map(({ path, message }) => [path.join("."), message]).toReversed(),
+  )
 }
 
 describe("business details", () => {

@@ -7,11 +7,7 @@ import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type {
-  ApiCallsCounted,
-  ChargeGivenBack,
-  Charged,
-} from "../../domain/charging/ledger-events.ts"
+import type { ChargeGivenBack, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
@@ -69,7 +65,7 @@ function auditCalls(
     for (const [i, fact] of facts.entries()) {
       if (fact.type !== "ApiCallsCounted") continue
       const process = truth.writerOf(events[i]?.id ?? "") ?? "nobody"
-      for (const { keyId, personId, calls } of (fact as ApiCallsCounted).tallies) {
+      for (const { keyId, personId, calls } of fact.tallies) {
         tallyOf(process, stream, keyId, personId).recorded += calls
       }
     }

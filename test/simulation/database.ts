@@ -215,7 +215,7 @@ class WorkTable {
     if (other.subject !== row.subject || other.workId === row.workId || other.parked !== null) {
       return false
     }
-    return (other.workId < row.workId && other.dueAt <= now) || !this.#isFree(other as Row)
+    return (other.workId < row.workId && other.dueAt <= now) || !this.#isFree(other)
   }
 
   /** Says what became of a row. */

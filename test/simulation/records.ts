@@ -133,7 +133,7 @@ export class Records {
         try {
           const own = { ...cause, command: name }
           const outcome = await runner.execute(to, command, own, view, deadlineMs)
-          one.outcome = outcome as Outcome<Fact, Fact, unknown>
+          one.outcome = outcome
           return outcome
         } catch (error) {
           one.error = error as Error

@@ -9,7 +9,6 @@ import type {
   Appended,
   EventStore,
   ProposedEvent,
-  ReadRange,
 } from "../../adapters/eventstore/port.ts"
 import { START, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import type { Truth } from "./records.ts"
@@ -151,10 +150,10 @@ export function storeOf(shared: Shared, owner: Owner): EventStore {
   return {
     append: (stream, events, expected) => append(shared, owner, stream, events, expected),
     read: (stream, range) => {
-      return pages(shared, owner, () => collect(shared.store.read(stream, range as ReadRange)))
+      return pages(shared, owner, () => collect(shared.store.read(stream, range)))
     },
     readAll: (range) => {
-      return pages(shared, owner, () => collect(shared.store.readAll(range as ReadAllRange)))
+      return pages(shared, owner, () => collect(shared.store.readAll(range)))
     },
     subscribeAll: (range, subscriber) => subscribe(shared, owner, range, subscriber),
     head: () => ask(shared, owner, () => reached(shared, () => shared.store.head())),

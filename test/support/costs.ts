@@ -46,6 +46,8 @@ for (const name of ["spawnSync", "execFileSync", "execSync"] as const) {
 }
 syncBuiltinESMExports()
 
+// It is applied to each instance below.
+// eslint-disable-next-line typescript/unbound-method
 const query = pg.Client.prototype.query as (...args: unknown[]) => unknown
 pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]) {
   counters.statements += 1
@@ -54,13 +56,15 @@ pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]
 
 /** The port of the run's PostgreSQL, from when the first file is measured. */
 let databasePort: string | null = null
+// It is applied to each instance below.
+// eslint-disable-next-line typescript/unbound-method
 const connect = Socket.prototype.connect as (...args: unknown[]) => Socket
 Socket.prototype.connect = function counted(this: Socket, ...args: unknown[]) {
   this.once("connect", () => {
     if (String(this.remotePort) === databasePort) counters.connections += 1
   })
   return connect.apply(this, args)
-} as Socket["connect"]
+}
 
 function now() {
   const { user, system } = process.cpuUsage()

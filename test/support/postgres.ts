@@ -19,7 +19,7 @@ export interface TestDatabase {
   /** The superuser's address of it. */
   readonly url: string
   /** Breaks its connections and removes it. */
-  drop(): Promise<void>
+  readonly drop: () => Promise<void>
 }
 
 /** Makes the template in the PostgreSQL of that superuser's address. */

@@ -78,7 +78,7 @@ function marksNamed(body: string): Marks {
 /** Whether a route's body is the one that is named: by its literals, else by what must be in it. */
 function isSameBody(named: Marks, { body }: Route): boolean {
   if (!(body instanceof z.ZodObject)) return false
-  const fields = Object.entries(body.shape as Readonly<Record<string, z.ZodType>>)
+  const fields = Object.entries(body.shape)
   const literals = fields.filter(([, kind]) => kind instanceof z.ZodLiteral)
   const needed = fields.filter(([, kind]) => !kind.safeParse(undefined).success)
   const marks = Object.fromEntries(literals.length > 0 ? literals : needed)
@@ -145,7 +145,7 @@ export function saidByLine(
     also,
     permissions,
     roles,
-    roleRefusal: roleRefusal as string | undefined,
+    roleRefusal: roleRefusal,
     personKey,
     isBeyond,
     charges: spec.charge !== undefined,

@@ -110,7 +110,7 @@ function isGroup(node: ts.Node, body: ts.Node): boolean {
 /** Functions of more than `FUNCTION_LINES` lines. */
 const longFunctions = eachNode((node) => {
   if (!ts.isFunctionLike(node) || !("body" in node) || node.body === undefined) return null
-  if (isGroup(node, node.body as ts.Node)) return null
+  if (isGroup(node, node.body)) return null
   const lines = node.getText().split("\n").length
   return lines > FUNCTION_LINES ? `a function of ${lines} lines` : null
 })

@@ -171,14 +171,14 @@ describe("a call that comes when all slots are taken", () => {
     const really = runner.execute.bind(runner)
     const free = { type: "FreeCallSlot" as const, callId }
     const isRefused = vi.fn<() => void>()
-    vi.spyOn(runner, "execute").mockImplementation((async (...asked: Parameters<typeof really>) => {
+    vi.spyOn(runner, "execute").mockImplementation(async (...asked: Parameters<typeof really>) => {
       const done = await really(...asked)
       if (!done.accepted) {
         isRefused()
         await really(callSlotsOf(companyId), free, causedBy("test"))
       }
       return done
-    }) as typeof runner.execute)
+    })
     expect(await phaseOfNext()).toBe("ringing")
     expect(isRefused).toHaveBeenCalledOnce()
   })

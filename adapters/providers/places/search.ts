@@ -42,7 +42,7 @@ export function searchOver(texts: readonly string[]): TextSearch {
         (scores[b] ?? 0) - (scores[a] ?? 0) ||
         (texts[a] ?? "").length - (texts[b] ?? "").length ||
         a - b
-      return found.sort(better).slice(0, most)
+      return found.toSorted(better).slice(0, most)
     },
   }
 }

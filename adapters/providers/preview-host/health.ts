@@ -1,6 +1,5 @@
 /** Whether an app is well: it answers, and not with a fault of its own. */
 import { request } from "node:http"
-import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Pacer } from "../../clock/port.ts"
 
@@ -62,7 +61,7 @@ function statusOf(
     const call = request({
       ...{ path, headers: { host, connection: "close" } },
       // Whatever can be written to and read from will do.
-      createConnection: () => socket as Socket,
+      createConnection: () => socket,
     })
     call.once("response", ({ statusCode = 0 }) => resolve(statusCode))
     call.on("error", () => resolve("nothing"))

@@ -25,10 +25,10 @@ export async function operate(
   ports: AdminPorts,
   name: string,
   input: object,
-  { reason = null, signal = new AbortController().signal } = {} as {
-    readonly reason?: string | null
-    readonly signal?: AbortSignal
-  },
+  {
+    reason = null,
+    signal = new AbortController().signal,
+  }: { readonly reason?: string | null; readonly signal?: AbortSignal } = {},
 ): Promise<unknown> {
   const found = PROGRAM.operations.find((operation) => operation.name === name)
   if (found === undefined) throw new Error(`there is no operation ${name}`)

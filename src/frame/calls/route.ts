@@ -294,5 +294,5 @@ export function openRoute<
     operation: null,
     counted: false,
     handle: (ports, _nobody, input) => handle(ports, input),
-  } as Described & Typed<P, Q, B, R, S>)
+  })
 }

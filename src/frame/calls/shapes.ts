@@ -46,7 +46,7 @@ function saysMore(body: Marks, marks: Marks, telling: ReadonlySet<string>): bool
 /** The literals of a route's body, or where it has none, the fields that must be there. */
 function marksOf({ body, url }: Route): Marks {
   if (!(body instanceof z.ZodObject)) throw new TypeError(`a shape of ${url} is no object`)
-  const fields = Object.entries(body.shape as Record<string, z.ZodType>)
+  const fields = Object.entries(body.shape)
   const literals = fields.flatMap(([name, kind]) =>
     kind instanceof z.ZodLiteral && kind.values.size === 1 ? [[name, kind.value] as const] : [],
   )

@@ -40,16 +40,17 @@ export function startHousekeeping(
     ),
     ["the heads of the day could not be signed", () => signHeads(stopping.signal)],
   ]
-  const run = () => {
-    running = running.then(async () => {
-      for (const [failure, chore] of chores) {
-        try {
-          await chore()
-        } catch (error) {
-          if (!stopping.signal.aborted) ports.log.warn(failure, error)
-        }
+  const runOnce = async (): Promise<void> => {
+    for (const [failure, chore] of chores) {
+      try {
+        await chore()
+      } catch (error) {
+        if (!stopping.signal.aborted) ports.log.warn(failure, error)
       }
-    })
+    }
+  }
+  const run = () => {
+    running = running.then(runOnce)
     return running
   }
   const timer = setInterval(() => void run(), EVERY_MS)

@@ -5,7 +5,7 @@ export function canonicalJson(value: unknown): string {
   if (value === undefined) return ""
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const fields = entries.map(([name, item]) => `${JSON.stringify(name)}:${canonicalJson(item)}`)
   return `{${fields.join(",")}}`
 }

@@ -13,7 +13,7 @@ export function pathOf(name: string): string {
 /** The field of its input that names a file of the operator's; null where it reads none. */
 export function fileField({ input }: Pick<AdminOperation, "input">): string | null {
   if (!(input instanceof z.ZodObject)) return null
-  const fields = Object.entries(input.shape as Readonly<Record<string, z.ZodType>>)
+  const fields = Object.entries(input.shape)
   return fields.find(([, field]) => field.meta()?.form === "file")?.[0] ?? null
 }
 

@@ -212,7 +212,7 @@ function unconfirmed(
   if (irreversible === undefined) return null
   const named = input[irreversible.field]
   if (confirmed !== null && confirmed === named) return null
-  const message = `Confirm it by the ${irreversible.field}: ${irreversible.says}.`
+  const message = `Confirm it by the ${String(irreversible.field)}: ${irreversible.says}.`
   return refusal("validation", message, { fields: { confirm: message } })
 }
 

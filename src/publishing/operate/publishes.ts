@@ -1,7 +1,6 @@
 /** What companies publish, as an operator sees it, tries it again, and turns it off. */
 import { z } from "zod"
 import { SWITCHES, publishesOf } from "../../../domain/publishing/aggregates.ts"
-import type { PublishId } from "../../../domain/publishing/ids.ts"
 import { parsePublishId } from "../../../domain/publishing/ids.ts"
 import { isOnFor } from "../../../domain/publishing/switches.ts"
 import type { PublishRow } from "../../../projections/publishing/publishes.ts"
@@ -114,7 +113,7 @@ const retry = operation({
   input: z.object({ publishId }),
   run: async ({ ports, cause }, { publishId: named }) => {
     const { company_id: companyId, publish_id: id } = await findNamed(ports, named)
-    const again = { type: "RetryPublish" as const, publishId: id as PublishId }
+    const again = { type: "RetryPublish" as const, publishId: id }
     accepted(await ports.runner.execute(publishesOf(companyId), again, cause))
     return shown(ports, await findNamed(ports, id))
   },

@@ -26,7 +26,7 @@ const DirectionSchema: z.ZodType<Direction> = z.union([
   z.object({ word: z.enum(["ask", "say"]), leg, says }),
   z.object({ word: z.literal("join"), leg, other: leg }),
   z.object({ word: z.literal("record"), leg, kind: z.enum(AUDIO_KINDS) }),
-]) as z.ZodType<Direction>
+])
 
 const Payload = z.object({
   callId: idSchema(parseCallId),

@@ -115,9 +115,10 @@ class Walk {
     for (const { name, in: where, schema, required } of parameters) {
       this.#need(isText(name), place, "a parameter must have a name")
       this.#need(PLACES.includes(String(where)), place, `${String(name)} is nowhere`)
-      this.#need(!seen.has(`${where} ${name}`), place, `${String(name)} is there twice`)
+      const key = `${String(where)} ${String(name)}`
+      this.#need(!seen.has(key), place, `${String(name)} is there twice`)
       this.#need(where !== "path" || required === true, place, `${String(name)} must be required`)
-      seen.add(`${where} ${name}`)
+      seen.add(key)
       this.#schema(schema, `${place} ${String(name)}`)
     }
     for (const [, variable] of path.matchAll(/\{(\w+)\}/g)) {

@@ -165,7 +165,8 @@ function openFakeHost() {
 /** The world's ports, with what the door warned of, and what ends all that is waited for. */
 function portsOf(world: World, previewHost: PreviewHost, mailer: Mailer) {
   const warnings: string[] = []
-  const warn = (message: string, error: unknown) => void warnings.push(`${message}: ${error}`)
+  const warn = (message: string, error: unknown) =>
+    void warnings.push(`${message}: ${String(error)}`)
   const log = { ...world.ports.log, warn }
   const { pacer, hurry } = openHurriedPacer(world.ports.pacer)
   const ports: Ports = { ...world.ports, log, pacer, previewHost, mailer }

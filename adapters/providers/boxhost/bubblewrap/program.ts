@@ -39,7 +39,7 @@ export interface KeeperProgram {
 
 /** Lays the program into a folder that ordinary users can read, where it does not lie there yet. */
 export async function layKeeper(programs: string): Promise<KeeperProgram> {
-  const names = (await readdir(SOURCE)).filter((name) => name.endsWith(".ts")).sort()
+  const names = (await readdir(SOURCE)).filter((name) => name.endsWith(".ts")).toSorted()
   const sources = await Promise.all(
     names.map(async (name) => [name, await readFile(join(SOURCE, name), "utf8")] as const),
   )
@@ -81,7 +81,7 @@ async function named(whole: string, folder: string): Promise<void> {
  * yet: the folder itself may be closed to them.
  */
 export async function layPrograms(from: string, programs: string): Promise<string> {
-  const names = (await readdir(from)).sort()
+  const names = (await readdir(from)).toSorted()
   const dated = await Promise.all(
     ["", ...names].map(async (name) => [name, (await stat(join(from, name))).mtimeMs] as const),
   )

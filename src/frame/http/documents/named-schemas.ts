@@ -18,7 +18,7 @@ export function schemaOf(schema: ZodType, io: "input" | "output"): Json {
     io,
     unrepresentable: "any",
   })
-  return rest as Json
+  return rest
 }
 
 /** The same by a name, unless it bears one: a name helps whoever reads what is generated from it. */

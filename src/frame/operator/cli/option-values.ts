@@ -58,7 +58,7 @@ const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\
 function isoTime(text: string): string {
   // Its letters may be small (RFC 3339 §5.6).
   const match = ISO.exec(text.toUpperCase())
-  const at = match === null ? Number.NaN : Date.parse(`${fullTime(match)}`)
+  const at = match === null ? Number.NaN : Date.parse(fullTime(match))
   if (match === null || Number.isNaN(at) || !isDay(match[1] ?? "")) {
     throw new InvalidArgumentError("Write a time such as 2026-11-30T23:59:00Z (UTC).")
   }

@@ -247,7 +247,7 @@ export function keepCheckpoint(working: Working, lane: Lane, least: number): voi
   const { revision, hash, sinceCheckpoint } = lane.loaded
   if (sinceCheckpoint.facts < least) return
   if (least > 1 && sinceCheckpoint.bytes < 2 * lane.checkpointBytes) return
-  const saved = form.save(lane.loaded.state) as unknown
+  const saved = form.save(lane.loaded.state)
   sinceCheckpoint.facts = 0
   sinceCheckpoint.bytes = 0
   lane.checkpointBytes = JSON.stringify(saved).length
