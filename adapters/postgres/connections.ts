@@ -23,6 +23,8 @@ export function isNoAnswer(error: unknown): boolean {
 export interface ConnectionRules {
   /** A statement without an answer for so long ends its connection; null: its owner sees to that. */
   readonly answerMs: number | null
+  /** One that is not made within so long is given up; default its pool's own limit, milliseconds. */
+  readonly greetingMs?: number | undefined
   /** Whether nobody misses one that is idle. */
   readonly isPooled: boolean
 }
@@ -111,8 +113,8 @@ class WatchedClient extends pg.Client {
 /** All connections of a process to one database. */
 export class Connections {
   readonly #all = new Set<WatchedClient>()
-  /** How long one may take to be made; null: for as long as its pool waits. */
-  greetingMs: number | null = null
+  /** How long one may take to be made, milliseconds. */
+  greetingMs = Infinity
 
   /** The class of connections of a kind. */
   kind(rules: ConnectionRules): typeof pg.Client {
@@ -123,7 +125,7 @@ export class Connections {
         super(config, rules)
         all.add(this)
         this.once("end", () => all.delete(this))
-        this.hurry(greetingMs() ?? Infinity)
+        this.hurry(Math.min(greetingMs(), rules.greetingMs ?? Infinity))
       }
     }
   }
@@ -154,6 +156,34 @@ export class Connections {
   }
 }
 
+type Connected = (error: Error | undefined, client?: pg.PoolClient, done?: () => void) => void
+
+/** A pool as the package has it, with a gate before it. */
+export class GatedPool extends pg.Pool {
+  readonly #gate: () => Promise<void> | null
+
+  /** `gate` is asked before each connection: null where it is open. */
+  constructor(config: pg.PoolConfig, gate: () => Promise<void> | null) {
+    super(config)
+    this.#gate = gate
+    this.on("release", (_error, client) => {
+      if (client instanceof WatchedClient) client.isPatient = false
+    })
+  }
+
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: Connected): void
+  override connect(callback?: Connected): Promise<pg.PoolClient> | void {
+    const passing = this.#gate()
+    if (callback === undefined) return passing?.then(() => super.connect()) ?? super.connect()
+    if (passing === null) return super.connect(callback)
+    return void passing.then(
+      () => super.connect(callback),
+      (error: Error) => callback(error),
+    )
+  }
+}
+
 /**
  * Waits on a pool's connection for as long as its statements take, until it is given back.
  *
@@ -170,9 +200,4 @@ export async function bePatient(client: pg.PoolClient): Promise<pg.PoolClient> {
   }
   client.isPatient = true
   return client
-}
-
-/** Ends the patience for a connection that is given back. */
-export function endPatience(client: pg.PoolClient): void {
-  if (client instanceof WatchedClient) client.isPatient = false
 }

@@ -6,8 +6,8 @@
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import type { ConnectionRules } from "./connections.ts"
-import { Connections, isNoAnswer, noAnswer } from "./connections.ts"
-import { WatchedPool } from "./watched-pool.ts"
+import { Connections, GatedPool, isNoAnswer, noAnswer } from "./connections.ts"
+import { within } from "./within.ts"
 
 /** How patient to be with a database, in milliseconds. */
 export interface DatabaseWaits {
@@ -38,14 +38,13 @@ export interface ToldOfSilence {
   readonly onAnswer: (since: number) => void
 }
 
-/** Connections that somebody made, under the eyes of a watch. */
+/** Connections of a process, which its watch may give up. */
 interface WatchedPools {
   /** The class of connections of a kind. */
   readonly kind: (rules: ConnectionRules) => typeof pg.Client
   /**
-   * A pool of connections. While the database is silent it gives none: `refuse` says so at once, `wait`
-   * waits for as long as for an answer, and in line for others for as long as those take. It throws an error
-   * of the connection's.
+   * A pool of connections. While the database is silent it gives none: `refuse` says so at once, `wait` waits for as
+   * long as for an answer. It throws an error of the connection's.
    */
   readonly pool: (config: pg.PoolConfig, answerMs: number, whenSilent: "refuse" | "wait") => pg.Pool
 }
@@ -71,69 +70,151 @@ export function watchDatabase(
   told: ToldOfSilence,
   waits: DatabaseWaits = USUAL_WAITS,
 ): DatabaseWatch {
-  const connections = new Connections()
-  const quick = openQuick(url, waits.askMs)
-  const silence = new Silence(told, connections, waits, livingBy(quick))
-  const stopping = new AbortController()
-  let asking: Promise<boolean> | null = null
+  return new Watch(url, told, waits)
+}
 
-  const askOnce = async (): Promise<boolean> => {
-    const askedAt = Date.now()
-    try {
-      await quick.query("select 1")
-      silence.answered(askedAt)
-      return true
-    } catch (error) {
-      silence.why = error
-      return false
+class Watch implements DatabaseWatch {
+  readonly waits: DatabaseWaits
+  readonly quick: pg.Pool
+  readonly #told: ToldOfSilence
+  readonly #connections = new Connections()
+  readonly #stopping = new AbortController()
+  readonly #watching: Promise<void>
+  #lastAnswer = Date.now()
+  #since: number | null = null
+  #asking: Promise<boolean> | null = null
+  /** Resolves with the end of a silence: whether the database answers again, or the watch has stopped. */
+  #end = Promise.withResolvers<boolean>()
+  /** Whether a patient connection may wait in vain: the server was not asked since the last silence. */
+  #mayForsake = false
+  #stopped: Promise<void> | null = null
+
+  constructor(url: string, told: ToldOfSilence, waits: DatabaseWaits) {
+    this.waits = waits
+    this.#told = told
+    this.quick = openQuick(url, waits.askMs)
+    this.#watching = this.#watch()
+  }
+
+  readonly silentSince = (): number | null => this.#since
+
+  readonly mustAnswer = (): void => {
+    if (this.#since !== null) throw this.#error()
+  }
+
+  readonly ask = async (): Promise<boolean> => {
+    if (this.#stopping.signal.aborted) return true
+    this.#asking ??= this.#askTwice().finally(() => (this.#asking = null))
+    return this.#asking
+  }
+
+  readonly kind: DatabaseWatch["kind"] = (rules) => this.#connections.kind(rules)
+
+  readonly pool: DatabaseWatch["pool"] = (config, answerMs, whenSilent) => {
+    const { connectionTimeoutMillis: greetingMs } = config
+    const Client = this.kind({ answerMs, greetingMs, isPooled: true })
+    const gate = async () => {
+      const isOver = whenSilent === "wait" && (await within(answerMs, this.#end.promise, false))
+      if (!isOver) throw this.#error()
+    }
+    const isOpen = () => this.#since === null
+    // The package's limit holds for the line of those who find no connection free as well.
+    const connectionTimeoutMillis = whenSilent === "wait" ? 0 : greetingMs
+    const watched = { ...config, connectionTimeoutMillis, Client }
+    return new GatedPool(watched, () => (isOpen() ? null : gate()))
+  }
+
+  readonly stop = (): Promise<void> => (this.#stopped ??= this.#stop())
+
+  async #stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#end.resolve(false)
+    await this.quick.end()
+    await this.#watching
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.ask()
+      await pause(this.waits.askMs, undefined, { ref: false, signal }).catch(() => null)
     }
   }
-  const askTwice = async (): Promise<boolean> => {
-    // A connection may be lost for reasons of its own.
-    if ((await askOnce()) || stopping.signal.aborted) return true
-    const lost = silence.why
-    if (silence.since === null && (await askOnce())) {
-      if (isNoAnswer(lost)) silence.suspect()
+
+  /** Asks a second time where the first was in vain: a connection may be lost for reasons of its own. */
+  async #askTwice(): Promise<boolean> {
+    const lost = await this.#askOnce()
+    if (lost === null || this.#stopping.signal.aborted) return true
+    const why = this.#since === null ? await this.#askOnce() : lost
+    if (why === null) {
+      // It answers on a new connection and no more on one from before, as where another took over before it was
+      // found silent: the others from before may be as dead.
+      if (isNoAnswer(lost)) this.#doubt()
       return true
     }
-    if (!stopping.signal.aborted) silence.begin()
+    if (!this.#stopping.signal.aborted) this.#begin(why)
     return false
   }
-  const ask = async (): Promise<boolean> => {
-    if (stopping.signal.aborted) return true
-    asking ??= askTwice().finally(() => (asking = null))
-    return asking
-  }
-  const watching = (async () => {
-    while (!stopping.signal.aborted) {
-      await ask()
-      await pause(waits.askMs, undefined, { ref: false, signal: stopping.signal }).catch(() => null)
+
+  /** Asks whether it answers: null, or what kept it from that. */
+  async #askOnce(): Promise<unknown> {
+    try {
+      await this.quick.query("select 1")
+    } catch (error) {
+      return error
     }
-  })()
-  const stop = async (): Promise<void> => {
-    stopping.abort()
-    silence.giveUp()
-    await quick.end()
-    await watching
+    this.#lastAnswer = Date.now()
+    const since = this.#since
+    if (since !== null) {
+      this.#since = null
+      this.#connections.greetingMs = Infinity
+      this.#doubt()
+      this.#told.onAnswer(since)
+      this.#end.resolve(true)
+    } else if (this.#mayForsake) void this.#forsake()
+    return null
   }
-  let stopped: Promise<void> | null = null
-  return {
-    waits,
-    silentSince: () => silence.since,
-    mustAnswer: () => silence.mustAnswer(),
-    ask,
-    quick,
-    kind: (rules) => connections.kind(rules),
-    pool: (config, answerMs, whenSilent) => {
-      const Client = connections.kind({ answerMs, isPooled: true })
-      const isPatient = whenSilent === "wait"
-      const gate = isPatient ? () => silence.pass(answerMs) : silence.mustAnswer
-      const isSilent = () => silence.since !== null
-      return new WatchedPool({ ...config, Client }, { isSilent, gate, isPatient })
-    },
-    stop: () => (stopped ??= stop()),
+
+  #begin(why: unknown): void {
+    if (this.#since !== null) return
+    this.#since = this.#lastAnswer
+    this.#end = Promise.withResolvers<boolean>()
+    // What stood in line for a connection before is not kept for the making of a new one.
+    this.#connections.greetingMs = this.waits.askMs
+    this.#connections.hurry(this.waits.silentMs)
+    this.#told.onSilent(this.#since, why)
+  }
+
+  /** The database may have forgotten all connections that were made so far. */
+  #doubt(): void {
+    this.#connections.doubt(this.waits.doubtMs)
+    void this.#forsake()
+  }
+
+  /** Ends the patience with connections that the server does not know any more. */
+  async #forsake(): Promise<void> {
+    this.#mayForsake = false
+    try {
+      await this.#connections.forsake(async (backends) => {
+        const { rows } = await this.quick.query<{ backend: string }>(LIVING, [backends])
+        return new Set(rows.map(({ backend }) => backend))
+      })
+    } catch {
+      // The next answer is soon enough: whether there is one is reported already.
+      this.#mayForsake = true
+    }
+  }
+
+  #error(): Error {
+    const since = new Date(this.#since ?? this.#lastAnswer).toISOString()
+    return noAnswer(`PostgreSQL does not answer since ${since}`)
   }
 }
+
+/** Which of these connections the server knows. */
+const LIVING = `
+  select pid || ' ' || extract(epoch from backend_start) as backend
+  from pg_stat_activity where pid || ' ' || extract(epoch from backend_start) = any($1::text[])`
 
 /** A connection of the watch's own, whose answers come soon or not at all. */
 function openQuick(url: string, askMs: number): pg.Pool {
@@ -149,112 +230,4 @@ function openQuick(url: string, askMs: number): pg.Pool {
   // The next question finds out what became of it.
   quick.on("error", () => undefined)
   return quick
-}
-
-/** Which of these connections the server knows. */
-type LivingOf = Parameters<Connections["forsake"]>[0]
-
-const LIVING = `
-  select pid || ' ' || extract(epoch from backend_start) as backend
-  from pg_stat_activity where pid || ' ' || extract(epoch from backend_start) = any($1::text[])`
-
-const livingBy =
-  (quick: pg.Pool): LivingOf =>
-  async (backends) => {
-    const { rows } = await quick.query<{ backend: string }>(LIVING, [backends])
-    return new Set(rows.map(({ backend }) => backend))
-  }
-
-/** What is known of a silence. */
-class Silence {
-  since: number | null = null
-  why: unknown = null
-  readonly #told: ToldOfSilence
-  readonly #connections: Connections
-  readonly #waits: DatabaseWaits
-  readonly #livingOf: LivingOf
-  /** Whether somebody may be patient in vain: nobody has asked since the last silence. */
-  #mayForsake = false
-  #lastAnswer = Date.now()
-  #passing: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = []
-
-  constructor(
-    told: ToldOfSilence,
-    connections: Connections,
-    waits: DatabaseWaits,
-    livingOf: LivingOf,
-  ) {
-    this.#told = told
-    this.#connections = connections
-    this.#waits = waits
-    this.#livingOf = livingOf
-  }
-
-  begin(): void {
-    if (this.since !== null) return
-    this.since = this.#lastAnswer
-    this.#mayForsake = true
-    // Who stood in line for a connection before is not kept for the making of a new one.
-    this.#connections.greetingMs = this.#waits.askMs
-    this.#connections.hurry(this.#waits.silentMs)
-    this.#told.onSilent(this.since, this.why)
-  }
-
-  answered(askedAt: number): void {
-    this.#lastAnswer = askedAt
-    this.#endSilence()
-    if (this.#mayForsake) void this.#forsake()
-  }
-
-  /**
-   * It answers on a new connection and does no more on one from before, as where another took over so
-   * quickly that nobody found it silent: the others from before may be as dead.
-   */
-  suspect(): void {
-    this.#connections.doubt(this.#waits.doubtMs)
-    void this.#forsake()
-  }
-
-  #endSilence(): void {
-    const { since } = this
-    if (since === null) return
-    this.since = null
-    this.#connections.greetingMs = null
-    this.#connections.doubt(this.#waits.doubtMs)
-    this.#told.onAnswer(since)
-    for (const { resolve } of this.#passing.splice(0)) resolve()
-  }
-
-  /** Lets nobody wait on a connection to a server that is no more. */
-  async #forsake(): Promise<void> {
-    this.#mayForsake = false
-    try {
-      await this.#connections.forsake(this.#livingOf)
-    } catch {
-      // The next answer is soon enough: whether there is one is told of already.
-      this.#mayForsake = true
-    }
-  }
-
-  readonly mustAnswer = (): void => {
-    if (this.since !== null) throw this.#error()
-  }
-
-  /** Waits, but not for ever, until it answers. @throws an error of the connection's */
-  async pass(mostMs: number): Promise<void> {
-    if (this.since === null) return
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#passing.push({ resolve, reject })
-    const timer = setTimeout(() => reject(this.#error()), mostMs)
-    await promise.finally(() => clearTimeout(timer))
-  }
-
-  giveUp(): void {
-    for (const { reject } of this.#passing.splice(0)) reject(this.#error())
-  }
-
-  #error(): Error {
-    const since = new Date(this.since ?? this.#lastAnswer).toISOString()
-    return noAnswer(`PostgreSQL does not answer since ${since}`)
-  }
 }
