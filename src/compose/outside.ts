@@ -8,7 +8,6 @@ import { openPostgresKept } from "../../adapters/kept/postgres.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPostgresCorruptStreams } from "../../adapters/corrupt-streams/postgres.ts"
-import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
@@ -109,7 +108,6 @@ export async function openOutside(
     blobs: openPostgresBlobs({ pool, behind, sealing }),
     simulators: openPostgresSimulators(pool),
     presence: openPostgresPresence(pool),
-    connectCodes: openPostgresConnectCodes(pool),
     erasure: openPostgresErasure({
       // It writes tables anew.
       pool: patiently(pool),

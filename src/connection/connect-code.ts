@@ -7,10 +7,12 @@
  */
 import { randomBytes } from "node:crypto"
 import type { Operation } from "../../domain/access/operations.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { KeptThing } from "../../adapters/kept/port.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { NewApiKey } from "../frame/calls/api-key.ts"
 import { deriveApiKey } from "../frame/calls/api-key.ts"
 import type { Ports } from "../frame/ports.ts"
+import { NOBODYS } from "../frame/sign-in/tokens.ts"
 
 /** How long a code can be approved and asked for. */
 export const CODE_LASTS_MS = 10 * 60_000
@@ -54,9 +56,42 @@ function grouped(letters: string): string {
 
 type Tagging = Pick<Ports, "sealing">
 
-/** What is kept of a code. */
-export function codeTagOf({ sealing }: Tagging, code: string): string {
-  return sealing.installationTag(`connect code ${code}`)
+/** An owner who approved an app, and for which company. */
+interface Approval {
+  readonly companyId: CompanyId
+  readonly personId: PersonId
+}
+
+/** An app that asks to be connected. Of its company's name or id only a keyed hash is kept; null where it has none. */
+interface ConnectRequest {
+  readonly companyTag: string | null
+  readonly installId: string | null
+  readonly version: string
+  readonly approval: Approval | null
+}
+
+/** The requests of codes whose time is not over, of no company until an owner approves. */
+export function connectRequests(ports: Pick<Ports, "kept" | "sealing">) {
+  const requests = ports.kept.of<ConnectRequest>({ slice: "connection", kind: "connect code" })
+  const nameOf = (code: string) => ports.sealing.installationTag(`connect code ${code}`)
+  return {
+    /** Keeps the request of a new code. @param until UTC milliseconds */
+    begin: async (code: string, request: Omit<ConnectRequest, "approval">, until: number) => {
+      const content = { ...request, approval: null }
+      await requests.change(NOBODYS, nameOf(code), () => ({ content, until }))
+    },
+    /** The request of a code; null for none. */
+    find: (code: string) => requests.find(NOBODYS, nameOf(code)),
+    /** Approves a request that was found; answers who approved it first. */
+    approve: async (code: string, found: KeptThing<ConnectRequest>, approval: Approval) => {
+      const { content } = await requests.change(NOBODYS, nameOf(code), (known) => {
+        if (known === null) return { ...found, until: 0 }
+        if (known.content.approval !== null) return known
+        return { ...known, content: { ...known.content, approval } }
+      })
+      return content.approval
+    },
+  }
 }
 
 /** What is kept of the company that an app asks for, by its name or id. */

@@ -8,9 +8,9 @@ import { companyStanding, findKey } from "../../domain/access/access.ts"
 import type { Access } from "../../domain/access/access.ts"
 import {
   CODE_LASTS_MS,
-  codeTagOf,
   companyTagOf,
   connectCodeOf,
+  connectRequests,
   connectedKey,
   newConnectCode,
 } from "./connect-code.ts"
@@ -81,12 +81,11 @@ async function begin(
   ports: Ports,
   { company, installId: install = null, version = "" }: Omit<z.infer<typeof Start>, "code">,
 ): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
-  const now = ports.clock.now()
   const code = newConnectCode()
-  const expiresAt = now + CODE_LASTS_MS
+  const expiresAt = ports.clock.now() + CODE_LASTS_MS
   const companyTag = company === undefined || company === null ? null : companyTagOf(ports, company)
-  const request = { codeTag: codeTagOf(ports, code), companyTag, installId: install, version }
-  await ports.connectCodes.add({ ...request, expiresAt }, now)
+  const request = { companyTag, installId: install, version }
+  await connectRequests(ports).begin(code, request, expiresAt)
   return { ok: true, status: 202, body: waiting(ports, code, expiresAt) }
 }
 
@@ -97,10 +96,10 @@ function waiting(ports: Ports, code: string, expiresAt: number): z.infer<typeof 
 
 async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
   const code = connectCodeOf(text)
-  const request = await ports.connectCodes.find(codeTagOf(ports, code), ports.clock.now())
+  const request = await connectRequests(ports).find(code)
   if (request === null) return over()
-  const { approval, expiresAt, installId: install } = request
-  const pending = { ok: true, status: 202, body: waiting(ports, code, expiresAt) } as const
+  const { approval, installId: install } = request.content
+  const pending = { ok: true, status: 202, body: waiting(ports, code, request.until) } as const
   if (approval === null) return pending
   const { companyId, personId } = approval
   const { key, keyId, keyHash } = connectedKey(ports, code, companyId)

@@ -4,15 +4,14 @@
  */
 import type { AsSent } from "../frame/calls/as-sent.ts"
 import { fieldOf } from "../frame/calls/as-sent.ts"
-import { cookieIn } from "../frame/http/passing/cookies.ts"
+import { tokenCookie, tokenIn } from "../frame/sign-in/browsers.ts"
 
 /** What a browser keeps: the session, or that it asked for a code. */
 export type Kept = "session" | "sign-in"
 
 /** What the browser of a call keeps; null for nothing. */
-export function tokenIn(sent: Pick<AsSent, "headers">, kept: Kept): string | null {
-  const token = cookieIn(sent.headers["cookie"]?.join("; "), nameOf(sent, kept))
-  return token !== null && /^[\w-]{43}$/.test(token) ? token : null
+export function keptIn(sent: Pick<AsSent, "headers">, kept: Kept): string | null {
+  return tokenIn(sent.headers["cookie"]?.join("; "), nameOf(sent, kept))
 }
 
 /** Has a browser keep something for a time; 0 ends it. */
@@ -22,9 +21,7 @@ export function keeping(
   token: string,
   lastsMs: number,
 ): string {
-  const secure = isThisMachine(sent) ? "" : "; Secure"
-  const lasts = `Max-Age=${Math.floor(lastsMs / 1_000)}`
-  return `${nameOf(sent, kept)}=${token}; ${lasts}; Path=/; HttpOnly; SameSite=Lax${secure}`
+  return tokenCookie(nameOf(sent, kept), token, lastsMs, isThisMachine(sent))
 }
 
 const nameOf = (sent: Pick<AsSent, "headers">, kept: Kept): string =>

@@ -6,7 +6,8 @@ import { refusal } from "../frame/calls/refusal.ts"
 import type { Who } from "../frame/calls/call.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import { tokenIn } from "./cookies.ts"
+import { isFromOwnPage } from "../frame/sign-in/browsers.ts"
+import { keptIn } from "./cookies.ts"
 
 /** Nobody is signed in. */
 export const SIGNED_OUT: OwnCode = {
@@ -35,7 +36,7 @@ export async function whoAsks(
   const strange = otherSite(ports, sent)
   if (strange !== null) return strange
   const companyId = parseCompanyId(sent.params["company"] ?? "")
-  const token = tokenIn(sent, "session")
+  const token = keptIn(sent, "session")
   const found =
     companyId === null || token === null ? null : await ports.accounts.whoAt(companyId, token)
   if (found === null) return signedOut()
@@ -65,11 +66,8 @@ export function otherSite(
 
 /** Whether an origin is that of the host which was asked; of the public address it is the scheme's too. */
 function isOwnOrigin(baseUrl: string, origin: string, host: string | null): boolean {
-  if (host === null || !URL.canParse(origin)) return false
+  if (!isFromOwnPage(origin, host ?? undefined)) return false
   const asked = new URL(origin)
-  if (asked.origin !== origin || !/^https?:$/.test(asked.protocol)) return false
-  if (!URL.canParse(`${asked.protocol}//${host}`)) return false
-  if (asked.host !== new URL(`${asked.protocol}//${host}`).host) return false
   const own = URL.canParse(baseUrl) ? new URL(baseUrl) : null
   return own === null || own.hostname !== asked.hostname || own.protocol === asked.protocol
 }

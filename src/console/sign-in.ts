@@ -6,7 +6,7 @@ import { openRoute } from "../frame/calls/route.ts"
 import { htmlPage } from "../frame/calls/page.ts"
 import { CODE_LASTS_MS } from "../frame/sign-in/codes.ts"
 import { MOST_MS } from "../frame/sign-in/accounts.ts"
-import { keeping, tokenIn } from "./cookies.ts"
+import { keeping, keptIn } from "./cookies.ts"
 import { OTHER_SITE, SIGNED_OUT, otherSite, signedOut } from "./session.ts"
 
 const SESSION_URL = "/console/api/session"
@@ -63,7 +63,7 @@ export const signIn = openRoute({
   handle: async (ports, { body, sent }) => {
     const strange = otherSite(ports, { ...sent, method: "POST" })
     if (strange !== null) return { ok: false, refusal: strange }
-    const browser = tokenIn(sent, "sign-in")
+    const browser = keptIn(sent, "sign-in")
     const token =
       browser === null ? null : await ports.accounts.enter(browser, body.code, body.name ?? null)
     if (token === null) return { ok: false, refusal: refusal("not_allowed", WRONG_CODE) }
@@ -100,9 +100,9 @@ export const followLink = openRoute({
 /** Ends the session that a browser had before: nobody goes on with it. */
 async function leave(
   ports: Parameters<Parameters<typeof openRoute>[0]["handle"]>[0],
-  sent: Parameters<typeof tokenIn>[0],
+  sent: Parameters<typeof keptIn>[0],
 ): Promise<void> {
-  const former = tokenIn(sent, "session")
+  const former = keptIn(sent, "session")
   if (former !== null) await ports.accounts.leave(former)
 }
 
@@ -128,7 +128,7 @@ export const readSession = openRoute({
   reply: z.object({ now: z.iso.datetime(), companies: z.array(Profile) }),
   refuses: [SIGNED_OUT],
   handle: async (ports, { sent }) => {
-    const token = tokenIn(sent, "session")
+    const token = keptIn(sent, "session")
     const found = token === null ? [] : await ports.accounts.profilesOf(token)
     if (found.length === 0) return { ok: false, refusal: signedOut() }
     const companies = found.map(({ permissions, operations, ...one }) => ({

@@ -3,7 +3,6 @@ import type { Kysely } from "kysely"
 import type { Blobs } from "../../adapters/blobs/port.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
 import type { Clock, Pacer } from "../../adapters/clock/port.ts"
-import type { ConnectCodes } from "../../adapters/connect-codes/port.ts"
 import type { Erasure } from "../../adapters/erasure/port.ts"
 import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
 import type { Projector } from "../../adapters/postgres/projector/port.ts"
@@ -75,7 +74,6 @@ export interface Ports extends ProvidedPorts {
   readonly journal: Journals
   readonly blobs: Blobs
   readonly presence: Presence
-  readonly connectCodes: ConnectCodes
   readonly erasure: Erasure
   readonly projector: Projector
   readonly readAs: ReadAs

@@ -6,9 +6,9 @@ import { findPerson } from "../../../domain/access/access.ts"
 import { lastCheckIns, listDevices } from "../../../projections/connection/apps.ts"
 import {
   APP_OPERATIONS,
-  codeTagOf,
   companyTagOf,
   connectCodeOf,
+  connectRequests,
   connectedKey,
 } from "../connect-code.ts"
 import { companyByNameTag } from "../../../domain/company/companies.ts"
@@ -47,21 +47,20 @@ const approve = operation({
     const code = connectCodeOf(input.code)
     const companyId = await findCompany(ports, input.company)
     const personId = await findOwner(ports, companyId, input.person)
-    const codeTag = codeTagOf(ports, code)
-    const now = ports.clock.now()
-    const request = await ports.connectCodes.find(codeTag, now)
+    const requests = connectRequests(ports)
+    const request = await requests.find(code)
     if (request === null) throw noCode()
-    if (request.companyTag !== null && !(await isOf(ports, request.companyTag, companyId))) {
+    const { companyTag, version, installId } = request.content
+    if (companyTag !== null && !(await isOf(ports, companyTag, companyId))) {
       throw new OperatorRefused("conflict", "The app asks to be connected to another company.")
     }
     // First who approved: of two approvals at once one makes a key.
-    const approval = await ports.connectCodes.approve(codeTag, now, { companyId, personId })
+    const approval = await requests.approve(code, request, { companyId, personId })
     if (approval === null) throw noCode()
     if (approval.companyId !== companyId || approval.personId !== personId) {
       throw new OperatorRefused("conflict", "Somebody else approved this code already.")
     }
     const { keyId, keyHash } = connectedKey(ports, code, companyId)
-    const { version, installId } = request
     const label = await ports.sealing.seal(companyId, keyId, `App ${version}`)
     const key = { type: "CreateKey" as const, keyId, personId, keyHash, label }
     const command = { ...key, operations: APP_OPERATIONS }

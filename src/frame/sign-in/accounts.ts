@@ -6,13 +6,13 @@
  */
 import { findPerson, personByEmailTag } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
-import { NO_RATE_LIMITS, RATE_LIMITS, openRateLimits, rateSettings } from "../calls/rate-limits.ts"
 import type { Accounts, Membership } from "./accounts-port.ts"
-import type { AccountPorts, AskedFor, Belonging } from "./belonging.ts"
-import { accept, belongingsOf, emailTagOf, mailCode } from "./belonging.ts"
-import { CODE_LASTS_MS, openCodes } from "./codes.ts"
+import type { AskedFor, Belonging } from "./belonging.ts"
+import { accept, belongingsOf } from "./belonging.ts"
+import type { AccountPorts } from "./codes.ts"
+import { CODE_LASTS_MS, emailTagOf, openCodes } from "./codes.ts"
 import { profileOf } from "./profiles.ts"
-import { NOBODYS, newToken, openTokens } from "./tokens.ts"
+import { NOBODYS, openTokens } from "./tokens.ts"
 
 const PURPOSE = "console"
 /** A session is over when it was not used for so long. */
@@ -28,39 +28,31 @@ interface Account {
 
 /** Opens it. */
 export function openAccounts(ports: AccountPorts): Accounts {
-  const isCounted = ports.settings(rateSettings).RATE_LIMITS === "on"
-  const rates = isCounted ? openRateLimits(ports) : NO_RATE_LIMITS
-  const codes = openCodes<AskedFor>(ports, PURPOSE)
-  const ofBrowsers = { purpose: PURPOSE, kind: "session", knownMs: 0 }
-  const sessions = openTokens<Account>(ports, { ...ofBrowsers, lastsMs: IDLE_MS, mostMs: MOST_MS })
-  const links = openTokens<Omit<Membership, "role">>(ports, {
-    ...{ purpose: PURPOSE, kind: "link", knownMs: 0, lastsMs: LINK_LASTS_MS },
-  })
   const newest = openNewest(ports)
-  const send = async (email: string, browser: string) => {
-    try {
-      const found = await belongingsOf(ports, email)
-      const code = await codes.make(null, browser, found === null ? null : found.askedFor)
-      await newest.set(email, browser)
-      if (found !== null) await mailCode(ports, found, code)
-    } catch (error) {
-      ports.log.warn("a sign-in code could not be sent", error)
-    }
-  }
+  const codes = openCodes<AskedFor>(ports, PURPOSE, async (_nowhere, email, browser) => {
+    const found = await belongingsOf(ports, email)
+    await newest.set(email, browser)
+    return found
+  })
+  const own = { purpose: PURPOSE, knownMs: 0 }
+  const sessions = openTokens<Account>(ports, {
+    ...own,
+    kind: "session",
+    lastsMs: IDLE_MS,
+    mostMs: MOST_MS,
+  })
+  const links = openTokens<Omit<Membership, "role">>(ports, {
+    ...own,
+    kind: "link",
+    lastsMs: LINK_LASTS_MS,
+  })
   const begin = async (found: readonly Omit<Membership, "role">[]): Promise<string | null> => {
     const looked = await Promise.all(found.map((one) => asTheyAre(ports, one)))
     const memberships = looked.filter((one) => one !== null)
     return memberships.length === 0 ? null : sessions.begin(null, { memberships })
   }
   return {
-    ask: (email, address) => {
-      const tag = emailTagOf(ports.sealing, email)
-      const refusal =
-        rates.refuse(RATE_LIMITS.codesFrom, address) ?? rates.refuse(RATE_LIMITS.codesTo, tag)
-      if (refusal !== null) return { refusal }
-      const browser = newToken()
-      return { browser, sent: send(email, browser) }
-    },
+    ask: (email, address) => codes.ask(null, email, address),
     enter: async (browser, code, name) => {
       const asked = await codes.use(null, browser, code)
       if (asked === null || !(await newest.is(asked.emailTag, browser))) return null

@@ -1,34 +1,17 @@
 /** Where an email belongs: the companies that have a person with it, and those that invited it. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
-import { inTime } from "../../../adapters/providers/outside.ts"
 import { CompanyErased } from "../../../adapters/sealing/port.ts"
 import { invitationsTo, invitedEmail } from "../../../projections/access/invitations.ts"
 import { peopleWithEmail } from "../../../projections/access/people.ts"
 import { causedBy } from "../kernel/envelope.ts"
 import { derivedId, newId } from "../kernel/ids.ts"
-import type { Ports } from "../ports.ts"
+import type { AccountPorts, Addressee } from "./codes.ts"
+import { emailTagOf } from "./codes.ts"
 
-const READ_MODELS_WAIT_MS = 5_000
+/** How long the read models of people are waited for, milliseconds. */
+export const READ_MODELS_WAIT_MS = 5_000
 const READ = ["people", "invitations"]
-
-/** What it works with: most of what is there when the rest is made. */
-export type AccountPorts = Pick<
-  Ports,
-  | "clock"
-  | "kept"
-  | "log"
-  | "mailer"
-  | "pacer"
-  | "projector"
-  | "readAll"
-  | "readAs"
-  | "runner"
-  | "sealing"
-  | "settings"
-  | "store"
-  | "baseUrl"
->
 
 /** An email at a company, by its tag there; `inviteId` is null where somebody of the company has it. */
 export interface Belonging {
@@ -43,26 +26,16 @@ export interface AskedFor {
   readonly at: readonly Belonging[]
 }
 
-/** To whom a code is mailed: to the address that is kept. */
-export interface Found {
-  readonly askedFor: AskedFor
-  readonly companyId: CompanyId
-  readonly personId: PersonId
-  readonly address: string
-}
-
 /** The id of the person whom an invitation makes: the same, however often it is accepted. */
 export function invitedPersonId(companyId: CompanyId, inviteId: string): PersonId {
   return derivedId("per", companyId, inviteId)
 }
 
-/** What equal emails are known by, whatever company they are of. */
-export function emailTagOf({ installationTag }: AccountPorts["sealing"], email: string): string {
-  return installationTag(email.toLowerCase())
-}
-
 /** Where an email belongs; null for nowhere. */
-export async function belongingsOf(ports: AccountPorts, email: string): Promise<Found | null> {
+export async function belongingsOf(
+  ports: AccountPorts,
+  email: string,
+): Promise<Addressee<AskedFor> | null> {
   await ports.projector.waitFor(await ports.store.head(), READ_MODELS_WAIT_MS, READ)
   const [people, invited] = await Promise.all([
     peopleWithEmail(ports.readAll, email),
@@ -83,12 +56,17 @@ export async function belongingsOf(ports: AccountPorts, email: string): Promise<
   const first = rows.find(({ company_id: companyId }) => companyId === at[0]?.companyId)
   const address = first?.email ?? null
   if (first === undefined || address === null) return null
-  const askedFor = { emailTag: emailTagOf(ports.sealing, email), at }
-  return { askedFor, companyId: first.company_id, personId: first.personId, address }
+  return {
+    whom: { emailTag: emailTagOf(ports.sealing, email), at },
+    companyId: first.company_id,
+    personId: first.personId,
+    address,
+    purposeText: { subject: "to sign in", line: `to sign in at ${ports.baseUrl()}` },
+  }
 }
 
 /** The email's tag at a company; null once that was erased. */
-async function tagAt(
+export async function tagAt(
   { sealing }: AccountPorts,
   companyId: CompanyId,
   email: string,
@@ -121,24 +99,4 @@ export async function accept(
     },
     { ...causedBy(newId("cmd")), personId },
   )
-}
-
-/** Mails a code. */
-export async function mailCode(
-  ports: AccountPorts,
-  { companyId, personId, address }: Found,
-  code: string,
-): Promise<void> {
-  const lines = [
-    `${code} is your code to sign in at ${ports.baseUrl()}.`,
-    "",
-    "It works once, for 10 minutes, in the browser that asked for it.",
-    "Did you not ask for it? Then do nothing, and tell it to nobody: without it nobody gets in.",
-  ]
-  const mail = {
-    ...{ mailId: newId("mail"), companyId, recipients: [{ personId, address }] },
-    ...{ subject: `${code} is your code to sign in`, text: lines.join("\n"), about: personId },
-  }
-  const answer = await inTime(ports.pacer, "the mailer", ports.mailer.send(mail))
-  if (answer.answer !== "taken") throw new Error(`the mailer did not take it: ${answer.answer}`)
 }

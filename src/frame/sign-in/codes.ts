@@ -1,13 +1,18 @@
 /**
- * Codes by which people sign in: mailed to them, of use for ten minutes, once, and in the browser alone that
- * asked. For somebody who is nobody there, too, a code is kept that nobody is told: so asking, and trying,
- * take the same steps for everybody.
+ * Codes by which people sign in without a password: mailed to them, valid for ten minutes, once, and only in
+ * the browser that asked. An email that belongs to no person gets a code too, which is mailed to no address: so
+ * asking, and trying, take the same steps for every email, and no answer, nor its time, says whose it is.
  */
 import { randomInt, timingSafeEqual } from "node:crypto"
 import type { KeptThing, KeptThings } from "../../../adapters/kept/port.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { inTime } from "../../../adapters/providers/outside.ts"
+import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
+import { NO_RATE_LIMITS, RATE_LIMITS, openRateLimits, rateSettings } from "../calls/rate-limits.ts"
+import type { Refusal } from "../calls/refusal.ts"
+import { newId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import { NOBODYS } from "./tokens.ts"
+import type { AskedCode } from "./accounts-port.ts"
+import { NOBODYS, newToken } from "./tokens.ts"
 
 /** So long a code is of use. */
 export const CODE_LASTS_MS = 10 * 60_000
@@ -16,6 +21,29 @@ export const MOST_TRIES = 5
 
 const DIGITS = 6
 
+/** What it works with: most of what is there when the rest is made. */
+export type AccountPorts = Pick<
+  Ports,
+  | "clock"
+  | "kept"
+  | "log"
+  | "mailer"
+  | "pacer"
+  | "projector"
+  | "readAll"
+  | "readAs"
+  | "runner"
+  | "sealing"
+  | "settings"
+  | "store"
+  | "baseUrl"
+>
+
+/** What equal emails are known by, whatever company they are of. */
+export function emailTagOf({ installationTag }: AccountPorts["sealing"], email: string): string {
+  return installationTag(email.toLowerCase())
+}
+
 interface Code<T> {
   readonly codeTag: string
   /** Null: nobody was told it. */
@@ -23,33 +51,106 @@ interface Code<T> {
   readonly triesLeft: number
 }
 
-/** Codes for one purpose; each signs in whom it was made for. */
+/** The person to whom a code is mailed, at the stored address, and whom it signs in. */
+export interface Addressee<T> {
+  readonly whom: T
+  readonly companyId: CompanyId
+  readonly personId: PersonId
+  readonly address: string
+  /** The words of the mail after "your code": in its subject, and in its first line. */
+  readonly purposeText: { readonly subject: string; readonly line: string }
+}
+
+/** Codes for one purpose. A company is null where it is not known, which no caller is told. */
 export interface Codes<T> {
-  /** Makes a code for a browser, in place of a former one. @param whom null for nobody */
-  readonly make: (companyId: CompanyId | null, browser: string, whom: T | null) => Promise<string>
+  /** Mails a code, if the email has an addressee. @param address as limits count it */
+  readonly ask: (
+    companyId: CompanyId | null,
+    email: string,
+    address: string,
+  ) => AskedCode | { readonly refusal: Refusal }
   /** Whom a code signs in, once; null where it is not that, was tried too often, or is over. */
   readonly use: (companyId: CompanyId | null, browser: string, code: string) => Promise<T | null>
 }
 
-/** Opens them. */
+/** Opens the codes of a purpose, which are of no use for another. */
 export function openCodes<T>(
+  ports: AccountPorts,
+  purpose: string,
+  addresseeOf: (
+    companyId: CompanyId | null,
+    email: string,
+    browser: string,
+  ) => Promise<Addressee<T> | null>,
+): Codes<T> {
+  const isCounted = ports.settings(rateSettings).RATE_LIMITS === "on"
+  const rates = isCounted ? openRateLimits(ports) : NO_RATE_LIMITS
+  const codes = keptCodes<T>(ports, purpose)
+  const send = async (companyId: CompanyId | null, email: string, browser: string) => {
+    try {
+      const found = await addresseeOf(companyId, email, browser)
+      const code = await codes.make(companyId, browser, found?.whom ?? null)
+      if (found !== null) await mailCode(ports, found, code)
+    } catch (error) {
+      ports.log.warn("a sign-in code could not be sent", error)
+    }
+  }
+  return {
+    ask: (companyId, email, address) => {
+      const tag = emailTagOf(ports.sealing, email)
+      const refusal =
+        rates.refuse(RATE_LIMITS.codesFrom, address) ?? rates.refuse(RATE_LIMITS.codesTo, tag)
+      if (refusal !== null) return { refusal }
+      const browser = newToken()
+      return { browser, sent: send(companyId, email, browser) }
+    },
+    use: codes.use,
+  }
+}
+
+/** Mails a code to the stored address: the typed one may differ in the case of its letters. */
+async function mailCode<T>(
+  ports: AccountPorts,
+  { companyId, personId, address, purposeText }: Addressee<T>,
+  code: string,
+): Promise<void> {
+  const lines = [
+    `${code} is your code ${purposeText.line}.`,
+    "",
+    "It works once, for 10 minutes, in the browser that asked for it.",
+    "Did you not ask for it? Then do nothing, and tell it to nobody: without it nobody gets in.",
+  ]
+  const mail = {
+    mailId: newId("mail"),
+    companyId,
+    recipients: [{ personId, address }],
+    subject: `${code} is your code ${purposeText.subject}`,
+    text: lines.join("\n"),
+    about: personId,
+  }
+  const answer = await inTime(ports.pacer, "the mailer", ports.mailer.send(mail))
+  if (answer.answer !== "taken") throw new Error(`the mailer did not take it: ${answer.answer}`)
+}
+
+/** The codes of a purpose, by the hash of the browser that asked. */
+function keptCodes<T>(
   { kept, clock, sealing }: Pick<Ports, "kept" | "clock" | "sealing">,
   purpose: string,
-): Codes<T> {
+) {
   const codes: KeptThings<Code<T>> = kept.of({ slice: "sign-in", kind: `${purpose} code` })
   const nameOf = (browser: string) =>
     sealing.installationTag(JSON.stringify(["sign-in browser", purpose, browser]))
   const tagOf = (browser: string, code: string) =>
     sealing.installationTag(JSON.stringify(["sign-in code", purpose, browser, code]))
   return {
-    make: async (companyId, browser, whom) => {
+    make: async (companyId: CompanyId | null, browser: string, whom: T | null) => {
       const code = String(randomInt(10 ** DIGITS)).padStart(DIGITS, "0")
       const content = { codeTag: tagOf(browser, code), whom, triesLeft: MOST_TRIES }
       const until = clock.now() + CODE_LASTS_MS
       await codes.change(companyId ?? NOBODYS, nameOf(browser), () => ({ content, until }))
       return code
     },
-    use: async (companyId, browser, code) => {
+    use: async (companyId: CompanyId | null, browser: string, code: string) => {
       const [at, name] = [companyId ?? NOBODYS, nameOf(browser)]
       const found = await codes.find(at, name)
       if (found === null) return null

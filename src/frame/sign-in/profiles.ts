@@ -7,7 +7,7 @@ import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { findPersonRow } from "../../../projections/access/people.ts"
 import type { Membership, Profile } from "./accounts-port.ts"
-import type { AccountPorts } from "./belonging.ts"
+import type { AccountPorts } from "./codes.ts"
 
 /** Looks it up; names are null once they were erased. */
 export async function profileOf(

@@ -4,7 +4,7 @@ import type { PersonId } from "../../../domain/kernel/ids.ts"
 import { setsCookie, withoutCookie } from "../../frame/http/passing/cookies.ts"
 import type { Headed } from "../../frame/http/passing/headers.ts"
 import { answeredOn, askedOn } from "../../frame/http/passing/headers.ts"
-import { COOKIE } from "./own-cookie.ts"
+import { COOKIE } from "./sign-in-pages.ts"
 
 /** What only the house says. */
 const OURS = /^(?:forwarded$|x-forwarded-|x-real-ip$|x-preview-)/

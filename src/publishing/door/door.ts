@@ -17,6 +17,7 @@ import { noticePage, refusalOf } from "../../frame/http/passing/pages.ts"
 import { endOf } from "../../frame/http/passing/pass.ts"
 import { isWithin, labelIn } from "../../frame/kernel/sites.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { tokenIn } from "../../frame/sign-in/browsers.ts"
 import type { SignIn } from "../../frame/sign-in/sign-in.ts"
 import { openSignIn } from "../../frame/sign-in/sign-in.ts"
 import { companyAt } from "../address.ts"
@@ -27,8 +28,7 @@ import type { Cache } from "./cache.ts"
 import { openCache } from "./cache.ts"
 import type { Artifact, Published } from "./live.ts"
 import { NOTHING_LIVE, NOT_NOW, NO_SUCH_PLACE } from "./notices.ts"
-import { tokenOf } from "./own-cookie.ts"
-import { OWN_PATH, emailPage, sendPage } from "./sign-in-pages.ts"
+import { COOKIE, OWN_PATH, emailPage, sendPage } from "./sign-in-pages.ts"
 import { serveOwn } from "./sign-in-routes.ts"
 import { isNavigation, serveSite } from "./site.ts"
 import type { Waking } from "./waking.ts"
@@ -157,7 +157,7 @@ async function visitorAt(
   request: IncomingMessage,
   label: string,
 ): Promise<Visitor | null> {
-  const token = tokenOf(request)
+  const token = tokenIn(request.headers.cookie, COOKIE)
   const companyId = token === null ? null : await companyAt(ports, label)
   if (token === null || companyId === null) return null
   const personId = await signIn.personOf(companyId, token)

@@ -5,6 +5,9 @@ import { PAGE_HEADERS, escaped, htmlPage } from "../../frame/calls/page.ts"
 /** Where they are; what is below is never the company's. */
 export const OWN_PATH = "/.preview"
 
+/** The cookie of this very host, over TLS or on this machine, out of reach of what the company publishes. */
+export const COOKIE = "__Host-preview"
+
 /** A page of the house. */
 export interface OwnPage {
   readonly status: number

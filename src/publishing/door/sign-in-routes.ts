@@ -5,12 +5,12 @@ import { BodyTooLarge } from "../../frame/calls/call.ts"
 import { formIn } from "../../frame/calls/form-body.ts"
 import { fieldsOf, sentBody } from "../../frame/http/incoming.ts"
 import { CODE_LASTS_MS } from "../../frame/sign-in/codes.ts"
-import { isFromOwnPage, ownPath } from "../../frame/sign-in/own-path.ts"
-import { SESSION_LASTS_MS } from "../../frame/sign-in/sessions.ts"
+import { isFromOwnPage, ownPath, tokenCookie, tokenIn } from "../../frame/sign-in/browsers.ts"
+import { SESSION_LASTS_MS } from "../../frame/sign-in/sign-in.ts"
 import type { SignIn } from "../../frame/sign-in/sign-in.ts"
-import { cookieOf, tokenOf } from "./own-cookie.ts"
 import type { OwnPage } from "./sign-in-pages.ts"
 import {
+  COOKIE,
   OWN_PATH,
   codePage,
   emailPage,
@@ -96,21 +96,22 @@ const ACTIONS: Readonly<
       return sendPage(response, { ...page, ...(headers === undefined ? {} : { headers }) })
     }
     const to = `${OWN_PATH}/code?next=${encodeURIComponent(next)}`
-    goOn(response, to, cookieOf(asked.browser, CODE_LASTS_MS))
+    goOn(response, to, tokenCookie(COOKIE, asked.browser, CODE_LASTS_MS))
   },
   "/enter": async ({ signIn, companyId, request, response }, form) => {
     const next = ownPath(form.get("next") ?? null)
-    const browser = tokenOf(request)
+    const browser = tokenIn(request.headers.cookie, COOKIE)
     const code = (form.get("code") ?? "").replaceAll(/\s/g, "")
     const session = browser === null ? null : await signIn.enter(companyId, browser, code)
-    if (session !== null) return goOn(response, next, cookieOf(session, SESSION_LASTS_MS))
+    if (session !== null)
+      return goOn(response, next, tokenCookie(COOKIE, session, SESSION_LASTS_MS))
     const fault = "This code is not right, is over, was tried too often, or is of another browser."
     sendPage(response, codePage(403, next, fault))
   },
   "/sign-out": async ({ signIn, companyId, request, response }) => {
-    const token = tokenOf(request)
+    const token = tokenIn(request.headers.cookie, COOKIE)
     if (companyId !== null && token !== null) await signIn.leave(companyId, token)
-    goOn(response, `${OWN_PATH}/`, cookieOf("", 0))
+    goOn(response, `${OWN_PATH}/`, tokenCookie(COOKIE, "", 0))
   },
 }
 
