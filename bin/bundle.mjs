@@ -25,7 +25,14 @@ const PROCESS = "src/compose/processes/main.ts"
 const THREADS = Object.keys(ENTRIES).filter((path) => path !== PROCESS)
 
 /** Packages that stay files of their own: they read files beside them, may be absent, or are needed seldom. */
-const EXTERNAL = ["@eventstore/db-client", "@secretlint/*", "pdfkit", "pg-native", "stripe"]
+const EXTERNAL = [
+  "@eventstore/db-client",
+  "@grpc/grpc-js",
+  "@secretlint/*",
+  "pdfkit",
+  "pg-native",
+  "stripe",
+]
 
 /** A file's path as the bundle names it. @param {string} path */
 const nameOf = (path) => relative(ROOT, path).replaceAll(sep, "/")

@@ -70,12 +70,20 @@ describe("EventStoreDB: the connection string", () => {
   })
 
   it.each([
-    ["postgres://h/db", /wrong: at position 0, expected esdb:\/\/ or esdb\+discover:\/\//],
+    ["postgres://h/db", /wrong: expected esdb:\/\/ or esdb\+discover:\/\//],
     ["esdb://u:secret@h:port?tls=false", /expected port number/],
-    ["esdb://u:secret@h:2113?tls=no", /expected true or false/],
+    ["esdb://u:secret@h:2113?tls=no", /expected true or false for tls/],
+    [
+      "esdb://u:secret@h:2113?keep-alive-timeout=soon",
+      /expected a whole number for keepAliveTimeout/,
+    ],
+    ["esdb://u:secret%2@h:2113", /hexadecimal digits/],
     ["esdb://u:secret@h:2113?tsl=false", /unknown option: tsl/],
     ["esdb://u:secret@h:2113?tlsVerifyCert=false", /always verified/],
-    ["esdb://u:secret@h:2113?tlsCAFile=gone.pem", /cannot be read \(tlsCAFile=gone.pem\)/],
+    [
+      "esdb://u:secret@h:2113?tlsCAFile=gone.pem",
+      /cannot be read \(gone.pem: ENOENT\) for tlsCAFile/,
+    ],
     ["esdb+discover://u:secret@a:1,b:2,c:3?tls=false", /write esdb:\/\/a:1,b:2,c:3 for a list/],
     [
       "esdb+discover://u:secret@a,b",

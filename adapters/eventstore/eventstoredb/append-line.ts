@@ -1,11 +1,19 @@
 import { randomUUID } from "node:crypto"
 
+import shared from "@eventstore/db-client/generated/shared_pb.js"
 import type { UUID } from "@eventstore/db-client/generated/shared_pb.js"
+import streams from "@eventstore/db-client/generated/streams_pb.js"
 import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/generated/streams_pb.js"
 
-import { AccessDenied, type Appended, Unavailable, UnknownOutcome } from "../port.ts"
+import {
+  AccessDenied,
+  type Appended,
+  NO_STREAM,
+  type ProposedEvent,
+  Unavailable,
+  UnknownOutcome,
+} from "../port.ts"
 import type { AppendProposal } from "../proposal.ts"
-import { appendRequest } from "./append-request.ts"
 import { NotLeader, appendRefusal, refusal } from "./failures.ts"
 import type { Node } from "./node.ts"
 import type { Session } from "./session.ts"
@@ -47,7 +55,6 @@ export class AppendLine {
    */
   static async open(session: Session): Promise<AppendLine> {
     const line = new AppendLine(session)
-    await session.checkAppends()
     const { call, node } = await session.call((grpc, ...parameters) => {
       const begun = grpc.batchAppend(...parameters)
       begun.on("data", (answer: BatchAppendResp) => line.#settle(answer))
@@ -144,11 +151,55 @@ function outcomeOf(answer: BatchAppendResp, append: Append): Appended | Error {
 }
 
 /** A UUID as text; the server writes it as two numbers where it timed out by itself. */
-function textOf(uuid: UUID | undefined): string {
-  const structured = uuid?.getStructured()
-  if (structured === undefined) return uuid?.getString() ?? ""
+function textOf(id: UUID | undefined): string {
+  const structured = id?.getStructured()
+  if (structured === undefined) return id?.getString() ?? ""
   const half = (bits: string): string =>
     BigInt.asUintN(64, BigInt(bits)).toString(16).padStart(16, "0")
   const hex = half(structured.getMostSignificantBits()) + half(structured.getLeastSignificantBits())
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")
+}
+
+/**
+ * An append as the server takes it, under a name for its answer. No deadline goes along: it would be
+ * an instant of this machine's clock, and the server has a time of its own.
+ */
+function appendRequest(
+  name: string,
+  { stream, events, expectedRevision }: AppendProposal,
+): BatchAppendReq {
+  const options = new streams.BatchAppendReq.Options()
+  options.setStreamIdentifier(new shared.StreamIdentifier().setStreamName(bytesOf(stream)))
+  if (expectedRevision === NO_STREAM) options.setNoStream(new shared.Empty())
+  else options.setStreamPosition(String(expectedRevision))
+  return new streams.BatchAppendReq()
+    .setCorrelationId(uuid(name))
+    .setOptions(options)
+    .setProposedMessagesList(events.map(proposedMessage))
+    .setIsFinal(true)
+}
+
+/**
+ * The bytes are those of the text, whatever they are called. What begins like our facts is called
+ * JSON, so that the store's own browser shows it; nothing depends on it.
+ */
+function proposedMessage(event: ProposedEvent): BatchAppendReq.ProposedMessage {
+  const message = new streams.BatchAppendReq.ProposedMessage()
+  const isJson = event.data.startsWith("{")
+  message
+    .getMetadataMap()
+    .set("type", event.type)
+    .set("content-type", isJson ? "application/json" : "application/octet-stream")
+  return message
+    .setId(uuid(event.id))
+    .setData(bytesOf(event.data))
+    .setCustomMetadata(bytesOf(event.metadata))
+}
+
+function uuid(text: string): InstanceType<typeof shared.UUID> {
+  return new shared.UUID().setString(text)
+}
+
+function bytesOf(text: string): Uint8Array {
+  return Buffer.from(text, "utf8")
 }

@@ -1,141 +1,176 @@
-import { EventStoreDBClient } from "@eventstore/db-client"
+import { readFileSync } from "node:fs"
+import { CallCredentials, Metadata, credentials } from "@grpc/grpc-js"
+import type { ChannelCredentials, ChannelOptions } from "@grpc/grpc-js"
+import { z } from "zod"
 
-/** The options that the client knows. It reads them without regard to case, hyphens and underscores. */
-const OPTIONS = new Set([
-  "connectionname",
-  "defaultdeadline",
-  "discoveryinterval",
-  "gossiptimeout",
-  "keepaliveinterval",
-  "keepalivetimeout",
-  "maxdiscoverattempts",
-  "nodepreference",
-  "throwonappendfailure",
-  "tls",
-  "tlscafile",
-  "tlsverifycert",
-  "usercertfile",
-  "userkeyfile",
-])
+/** What a connection string says, with the usual where it is silent. */
+export interface Address {
+  /** Nodes, `host:port`; the one DNS name of a cluster stands for all of its nodes. */
+  readonly hosts: readonly string[]
+  /** Whether the leader is searched: there are several nodes. */
+  readonly isCluster: boolean
+  /** How the connection is encrypted. */
+  readonly channel: ChannelCredentials
+  readonly channelOptions: ChannelOptions
+  /** The user's name and password; they are sent over an encrypted connection alone. */
+  readonly user: CallCredentials | undefined
+  /** As the server's log shows it; undefined where it has no name. */
+  readonly connectionName: string | undefined
+  /** How a leader is searched, milliseconds. */
+  readonly search: {
+    readonly attempts: number
+    readonly pauseMs: number
+    readonly answerMs: number
+  }
+}
 
-/** How long the server may leave a keep-alive unanswered, in milliseconds, where the string is silent. */
-const KEEP_ALIVE_TIMEOUT_MS = 10_000
+const flag = z
+  .enum(["true", "false"], "expected true or false")
+  .transform((text) => text === "true")
+  .default(true)
+const whole = (usual: number) =>
+  z
+    .string()
+    .regex(/^-?\d{1,9}$/, "expected a whole number")
+    .transform(Number)
+    .default(usual)
+const file = z.string().transform(fileIn).default(null)
+/** Known to other clients, and of no use here: the leader is asked, and each call has limits of its own. */
+const ignored = z.string().optional()
+
+/** The options that may stand in a connection string. */
+const OPTIONS = {
+  tls: flag,
+  tlsVerifyCert: flag,
+  tlsCAFile: file,
+  userCertFile: file,
+  userKeyFile: file,
+  connectionName: z.string().optional(),
+  keepAliveInterval: whole(10_000),
+  keepAliveTimeout: whole(10_000),
+  discoveryInterval: whole(100),
+  maxDiscoverAttempts: whole(10),
+  // Seconds. One frozen node may have no more of the time that a caller has for a connection.
+  gossipTimeout: whole(1),
+  defaultDeadline: ignored,
+  nodePreference: ignored,
+  throwOnAppendFailure: ignored,
+}
+const Options = z.object(OPTIONS)
+
+/** The server takes events of up to 16 MiB inside. */
+const MOST_MESSAGE_BYTES = 17 * 1024 * 1024
 
 /**
- * How long a node may take to tell of its cluster, in whole seconds, where the string is silent. The
- * client's own five would be all that a caller has for a connection, and one frozen node eats them.
- */
-const GOSSIP_TIMEOUT_S = 1
-
-/** How many clients there were in this process. */
-let clients = 0
-
-/**
- * Makes a client from a connection string: `esdb://` with one host, or with all nodes of a cluster, or
- * `esdb+discover://` with the one DNS name of a cluster; credentials and the authority of its
- * certificate stand in it. It does not connect yet.
+ * Reads a connection string: `esdb://` with one host, or with all nodes of a cluster, or `esdb+discover://` with the
+ * one DNS name of a cluster; credentials and the authority of its certificate stand in it. What is wrong is said
+ * without the string itself, for there may be a password in it.
  *
- * @param avoid a node, `host:port`, that is not asked where others are named: it has just failed
- * What is wrong is said without the string itself, for there may be a password in it: the client
- * would print the whole of it beside an option that it does not know.
- *
- * @throws RangeError when it cannot be read, or asks for what the client does not do
+ * @throws RangeError when it cannot be read, or asks for what is not done
  */
-export function clientFor(url: string, avoid: string | null = null): EventStoreDBClient {
-  let keepAliveTimeoutMs = KEEP_ALIVE_TIMEOUT_MS
-  let saysGossipTimeout = false
-  const hosts = hostsOf(url)
-  if (hosts.length > 1 && /^\s*esdb\+discover:/.test(url)) {
+export function addressIn(url: string): Address {
+  const form = /^\s*(esdb|esdb\+discover):\/\/(?:([^/?]*)@)?([^/?&]*)\/?(?:[?&](.*?))?\/?\s*$/s
+  const [, scheme, userInfo, hostList = "", query = ""] = form.exec(url) ?? []
+  if (scheme === undefined) throw wrong("expected esdb:// or esdb+discover://")
+  const hosts = hostList.split(",").map(hostIn)
+  if (scheme === "esdb+discover" && hosts.length > 1) {
     throw new RangeError(
       "the connection string of the event store names several hosts behind esdb+discover://, of which " +
-        `only the first would ever be asked: write esdb://${hosts.join(",")} for a list of nodes, or ` +
+        `only the first would ever be asked: write esdb://${hostList} for a list of nodes, or ` +
         "esdb+discover:// with the one DNS name that stands for all of them",
     )
   }
-  for (const [key, value] of optionsOf(url)) {
-    const option = key.toLowerCase().replace(/[_-]/g, "")
-    if (!OPTIONS.has(option)) {
-      throw new RangeError(`the connection string of the event store has an unknown option: ${key}`)
-    }
-    if (option === "tlsverifycert" && value !== "true") {
-      throw new RangeError(
-        "a certificate is always verified: name its authority with tlsCAFile, " +
-          "or leave encryption out with tls=false",
-      )
-    }
-    if (option === "keepalivetimeout") keepAliveTimeoutMs = Number(value)
-    if (option === "gossiptimeout") saysGossipTimeout = true
-  }
-  try {
-    const without = avoid === null ? url : withoutHost(url, hosts, avoid)
-    const patient = saysGossipTimeout
-      ? without
-      : withOption(without, "gossipTimeout", GOSSIP_TIMEOUT_S)
-    return EventStoreDBClient.connectionString(apart(patient, keepAliveTimeoutMs))
-  } catch (error) {
+  const options = optionsIn(query)
+  if (!options.tlsVerifyCert) {
     throw new RangeError(
-      `the connection string of the event store is wrong: ${describe(error, url)}`,
+      "a certificate is always verified: name its authority with tlsCAFile, " +
+        "or leave encryption out with tls=false",
     )
+  }
+  return {
+    hosts,
+    isCluster: scheme === "esdb+discover" || hosts.length > 1,
+    channel: options.tls ? encrypted(options) : credentials.createInsecure(),
+    channelOptions: {
+      "grpc.keepalive_time_ms": orNever(options.keepAliveInterval),
+      "grpc.keepalive_timeout_ms": orNever(options.keepAliveTimeout),
+      "grpc.max_receive_message_length": MOST_MESSAGE_BYTES,
+      // Another connection would be no help where a dead one is shared.
+      "grpc.use_local_subchannel_pool": 1,
+    },
+    user: userInfo === undefined || !options.tls ? undefined : userIn(userInfo),
+    connectionName: options.connectionName,
+    search: {
+      attempts: options.maxDiscoverAttempts,
+      pauseMs: options.discoveryInterval,
+      answerMs: options.gossipTimeout * 1_000,
+    },
   }
 }
 
-/**
- * The connection string with a setting that no other client of this process has, a millisecond more
- * or less: clients whose settings are equal share their connection, and another client would be no
- * help where that one is dead.
- */
-function apart(url: string, keepAliveTimeoutMs: number): string {
-  // Whoever wants no keep-alive, or wrote what is no number, keeps what he wrote.
-  if (!(keepAliveTimeoutMs > 0)) return url
-  const timeoutMs = keepAliveTimeoutMs + (clients % 1_000)
-  clients += 1
-  return withOption(url, "keepAliveTimeout", timeoutMs)
+const wrong = (reason: string): RangeError =>
+  new RangeError(`the connection string of the event store is wrong: ${reason}`)
+
+function hostIn(text: string): string {
+  const [, host, port = "2113"] = /^\s*([^\s:]+)(?::([^:]*))?\s*$/.exec(text) ?? []
+  if (host === undefined) throw wrong("expected a host")
+  if (!/^\d{1,5}$/.test(port)) throw wrong("expected port number behind a host")
+  return `${host}:${port}`
 }
 
-function withOption(url: string, key: string, value: number): string {
-  const string = url.trim().replace(/\/+$/, "")
-  return `${string}${optionsOf(string).length === 0 ? "?" : "&"}${key}=${value}`
+/** Their names are read without regard to case, hyphens and underscores. */
+function optionsIn(query: string): z.infer<typeof Options> {
+  const flat = (name: string) => name.trim().toLowerCase().replace(/[_-]/g, "")
+  const given = query
+    .split(/[?&]/)
+    .filter((part) => part !== "")
+    .map((part) => {
+      const [key = "", ...value] = part.split("=")
+      const name = Object.keys(OPTIONS).find((known) => flat(known) === flat(key))
+      if (name !== undefined) return [name, decoded(value.join("=").trim())]
+      throw new RangeError(`the connection string of the event store has an unknown option: ${key}`)
+    })
+  const options = Options.safeParse(Object.fromEntries(given))
+  if (options.success) return options.data
+  const [fault] = options.error.issues
+  throw wrong(`${fault?.message} for ${fault?.path.join()}`)
 }
 
-/**
- * The connection string without one of its nodes; the same where it is not named, or alone. The client
- * searches for the leader where there are two, so the one that is left is named twice.
- */
-function withoutHost(url: string, hosts: readonly string[], avoid: string): string {
-  const left = hosts.filter((host) => host !== avoid)
-  if (left.length === 0 || left.length === hosts.length) return url
-  const named = left.length === 1 ? [...left, ...left] : left
-  return url.replace(hosts.join(","), named.join(","))
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw wrong("expected % and two hexadecimal digits")
+  }
 }
 
-function behindCredentials(url: string): string {
-  // The last @ before the options ends what may hold a password.
-  return url.trim().replace(/^[^:]+:\/\/(?:[^/?]*@)?/, "")
+/** A negative time is never over. */
+const orNever = (ms: number): number => (ms < 0 ? Number.MAX_VALUE : ms)
+
+function encrypted(options: z.infer<typeof Options>): ChannelCredentials {
+  const { tlsCAFile, userKeyFile, userCertFile } = options
+  if ((userKeyFile === null) !== (userCertFile === null)) {
+    throw wrong("expected userCertFile and userKeyFile together")
+  }
+  return credentials.createSsl(tlsCAFile, userKeyFile, userCertFile)
 }
 
-function hostsOf(url: string): readonly string[] {
-  const [hosts = ""] = behindCredentials(url).split(/[?&/]/)
-  return hosts.split(",")
+function fileIn(path: string, { issues }: z.RefinementCtx): Buffer | null {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    const message = `a certificate cannot be read (${path}: ${(error as NodeJS.ErrnoException).code})`
+    issues.push({ code: "custom", input: path, message })
+    return null
+  }
 }
 
-function optionsOf(url: string): readonly (readonly [key: string, value: string])[] {
-  const [, ...options] = behindCredentials(url).split(/[?&]/)
-  return options.map((option) => {
-    const [key = "", ...value] = option.replace(/\/+$/, "").split("=")
-    return [key.trim(), value.join("=").trim()] as const
+function userIn(userInfo: string): CallCredentials {
+  const [name = "", ...password] = userInfo.trim().split(":")
+  const text = `${decoded(name)}:${decoded(password.join(":"))}`
+  return CallCredentials.createFromMetadataGenerator((_, done) => {
+    const metadata = new Metadata()
+    metadata.set("authorization", `Basic ${Buffer.from(text).toString("base64")}`)
+    done(null, metadata)
   })
-}
-
-/** What the client has against a connection string, without quoting it, as a part of a sentence. */
-function describe(error: unknown, url: string): string {
-  const message = error instanceof Error ? error.message : String(error)
-  if (message.startsWith("Failed to load certificate file")) {
-    const files = optionsOf(url).filter(([key]) =>
-      /^(tls-?_?ca|user-?_?(cert|key))-?_?file$/i.test(key),
-    )
-    const named = files.map(([key, value]) => `${key}=${value}`).join(", ")
-    return `a certificate cannot be read (${named})`
-  }
-  const complaint = /at position \d+, expected .*$/s.exec(message)?.[0] ?? message
-  return complaint.replace(/\.$/, "")
 }

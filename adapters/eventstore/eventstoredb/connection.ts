@@ -1,5 +1,7 @@
 import { KnownPlaces } from "./known-places.ts"
 import { OlderCopy } from "./older-store.ts"
+import { addressIn } from "./connection-string.ts"
+import type { Address } from "./connection-string.ts"
 import { Session } from "./session.ts"
 
 /**
@@ -24,7 +26,7 @@ export class Connection {
   /** What was seen of the server's order over all of its clients. */
   readonly known: KnownPlaces
   readonly #older: OlderCopy
-  readonly #url: string
+  readonly #address: Address
   readonly #connectTimeoutMs: number
   readonly #sessions = new Set<Session>()
   /** So many clients in a row got no answer. */
@@ -37,7 +39,7 @@ export class Connection {
    * @throws RangeError when the connection string is wrong
    */
   constructor({ url, connectTimeoutMs, olderAfterMs, proves }: ConnectionOptions) {
-    this.#url = url
+    this.#address = addressIn(url)
     this.#connectTimeoutMs = connectTimeoutMs
     this.known = new KnownPlaces(proves)
     this.#older = new OlderCopy(olderAfterMs, () => this.#current.end(connectTimeoutMs))
@@ -59,15 +61,15 @@ export class Connection {
   }
 
   /** Breaks off what is under way and disconnects. */
-  async close(): Promise<void> {
+  close(): void {
     this.#older.close()
-    await Promise.all([...this.#sessions].map((session) => session.dispose()))
+    for (const session of this.#sessions) session.dispose()
   }
 
   #open(avoid: string | null): Session {
     const doubtfulMs = DOUBTFUL_CONNECT_MS * DOUBTFUL_GROWTH ** (this.#silences - 1)
     const session: Session = new Session({
-      url: this.#url,
+      address: this.#address,
       avoid,
       connectTimeoutMs:
         this.#silences === 0

@@ -73,7 +73,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     },
     close: async () => {
       await appender.close()
-      await connection.close()
+      connection.close()
     },
   })
 }

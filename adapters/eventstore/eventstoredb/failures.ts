@@ -21,10 +21,20 @@ interface CallFailure extends Error {
 
 const ABORTED = 10
 const PERMISSION_DENIED = 7
+const UNAVAILABLE = 14
 const UNAUTHENTICATED = 16
 
 /** The node that was asked is not the leader of its cluster, and did not even try. */
-export class NotLeader extends Unavailable {}
+export class NotLeader extends Unavailable {
+  /** The leader as that node knows it, `host:port`. */
+  readonly leader: string
+
+  constructor(cause: CallFailure) {
+    super("the event store's node does not lead its cluster", { cause })
+    const said = cause.metadata?.getMap() ?? {}
+    this.leader = `${String(said["leader-endpoint-host"])}:${String(said["leader-endpoint-port"])}`
+  }
+}
 
 /** So often a node may name another one as the leader, until that is a failure. */
 export const MOST_REDIRECTS = 3
@@ -40,15 +50,18 @@ export function refusal(error: unknown): Unavailable | AccessDenied | DamagedStr
     return new AccessDenied("the event store refuses these credentials", { cause: error })
   }
   if (exception === "stream-deleted") return deleted(String(metadata?.getMap()["stream-name"]))
-  if (exception === "not-leader") {
-    return new NotLeader("the event store's node does not lead its cluster", { cause: error })
-  }
+  if (exception === "not-leader") return new NotLeader(error as CallFailure)
   const reason = (details || message).replace(EMPTY_NOTE, "")
   return new Unavailable(`the event store is unavailable: ${reason}`, { cause: error })
 }
 
 /** The end of a message of gRPC that has nothing to add about how a name was resolved. */
 const EMPTY_NOTE = / Resolution note: ?$/
+
+/** Whether a call failed because its node cannot be reached, or serves nobody now. */
+export function isUnreachable(error: Error): boolean {
+  return (error as CallFailure).code === UNAVAILABLE
+}
 
 /**
  * Whether the server ended a subscription only because it was not read fast enough. That is normal:

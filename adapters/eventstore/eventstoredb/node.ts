@@ -1,5 +1,3 @@
-import type { EventStoreDBClient } from "@eventstore/db-client"
-
 import {
   comparePositions,
   later,
@@ -9,9 +7,6 @@ import {
   Unavailable,
 } from "../port.ts"
 import type { KnownPlaces } from "./known-places.ts"
-
-/** The client's connection to a node. */
-export type Channel = Awaited<ReturnType<EventStoreDBClient["getChannel"]>>
 
 /** What a node is asked, and what is done with one that is behind. */
 interface NodeWays {
@@ -25,15 +20,13 @@ interface NodeWays {
 
 /** A node as one connection to it was seen. */
 export class Node {
-  readonly channel: Channel
   readonly #known: KnownPlaces
   readonly #ways: NodeWays
   /** It has everything up to here. */
   #shown: Position = START
 
   /** Nothing was asked of it yet. */
-  constructor(channel: Channel, known: KnownPlaces, ways: NodeWays) {
-    this.channel = channel
+  constructor(known: KnownPlaces, ways: NodeWays) {
     this.#known = known
     this.#ways = ways
   }

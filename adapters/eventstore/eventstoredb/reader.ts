@@ -1,5 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises"
-
 import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
 import {
@@ -157,7 +155,7 @@ export class Reader {
     return known.newest
   }
 
-  /** A node that does not lead is asked for nothing: the client knows by then which one does. */
+  /** A node that does not lead is asked for nothing: the session knows by then which one does. */
   async *#pages(request: ReadReq, wanted: Wanted): AsyncGenerator<readonly StoredEvent[]> {
     for (let tries = 1; ; tries += 1) {
       let isBegun = false
@@ -169,7 +167,6 @@ export class Reader {
         return
       } catch (error) {
         if (!(error instanceof NotLeader) || isBegun || tries > MOST_REDIRECTS) throw error
-        await nextTurn()
       }
     }
   }

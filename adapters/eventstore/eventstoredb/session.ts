@@ -1,8 +1,7 @@
-import { setImmediate as nextTurn } from "node:timers/promises"
-
-import type { EventStoreDBClient } from "@eventstore/db-client"
-import { StreamsClient, StreamsService } from "@eventstore/db-client/generated/streams_grpc_pb.js"
+import { StreamsClient } from "@eventstore/db-client/generated/streams_grpc_pb.js"
 import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
+import type { CallOptions } from "@grpc/grpc-js"
+import { Metadata } from "@grpc/grpc-js"
 
 import { within } from "../../postgres/within.ts"
 import {
@@ -13,19 +12,17 @@ import {
   type StoredEvent,
   Unavailable,
 } from "../port.ts"
-import { clientFor } from "./connection-string.ts"
-import { checkNotHidden, MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
+import type { Address } from "./connection-string.ts"
+import { checkNotHidden, isUnreachable, MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
 import type { KnownPlaces } from "./known-places.ts"
-import { type Channel, Node } from "./node.ts"
+import { findLeader } from "./leader-search.ts"
+import { Node } from "./node.ts"
 import { endRequest, streamRequest } from "./read-requests.ts"
 import { storedEvent } from "./records.ts"
 import { settingsStream } from "./stream-settings.ts"
 
-/** How long a client may take to end its calls, in milliseconds: once it never did. */
-const DISPOSE_TIMEOUT_MS = 1_000
-
-/** What each call begins with: the metadata with the credentials, and no deadline of gRPC's. */
-type CallArguments = ReturnType<EventStoreDBClient["callArguments"]>
+/** What each call begins with: the metadata, and the credentials without a deadline of gRPC's. */
+type CallArguments = [Metadata, CallOptions]
 
 /** A call of the server that gives events or answers until it ends. */
 type Call = ReturnType<StreamsClient["read"]> | ReturnType<StreamsClient["batchAppend"]>
@@ -35,7 +32,7 @@ type MakeCall<C extends Call> = (grpc: StreamsClient, ...parameters: CallArgumen
 
 /** How a session is opened. */
 export interface SessionOptions {
-  readonly url: string
+  readonly address: Address
   /** A node that has just failed, `host:port`: the search for the leader does not begin with it. */
   readonly avoid: string | null
   /** How long finding the leader, and its first answer, may take. */
@@ -49,32 +46,42 @@ export interface SessionOptions {
   readonly onDisposed: (session: Session) => void
 }
 
+/** A connection to a node. */
+interface Link {
+  readonly grpc: StreamsClient
+  readonly node: Node
+  /** Its first answer: it leads, and is as far as what this process has seen. */
+  readonly reached: Promise<void>
+}
+
 /**
- * One client of the vendor, with one connection at a time. It finds the server, again whenever the
- * connection broke or the leader moved; the calls on it are our own, made of its generated protocol:
- *
- * - its own appends wait for their answers in a map that all clients of a process share, and once
- *   another server was lost they got no answer and no error;
- * - its own reads parse the JSON of events, and what was written could not be given back to the byte;
- * - its own reads of all streams know no filter.
- *
- * Nothing is asked of a node that has not shown, in a first answer, that it leads and is as far as what
+ * One connection at a time to the node that leads. It finds that node, again whenever the connection broke or the
+ * leader moved. Nothing is asked of a node that has not shown, in a first answer, that it leads and is as far as what
  * this process has seen.
+ *
+ * The calls are those of the vendor's protocol, by the stubs in its package. The client in there is of no use:
+ *
+ * - its appends wait for their answers in a map that all clients of a process share, and once another server was
+ *   lost they got no answer and no error;
+ * - its reads parse the JSON of events, and what was written could not be given back to the byte;
+ * - its reads of all streams know no filter;
+ * - it gives neither its connection nor the moment at which it turns to another node.
  */
 export class Session {
-  readonly #client: EventStoreDBClient
   readonly #options: SessionOptions
   readonly #retired = new AbortController()
-  #channel: Channel | null = null
-  #node: { readonly node: Node; readonly reached: Promise<void> } | null = null
-  #calls = 0
-  #disposed: Promise<void> | null = null
+  readonly #disposed = new AbortController()
+  readonly #calls = new Set<Call>()
+  #link: Link | null = null
+  #linking: Promise<Link> | null = null
+  /** The node that it is, or was, connected to. */
+  #host: string | null = null
+  /** The leader as a node has named it that does not lead. */
+  #named: string | null = null
 
-  /** It does not connect yet. @throws RangeError for a wrong connection string */
+  /** It does not connect yet. */
   constructor(options: SessionOptions) {
     this.#options = options
-    this.#client = clientFor(options.url, options.avoid)
-    this.#mend(this.#client)
   }
 
   /** Aborts when the server did not answer in time: what still runs here should go elsewhere. */
@@ -84,20 +91,7 @@ export class Session {
 
   /** The node that it is, or was, connected to, `host:port`; null where there was none yet. */
   get host(): string | null {
-    return this.#channel?.getTarget().replace(/^dns:/, "") ?? null
-  }
-
-  /** Asks the server, unless it is known, whether it takes appends. @throws Unavailable, AccessDenied */
-  async checkAppends(): Promise<void> {
-    let isSupported: boolean
-    try {
-      isSupported = await this.#inTime(this.#client["supports"](StreamsService.batchAppend))
-    } catch (error) {
-      // The client keeps the first answer, also where that was a failure: it would stay for ever.
-      this.retire()
-      throw error
-    }
-    if (!isSupported) throw new Unavailable("the event store is older than 21.10: no batch appends")
+    return this.#host
   }
 
   /**
@@ -109,19 +103,8 @@ export class Session {
   async call<C extends Call>(
     make: MakeCall<C>,
   ): Promise<{ readonly call: C; readonly node: Node }> {
-    let isAbandoned = false
-    const begin = async () => {
-      const node = await this.#reach()
-      const call = await this.#begin(make)
-      if (isAbandoned) call.cancel()
-      return { call, node }
-    }
-    try {
-      return await this.#inTime(begin())
-    } catch (error) {
-      isAbandoned = true
-      throw error
-    }
+    const link = await this.#inTime(this.#reach())
+    return { call: this.#begin(link, make), node: link.node }
   }
 
   /**
@@ -131,67 +114,107 @@ export class Session {
    * @throws Unavailable, AccessDenied
    */
   async end(withinMs: number): Promise<{ readonly end: Position; readonly node: Node }> {
-    const asked = this.#reach().then(async (node) => ({ node, end: await node.end() }))
+    const asked = this.#reach().then(async ({ node }) => ({ node, end: await node.end() }))
     return this.#inTime(asked, withinMs)
   }
 
   /** An answer is overdue: new calls go elsewhere; once those under way have ended it disconnects. */
   retire(): void {
     this.#retired.abort()
-    if (this.#calls === 0) void this.dispose()
+    if (this.#calls.size === 0) this.dispose()
   }
 
-  /** Breaks off what is under way and disconnects, within a second. */
-  dispose(): Promise<void> {
-    return (this.#disposed ??= this.#dispose())
+  /** Breaks off what is under way and disconnects. */
+  dispose(): void {
+    if (this.#disposed.signal.aborted) return
+    this.#disposed.abort()
+    for (const call of this.#calls) call.cancel()
+    this.#link?.grpc.close()
+    this.#options.onDisposed(this)
   }
 
   /** Finds the leader, and hears from it, unless it did before. */
-  async #reach(): Promise<Node> {
+  async #reach(): Promise<Link> {
     for (let tries = 1; ; tries += 1) {
-      const channel = await this.#client["getChannel"]()
-      if (this.#node?.node.channel !== channel) {
-        const node = new Node(channel, this.#options.known, {
-          end: async () => this.#inTime(this.#first(endRequest()).then(placeOr(START))),
-          mayHold: async (event) => this.#inTime(mayHold(this.#firstFrom, event)),
-          onBehind: (why) => {
-            this.retire()
-            this.#options.onBehind(why)
-          },
-        })
-        this.#node = { node, reached: node.greet() }
-      }
-      const { node, reached } = this.#node
+      const link = this.#link ?? (await this.#connected())
       try {
-        await reached
+        await link.reached
         this.#options.onReached()
-        return node
+        return link
       } catch (error) {
-        if (this.#node?.node === node) this.#node = null
+        this.#leave(link, error)
         if (!(error instanceof NotLeader) || tries > MOST_REDIRECTS) throw error
-        // The client turns to the leader when it hears of this, which is later in this turn.
-        await nextTurn()
       }
     }
   }
 
-  async #begin<C extends Call>(make: MakeCall<C>): Promise<C> {
-    return this.#client["GRPCStreamCreator"](StreamsClient, "call", (grpc) => {
-      const call = make(
-        grpc,
-        ...this.#client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }),
-      )
-      this.#calls += 1
-      // The last event of every call, however it ends.
-      call.once("status", () => this.#ended())
-      return call
-    })()
+  /** A new connection, one for all who want it. @throws what the search for the leader does */
+  async #connected(): Promise<Link> {
+    this.#linking ??= this.#connect().finally(() => (this.#linking = null))
+    return this.#linking
+  }
+
+  async #connect(): Promise<Link> {
+    const { address, avoid, known, onBehind } = this.#options
+    const { signal } = this.#disposed
+    const [first = ""] = address.hosts
+    const search = () => findLeader(address, this.#host ?? avoid, signal)
+    const host = this.#named ?? (address.isCluster ? await search() : first)
+    signal.throwIfAborted()
+    this.#named = null
+    this.#host = host
+    const grpc = new StreamsClient(host, address.channel, address.channelOptions)
+    const node = new Node(known, {
+      end: async () =>
+        this.#inTime(this.#first({ grpc }, endRequest()).then((found) => found?.position ?? START)),
+      mayHold: async (event) => this.#inTime(mayHold(this.#firstFrom({ grpc }), event)),
+      onBehind: (why) => {
+        this.retire()
+        onBehind(why)
+      },
+    })
+    const reached = node.greet()
+    // Who waits for it is told; nobody may be left who does.
+    reached.catch(() => undefined)
+    this.#link = { grpc, node, reached }
+    return this.#link
+  }
+
+  /** Takes no more calls to a node: the next one looks for the leader. */
+  #leave({ grpc }: Pick<Link, "grpc">, why: unknown): void {
+    if (this.#link?.grpc !== grpc) return
+    this.#link = null
+    if (why instanceof NotLeader) this.#named = why.leader
+    grpc.close()
+  }
+
+  #begin<C extends Call>({ grpc }: Pick<Link, "grpc">, make: MakeCall<C>): C {
+    const { address } = this.#options
+    const metadata = new Metadata()
+    metadata.set("requires-leader", "true")
+    if (address.connectionName !== undefined) {
+      metadata.set("connection-name", address.connectionName)
+    }
+    const options: CallOptions = { deadline: Infinity }
+    if (address.user !== undefined) options.credentials = address.user
+    const call = make(grpc, metadata, options)
+    this.#calls.add(call)
+    call.once("error", (cause: Error) => {
+      const refused = refusal(cause)
+      if (refused instanceof NotLeader || isUnreachable(cause)) this.#leave({ grpc }, refused)
+    })
+    // The last event of every call, however it ends.
+    call.once("status", () => {
+      this.#calls.delete(call)
+      if (this.#calls.size === 0 && this.#retired.signal.aborted) this.dispose()
+    })
+    return call
   }
 
   /** The first event that a read gives; null where it gives none. */
-  async #first(request: ReadReq): Promise<StoredEvent | null> {
+  async #first(link: Pick<Link, "grpc">, request: ReadReq): Promise<StoredEvent | null> {
     const { promise, resolve, reject } = Promise.withResolvers<StoredEvent | null>()
-    await this.#begin((grpc, ...parameters) => {
+    this.#begin(link, (grpc, ...parameters) => {
       const call = grpc.read(request, ...parameters)
       call.on("data", (answer: ReadResp) => {
         const record = answer.getEvent()?.getEvent()
@@ -204,39 +227,15 @@ export class Session {
     return promise
   }
 
-  readonly #firstFrom: FirstFrom = async (stream, from) => {
-    const first = await this.#first(streamRequest(stream, { from, limit: 1 }))
-    if (first !== null || from > 0) return first
-    const newest = { direction: "backwards", limit: 1 } as const
-    const settings = await this.#first(streamRequest(settingsStream(stream), newest))
-    checkNotHidden(stream, settings ?? undefined)
-    return null
-  }
-
-  #ended(): void {
-    this.#calls -= 1
-    if (this.#calls === 0 && this.#retired.signal.aborted) void this.dispose()
-  }
-
-  async #dispose(): Promise<void> {
-    await within(DISPOSE_TIMEOUT_MS, this.#client.dispose(), undefined)
-    this.#channel?.close()
-    this.#options.onDisposed(this)
-  }
-
-  /** What the client leaves open, or leaves to chance. */
-  #mend(client: EventStoreDBClient): void {
-    // It never closes its last connection.
-    const connect = client["getChannel"]
-    client["getChannel"] = async () => {
-      this.#channel = await connect()
-      if (this.#disposed !== null) this.#channel.close()
-      return this.#channel
+  #firstFrom(link: Pick<Link, "grpc">): FirstFrom {
+    return async (stream, from) => {
+      const first = await this.#first(link, streamRequest(stream, { from, limit: 1 }))
+      if (first !== null || from > 0) return first
+      const newest = { direction: "backwards", limit: 1 } as const
+      const settings = await this.#first(link, streamRequest(settingsStream(stream), newest))
+      checkNotHidden(stream, settings ?? undefined)
+      return null
     }
-    // After a failed call it looks for the server while nobody waits for the outcome, so that a failure
-    // of that, unhandled, would end the process. The next call fails of the same and says so.
-    const findAnother = client["handleError"]
-    client["handleError"] = (...failed) => findAnother(...failed).catch(() => undefined)
   }
 
   /** What is asked of the server before a call can begin. @throws Unavailable, AccessDenied */
@@ -251,10 +250,5 @@ export class Session {
     throw new Unavailable(`the event store did not answer within ${withinMs} ms`)
   }
 }
-
-const placeOr =
-  (nothing: Position) =>
-  (event: StoredEvent | null): Position =>
-    event?.position ?? nothing
 
 const LATE = Symbol("late")

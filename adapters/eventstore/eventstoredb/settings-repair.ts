@@ -72,7 +72,7 @@ export async function repairSettings(
     return { hiding, isRemoved, firstRevision: first?.revision ?? null }
   } finally {
     await appender.close()
-    await connection.close()
+    connection.close()
   }
 }
 
