@@ -31,7 +31,7 @@ export interface SuppressingWaits extends StoreWaits {
 /** What is watched, as far as this log is concerned. */
 type Watch = Pick<StoreWatch, "silentSince" | "ask">
 
-/** Something that may be silent, and what is then not said of it. */
+/** Something that may be silent, and how much of what that causes was not logged. */
 class Suspect<W extends Watch = Watch> {
   readonly watch: W
   readonly mayCause: (error: unknown) => boolean
@@ -39,9 +39,10 @@ class Suspect<W extends Watch = Watch> {
   readonly #name: string
   readonly #lateMs: number
   #hushed = 0
-  #answeredAt = -Infinity
-  /** Set after something failed for want of an answer, of one that answered when it was asked. */
-  #brief: NodeJS.Timeout | null = null
+  /** Until then what fails is taken to come of a silence that is over. */
+  #lateUntil = -Infinity
+  /** Ends a silence that was over before anybody noticed it. */
+  #brief: NodeJS.Timeout | undefined
 
   constructor(
     given: DetailedLog,
@@ -56,61 +57,55 @@ class Suspect<W extends Watch = Watch> {
     this.mayCause = mayCause
     this.watch = begin({
       onSilent: (since, why) => {
-        // What failed before anybody noticed belongs to it.
-        if (this.#brief === null) this.#hushed = 0
+        // What failed in a brief silence belongs to this one.
+        if (this.#brief === undefined) this.#hushed = 0
         this.#clearBrief()
         given.warn(`${name} does not answer since ${new Date(since).toISOString()}`, why)
       },
       onAnswer: (since) => {
-        this.#answeredAt = performance.now()
+        this.#lateUntil = performance.now() + lateMs
         const seconds = Math.round((Date.now() - since) / 1_000)
-        const message =
-          `${name} answers again, after ${seconds} s; what failed meanwhile: ${this.#hushed} things ` +
-          "(LOG_LEVEL=debug names each)"
-        given.warn(message, null)
+        this.#sum(`${name} answers again, after ${seconds} s; what failed meanwhile`)
       },
     })
   }
 
   /** Whether what fails now fails for its silence, as far as that is known without asking. */
   get isToBlame(): boolean {
-    // What hangs on a connection from before takes a while longer to find out.
-    const isLate = performance.now() - this.#answeredAt < this.#lateMs
-    return isLate || this.#brief !== null || this.watch.silentSince() !== null
-  }
-
-  /**
-   * Something failed for want of an answer, and there is one by now: a silence that was over before
-   * anybody could notice it. What it failed is told, and of what else it failed, how much it was.
-   */
-  tellBrief(message: string, error: unknown): void {
-    if (this.#brief !== null) return this.hush(message, error)
-    this.#hushed = 0
-    this.#given.warn(message, error)
-    this.#brief = setTimeout(() => this.endBrief(), this.#lateMs).unref()
-  }
-
-  /** Says what else came of a brief silence, where something did. */
-  endBrief(): void {
-    if (!this.#clearBrief() || this.#hushed === 0) return
-    const seconds = Math.round(this.#lateMs / 1_000)
-    const message =
-      `${this.#name} was silent for a moment; what else failed within ${seconds} s: ${this.#hushed} ` +
-      "things (LOG_LEVEL=debug names each)"
-    this.#given.warn(message, null)
-  }
-
-  /** Whether there was one. */
-  #clearBrief(): boolean {
-    if (this.#brief === null) return false
-    clearTimeout(this.#brief)
-    this.#brief = null
-    return true
+    return performance.now() < this.#lateUntil || this.watch.silentSince() !== null
   }
 
   hush(message: string, error: unknown): void {
     this.#hushed += 1
     this.#given.debug?.(message, error)
+  }
+
+  /** Logs what failed for want of an answer where there is one by now; what else fails so is summed up later. */
+  logBrief(message: string, error: unknown): void {
+    if (this.isToBlame) return this.hush(message, error)
+    this.#hushed = 0
+    this.#lateUntil = performance.now() + this.#lateMs
+    this.#given.warn(message, error)
+    this.#brief = setTimeout(() => this.endBrief(), this.#lateMs).unref()
+  }
+
+  /** Sums a brief silence up where more failed of it than the first thing. */
+  endBrief(): void {
+    if (this.#brief === undefined) return
+    this.#clearBrief()
+    this.#lateUntil = -Infinity
+    const seconds = Math.round(this.#lateMs / 1_000)
+    const what = `${this.#name} was silent for a moment; what else failed within ${seconds} s`
+    if (this.#hushed > 0) this.#sum(what)
+  }
+
+  #clearBrief(): void {
+    clearTimeout(this.#brief)
+    this.#brief = undefined
+  }
+
+  #sum(what: string): void {
+    this.#given.warn(`${what}: ${this.#hushed} things (LOG_LEVEL=debug names each)`, null)
   }
 }
 
@@ -160,30 +155,23 @@ export function watchSuppressing(
     const possible = suspects.filter((one) => one.mayCause(error))
     // Before anybody is asked: an answer that comes now is no excuse for what failed before it.
     const known = possible.find((one) => one.isToBlame)
-    const asked = possible.filter(({ watch }) => watch.silentSince() === null).map(askIt)
+    const answering = possible.filter(({ watch }) => watch.silentSince() === null)
+    const finding = firstSilent(answering)
     if (known !== undefined) return known.hush(message, error)
-    void firstSilent(asked).then((silent) => {
+    void finding.then((silent) => {
       if (silent !== null) silent.hush(message, error)
-      else if (server?.mayCause(error) === true) server.tellBrief(message, error)
+      else if (server?.mayCause(error) === true) server.logBrief(message, error)
       else given.warn(message, error)
     })
   }
   return { log: { info: given.info, warn }, watch: database.watch, watchStore }
 }
 
-/** What is found to be silent; null where all of them answer. */
-type Finding = Promise<Suspect | null>
-
-async function askIt(suspect: Suspect): Finding {
-  return (await suspect.watch.ask()) ? null : suspect
-}
-
-/** Nobody waits for the others' answers where one is silent. */
-async function firstSilent(asked: readonly Finding[]): Finding {
+/** The first that is found to be silent; null where all of them answer. */
+async function firstSilent(asked: readonly Suspect[]): Promise<Suspect | null> {
   const found = Promise.withResolvers<Suspect>()
   const all = asked.map(async (one) => {
-    const silent = await one
-    if (silent !== null) found.resolve(silent)
+    if (!(await one.watch.ask())) found.resolve(one)
   })
   return Promise.race([found.promise, Promise.all(all).then(() => null)])
 }
