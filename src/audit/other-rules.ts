@@ -1,6 +1,7 @@
 /** Other rules of a ledger, and what they would have decided of the charges that really came. */
 import { execFile } from "node:child_process"
-import { mkdtemp, rm, stat } from "node:fs/promises"
+import { statSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -65,14 +66,8 @@ export class OtherRules {
 
   /** Folds what happened. @throws RulesFault where the rules cannot */
   fold(fact: LedgerEvent, revision: number): void {
-    try {
-      this.#state = this.#rules.decider.evolve(this.#state, fact)
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
-      throw new RulesFault(`These rules cannot take ${fact.type} of revision ${revision}: ${why}`, {
-        cause: error,
-      })
-    }
+    const fault = `These rules cannot take ${fact.type} of revision ${revision}`
+    this.#state = orFault(fault, () => this.#rules.decider.evolve(this.#state, fact))
   }
 
   /** What they would have decided of an accepted charge; null where the same. */
@@ -95,14 +90,11 @@ export class OtherRules {
   #decide(asked: Charged | ChargeRefused, revision: number) {
     const { at, chargeId } = asked
     const { decider, path } = this.#rules
-    try {
-      // Rules of former commits look for the time in the command, where it stood then.
-      return decider.decide({ ...commandOfCharge(asked), at }, this.#state, { at })
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
-      const message = `The rules of ${path} cannot decide charge ${chargeId} of ${this.#company} at revision ${revision}: ${why}`
-      throw new RulesFault(message, { cause: error })
-    }
+    const of = `charge ${chargeId} of ${this.#company} at revision ${revision}`
+    // Rules of former commits look for the time in the command, where it stood then.
+    return orFault(`The rules of ${path} cannot decide ${of}`, () =>
+      decider.decide({ ...commandOfCharge(asked), at }, this.#state, { at }),
+    )
   }
 
   #judge(asked: Charged | ChargeRefused, revision: number, was: string): OtherDecision | null {
@@ -134,7 +126,7 @@ export interface LoadedRules {
  */
 export async function loadRules(named: string): Promise<LoadedRules> {
   const folder = resolve(named)
-  if (await isThere(folder)) return { rules: await rulesIn(folder), close: async () => undefined }
+  if (isThere(folder)) return { rules: await rulesIn(folder), close: async () => undefined }
   const temporary = await mkdtemp(join(tmpdir(), "ledger-rules-"))
   const close = () => rm(temporary, { recursive: true, force: true })
   try {
@@ -166,12 +158,12 @@ async function checkOut(named: string, into: string): Promise<void> {
 async function rulesIn(folder: string): Promise<Rules> {
   for (const place of PLACES) {
     const path = join(folder, place)
-    if (!(await isThere(path))) continue
+    if (!isThere(path)) continue
     const found = await load(path)
     const decider = deciderIn(found["ledger"]) ?? deciderIn(found["default"])
     if (decider === null) throw new RulesFault(`${path} exports no decider named ledger.`)
     const beside = join(path, "..", EVIDENCE)
-    const withPending = (await isThere(beside)) ? (await load(beside))["withPending"] : null
+    const withPending = isThere(beside) ? (await load(beside))["withPending"] : null
     return {
       path,
       decider,
@@ -185,9 +177,22 @@ async function load(path: string): Promise<Record<string, unknown>> {
   try {
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new RulesFault(`${path} cannot be loaded: ${why}`, { cause: error })
+    throw broken(`${path} cannot be loaded`, error)
   }
+}
+
+/** The result of code that others wrote. @throws RulesFault where it throws */
+function orFault<T>(fault: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw broken(fault, error)
+  }
+}
+
+function broken(fault: string, error: unknown): RulesFault {
+  const why = error instanceof Error ? error.message : String(error)
+  return new RulesFault(`${fault}: ${why}`, { cause: error })
 }
 
 function deciderIn(value: unknown): AnyDecider | null {
@@ -199,13 +204,4 @@ function deciderIn(value: unknown): AnyDecider | null {
   return isDecider ? (value as AnyDecider) : null
 }
 
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await stat(path)
-    return true
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : ""
-    if (code === "ENOENT" || code === "ENOTDIR") return false
-    throw error
-  }
-}
+const isThere = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined

@@ -33,11 +33,7 @@ export async function machineFindings(
 
 /** Whether this Node can run the program. */
 export function nodeFinding(version: string): Finding {
-  const [major = 0, minor = 0] = version.split(".").map(Number)
-  const [wantedMajor = 0, wantedMinor = 0] = OLDEST_NODE.split(".").map(Number)
-  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) {
-    return well("node", version)
-  }
+  if (isAtLeast(OLDEST_NODE, version)) return well("node", version)
   const fix = `start with npm, which brings its own Node, or install Node ${OLDEST_NODE} or newer`
   return { check: "node", state: "wrong", says: version, fix }
 }
@@ -46,12 +42,14 @@ export function nodeFinding(version: string): Finding {
 export function gitFinding(ran: Awaited<ReturnType<typeof tryProgram>>): Finding {
   const [check, needed] = ["git", "only companies' code needs it: install git"]
   if (!("line" in ran)) return { check, state: "missing", says: ran.fault, fix: needed }
-  const [major = 0, minor = 0] = (/\d+\.\d+/.exec(ran.line)?.[0] ?? "").split(".").map(Number)
-  const [oldestMajor = 0, oldestMinor = 0] = OLDEST_GIT.split(".").map(Number)
-  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) {
-    return well(check, ran.line)
-  }
+  if (isAtLeast(OLDEST_GIT, ran.line)) return well(check, ran.line)
   return { check, state: "missing", says: ran.line, fix: `${needed} ${OLDEST_GIT} or newer` }
+}
+
+/** Whether a text names a version, `MAJOR.MINOR` first, that is this one or newer. */
+function isAtLeast(oldest: string, text: string): boolean {
+  const named = /\d+\.\d+/.exec(text)?.[0] ?? "0.0"
+  return oldest.localeCompare(named, "en", { numeric: true }) <= 0
 }
 
 async function programFinding(name: string, fix: string): Promise<Finding> {

@@ -1,4 +1,5 @@
 /** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
+import type { Pool } from "pg"
 import { z } from "zod"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
@@ -6,6 +7,7 @@ import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { DamagedStream, EventStore } from "../../adapters/eventstore/port.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
+import { inTime } from "../../adapters/providers/outside.ts"
 import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
 import type { AdminAnswer } from "../frame/operator/protocol.ts"
@@ -76,17 +78,27 @@ async function sliceFindings(
   }
   // The embedded PostgreSQL is not started for a look at what it remembers.
   if (databaseUrl === null) return look(null)
+  return onPool(databaseUrl, async (pool) => {
+    // That it does not answer is a finding of its own.
+    const isKnown = await wasStartedOn(pool).catch(() => false)
+    return look(isKnown ? { readAll: kyselyOf<unknown>(pool) } : null)
+  })
+}
+
+/** Opens a pool for some work. @throws what the work throws */
+async function onPool<T>(databaseUrl: string, work: (pool: Pool) => Promise<T>): Promise<T> {
   const pool = openPool(databaseUrl, 1, () => undefined)
   try {
-    // Nothing was ever started on a database without them.
-    const found = await pool
-      .query("select 1 where to_regclass('ledger.event_store') is not null")
-      // That it does not answer is a finding of its own.
-      .catch(() => null)
-    return await look(found?.rowCount === 1 ? { readAll: kyselyOf<unknown>(pool) } : null)
+    return await work(pool)
   } finally {
     await pool.end()
   }
+}
+
+/** Whether the program was ever started on a database. @throws the driver's errors */
+async function wasStartedOn(pool: Pool): Promise<boolean> {
+  const text = "select where to_regclass('ledger.event_store') is not null"
+  return (await pool.query(text)).rowCount === 1
 }
 
 /** Settings of this shell that nobody reads. */
@@ -110,18 +122,11 @@ async function databaseFinding(databaseUrl: string | null): Promise<Finding> {
       return `embedded PostgreSQL ${version}`
     })
   }
-  return asked(
-    "database",
-    "see that it runs, and DATABASE_URL, its user and password",
-    async () => {
-      const pool = openPool(databaseUrl, 1, () => undefined)
-      try {
-        const { rows } = await pool.query<{ server_version: string }>("show server_version")
-        return `PostgreSQL ${rows[0]?.server_version ?? ""}`
-      } finally {
-        await pool.end()
-      }
-    },
+  return asked("database", "see that it runs, and DATABASE_URL, its user and password", () =>
+    onPool(databaseUrl, async (pool) => {
+      const { rows } = await pool.query<{ server_version: string }>("show server_version")
+      return `PostgreSQL ${rows[0]?.server_version ?? ""}`
+    }),
   )
 }
 
@@ -139,7 +144,7 @@ async function eventStoreFindings(config: Config): Promise<readonly Finding[]> {
       const chosen = await openEventStore(databaseUrl ?? "", eventStoreUrl)
       try {
         const looking = databaseUrl === null ? lookInto(chosen) : askAsStart(databaseUrl, chosen)
-        streams = await within(STORE_TIMEOUT_MS, looking)
+        streams = await inTime(machinePacer, "the event store", looking, STORE_TIMEOUT_MS)
         return eventStoreUrl === null ? inside : maskedAddress(eventStoreUrl)
       } finally {
         await chosen.store.close()
@@ -159,14 +164,9 @@ async function lookInto({ store }: ChosenStore): Promise<readonly Finding[]> {
 }
 
 /** Asks what a start asks of a database and its event store. @throws what a start would */
-async function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<readonly Finding[]> {
-  const pool = openPool(databaseUrl, 1, () => undefined)
-  try {
-    // Nothing was ever started on a database without them.
-    const { rowCount } = await pool.query(
-      "select where to_regclass('ledger.event_store') is not null",
-    )
-    if (rowCount === 0) return []
+function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<readonly Finding[]> {
+  return onPool(databaseUrl, async (pool) => {
+    if (!(await wasStartedOn(pool))) return []
     const memory = openInstallationMemory(pool, HINTS)
     await refuseUnfinished(memory)
     await checkStores(pool, memory, chosen)
@@ -175,9 +175,7 @@ async function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<rea
       await installationStreamsFinding(chosen.store, checkpoints),
       ...(await listedFindings(pool)),
     ]
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 /** Whether the streams that no company owns are whole. */
@@ -199,17 +197,6 @@ async function asked(check: string, fix: string, ask: () => Promise<string>): Pr
   } catch (error) {
     const says = error instanceof Error ? error.message : String(error)
     return { check, state: "wrong", says, fix }
-  }
-}
-
-/** @throws Error where a promise takes longer */
-async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs)
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 
