@@ -1,6 +1,6 @@
 /** Taking what was written before out of PostgreSQL's write-ahead log. */
 import type { PoolClient } from "pg"
-import { OWN_CLUSTER } from "../postgres/embedded/own-cluster.ts"
+import { OWN_CLUSTER } from "../postgres/embedded/paths.ts"
 
 /** So often the log is gone through at most; each time takes what the time before left. */
 const MOST_ROUNDS = 8

@@ -1,4 +1,4 @@
-import { Bell } from "./bell.ts"
+import { Bell } from "./waiting.ts"
 import {
   type Position,
   type ReadAllRange,

@@ -1,5 +1,6 @@
+import { pause } from "../waiting.ts"
+import { OlderStore } from "../port.ts"
 import { KnownPlaces } from "./known-places.ts"
-import { OlderCopy } from "./older-store.ts"
 import { addressIn } from "./connection-string.ts"
 import type { Address } from "./connection-string.ts"
 import { Session } from "./session.ts"
@@ -86,5 +87,64 @@ export class Connection {
     })
     this.#sessions.add(session)
     return session
+  }
+}
+
+/**
+ * How long what answers must have been an older copy until callers are refused at once: an old leader that
+ * thaws shows less than was seen before for less than a second.
+ */
+export const OLDER_AFTER_MS = 2_000
+
+/** While it is one it is asked so often whether the right store is back. */
+const ASK_MS = 500
+
+/** What is known of a store that turned out to be an older copy, or another one. */
+class OlderCopy {
+  readonly #afterMs: number
+  readonly #ask: () => Promise<unknown>
+  readonly #closing = new AbortController()
+  #found: { readonly at: number; why: string } | null = null
+
+  /** `ask` asks whatever answers by now; its outcome is told to `found` or `gone`. */
+  constructor(afterMs: number, ask: () => Promise<unknown>) {
+    this.#afterMs = afterMs
+    this.#ask = ask
+  }
+
+  /** It turned out to be one. */
+  found(why: string): void {
+    if (this.#found !== null) {
+      this.#found.why = why
+      return
+    }
+    this.#found = { at: performance.now(), why }
+    void this.#askUntilGone(this.#found)
+  }
+
+  /** The store answered, with all that was seen before. */
+  gone(): void {
+    this.#found = null
+  }
+
+  /** Refuses a call that would only wait. @throws OlderStore */
+  check(): void {
+    const found = this.#found
+    if (found === null || performance.now() - found.at < this.#afterMs) return
+    throw new OlderStore(found.why)
+  }
+
+  /** Ends asking. */
+  close(): void {
+    this.#closing.abort()
+  }
+
+  async #askUntilGone(found: object): Promise<void> {
+    const { signal } = this.#closing
+    while (this.#found === found && !signal.aborted) {
+      await pause(Math.min(ASK_MS, this.#afterMs), signal)
+      // A server that is away tells nothing: what was found of it last holds.
+      if (!signal.aborted) await this.#ask().catch(() => undefined)
+    }
   }
 }

@@ -10,9 +10,8 @@ import {
 import { openStore } from "../opened.ts"
 import { MAX_REVISION } from "../proposal.ts"
 import { Appender } from "./appender.ts"
-import { Connection } from "./connection.ts"
+import { Connection, OLDER_AFTER_MS } from "./connection.ts"
 import { Follower, type Source } from "./follower.ts"
-import { OLDER_AFTER_MS } from "./older-store.ts"
 import { Reader } from "./reader.ts"
 
 /** Where the store is and what it may take. */

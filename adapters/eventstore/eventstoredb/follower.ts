@@ -1,6 +1,6 @@
 import type { ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
-import { pause } from "../pause.ts"
+import { pause } from "../waiting.ts"
 import {
   comparePositions,
   type Position,

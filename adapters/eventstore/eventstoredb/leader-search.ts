@@ -4,7 +4,7 @@ import gossip from "@eventstore/db-client/generated/gossip_pb.js"
 import type { ClusterInfo } from "@eventstore/db-client/generated/gossip_pb.js"
 import shared from "@eventstore/db-client/generated/shared_pb.js"
 
-import { pause } from "../pause.ts"
+import { pause } from "../waiting.ts"
 import type { Address } from "./connection-string.ts"
 
 /**

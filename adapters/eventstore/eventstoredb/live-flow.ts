@@ -1,6 +1,6 @@
 import type { ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
-import { Bell } from "../bell.ts"
+import { Bell } from "../waiting.ts"
 import { comparePositions, type Position, type StoredEvent } from "../port.ts"
 import { storedEvent } from "./records.ts"
 

@@ -13,9 +13,8 @@ import type { Connection } from "./connection.ts"
 import { checkNotHidden, MOST_REDIRECTS, NotLeader } from "./failures.ts"
 import { PageFlow } from "./page-flow.ts"
 import { allRequest, newestRequest, streamRequest } from "./read-requests.ts"
-import { storedEvent } from "./records.ts"
+import { settingsStream, storedEvent } from "./records.ts"
 import type { Session } from "./session.ts"
-import { settingsStream } from "./stream-settings.ts"
 
 /** A node that answers, and sends nothing of what it was asked for, is given up after so many silences. */
 const MOST_SILENCES = 6

@@ -30,3 +30,18 @@ function textOf(bytes: Uint8Array | undefined): string {
   if (bytes === undefined) return ""
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
 }
+
+/** The settings of a stream that hide events of it: so many of the newest events, those of so many seconds, those from a revision on. */
+export const HIDING = ["$maxCount", "$maxAge", "$tb"] as const
+
+const HIDES = /"(\$tb|\$maxAge|\$maxCount)"/
+
+/** The stream that holds the settings of another one, the newest in its last event. */
+export function settingsStream(stream: string): string {
+  return `$$${stream}`
+}
+
+/** The first setting that hides events in the data of a settings event; null where none does. */
+export function hidingSetting(data: string): string | null {
+  return HIDES.exec(data)?.[1] ?? null
+}

@@ -18,8 +18,7 @@ import type { KnownPlaces } from "./known-places.ts"
 import { findLeader } from "./leader-search.ts"
 import { Node } from "./node.ts"
 import { endRequest, streamRequest } from "./read-requests.ts"
-import { storedEvent } from "./records.ts"
-import { settingsStream } from "./stream-settings.ts"
+import { settingsStream, storedEvent } from "./records.ts"
 
 /** What each call begins with: the metadata, and the credentials without a deadline of gRPC's. */
 type CallArguments = [Metadata, CallOptions]

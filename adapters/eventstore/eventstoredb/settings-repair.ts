@@ -4,10 +4,9 @@ import type { EventStoreDbOptions } from "./event-store.ts"
 import type { StoredEvent } from "../port.ts"
 import { DamagedStream, NO_STREAM } from "../port.ts"
 import { Appender } from "./appender.ts"
-import { Connection } from "./connection.ts"
-import { OLDER_AFTER_MS } from "./older-store.ts"
+import { Connection, OLDER_AFTER_MS } from "./connection.ts"
 import { Reader } from "./reader.ts"
-import { HIDING, settingsStream } from "./stream-settings.ts"
+import { HIDING, settingsStream } from "./records.ts"
 
 const APPEND_TIMEOUT_MS = 3_000
 const READ_TIMEOUT_MS = 1_500

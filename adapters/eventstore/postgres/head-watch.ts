@@ -1,6 +1,6 @@
 import type pg from "pg"
 
-import { pause } from "../pause.ts"
+import { pause } from "../waiting.ts"
 import { type Head, KnownHead, type Place } from "../follow.ts"
 import { refusal } from "./failures.ts"
 import type { NewestSeen } from "./newest-seen.ts"

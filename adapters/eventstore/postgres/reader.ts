@@ -3,7 +3,6 @@ import type pg from "pg"
 import { type Page, type Place, positionOf } from "../follow.ts"
 import { together } from "../../postgres/together.ts"
 import type { ReadRange, StoredEvent } from "../port.ts"
-import { prefetched } from "../prefetched.ts"
 import { MAX_REVISION } from "../proposal.ts"
 import { refusal } from "./failures.ts"
 
@@ -246,5 +245,25 @@ class PageSize {
     )
     const fitting = Math.floor((PAGE_CHARACTERS * page.length) / Math.max(characters, 1))
     this.#events = Math.min(Math.max(fitting, 1), MAX_PAGE_EVENTS)
+  }
+}
+
+/**
+ * Gives pages one after another and fetches the next one while the reader is busy with this one, so
+ * that reading and the work on what was read overlap. At most one page is fetched ahead.
+ *
+ * `fetch` is given the page before (null for the first) and answers null behind the last.
+ */
+async function* prefetched<P>(fetch: (previous: P | null) => Promise<P> | null): AsyncGenerator<P> {
+  let next = fetch(null)
+  while (next !== null) {
+    const page = await next
+    next = fetch(page)
+    // The page ahead may fail while the reader is busy. It is told when it asks for that page, and
+    // never when it leaves before: without this handler the process would end over it.
+    next?.catch(() => undefined)
+    // A reader that works without a pause would keep the question from being sent until it asks.
+    if (next !== null) await new Promise(setImmediate)
+    yield page
   }
 }

@@ -1,3 +1,6 @@
+/** What the embedded PostgreSQL calls itself (`cluster_name`): whoever connects knows it again. */
+export const OWN_CLUSTER = "company-ledger embedded"
+
 /** Where the embedded PostgreSQL keeps what is its own; every path is absolute. */
 export interface Folder {
   readonly dataDir: string

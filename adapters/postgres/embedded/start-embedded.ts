@@ -12,8 +12,8 @@ import {
 } from "./folder.ts"
 import { type Launched, type Waits, freePort, launch } from "./launch.ts"
 import { boundLog, lastLines } from "./log-file.ts"
-import { endOrphans } from "./orphans.ts"
 import {
+  endOrphans,
   endPostmaster,
   idIsTaken,
   isPostmaster,

@@ -12,8 +12,8 @@ import { explainOpening } from "../opening-faults.ts"
 import { STOP_WITHIN_MS } from "../server.ts"
 import type { ServerOptions } from "../server.ts"
 import { untilStopped } from "../until-stopped.ts"
-import type { Handed } from "./handed.ts"
-import { takeHanded } from "./handed.ts"
+import type { Handed } from "./hand-over.ts"
+import { takeHanded } from "./hand-over.ts"
 import type { Seat } from "./messages.ts"
 
 /** The parent stops its PostgreSQL behind its processes, within its own time. */

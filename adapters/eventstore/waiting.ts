@@ -1,3 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises"
+
+/** Waits for so long, or until the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {
+    // Aborted: whoever waits looks at the signal himself.
+  })
+}
+
 /** Wakes all who wait for something to change. It carries no news: who wakes looks for itself. */
 export class Bell {
   readonly #waiting = new Set<() => void>()
