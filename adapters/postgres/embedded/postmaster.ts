@@ -11,7 +11,6 @@ const LOOK_EVERY_MS = process.platform === "linux" ? 10 : 100
 /** What PostgreSQL's first process says of itself in `postmaster.pid`. */
 export interface Postmaster {
   readonly pid: number
-  readonly port: number
   /** True once it takes connections. */
   readonly ready: boolean
 }
@@ -28,7 +27,7 @@ export async function readPidFile(cluster: string): Promise<Postmaster | undefin
   const lines = text.split("\n")
   const pid = Number(lines[0])
   if (!Number.isSafeInteger(pid) || pid <= 1) return undefined
-  return { pid, port: Number(lines[3] ?? 0), ready: lines[7]?.trim() === "ready" }
+  return { pid, ready: lines[7]?.trim() === "ready" }
 }
 
 /**
