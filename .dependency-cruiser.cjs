@@ -90,7 +90,10 @@ const adapterRules = [
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
       "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, what strangers name is " +
       "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/outcome.ts.",
-    { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
+    {
+      path: "^adapters/(providers/[^/]+|[^/]+)/",
+      pathNot: "^adapters/postgres/first-migration.ts",
+    },
     {
       path: "^adapters/",
       pathNot: [

@@ -108,13 +108,14 @@ function checkInputs(event, inputs) {
   const said = JSON.parse(event.data, read)
   if (event.type === "ChargeRefused") {
     const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly } = said
-    const limits = said.limits.map((one) => ({ holderId: null, pendingMicros: 0, ...one }))
+    const limits = said.limits.map((one) => ({ holderId: null, unrecordedMicros: 0, ...one }))
     const own = { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits, events: [] }
     const is = { ...own, locked: said.code === "account_locked" }
     return check(isSame(inputs, is), JSON.stringify(is), JSON.stringify(inputs))
   }
-  const left = (one) => (said.weighed ? Infinity : one.amountMicros - one.usedMicros)
-  const more = said.exempt === "funds" || (said.exempt && inputs.fundsMicros > 0) ? Infinity : 0
+  const left = (one) => (said.isAlreadyCounted ? Infinity : one.amountMicros - one.usedMicros)
+  const more =
+    said.exemption === "funds" || (said.exemption && inputs.fundsMicros > 0) ? Infinity : 0
   const funds = Math.max(more, inputs.fundsMicros + inputs.creditLineMicros)
   const isFree = said.amountMicros <= Math.min(funds, ...inputs.limits.map(left))
   check(inputs.locked === false && isFree, "inputs that let it pass", JSON.stringify(inputs))

@@ -56,7 +56,9 @@ function rowsIn(pool: Pool, behind: Pool): BlobRows {
       }
     },
     discard: async (edition) => {
-      await behind.query("delete from ledger.blobs where edition = $1 and mark is null", [edition])
+      await behind.query("delete from ledger.blobs where version_id = $1 and digest is null", [
+        edition,
+      ])
     },
     find: async (companyId, blobId) => {
       const query = { name: "blob-find", text: FIND, values: [companyId, blobId] }
@@ -89,25 +91,25 @@ interface Row {
 }
 
 const BEGIN = `
-  insert into ledger.blobs (edition, company_id, subject, blob_id) values ($1, $2, $3, $4)`
+  insert into ledger.blobs (version_id, company_id, subject, blob_id) values ($1, $2, $3, $4)`
 const ADD_CHUNK = `
-  insert into ledger.blob_chunks (edition, index, sealed) values ($1, $2, $3)`
+  insert into ledger.blob_chunks (version_id, index, sealed) values ($1, $2, $3)`
 const FINISH = `
-  update ledger.blobs set length = $2, mark = $3 where edition = $1 and mark is null`
+  update ledger.blobs set length = $2, digest = $3 where version_id = $1 and digest is null`
 const FIND = `
-  select edition, company_id, subject, blob_id, length, mark from ledger.blobs
-  where company_id = $1 and blob_id = $2 and mark is not null`
+  select version_id as edition, company_id, subject, blob_id, length, digest as mark from ledger.blobs
+  where company_id = $1 and blob_id = $2 and digest is not null`
 const COMPANIES = `
-  select company_id from ledger.blobs where blob_id = $1 and mark is not null order by company_id`
+  select company_id from ledger.blobs where blob_id = $1 and digest is not null order by company_id`
 /** The protocol gives bytes as text; this form of it is the shorter and the quicker one to read. */
 const CHUNK = `
   select encode(sealed, 'base64') as sealed from ledger.blob_chunks
-  where edition = $1 and index = $2`
+  where version_id = $1 and index = $2`
 const DELETE = `
-  delete from ledger.blobs where company_id = $1 and blob_id = $2 and mark is not null`
+  delete from ledger.blobs where company_id = $1 and blob_id = $2 and digest is not null`
 const SWEEP = `
   delete from ledger.blobs
-  where mark is null and begun_at < now() - $1::float8 * interval '1 millisecond'`
+  where digest is null and started_at < now() - $1::float8 * interval '1 millisecond'`
 
 function rowOf({ company_id, blob_id: blobId, ...row }: Row): BlobRow {
   return { ...row, companyId: parsed(parseCompanyId, company_id), blobId }

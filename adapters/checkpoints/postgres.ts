@@ -15,7 +15,7 @@ interface Row {
 }
 
 const FIND = `
-  select stream, revision, hash, shape, saved from ledger.checkpoints where stream = any($1::text[])`
+  select stream, revision, hash, format as shape, state as saved from ledger.checkpoints where stream = any($1::text[])`
 
 /** The rows of streams; null where there is none, or where the database cannot be asked just now. */
 async function find(pool: Pool, streams: readonly string[]): Promise<readonly (Row | null)[]> {
@@ -35,13 +35,13 @@ async function find(pool: Pool, streams: readonly string[]): Promise<readonly (R
 }
 
 const SAVE = `
-  insert into ledger.checkpoints (stream, revision, hash, shape, saved)
+  insert into ledger.checkpoints (stream, revision, hash, format, state)
   select * from unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::text[])
   on conflict (stream) do update
   set revision = excluded.revision, hash = excluded.hash,
-      shape = excluded.shape, saved = excluded.saved
+      format = excluded.format, state = excluded.state
   where ledger.checkpoints.revision <= excluded.revision
-     or ledger.checkpoints.shape <> excluded.shape`
+     or ledger.checkpoints.format <> excluded.format`
 
 interface Saved extends Checkpoint {
   readonly stream: string

@@ -6,19 +6,19 @@ import type { ClaimRequest } from "./port.ts"
 const MOST_AT_ONCE = 100
 
 const MAKE = `
-  insert into ledger.claims (company_id, key_id, idempotency_key, fingerprint, state, process_id,
-                             attempt, begun, claimed_at, lasting)
-  select company_id, key_id, idempotency_key, fingerprint, 'running', $8, 0, begun,
-         to_timestamp(at / 1000), lasting
+  insert into ledger.idempotent_requests (company_id, key_id, idempotency_key, fingerprint, state, process_id,
+                             attempt, started, claimed_at, is_permanent)
+  select company_id, key_id, idempotency_key, fingerprint, 'running', $8, 0, started,
+         to_timestamp(at / 1000), is_permanent
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::boolean[])
-    as asked (company_id, key_id, idempotency_key, fingerprint, begun, at, lasting)
+    as asked (company_id, key_id, idempotency_key, fingerprint, started, at, is_permanent)
   -- Two processes that are asked for the same keys take them in the same order.
   order by key_id, idempotency_key
   on conflict do nothing
   returning key_id, idempotency_key`
 
 const FINISH = `
-  update ledger.claims c
+  update ledger.idempotent_requests c
   set state = 'done', answer = told.answer
   from unnest($1::text[], $2::text[], $3::text[]) as told (key_id, idempotency_key, answer)
   where c.key_id = told.key_id and c.idempotency_key = told.idempotency_key

@@ -10,7 +10,7 @@ interface Row {
   readonly state: "running" | "done" | "free"
   readonly process_id: string
   readonly attempt: number
-  readonly begun: string
+  readonly started: string
   readonly answer: string | null
 }
 
@@ -20,7 +20,7 @@ const NOBODY = ""
 const HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and process_id = $3"
 
 /**
- * Claims in the table `ledger.claims`, shared by all processes of the installation. Its calls throw
+ * Claims in the table `ledger.idempotent_requests`, shared by all processes of the installation. Its calls throw
  * ClaimLost for a claim that is another's by now.
  *
  * What this process has in hand is also kept in its memory: a row of its own that is not in hand is
@@ -60,7 +60,7 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       ),
     leave: (request) =>
       letGo(request, () =>
-        pool.query(`update ledger.claims set process_id = $4 where ${HELD}`, [
+        pool.query(`update ledger.idempotent_requests set process_id = $4 where ${HELD}`, [
           ...heldBy(request),
           NOBODY,
         ]),
@@ -72,8 +72,8 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
     },
     forgetBefore: async (at) => {
       const { rowCount } = await pool.query(
-        `delete from ledger.claims
-         where claimed_at < to_timestamp($1::float8 / 1000) and not (lasting and state <> 'free')`,
+        `delete from ledger.idempotent_requests
+         where claimed_at < to_timestamp($1::float8 / 1000) and not (is_permanent and state <> 'free')`,
         [at],
       )
       return rowCount ?? 0
@@ -95,7 +95,7 @@ async function nextAttempt(
 ): Promise<number | null> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<Pick<Row, "attempt">>(
-      `update ledger.claims set ${update} where ${HELD} returning attempt`,
+      `update ledger.idempotent_requests set ${update} where ${HELD} returning attempt`,
       [...held],
     )
     return rows[0]?.attempt ?? null
@@ -117,7 +117,7 @@ async function findRow(
   { keyId, idempotencyKey }: Pick<ClaimRequest, "keyId" | "idempotencyKey">,
 ): Promise<Row | null> {
   const { rows } = await pool.query<Row>(
-    `select fingerprint, state, process_id, attempt, begun, answer from ledger.claims
+    `select fingerprint, state, process_id, attempt, started, answer from ledger.idempotent_requests
      where key_id = $1 and idempotency_key = $2`,
     [keyId, idempotencyKey],
   )
@@ -152,7 +152,7 @@ async function tryClaim(
   const holderLives = !isLeft && (await processes.isAlive(row.process_id))
   if (row.state === "running" && holderLives) return { state: "running", attempt: row.attempt }
   const taken = await pool.query(
-    `update ledger.claims
+    `update ledger.idempotent_requests
      set state = 'running', process_id = $3, fingerprint = $4,
          claimed_at = to_timestamp($5::float8 / 1000)
      where key_id = $1 and idempotency_key = $2
@@ -161,5 +161,5 @@ async function tryClaim(
   )
   if (taken.rowCount !== 1) return null
   const takenOver = row.state === "running"
-  return { state: "mine", attempt: row.attempt, begun: row.begun, takenOver }
+  return { state: "mine", attempt: row.attempt, begun: row.started, takenOver }
 }

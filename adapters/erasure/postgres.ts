@@ -39,22 +39,27 @@ const LOOK_MOST_MS = 5_000
 
 /** Every table of the program itself in the schema `ledger` that holds anything personal of a company, sealed or not. */
 const TABLES = [
+  "activity_log",
   "blob_chunks",
   "blobs",
   "checkpoints",
-  "claims",
   "company_keys",
-  "connect_codes",
-  "journal",
-  "kept",
-  "presence",
-  "simulated",
+  "expiring_records",
+  "idempotent_requests",
+  "jobs",
+  "online_status",
+  "simulated_records",
   "subject_keys",
-  "work",
 ]
 
 /** Of these a company's rows go as they are; what hangs on them goes with them. */
-const DELETED = ["blobs", "claims", "connect_codes", "journal", "kept", "presence"]
+const DELETED = [
+  "activity_log",
+  "blobs",
+  "expiring_records",
+  "idempotent_requests",
+  "online_status",
+]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
@@ -83,8 +88,8 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
     },
     openWork: async (companyId) => {
       const { rows } = await pool.query<WorkRow>(
-        `select work_id, kind, name, subject, payload, parked from ledger.work
-         where company_id = $1 and kind = any($2) order by work_id`,
+        `select job_id, kind, name, subject, payload, stuck from ledger.jobs
+         where company_id = $1 and kind = any($2) order by job_id`,
         [companyId, work.ending],
       )
       return rows.map((row) => workOf(companyId, row))
@@ -95,10 +100,11 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
           await client.query(`delete from ledger."${table}" where company_id = $1`, [companyId])
         }
         // What a simulated processor took is money: it stays.
-        await client.query("delete from ledger.simulated where company_id = $1 and not lasting", [
-          companyId,
-        ])
-        await client.query("delete from ledger.work where company_id = $1 and kind = any($2)", [
+        await client.query(
+          "delete from ledger.simulated_records where company_id = $1 and not is_permanent",
+          [companyId],
+        )
+        await client.query("delete from ledger.jobs where company_id = $1 and kind = any($2)", [
           companyId,
           work.personal,
         ])
@@ -113,17 +119,17 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
 }
 
 interface WorkRow {
-  readonly work_id: number
+  readonly job_id: number
   readonly kind: string
   readonly name: string
   readonly subject: string
   readonly payload: string
-  readonly parked: string | null
+  readonly stuck: string | null
 }
 
 function workOf(companyId: CompanyId, row: WorkRow): ParkedWork {
-  const { work_id: workId, kind, name, subject, parked } = row
-  return { workId, kind, name, subject, companyId, parked, payload: JSON.parse(row.payload) }
+  const { job_id: workId, kind, name, subject, stuck } = row
+  return { workId, kind, name, subject, companyId, parked: stuck, payload: JSON.parse(row.payload) }
 }
 
 async function wipeFiles({ pool, pacer, readModels, tables = [] }: ErasurePorts): Promise<boolean> {

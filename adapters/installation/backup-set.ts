@@ -1,6 +1,5 @@
 /** The tables of a backup in PostgreSQL. */
 import type { Pool, PoolClient } from "pg"
-import { FORMER_TABLES } from "../postgres/migrations/0013-simulated.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { generationIn, writeMove } from "./postgres.ts"
 import type { BackupSet, OwnTable, RestoredTables, TablePart, TableRows } from "./port.ts"
@@ -131,7 +130,7 @@ export function openRestoredTables(
           if (counter !== undefined) await countOn(client, table, counter)
         }
         // Whoever had work in hand is gone.
-        await client.query("update ledger.work set process_id = null, leased_until = null")
+        await client.query("update ledger.jobs set process_id = null, leased_until = null")
         await writeMove(client, move, hints)
         await client.query("delete from ledger.unfinished_restore")
       }),
@@ -139,8 +138,7 @@ export function openRestoredTables(
 }
 
 /**
- * Writes rows into the columns that they name; one that is there stays. Those of a table that is gone
- * are taken over as its migration took them over.
+ * Writes rows into the columns that they name; one that is there stays.
  *
  * @throws RangeError where there are no such
  */
@@ -149,12 +147,6 @@ async function writeRows(
   tables: readonly TableInBackup[],
   { name, json }: TableRows,
 ): Promise<void> {
-  const former = FORMER_TABLES.find((table) => table.name === name)
-  if (former !== undefined) {
-    const { columns, takeOver } = former
-    await client.query(takeOver(`json_to_recordset($1::json) as former (${columns})`), [json])
-    return
-  }
   const table = tableOf(tables, name)
   const [first] = JSON.parse(json) as readonly object[]
   if (first === undefined) return

@@ -2,7 +2,7 @@ import type { Pool } from "pg"
 import type { Entry, Journal, JournalKind, Journals, Place } from "./port.ts"
 
 const OF_SUBJECT = "company_id = $1 and slice = $2 and kind = $3 and subject = $4"
-const NEWEST_FIRST = "order by at desc, place desc"
+const NEWEST_FIRST = "order by at desc, entry_id desc"
 /**
  * What is one too many goes with the addition behind it: a statement does not see its own rows. Rows that
  * another one is taking away are left to it, so that no two wait for each other. They are found by arrays:
@@ -10,28 +10,28 @@ const NEWEST_FIRST = "order by at desc, place desc"
  */
 const ADD = `
   with added as (
-    insert into ledger.journal (company_id, slice, kind, subject, at, content)
+    insert into ledger.activity_log (company_id, slice, kind, subject, at, content)
     values ($1, $2, $3, $4, $6, $7::jsonb)
-    returning place),
+    returning entry_id),
   gone as (
-    delete from ledger.journal where place = any (array(
-      select place from ledger.journal where place = any (array(
-        select place from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5))
+    delete from ledger.activity_log where entry_id = any (array(
+      select entry_id from ledger.activity_log where entry_id = any (array(
+        select entry_id from ledger.activity_log where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5))
       for update skip locked)))
-  select place::text from added`
+  select entry_id::text as place from added`
 const CHANGE = `
-  update ledger.journal set content = $5::jsonb
-  where company_id = $1 and slice = $2 and kind = $3 and place = $4::bigint`
+  update ledger.activity_log set content = $5::jsonb
+  where company_id = $1 and slice = $2 and kind = $3 and entry_id = $4::bigint`
 const NEWEST = `
-  select at, content from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} limit $5`
-const FORGET = `delete from ledger.journal where ${OF_SUBJECT}`
+  select at, content from ledger.activity_log where ${OF_SUBJECT} ${NEWEST_FIRST} limit $5`
+const FORGET = `delete from ledger.activity_log where ${OF_SUBJECT}`
 
 interface Row<T> {
   readonly at: Date
   readonly content: T
 }
 
-/** Journals in the table `ledger.journal`. What a company's erasure takes is its rows. */
+/** Journals in the table `ledger.activity_log`. What a company's erasure takes is its rows. */
 export function openPostgresJournals(pool: Pool): Journals {
   return { of: (kind) => openJournal(pool, kind) }
 }

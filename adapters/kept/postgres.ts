@@ -10,30 +10,32 @@ export interface KeptPorts {
   readonly clock: Clock
 }
 
-/** What is kept in the table `ledger.kept`. What a company's erasure takes is its rows. */
+/** What is kept in the table `ledger.expiring_records`. What a company's erasure takes is its rows. */
 export function openPostgresKept(ports: KeptPorts): Kept {
   return {
     of: (kind) => openThings(ports, kind),
     sweep: async () => {
-      await ports.pool.query("delete from ledger.kept where until <= $1", [now(ports)])
+      await ports.pool.query("delete from ledger.expiring_records where expires_at <= $1", [
+        now(ports),
+      ])
     },
   }
 }
 
 const PLACE = "company_id = $1 and slice = $2 and kind = $3 and name = $4"
 const FIND = `
-  select content, until, clock_timestamp() as real_now
-  from (select 1) as one left join ledger.kept on ${PLACE} and until > $5`
+  select content, expires_at as until, clock_timestamp() as real_now
+  from (select 1) as one left join ledger.expiring_records on ${PLACE} and expires_at > $5`
 // What nobody finds any more is in nobody's way.
 const INSERT = `
-  insert into ledger.kept as known (company_id, slice, kind, name, content, until)
+  insert into ledger.expiring_records as known (company_id, slice, kind, name, content, expires_at)
   values ($1, $2, $3, $4, $6::jsonb, $7)
   on conflict (company_id, slice, kind, name) do update
-  set content = excluded.content, until = excluded.until where known.until <= $5`
+  set content = excluded.content, expires_at = excluded.expires_at where known.expires_at <= $5`
 const REPLACE = `
-  update ledger.kept set content = $6::jsonb, until = $7
-  where ${PLACE} and until > $5 and content = $8::jsonb and until = $9`
-const FORGET = `delete from ledger.kept where ${PLACE}`
+  update ledger.expiring_records set content = $6::jsonb, expires_at = $7
+  where ${PLACE} and expires_at > $5 and content = $8::jsonb and expires_at = $9`
+const FORGET = `delete from ledger.expiring_records where ${PLACE}`
 
 interface Row<T> {
   /** Null where nothing is found. */

@@ -5,57 +5,17 @@ import type { Migration } from "kysely/migration"
 import { Migrator } from "kysely/migration"
 import type { Migrations } from "../installation/port.ts"
 import { kyselyOf, openPool } from "./database.ts"
-import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
-import { eventStore } from "./migrations/0002-event-store.ts"
-import { ledgerTables } from "./migrations/0003-ledger-tables.ts"
-import { mails } from "./migrations/0004-mails.ts"
-import { severalProcesses } from "./migrations/0005-several-processes.ts"
-import { movingHouse } from "./migrations/0006-moving-house.ts"
-import { cards } from "./migrations/0007-cards.ts"
-import { presenceAndConnectCodes } from "./migrations/0008-presence-and-connect-codes.ts"
-import { erasedKeys } from "./migrations/0009-erased-keys.ts"
-import { storeGenerations } from "./migrations/0010-store-generations.ts"
-import { treeHeads } from "./migrations/0011-tree-heads.ts"
-import { noTemporaryTables } from "./migrations/0012-no-temporary-tables.ts"
-import { simulated } from "./migrations/0013-simulated.ts"
-import { blobs } from "./migrations/0014-blobs.ts"
-import { handedOver } from "./migrations/0015-handed-over.ts"
-import { machines } from "./migrations/0016-machines.ts"
-import { parkedWork } from "./migrations/0017-parked-work.ts"
-import { kept } from "./migrations/0018-kept.ts"
-import { journal } from "./migrations/0019-journal.ts"
-import { tracedWork } from "./migrations/0020-traced-work.ts"
-import { roomForWork } from "./migrations/0021-room-for-work.ts"
-import { lateWork } from "./migrations/0022-late-work.ts"
-import { corruptStreams } from "./migrations/0023-corrupt-streams.ts"
-import { lastEvents } from "./migrations/0024-last-events.ts"
+import { firstMigration } from "./first-migration.ts"
 
 /** Every migration of the program itself, in the order of their names. */
-export const MIGRATIONS: Migrations = {
-  "0001-role-and-schemas": roleAndSchemas,
-  "0002-event-store": eventStore,
-  "0003-ledger-tables": ledgerTables,
-  "0004-mails": mails,
-  "0005-several-processes": severalProcesses,
-  "0006-moving-house": movingHouse,
-  "0007-cards": cards,
-  "0008-presence-and-connect-codes": presenceAndConnectCodes,
-  "0009-erased-keys": erasedKeys,
-  "0010-store-generations": storeGenerations,
-  "0011-tree-heads": treeHeads,
-  "0012-no-temporary-tables": noTemporaryTables,
-  "0013-simulated": simulated,
-  "0014-blobs": blobs,
-  "0015-handed-over": handedOver,
-  "0016-machines": machines,
-  "0017-parked-work": parkedWork,
-  "0018-kept": kept,
-  "0019-journal": journal,
-  "0020-traced-work": tracedWork,
-  "0021-room-for-work": roomForWork,
-  "0022-late-work": lateWork,
-  "0023-corrupt-streams": corruptStreams,
-  "0024-last-events": lastEvents,
+export const MIGRATIONS: Migrations = { "0001-first-form": firstMigration }
+
+/** The first migration of before the first form; installations and backups that it made are not read any more. */
+export const FORMER_MIGRATION = "0001-role-and-schemas"
+
+/** The database was made before the first form that is read. */
+export class OlderDatabase extends Error {
+  override readonly name = "OlderDatabase"
 }
 
 /** The database was made by a newer version of this program. */
@@ -83,8 +43,8 @@ async function refuseOtherEncodings(db: Kysely<unknown>): Promise<void> {
  * Migrates the database at `url` to the newest form, or not at all.
  *
  * @param own the migrations of slices, whose names begin with theirs
- * @throws NewerDatabase when it already has a form this version does not know; WrongEncoding; the signal's
- * reason
+ * @throws OlderDatabase or NewerDatabase when it has a form that this version does not read; WrongEncoding; the
+ * signal's reason
  */
 export async function migrateToLatest(
   url: string,
@@ -148,6 +108,13 @@ function newerOr(error: unknown): unknown {
   const message = error instanceof Error ? error.message : String(error)
   if (!/corrupted migrations|previously executed migration .* is missing/i.test(message)) {
     return error
+  }
+  if (message.includes(FORMER_MIGRATION)) {
+    return new OlderDatabase(
+      "This database was made before the first release of company-ledger, which does not read it: start with an " +
+        "empty data folder (or database), or go on with the version that made it.",
+      { cause: error },
+    )
   }
   return new NewerDatabase(
     "This database was made by a newer version of company-ledger: start it with that version, or " +

@@ -183,7 +183,7 @@ const STILL_THERE = `
 const LET_GO = `
   with ended as materialized (
     select process_id from ledger.processes where ${STILL_THERE} for update)
-  update ledger.work w set process_id = null, leased_until = null
+  update ledger.jobs w set process_id = null, leased_until = null
   from ended where w.process_id = ended.process_id`
 
 /**

@@ -33,7 +33,7 @@ export function openPostgresTreeHeads(pool: Pool): TreeHeads {
   return {
     load: async (generation) => {
       const { rows } = await pool.query<ReadRow>(
-        "select commit::text, prepare::text from ledger.trees_read where generation = $1",
+        "select commit::text, prepare::text from ledger.tree_position where generation = $1",
         [generation],
       )
       const [read] = rows
@@ -92,14 +92,14 @@ async function moveOn(
 ): Promise<boolean> {
   await client.query(
     `delete from ledger.trees where exists
-       (select 1 from ledger.trees_read where generation <> $1)`,
+       (select 1 from ledger.tree_position where generation <> $1)`,
     [generation],
   )
   const { rowCount } = await client.query(
-    `insert into ledger.trees_read (generation, commit, prepare) values ($1, $2, $3)
+    `insert into ledger.tree_position (generation, commit, prepare) values ($1, $2, $3)
      on conflict (only_one) do update set generation = excluded.generation,
        commit = excluded.commit, prepare = excluded.prepare
-     where trees_read.generation <> excluded.generation or trees_read.commit <= excluded.commit`,
+     where tree_position.generation <> excluded.generation or tree_position.commit <= excluded.commit`,
     [generation, String(position.commit), String(position.prepare)],
   )
   return rowCount === 1

@@ -10,20 +10,20 @@ export function openForOperators(
   return {
     names: async (kind) => {
       const { rows } = await pool.query<{ name: string }>(
-        "select name from ledger.work where kind = $1",
+        "select name from ledger.jobs where kind = $1",
         [kind],
       )
       return rows.map((row) => row.name)
     },
     list: async (limit) => {
       const { rows } = await pool.query<Row>(
-        "select * from ledger.work order by parked is null, due_at, work_id limit $1",
+        "select * from ledger.jobs order by stuck is null, due_at, job_id limit $1",
         [limit],
       )
       return rows.map(listed)
     },
     find: async (workId) => {
-      const { rows } = await pool.query<Row>("select * from ledger.work where work_id = $1", [
+      const { rows } = await pool.query<Row>("select * from ledger.jobs where job_id = $1", [
         workId,
       ])
       const [row] = rows
@@ -31,7 +31,7 @@ export function openForOperators(
     },
     named: async (kind, name) => {
       const { rows } = await pool.query<Row>(
-        "select * from ledger.work where kind = $1 and name = $2",
+        "select * from ledger.jobs where kind = $1 and name = $2",
         [kind, name],
       )
       const [row] = rows
@@ -39,17 +39,17 @@ export function openForOperators(
     },
     dropParked: async (workId) => {
       const { rowCount } = await pool.query(
-        "delete from ledger.work where work_id = $1 and parked is not null",
+        "delete from ledger.jobs where job_id = $1 and stuck is not null",
         [workId],
       )
       return rowCount === 1
     },
     retry: async (workId, now, isEarly) => {
       const { rowCount } = await pool.query(
-        `update ledger.work
-         set parked = null, retry_at = null, tries = 0,
+        `update ledger.jobs
+         set stuck = null, retry_at = null, attempts = 0,
              due_at = least(due_at, to_timestamp($2::float8 / 1000))
-         where work_id = $1 and ($3 or due_at <= to_timestamp($2::float8 / 1000))`,
+         where job_id = $1 and ($3 or due_at <= to_timestamp($2::float8 / 1000))`,
         [workId, now, isEarly],
       )
       return rowCount === 1

@@ -11,20 +11,20 @@ import { taken } from "./rows.ts"
 
 /** So many rows that are done are deleted together. */
 const MOST_DONE = 500
-const DONE = "delete from ledger.work where work_id = any($1::bigint[])"
+const DONE = "delete from ledger.jobs where job_id = any($1::bigint[])"
 
 /** Two looks, each at an index of its own. */
 const BACKLOG = `
-  select d.due, d.since as "dueSince", p.parked, p.since as "parkedSince" from
+  select d.due, d.since as "dueSince", p.stuck as parked, p.since as "parkedSince" from
     (select count(*) as due, extract(epoch from min(due_at))::float8 * 1000 as since
-     from ledger.work where parked is null and due_at <= to_timestamp($1::float8 / 1000)) d,
-    (select count(*) as parked, extract(epoch from min(due_at))::float8 * 1000 as since
-     from ledger.work where parked is not null) p`
+     from ledger.jobs where stuck is null and due_at <= to_timestamp($1::float8 / 1000)) d,
+    (select count(*) as stuck, extract(epoch from min(due_at))::float8 * 1000 as since
+     from ledger.jobs where stuck is not null) p`
 
 /** Where there is one process to a machine. */
 const ALONE: Seat = { number: 1, of: 1 }
 
-/** The queue in the table `ledger.work`. */
+/** The queue in the table `ledger.jobs`. */
 export function openPostgresWork(
   pool: Pool,
   processes: Processes,
@@ -37,7 +37,7 @@ export function openPostgresWork(
   const handOver = together<number, boolean>(MOST_DONE, async (workIds) => {
     const values = [workIds, processes.own]
     const { rows } = await pool.query<Row>({ name: "work-hand-over", text: HAND_OVER, values })
-    const handedOver = new Set(rows.map((row) => row.work_id))
+    const handedOver = new Set(rows.map((row) => row.job_id))
     return workIds.map((workId) => handedOver.has(workId))
   })
   return {
@@ -72,13 +72,13 @@ export function openPostgresWork(
     },
     renew: async (workIds) => {
       const { rows } = await pool.query<Row>(RENEW, [workIds, processes.own])
-      return rows.map((row) => row.work_id)
+      return rows.map((row) => row.job_id)
     },
     handOver: (workId) => handOver(workId),
     letGo: async (inHand) => {
       await pool.query(
-        `update ledger.work set process_id = null, leased_until = null
-         where process_id = $1 and not (work_id = any($2::bigint[]))`,
+        `update ledger.jobs set process_id = null, leased_until = null
+         where process_id = $1 and not (job_id = any($2::bigint[]))`,
         [processes.own, inHand],
       )
     },
@@ -101,13 +101,13 @@ function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDu
     },
     dueCount: async (now) => {
       const { rows } = await pool.query<{ count: number }>(
-        `select count(*) from ledger.work w
-         where parked is null and due_at <= to_timestamp($1::float8 / 1000)
+        `select count(*) from ledger.jobs w
+         where stuck is null and due_at <= to_timestamp($1::float8 / 1000)
            and (retry_at is null or retry_at <= clock_timestamp())
            and not exists (
-             select 1 from ledger.work earlier
-             where earlier.subject = w.subject and earlier.work_id < w.work_id
-               and earlier.parked is null
+             select 1 from ledger.jobs earlier
+             where earlier.subject = w.subject and earlier.job_id < w.job_id
+               and earlier.stuck is null
                and earlier.due_at <= to_timestamp($1::float8 / 1000)
                and earlier.retry_at > clock_timestamp())`,
         [now],
@@ -116,8 +116,8 @@ function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDu
     },
     nextDue: async (now, until) => {
       const { rows } = await pool.query<{ due: number | null }>(
-        `select ceil(extract(epoch from min(due_at)) * 1000)::bigint as due from ledger.work
-         where parked is null and due_at > to_timestamp($1::float8 / 1000)
+        `select ceil(extract(epoch from min(due_at)) * 1000)::bigint as due from ledger.jobs
+         where stuck is null and due_at > to_timestamp($1::float8 / 1000)
            and due_at <= to_timestamp($2::float8 / 1000)`,
         [now, until],
       )
@@ -170,12 +170,12 @@ async function settle(
   switch (result.result) {
     case "later":
       await pool.query(
-        `update ledger.work
+        `update ledger.jobs
          set due_at = to_timestamp($2::float8 / 1000), kind = coalesce($3, kind),
              subject = coalesce($4, subject), process_id = null, leased_until = null,
-             retry_at = null, tries = 0,
-             handed_over_at = case when $6 then null else handed_over_at end
-         where work_id = $1 and process_id = $5`,
+             retry_at = null, attempts = 0,
+             dispatched_at = case when $6 then null else dispatched_at end
+         where job_id = $1 and process_id = $5`,
         [
           ...[workId, result.dueAt, result.kind ?? null, result.subject ?? null, own],
           result.isUndone === true,
@@ -184,27 +184,27 @@ async function settle(
       return
     case "retry":
       await pool.query(
-        `update ledger.work
+        `update ledger.jobs
          set retry_at = clock_timestamp() + $2 * interval '1 millisecond',
              process_id = null, leased_until = null,
-             handed_over_at = case when $4 then null else handed_over_at end
-         where work_id = $1 and process_id = $3`,
+             dispatched_at = case when $4 then null else dispatched_at end
+         where job_id = $1 and process_id = $3`,
         [workId, result.afterMs, own, result.isUndone === true],
       )
       return
     case "let go":
       await pool.query(
-        `update ledger.work
-         set process_id = null, leased_until = null, tries = greatest(0, tries - 1),
-             handed_over_at = case when $3 then null else handed_over_at end
-         where work_id = $1 and process_id = $2`,
+        `update ledger.jobs
+         set process_id = null, leased_until = null, attempts = greatest(0, attempts - 1),
+             dispatched_at = case when $3 then null else dispatched_at end
+         where job_id = $1 and process_id = $2`,
         [workId, own, result.isUndone === true],
       )
       return
     case "park":
       await pool.query(
-        `update ledger.work set parked = $2, process_id = null, leased_until = null
-         where work_id = $1 and process_id = $3`,
+        `update ledger.jobs set stuck = $2, process_id = null, leased_until = null
+         where job_id = $1 and process_id = $3`,
         [workId, result.reason, own],
       )
   }

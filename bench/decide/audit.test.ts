@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type {
-  ChargeGivenBack,
+  ChargeReduced,
   Charged,
   LedgerEvent,
   LimitSet,
@@ -50,19 +50,27 @@ function charged(chargeId: string, amountMicros: number, change: Partial<Charged
     requestedAt: SUNDAY,
     dueAt: null,
     servedFrom: null,
-    open: false,
-    exempt: null,
-    once: false,
-    weighed: false,
+    isPending: false,
+    exemption: null,
+    isExternalId: false,
+    isAlreadyCounted: false,
     ...change,
   }
 }
 
-function givenBack(chargeId: string, at: number): ChargeGivenBack {
+function givenBack(chargeId: string, at: number): ChargeReduced {
   const { via, keyId, personId, class: spent, item, resource } = charged(chargeId, 30)
   const whose = { via, keyId, personId, class: spent, item, resource }
   const { reason, chargedAt } = { reason: "test", chargedAt: SUNDAY }
-  return { type: "ChargeGivenBack", at, chargeId, amountMicros: 30, chargedAt, reason, ...whose }
+  return {
+    type: "ChargeReduced",
+    at,
+    chargeId,
+    amountMicros: 30,
+    countedAt: chargedAt,
+    reason,
+    ...whose,
+  }
 }
 
 function reading({ holder, holderId, class: limited }: LimitSet, usedMicros: number): LimitReading {
@@ -73,7 +81,7 @@ function reading({ holder, holderId, class: limited }: LimitSet, usedMicros: num
     period: "day",
     amountMicros: 50,
     usedMicros,
-    pendingMicros: 0,
+    unrecordedMicros: 0,
     remainingMicros: 0,
     askedMicros: 0,
     windowStart: 0,
@@ -121,7 +129,7 @@ describe("what the facts show", () => {
     const limits = [added, limit({ ...ofPerson, leaveKeysOut: true, amountMicros: 0 })]
     expect(() => auditOf([...limits, charged("a", 1)])).not.toThrow()
     expect(() => auditOf([...limits, charged("a", 1, { class: "ai" })])).not.toThrow()
-    expect(() => auditOf([...limits, charged("a", 1, { via: "shared_key" })])).toThrow(Dishonest)
+    expect(() => auditOf([...limits, charged("a", 1, { via: "app_key" })])).toThrow(Dishonest)
   })
 
   it("is a charge without funds for it", () => {
@@ -129,8 +137,8 @@ describe("what the facts show", () => {
   })
 
   it("is a charge that ends without being open, or twice", () => {
-    const open = charged("a", 30, { open: true })
-    const closed: LedgerEvent = { type: "ChargesClosed", at: SUNDAY, chargeIds: ["a"] }
+    const open = charged("a", 30, { isPending: true })
+    const closed: LedgerEvent = { type: "ChargesSettled", at: SUNDAY, chargeIds: ["a"] }
     expect(() => auditOf([added, closed])).toThrow("was not open")
     expect(() => auditOf([added, open, closed, closed])).toThrow("was not open")
     expect(() => auditOf([added, open, closed, givenBack("a", SUNDAY)])).toThrow("was not open")
@@ -139,7 +147,7 @@ describe("what the facts show", () => {
 
 describe("what a ledger says of itself", () => {
   const ofKey = limit({})
-  const facts = [added, ofKey, charged("a", 20), charged("b", 30, { open: true })]
+  const facts = [added, ofKey, charged("a", 20), charged("b", 30, { isPending: true })]
   const honest: Outcome = {
     acknowledged: 2,
     fundsMicros: 50,
@@ -189,7 +197,7 @@ describe("the charges among facts", () => {
   it.for([
     ["another amount", [{ ...first, amountMicros: first.amountMicros + 1 }]],
     ["another key", [{ ...first, keyId: "key_b" }]],
-    ["another end", [{ ...first, open: !first.open }]],
+    ["another end", [{ ...first, isPending: !first.isPending }]],
     ["the same twice", [first, first]],
     ["another order", [second, first]],
     ["a call that nobody made", [{ ...first, chargeId: "chg_b" }]],

@@ -3,7 +3,7 @@
  * none of the ledger's code.
  */
 import type {
-  ChargeGivenBack,
+  ChargeReduced,
   Charged,
   LedgerEvent,
   LimitSet,
@@ -115,22 +115,22 @@ export function openAudit(): Audit {
     charged += 1
     fundsMicros -= event.amountMicros
     if (fundsMicros < 0) throw new Dishonest(`charge ${event.chargeId} was accepted without funds`)
-    if (event.open) open.add(event.chargeId)
+    if (event.isPending) open.add(event.chargeId)
     sums.weigh(event, event.amountMicros, event.at)
   }
 
-  const giveBack = (event: ChargeGivenBack) => {
+  const giveBack = (event: ChargeReduced) => {
     end(event.chargeId)
     fundsMicros += event.amountMicros
-    sums.weigh(event, -event.amountMicros, event.chargedAt)
+    sums.weigh(event, -event.amountMicros, event.countedAt)
   }
 
   return {
     record: (event) => {
       sums.moveTo(event.at)
       if (event.type === "Charged") charge(event)
-      else if (event.type === "ChargeGivenBack") giveBack(event)
-      else if (event.type === "ChargesClosed") event.chargeIds.forEach(end)
+      else if (event.type === "ChargeReduced") giveBack(event)
+      else if (event.type === "ChargesSettled") event.chargeIds.forEach(end)
       else if (event.type === "FundsAdded") fundsMicros += event.amountMicros
       else if (event.type === "LimitSet") sums.set(event)
     },
@@ -160,7 +160,7 @@ export function checkCalls(calls: readonly Charge[], events: readonly LedgerEven
   let next = 0
   for (const event of events) {
     if (event.type !== "Charged") continue
-    const { chargeId, via, keyId, personId, class: spent, amountMicros, open } = event
+    const { chargeId, via, keyId, personId, class: spent, amountMicros, isPending } = event
     while (next < calls.length && calls[next]?.chargeId !== chargeId) next += 1
     const call = calls[next]
     if (call === undefined) throw new Dishonest(`charge ${chargeId} was not asked for, or twice`)
@@ -170,7 +170,7 @@ export function checkCalls(calls: readonly Charge[], events: readonly LedgerEven
       personId === call.personId &&
       spent === call.class &&
       amountMicros === call.amountMicros &&
-      open === call.open
+      isPending === call.isPending
     if (!isSame) throw new Dishonest(`charge ${chargeId} is not what was asked for`)
     next += 1
   }

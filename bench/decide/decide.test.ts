@@ -34,8 +34,8 @@ describe("the traffic", () => {
     const kinds = (kind: (charge: (typeof charges)[number]["command"]) => unknown) =>
       new Set(charges.map(({ command }) => kind(command)))
     expect(kinds((charge) => charge.class)).toEqual(new Set(["ai", "general"]))
-    expect(kinds(({ via }) => via)).toEqual(new Set(["own_key", "shared_key"]))
-    expect(kinds(({ open }) => open)).toEqual(new Set([true, false]))
+    expect(kinds(({ via }) => via)).toEqual(new Set(["own_key", "app_key"]))
+    expect(kinds(({ isPending }) => isPending)).toEqual(new Set([true, false]))
     expect(kinds(({ chargeId }) => chargeId).size).toBe(500)
     const times = charges.map(({ stamp: { at } }) => at)
     expect(times).toEqual(times.toSorted((a, b) => a - b))
@@ -50,8 +50,8 @@ describe("spending", () => {
     expect(() => spending.check()).not.toThrow()
     expect(accepted).toBeLessThan(STEPS * STEP_CALLS)
     const types = new Set(spending.step(STEP_CALLS).events.map(({ type }) => type))
-    expect(types).toContain("ChargesClosed")
-    expect(types).toContain("ChargeGivenBack")
+    expect(types).toContain("ChargesSettled")
+    expect(types).toContain("ChargeReduced")
   })
 
   it("is not what was promised where no day has ended", () => {

@@ -38,7 +38,7 @@ function spendOnce(before: ReturnType<typeof ledger.initial>) {
     const command: Charge = {
       type: "Charge",
       chargeId: freshText(`chg_${String(i).padStart(22, "0")}`),
-      via: owner === null ? "shared_key" : "own_key",
+      via: owner === null ? "app_key" : "own_key",
       keyId,
       personId: owner,
       class: "general",
@@ -51,9 +51,9 @@ function spendOnce(before: ReturnType<typeof ledger.initial>) {
       requestedAt: AT,
       dueAt: null,
       servedFrom: null,
-      exempt: null,
+      exemption: null,
       searchedTo: null,
-      open: false,
+      isPending: false,
     }
     return decideAndFold(state, command)
   }, before)

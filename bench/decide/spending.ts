@@ -72,7 +72,9 @@ export function openSpending(size: CompanySize, seed: number, usual = REFUSED): 
         calls.map(({ command }) => command),
         done.events,
       )
-      open = done.events.filter((event) => event.type === "Charged").filter((event) => event.open)
+      open = done.events
+        .filter((event) => event.type === "Charged")
+        .filter((event) => event.isPending)
       return done
     },
     check: () => {

@@ -78,7 +78,7 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
     const command: Charge = {
       type: "Charge",
       chargeId: newChargeId(calls),
-      via: owner === null ? "shared_key" : "own_key",
+      via: owner === null ? "app_key" : "own_key",
       keyId: keyIdOf(key),
       // Behind the app's key stands whoever is signed in, and sometimes nobody.
       personId: owner ?? (random() < NOBODY_PART ? null : drawn(people)),
@@ -93,8 +93,8 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
       dueAt: null,
       servedFrom: null,
       // A text can still fail at the carrier; a model has answered, so its charge is final.
-      open: isText,
-      exempt: null,
+      isPending: isText,
+      exemption: null,
       searchedTo: null,
     }
     return { command, stamp: stampOf(at) }

@@ -53,10 +53,10 @@ function chargeAt(i: number): Charged {
     dueAt: null,
     servedFrom: null,
     resource: `msg_${md5(String(i))}@${md5(`x${i}`)}`,
-    open: false,
-    exempt: null,
-    once: false,
-    weighed: false,
+    isPending: false,
+    exemption: null,
+    isExternalId: false,
+    isAlreadyCounted: false,
   }
 }
 
@@ -104,7 +104,7 @@ export function openedBill(lines: number, hash: string): OpenedBill {
     purchasedMicros: 0,
     correctedMicros: 0,
     chargedMicros,
-    givenBackMicros: 0,
+    reducedMicros: 0,
     charges: lines,
   }
   const head = {

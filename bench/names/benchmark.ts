@@ -169,7 +169,13 @@ async function connect({ runner }: Ports, companyId: CompanyId, host: string): P
     ttl: RECORD_TTL,
     source: "copied",
   }
-  const known = { replaces: [], registrar: null, dnssecOn: false, asked: null, leftOut: [] }
+  const known = {
+    formerNameServers: [],
+    registrar: null,
+    dnssecOn: false,
+    queriedNames: null,
+    omitted: [],
+  }
   const command = {
     type: "ConnectDomain",
     domainId,

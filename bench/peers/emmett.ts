@@ -106,7 +106,7 @@ export async function openEmmett(
       const [call] = traffic.charges(1)
       const own = books[caller]
       if (call === undefined || own === undefined) throw new Error(`there is no caller ${caller}`)
-      const facts = await own.decide({ ...call.command, open: false }, ground.clock.now())
+      const facts = await own.decide({ ...call.command, isPending: false }, ground.clock.now())
       if (facts > 0) accepted += 1
       return facts > 0
     },

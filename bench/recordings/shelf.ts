@@ -52,7 +52,14 @@ export function openShelf({ ports, pool, settle }: House, companyId: CompanyId):
     const numbers = { from: await seal("+14155550123"), to: await seal("+12015550100") }
     const came = { callId, callerTag, ...numbers, turnedAway: "closed" as const }
     await runner.execute(callStreamOf(companyId, callId), offerCall(ringing(0), came), CAUSE)
-    const saved = { companyId, callId, kind: "call" as const, seconds, audioRef: callId, calledAt }
+    const saved = {
+      companyId,
+      callId,
+      kind: "call" as const,
+      seconds,
+      carrierRef: callId,
+      calledAt,
+    }
     const source = {
       audio: async () => piecesOf(bytes),
       forgetAudio: async () => undefined,

@@ -114,7 +114,7 @@ export interface Charge {
   readonly priceVersion: number
   readonly amountMicros: number
   readonly class: "ai" | "general"
-  readonly via: "own_key" | "shared_key" | "person" | "company"
+  readonly via: "own_key" | "app_key" | "person" | "company"
   readonly keyId: string | null
   readonly personId: string | null
   readonly resource: string | null

@@ -13,7 +13,7 @@ export interface Bill {
   readonly purchasedMicros: number
   readonly correctedMicros: number
   readonly chargedMicros: number
-  readonly givenBackMicros: number
+  readonly reducedMicros: number
   readonly closingMicros: number
   readonly charges: number
 }

@@ -127,7 +127,7 @@ function Statement({ bill }: { readonly bill: Bill }) {
     ["Funds purchased", bill.purchasedMicros],
     ["Corrections", bill.correctedMicros],
     [countText(charges, "charge"), -bill.chargedMicros],
-    ["Given back", bill.givenBackMicros],
+    ["Given back", bill.reducedMicros],
   ] as const
   const shown = moves.filter(([, micros]) => micros !== 0)
   const decimals = decimalsOf([openingMicros, closingMicros, ...shown.map(([, micros]) => micros)])

@@ -130,7 +130,7 @@ function Bills({ bills }: BillList) {
       sortBy: ({ charges }) => charges,
     },
     money("Added", ({ addedMicros, purchasedMicros }) => addedMicros + purchasedMicros),
-    money("Given back", ({ givenBackMicros }) => givenBackMicros),
+    money("Given back", ({ reducedMicros }) => reducedMicros),
     money("Charged", ({ chargedMicros }) => chargedMicros, false),
     money("Left", ({ closingMicros }) => closingMicros),
   ]

@@ -75,7 +75,7 @@ function Streams() {
 
 /** Those that are looked for; the address takes any. */
 const TYPES = [
-  ...["Charged", "ChargeRefused", "ChargeGivenBack", "FundsAdded", "LimitSet", "LimitRemoved"],
+  ...["Charged", "ChargeRefused", "ChargeReduced", "FundsAdded", "LimitSet", "LimitRemoved"],
   ...["PersonAdded", "PersonChanged", "PersonRemoved", "KeyCreated", "KeyDeleted"],
 ] as const
 

@@ -36,9 +36,7 @@ export const accessFormats = {
   ...teamFormats,
   /** A key was made. Its secret was shown once; only the SHA-256 is kept. */
   KeyCreated: {
-    // Version 1 also said what the key may buy: that is decided in the ledger (`PurchaseTermsSet`).
-    version: 2,
-    lifts: { 1: (raw) => raw },
+    version: 1,
     fields: {
       at: time,
       keyId: id.key,

@@ -1,17 +1,18 @@
 /** A company's boxes: the stream `boxes-<companyId>` of its slots, and each box. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
+import type { SlotEvent } from "../kernel/slots.ts"
+import { slotsFor } from "../kernel/slots.ts"
 import type { BoxEvent } from "./box-events.ts"
 import { boxCodec } from "./box-events.ts"
 import { box, boxBytes, boxCheckpoint } from "./box.ts"
 import type { BoxId } from "./ids.ts"
-import type { SlotEvent } from "./slots.ts"
-import { slotCheckpoint, slotCodec, slots } from "./slots.ts"
+import { boxId as boxIdKind } from "./ids.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {
     readonly box: BoxEvent
-    readonly boxes: SlotEvent
+    readonly boxes: SlotEvent<BoxId>
   }
 }
 
@@ -28,12 +29,7 @@ export const BOX = {
 export const boxStreamOf = (companyId: CompanyId, boxId: BoxId) => streamOf(BOX, companyId, boxId)
 
 /** The slots of a company's boxes. */
-export const SLOTS = {
-  category: "boxes" as const,
-  decider: slots,
-  codec: slotCodec,
-  checkpoint: slotCheckpoint,
-}
+export const SLOTS = { category: "boxes" as const, ...slotsFor(boxIdKind, 0) }
 
 /** The stream of a company's slots. */
 export const slotsOf = (companyId: CompanyId) => streamOf(SLOTS, companyId)

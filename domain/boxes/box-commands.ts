@@ -41,7 +41,7 @@ export type RefuseMinute = Command<"BoxMinuteRefused", "RefuseMinute"> & {
 }
 
 /** Stops it. One that has ended: nothing new. */
-export type StopBox = Omit<Command<"BoxStopped", "StopBox">, "seenAt">
+export type StopBox = Omit<Command<"BoxStopped", "StopBox">, "effectiveAt">
 
 /** Says that it is gone although nobody stopped it. One that has ended: nothing new. */
 export interface LoseBox {

@@ -24,7 +24,7 @@ export const STOP_REASONS = [
 export type StopReason = (typeof STOP_REASONS)[number]
 
 /** Why a box never ran. */
-export const FAIL_REASONS = ["clone_failed", "box_unavailable", "given_up"] as const
+export const FAIL_REASONS = ["clone_failed", "box_unavailable", "discarded"] as const
 
 /** Why a box never ran. */
 export type FailReason = (typeof FAIL_REASONS)[number]
@@ -73,7 +73,7 @@ export const boxFormats = {
   /** It could not be made. */
   BoxFailed: { version: 1, fields: { ...base, reason: oneOf(...FAIL_REASONS) } },
   /** A further minute began while it ran: it is owed from here. */
-  BoxMinuteBegun: {
+  BoxMinuteStarted: {
     version: 1,
     fields: {
       ...base,
@@ -97,7 +97,7 @@ export const boxFormats = {
        * When it was last seen to live, where it was found gone; when it was to stop, at its time cap or budget.
        * Null where it stopped when that was recorded.
        */
-      seenAt: optional(time),
+      effectiveAt: optional(time),
       ...who,
     },
   },

@@ -91,11 +91,11 @@ function decide(
     case "RefuseMinute":
       return refuseMinute(command, known, at)
     case "StopBox":
-      return hasEnded ? [] : [{ ...command, type: "BoxStopped", at, seenAt: null }]
+      return hasEnded ? [] : [{ ...command, type: "BoxStopped", at, effectiveAt: null }]
     case "LoseBox":
       // What had begun by its last sign of life is charged, and nothing beyond it (decisions.md §8).
       if (hasEnded) return []
-      return [{ ...ended(command.boxId, "stopped", at), seenAt: known.seenAt }]
+      return [{ ...ended(command.boxId, "stopped", at), effectiveAt: known.seenAt }]
     case "OpenPreview":
       return openPreview(command, known, at)
     case "ClosePreview":
@@ -124,7 +124,8 @@ function tick(
   const cap = capOf(known.started)
   // By when the minute was full, however late this is looked at: what is charged is what had begun.
   const fullAt = runningAt + known.minutes * MINUTE_MS
-  if (known.minutes >= cap.minutes) return [{ ...ended(boxId, cap.reason, at), seenAt: fullAt }]
+  if (known.minutes >= cap.minutes)
+    return [{ ...ended(boxId, cap.reason, at), effectiveAt: fullAt }]
   const isActive = signs.isBusy || signs.activities > known.activities
   // What was done is of before the look; only a late one may see what was done behind the minute.
   const seenAt = at - fullAt < LATE_MS ? fullAt : at
@@ -132,7 +133,7 @@ function tick(
   if (fullAt - activeAt >= known.started.idleMinutes * MINUTE_MS) return stop("idle")
   if (!isKeyGood) return stop("key_changed")
   const activities = Math.max(known.activities, signs.activities)
-  return [{ type: "BoxMinuteBegun", at, boxId, minute, activities, activeAt }]
+  return [{ type: "BoxMinuteStarted", at, boxId, minute, activities, activeAt }]
 }
 
 /** Who stopped the box meanwhile had begun the minute all the same: it is refused, and nothing else. */
@@ -149,7 +150,7 @@ function refuseMinute(
 
 /** It ended by itself, and not by anybody's word. */
 function ended(boxId: TickBox["boxId"], reason: StopReason, at: number): BoxFact<"BoxStopped"> {
-  return { type: "BoxStopped", at, boxId, reason, seenAt: null, keyId: null, personId: null }
+  return { type: "BoxStopped", at, boxId, reason, effectiveAt: null, keyId: null, personId: null }
 }
 
 /** When a minute falls due, from 2. */
@@ -222,7 +223,7 @@ function evolve(state: Box, event: BoxEvent): Box {
       Object.assign(known, { status: "failed", endedAt: event.at, reason: event.reason })
       known.stoppedAt = event.at
       return state
-    case "BoxMinuteBegun":
+    case "BoxMinuteStarted":
       known.minutes = event.minute
       known.activities = event.activities
       known.activeAt = event.activeAt
@@ -233,7 +234,7 @@ function evolve(state: Box, event: BoxEvent): Box {
       return state
     case "BoxStopped":
       Object.assign(known, { status: "stopped", endedAt: event.at, reason: event.reason })
-      known.stoppedAt = event.seenAt ?? event.at
+      known.stoppedAt = event.effectiveAt ?? event.at
       known.previews = []
       return state
     case "PreviewOpened":

@@ -50,7 +50,7 @@ export function noCalls(): Calls {
 
 /** One call that is served. */
 export interface ServedCall extends CallPrice {
-  readonly via: "own_key" | "shared_key"
+  readonly via: "own_key" | "app_key"
   readonly keyId: KeyId
   readonly personId: PersonId | null
 }
@@ -73,7 +73,7 @@ export function takeGathered(calls: Calls): RecordCalls | null {
   calls.gathered = null
   const { day, unitPriceMicros, priceVersion } = gathered
   const tallies = [...gathered.tallies.values()]
-  return { type: "RecordCalls", day, unitPriceMicros, priceVersion, tallies }
+  return { type: "RecordCalls", day, unitPriceMicros, priceVersion, counters: tallies }
 }
 
 /** Whether calls are gathered of a day that is over at `at`: they are recorded before any decision. */
@@ -105,7 +105,7 @@ export function dayToRecord(calls: Calls, day: number, at: number): number {
 /** Folds recorded calls. */
 export function addUncharged(calls: Calls, fact: ApiCallsCounted): void {
   const { day, unitPriceMicros, priceVersion } = fact
-  for (const tally of fact.tallies) {
+  for (const tally of fact.counters) {
     const id = callChargeId(tally, day)
     const former = calls.uncharged.get(id)?.calls ?? 0
     const sum = { ...tally, calls: former + tally.calls, day, unitPriceMicros, priceVersion }
@@ -143,10 +143,10 @@ export function* chargesOfCalls(calls: Calls, at: number): Generator<Charged> {
       requestedAt: at,
       dueAt: day + DAY_MS,
       servedFrom: day,
-      open: false,
-      exempt: "funds",
-      once: false,
-      weighed: true,
+      isPending: false,
+      exemption: "funds",
+      isExternalId: false,
+      isAlreadyCounted: true,
     }
   }
 }

@@ -93,29 +93,29 @@ function refusalCode(
   at: number,
   verdict: Verdict,
 ): ChargeRefusalCode | null {
-  const { amountMicros: asked, open } = command
+  const { amountMicros: asked, isPending } = command
   if (state.closedAt !== null) return "ledger_closed"
   if (state.locked) return "account_locked"
   if (verdict === "does not fit") return "spend_limit_reached"
   const { fundsMicros } = state
   if (isShort(command, { fundsMicros, creditLineMicros: creditOf(state) }))
     return "payment_required"
-  if (open && state.open.size >= MAX_OPEN_CHARGES) return "too_many_open_charges"
+  if (isPending && state.open.size >= MAX_OPEN_CHARGES) return "too_many_open_charges"
   const isExact = verdict !== "is not exact" && isMicros(state.fundsMicros - asked)
   // What is open may come back within this month, beside what came back already.
-  const holdsBack = !open || holds(state.month, "givenBackMicros", state.openMicros + asked, at)
+  const holdsBack = !isPending || holds(state.month, "reducedMicros", state.openMicros + asked, at)
   const holdsSums = holdsBack && holds(state.month, "chargedMicros", asked, at)
   return isExact && holdsSums ? null : "amount_too_large"
 }
 
 /** Whether the funds are not enough for a charge that asks for them (decisions.md §4). */
 export function isShort(
-  { amountMicros, exempt }: Pick<Charge, "amountMicros" | "exempt">,
+  { amountMicros, exemption }: Pick<Charge, "amountMicros" | "exemption">,
   { fundsMicros, creditLineMicros }: { readonly [K in "fundsMicros" | "creditLineMicros"]: Micros },
 ): boolean {
   // What costs nothing needs no funds, even where a correction took them below zero.
   if (amountMicros === 0 || amountMicros <= fundsMicros + creditLineMicros) return false
-  return exempt === null || (exempt === "funds_while_above_zero" && fundsMicros <= 0)
+  return exemption === null || (exemption === "funds_while_above_zero" && fundsMicros <= 0)
 }
 
 /** What may be spent beyond the funds: nothing by a company that only spends prepaid funds. */
@@ -149,10 +149,10 @@ function chargedBy(command: Charge, at: number): Charged {
     requestedAt: command.requestedAt,
     dueAt: command.dueAt,
     servedFrom: command.servedFrom,
-    open: command.open,
-    exempt: command.exempt,
-    once: command.searchedTo !== null,
-    weighed: false,
+    isPending: command.isPending,
+    exemption: command.exemption,
+    isExternalId: command.searchedTo !== null,
+    isAlreadyCounted: false,
   }
 }
 
@@ -183,16 +183,16 @@ function refuse(
     requestedAt: command.requestedAt,
     dueAt: command.dueAt,
     servedFrom: command.servedFrom,
-    open: command.open,
-    exempt: command.exempt,
+    isPending: command.isPending,
+    exemption: command.exemption,
     code,
     ledgerRevision: state.facts - 1,
     fundsMicros: state.fundsMicros,
     creditLineMicros: creditOf(state),
     prepaidOnly: state.prepaidOnly,
-    pendingMicros: companyPending(state.tallies, windowsOf(state.tallies, at)),
+    unrecordedMicros: companyPending(state.tallies, windowsOf(state.tallies, at)),
     limits,
-    refusedBy: first,
+    refusingLimit: first,
   }
 }
 

@@ -33,7 +33,7 @@ export function decideDeletion(
   { type }: CloseOrReopen | BeginErasure,
   { closedAt, erasing }: Ledger,
   at: number,
-): readonly LedgerFact<"LedgerClosed" | "LedgerReopened" | "ErasureBegun">[] | LedgerRefused {
+): readonly LedgerFact<"LedgerClosed" | "LedgerReopened" | "ErasureStarted">[] | LedgerRefused {
   switch (type) {
     case "CloseLedger":
       return closedAt === null ? [{ type: "LedgerClosed", at }] : []
@@ -45,7 +45,7 @@ export function decideDeletion(
     }
     case "BeginErasure": {
       if (erasing) return []
-      if (closedAt !== null && at >= erasedFrom(closedAt)) return [{ type: "ErasureBegun", at }]
+      if (closedAt !== null && at >= erasedFrom(closedAt)) return [{ type: "ErasureStarted", at }]
       const message = "Only a company that was deleted 14 days ago or earlier is erased."
       return { type: "LedgerRefused", at, code: "not_deleted", message }
     }

@@ -1,7 +1,7 @@
 /** What a company's ledger can be asked to do, and what it refuses. */
 import type { ChargeId, KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
-import type { CallTally, ChargeGivenBack, ChargeRefused, ChargeRequest } from "./ledger-events.ts"
+import type { CallTally, ChargeReduced, ChargeRefused, ChargeRequest } from "./ledger-events.ts"
 import type { Exemption } from "./ledger-formats.ts"
 import type { Limit, LimitName } from "./limits.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
@@ -55,8 +55,8 @@ export interface RemoveLimit extends LimitName {
 export interface Charge extends ChargeRequest {
   readonly type: "Charge"
   /** True while the work can still fail. */
-  readonly open: boolean
-  readonly exempt: Exemption | null
+  readonly isPending: boolean
+  readonly exemption: Exemption | null
   /**
    * For an id that the caller chose and that may be as old as the ledger: the revision up to which
    * it was looked for among the ended charges and not found (decisions.md §6). Null for an id that
@@ -81,7 +81,7 @@ export interface GiveBack {
 }
 
 /** A final charge as the read model of charges has it. */
-export type EndedCharge = Omit<ChargeGivenBack, "type" | "at" | "reason">
+export type EndedCharge = Omit<ChargeReduced, "type" | "at" | "reason">
 
 /**
  * Refunds a final charge that a read model found. All refunds of a charge together are never more than
@@ -106,7 +106,7 @@ export interface RecordCalls {
   readonly day: number
   readonly unitPriceMicros: Micros
   readonly priceVersion: number
-  readonly tallies: readonly CallTally[]
+  readonly counters: readonly CallTally[]
 }
 
 /** Charges the calls of the days that are over. Once charged: nothing new. */

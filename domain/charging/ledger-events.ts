@@ -20,7 +20,7 @@ export type LedgerFact<T extends LedgerEvent["type"]> = FactOf<Facts, T>
 /** Money was spent: the check against funds and limits and the reservation are this one fact. */
 export type Charged = LedgerFact<"Charged">
 /** All or part of a charge came back to the funds. */
-export type ChargeGivenBack = LedgerFact<"ChargeGivenBack">
+export type ChargeReduced = LedgerFact<"ChargeReduced">
 /** API calls of one UTC day were counted. */
 export type ApiCallsCounted = LedgerFact<"ApiCallsCounted">
 /** A limit was set or replaced: a holder has one per class, a key has one. */

@@ -28,7 +28,7 @@ import {
 } from "./limits.ts"
 import { purchaseFormats } from "./purchase-events.ts"
 
-const via = oneOf("own_key", "shared_key", "person", "company")
+const via = oneOf("own_key", "app_key", "person", "company")
 
 /** Who spends and for what: the part that a charge and its refusal share. */
 export const requestFields = {
@@ -76,26 +76,15 @@ export const CHARGE_REFUSAL_CODES = [
 
 /**
  * The evidence of a refusal, with everything the decision looked at. It is no fact of the ledger: it
- * is stored in `refusals-<companyId>`, so that refused callers cannot grow the ledger. Version 2 says
- * what else the charge asked for, and of each limit what was not yet recorded; version 3 knows what may
- * take the funds below zero once.
+ * is stored in `refusals-<companyId>`, so that refused callers cannot grow the ledger.
  */
 export const chargeRefusedFormat = {
-  version: 3,
-  lifts: {
-    2: (raw) => raw,
-    1: (raw) => ({
-      ...raw,
-      // Every charge that version 1 could refuse was a text's: open, and asked for funds.
-      open: true,
-      limits: (raw["limits"] as readonly object[]).map((one) => ({ ...one, pendingMicros: "0" })),
-    }),
-  },
+  version: 1,
   fields: {
     at: time,
     ...requestFields,
-    open: flag,
-    exempt: optional(exemption),
+    isPending: flag,
+    exemption: optional(exemption),
     code: oneOf(...CHARGE_REFUSAL_CODES),
     /** The ledger revision it was decided at: the last fact the decision knew; -1 for none. */
     ledgerRevision: int,
@@ -105,17 +94,17 @@ export const chargeRefusedFormat = {
     /** Short of funds, there is no way to pay: somebody must add funds. */
     prepaidOnly: flag,
     /** The company's calls that were served and not yet recorded: they weighed in the limits. */
-    pendingMicros: micros,
+    unrecordedMicros: micros,
     /** Every limit that applied, in the order key, person, company. */
     limits: list(record(limitReadingFields)),
     /** The place in `limits` of the first that refused; null where no limit did. */
-    refusedBy: optional(int),
+    refusingLimit: optional(int),
   },
 } satisfies EventFormat
 
 /** How many calls one key served for one person, or for nobody in particular. */
 export const callTally = record({
-  via: oneOf("own_key", "shared_key"),
+  via: oneOf("own_key", "app_key"),
   keyId: id.key,
   personId: optional(id.person),
   calls: int,
@@ -155,7 +144,7 @@ export const ledgerFormats = {
     },
   },
   /** The owners want to hear of it when the funds fall below a sum, or no longer. */
-  FundsNoticeSet: {
+  LowFundsAlertSet: {
     version: 1,
     fields: {
       at: time,
@@ -164,7 +153,7 @@ export const ledgerFormats = {
     },
   },
   /** The fact before this one took the funds below the sum of the notice, or set a sum above them. */
-  FundsRanLow: {
+  LowFundsReached: {
     version: 1,
     fields: {
       at: time,
@@ -197,37 +186,34 @@ export const ledgerFormats = {
   },
   /** Money was spent: the check against funds and limits and the reservation are this one fact. */
   Charged: {
-    // Version 2 tells charges whose id is the caller's, and those that weighed before; version 3 knows
-    // what may take the funds below zero once.
-    version: 3,
-    lifts: { 1: (raw) => ({ ...raw, once: false, weighed: false }), 2: (raw) => raw },
+    version: 1,
     fields: {
       at: time,
       ...requestFields,
       /** True while its work can still fail: it will be closed, or given back. */
-      open: flag,
+      isPending: flag,
       /** Why the funds were not asked, where they were not. */
-      exempt: optional(exemption),
+      exemption: optional(exemption),
       /** The id is the caller's own name for it, and never charges again (`recent.ts`). */
-      once: flag,
+      isExternalId: flag,
       /** It weighs in no window: its calls did when they were counted (decisions.md §5). */
-      weighed: flag,
+      isAlreadyCounted: flag,
     },
   },
   /** The work of these charges succeeded: they can no longer be given back by it. */
-  ChargesClosed: { version: 1, fields: { at: time, chargeIds: list(plain) } },
+  ChargesSettled: { version: 1, fields: { at: time, chargeIds: list(plain) } },
   /**
    * All or part of a charge came back to the funds: because its work failed, which ends an open
    * charge, or because an operator gives a final one back. There is no second one.
    */
-  ChargeGivenBack: {
+  ChargeReduced: {
     version: 1,
     fields: {
       at: time,
       chargeId: plain,
       amountMicros: micros,
       /** When it weighed: says in which windows it still counts. */
-      chargedAt: time,
+      countedAt: time,
       via,
       keyId: optional(id.key),
       personId: optional(id.person),
@@ -247,9 +233,9 @@ export const ledgerFormats = {
       /** What a call costs on that day: one price a day and company, that of the day's first call. */
       unitPriceMicros: micros,
       priceVersion: int,
-      tallies: list(callTally),
+      counters: list(callTally),
       /** They pass a limit: other calls were counted meanwhile by another process (decisions.md §5). */
-      exempt: optional(oneOf("limits")),
+      exemption: optional(oneOf("limits")),
     },
   },
   ...purchaseFormats,
@@ -270,7 +256,7 @@ export const ledgerFormats = {
       purchasedMicros: micros,
       correctedMicros: micros,
       chargedMicros: micros,
-      givenBackMicros: micros,
+      reducedMicros: micros,
       fundsMicros: micros,
       /** How many charges there were. */
       charges: int,
@@ -285,7 +271,7 @@ export const ledgerFormats = {
   /** The deletion was undone. */
   LedgerReopened: { version: 1, fields: { at: time } },
   /** The deletion can be undone no more: the company's keys are destroyed from here on. */
-  ErasureBegun: { version: 1, fields: { at: time } },
+  ErasureStarted: { version: 1, fields: { at: time } },
 } satisfies FormatTable
 
 /** Writes and reads ledger facts. */

@@ -6,8 +6,8 @@
  * time to load it. The state is bounded by the company's people, keys, open charges and purchases.
  *
  * The law: no charge was ever accepted at a revision where it did not fit the funds and every limit
- * then in force. A charge with `exempt: "funds"` is not asked for funds and says so in its fact; one
- * that is `weighed` was held against the limits when its calls were counted.
+ * then in force. A charge with `exemption: "funds"` is not asked for funds and says so in its fact; one
+ * that is `isAlreadyCounted` was held against the limits when its calls were counted.
  *
  * Facts `ledger-events.ts`, commands `ledger-commands.ts`, state `ledger-state.ts`. The rules that
  * have a name of their own have a file of their own: `charge.ts`, `limit-book.ts`, `calls.ts`,
@@ -42,7 +42,7 @@ import type {
   SetPurchaseTerms,
   StartPurchase,
 } from "./ledger-commands.ts"
-import type { ChargeGivenBack, Charged, LedgerEvent, LedgerFact } from "./ledger-events.ts"
+import type { ChargeReduced, Charged, LedgerEvent, LedgerFact } from "./ledger-events.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { initialLedger } from "./ledger-state.ts"
 import { dropLimit, findLimit, markReached, placeLimit, renewReminders } from "./limit-book.ts"
@@ -177,9 +177,9 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
   switch (event.type) {
     case "Charged":
       return evolveCharged(state, event)
-    case "ChargesClosed":
+    case "ChargesSettled":
       return evolveClosed(state, event)
-    case "ChargeGivenBack":
+    case "ChargeReduced":
       return evolveGivenBack(state, event)
     case "ApiCallsCounted":
       evolveCounted(state, event)
@@ -195,10 +195,10 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       return moveFunds(state, event.amountMicros, "addedMicros")
     case "FundsCorrected":
       return moveFunds(state, event.amountMicros, "correctedMicros")
-    case "FundsNoticeSet":
+    case "LowFundsAlertSet":
       state.noticeMicros = event.belowMicros
       return state
-    case "FundsRanLow":
+    case "LowFundsReached":
       return state
     case "LimitSet": {
       const { type: _type, at: _at, ...limit } = event
@@ -232,7 +232,7 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
     case "LedgerReopened":
       state.closedAt = event.type === "LedgerClosed" ? event.at : null
       return state
-    case "ErasureBegun":
+    case "ErasureStarted":
       state.erasing = true
       return state
     default:
@@ -313,7 +313,7 @@ function setLimit(command: SetLimit, state: Ledger, at: number): Decision {
 function closeCharges(command: CloseCharges, state: Ledger, at: number): Decision {
   const chargeIds: ChargeId[] = []
   for (const id of new Set(command.chargeIds)) if (state.open.has(id)) chargeIds.push(id)
-  return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at, chargeIds }]
+  return chargeIds.length === 0 ? [] : [{ type: "ChargesSettled", at, chargeIds }]
 }
 
 function giveBack(command: GiveBack, state: Ledger, at: number): Decision {
@@ -322,7 +322,7 @@ function giveBack(command: GiveBack, state: Ledger, at: number): Decision {
   if (open === undefined) return []
   const { via, keyId, personId, class: charging, item, resource, amountMicros } = open
   const spent = { via, keyId, personId, class: charging, item, resource }
-  const charge: EndedCharge = { ...spent, chargeId, amountMicros, chargedAt: open.at }
+  const charge: EndedCharge = { ...spent, chargeId, amountMicros, countedAt: open.at }
   return givenBack(at, charge, command.amountMicros, reason)
 }
 
@@ -339,7 +339,7 @@ function giveBackEnded(command: GiveBackEnded, state: Ledger, at: number): Decis
   }
   const asked = amountMicros ?? left.amountMicros
   const backMicros = state.openMicros + asked
-  if (!mayRise(state, asked) || !holds(state.month, "givenBackMicros", backMicros, at)) {
+  if (!mayRise(state, asked) || !holds(state.month, "reducedMicros", backMicros, at)) {
     return refuse(at, "bad_amount", "The funds would pass nine thousand million dollars.")
   }
   // Nothing is left of a charge of nothing, or of one that was refunded whole.
@@ -358,14 +358,14 @@ function givenBack(
   charge: EndedCharge,
   part: Micros | null,
   reason: string,
-): readonly [ChargeGivenBack] | LedgerRefused {
+): readonly [ChargeReduced] | LedgerRefused {
   const isPart = part !== null && part > 0 && part <= charge.amountMicros && isMicros(part)
   if (part !== null && !isPart) {
     const message = "A refund is more than 0 and at most what is left of the charge."
     return refuse(at, "bad_amount", message)
   }
   const amountMicros = part ?? charge.amountMicros
-  return [{ type: "ChargeGivenBack", at, ...charge, amountMicros, reason }]
+  return [{ type: "ChargeReduced", at, ...charge, amountMicros, reason }]
 }
 
 function startPurchase(command: StartPurchase, state: Ledger, at: number): Decision {
@@ -447,23 +447,23 @@ function evolveCharged(state: Ledger, event: Charged): Ledger {
     state.month.chargedMicros += amountMicros
     state.month.charges += 1
   }
-  if (event.weighed) {
+  if (event.isAlreadyCounted) {
     markCharged(state.calls, event)
     return state
   }
   for (const tally of touchedTallies(state.tallies, spenderOf(event), event.class)) {
     addToTally(state.tallies, tally, amountMicros)
   }
-  if (event.open) {
+  if (event.isPending) {
     // The fact itself is kept: it has all that its end needs, and nothing is copied.
     state.open.set(chargeId, event)
     state.openMicros += amountMicros
   }
-  if (event.once) remember(state.recent, chargeName(chargeId), state.facts - 1)
+  if (event.isExternalId) remember(state.recent, chargeName(chargeId), state.facts - 1)
   return state
 }
 
-function evolveClosed(state: Ledger, event: LedgerFact<"ChargesClosed">): Ledger {
+function evolveClosed(state: Ledger, event: LedgerFact<"ChargesSettled">): Ledger {
   for (const id of event.chargeIds) {
     state.openMicros -= state.open.get(id)?.amountMicros ?? 0
     state.open.delete(id)
@@ -471,8 +471,8 @@ function evolveClosed(state: Ledger, event: LedgerFact<"ChargesClosed">): Ledger
   return state
 }
 
-function evolveGivenBack(state: Ledger, event: ChargeGivenBack): Ledger {
-  const { chargeId, amountMicros, chargedAt } = event
+function evolveGivenBack(state: Ledger, event: ChargeReduced): Ledger {
+  const { chargeId, amountMicros, countedAt } = event
   const open = state.open.get(chargeId)
   if (open !== undefined) {
     state.openMicros -= open.amountMicros
@@ -481,7 +481,7 @@ function evolveGivenBack(state: Ledger, event: ChargeGivenBack): Ledger {
   // Also what its work gave back: an operator may have looked it up while it was open.
   remember(state.recent, backName(chargeId), state.facts - 1)
   for (const tally of touchedTallies(state.tallies, spenderOf(event), event.class)) {
-    addToTallySince(state.tallies, tally, -amountMicros, chargedAt)
+    addToTallySince(state.tallies, tally, -amountMicros, countedAt)
   }
-  return moveFunds(state, amountMicros, "givenBackMicros")
+  return moveFunds(state, amountMicros, "reducedMicros")
 }

@@ -73,7 +73,7 @@ export function readLimit(
     period,
     amountMicros,
     usedMicros,
-    pendingMicros: pendingAt(tallies, tally, period, windows),
+    unrecordedMicros: pendingAt(tallies, tally, period, windows),
     remainingMicros: Math.max(0, amountMicros - usedMicros),
     askedMicros,
     windowStart: windows[period],

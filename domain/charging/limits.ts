@@ -30,7 +30,7 @@ export type SpendingClass = ValueOf<typeof spendingClass>
  */
 export type Spender =
   | { readonly via: "own_key"; readonly keyId: KeyId; readonly personId: PersonId }
-  | { readonly via: "shared_key"; readonly keyId: KeyId; readonly personId: PersonId | null }
+  | { readonly via: "app_key"; readonly keyId: KeyId; readonly personId: PersonId | null }
   | { readonly via: "person"; readonly keyId: null; readonly personId: PersonId }
   | { readonly via: "company"; readonly keyId: null; readonly personId: null }
 
@@ -74,7 +74,7 @@ export const limitReadingFields = {
   /** Spent in the window so far, with `pendingMicros`, without what is asked. */
   usedMicros: micros,
   /** How much of it are calls that were served and not yet recorded (`calls.ts`). */
-  pendingMicros: micros,
+  unrecordedMicros: micros,
   /** What is left, never below 0. */
   remainingMicros: micros,
   /** What the refused charge asked for; 0 where a call was refused up front. */

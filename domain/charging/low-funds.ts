@@ -14,12 +14,12 @@ export function setFundsNotice(
   { belowMicros }: SetFundsNotice,
   state: Ledger,
   at: number,
-): readonly LedgerFact<"FundsNoticeSet">[] | LedgerRefused {
+): readonly LedgerFact<"LowFundsAlertSet">[] | LedgerRefused {
   if (belowMicros !== null && (belowMicros < 0 || !isMicros(belowMicros))) {
     const message = "A notice is for a sum of 0 or more, at most nine thousand million dollars."
     return { type: "LedgerRefused", at, code: "bad_amount", message }
   }
-  return belowMicros === state.noticeMicros ? [] : [{ type: "FundsNoticeSet", at, belowMicros }]
+  return belowMicros === state.noticeMicros ? [] : [{ type: "LowFundsAlertSet", at, belowMicros }]
 }
 
 /** The facts, with the notice behind each of them after which the funds are newly below the sum. */
@@ -37,12 +37,12 @@ export function withLowFunds(
     if (isSetting(fact)) ({ belowMicros } = fact)
     fundsMicros += movedBy(fact)
     if (wasLow || belowMicros === null || fundsMicros >= belowMicros) return [fact]
-    return [fact, { type: "FundsRanLow", at: fact.at, belowMicros, fundsMicros }]
+    return [fact, { type: "LowFundsReached", at: fact.at, belowMicros, fundsMicros }]
   })
 }
 
-function isSetting(fact: LedgerEvent): fact is LedgerFact<"FundsNoticeSet"> {
-  return fact.type === "FundsNoticeSet"
+function isSetting(fact: LedgerEvent): fact is LedgerFact<"LowFundsAlertSet"> {
+  return fact.type === "LowFundsAlertSet"
 }
 
 function isBelow(fundsMicros: Micros, belowMicros: Micros | null): boolean {

@@ -9,7 +9,7 @@ import type { MonthClosed } from "./ledger-events.ts"
 
 /** What a month adds up. */
 export type MonthSum =
-  "addedMicros" | "purchasedMicros" | "correctedMicros" | "chargedMicros" | "givenBackMicros"
+  "addedMicros" | "purchasedMicros" | "correctedMicros" | "chargedMicros" | "reducedMicros"
 
 /** All that a month adds up, and how many charges there were. */
 export interface MonthSums extends Record<MonthSum, Micros> {
@@ -22,7 +22,7 @@ export const NO_SUMS: Readonly<MonthSums> = {
   purchasedMicros: 0,
   correctedMicros: 0,
   chargedMicros: 0,
-  givenBackMicros: 0,
+  reducedMicros: 0,
   charges: 0,
 }
 
@@ -68,7 +68,7 @@ export function closings(
   let { start, openingMicros } = month
   let sums: Readonly<MonthSums> = month
   while (monthEnd(start) <= at) {
-    const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = sums
+    const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = sums
     facts.push({
       type: "MonthClosed",
       at,
@@ -78,7 +78,7 @@ export function closings(
       purchasedMicros,
       correctedMicros,
       chargedMicros,
-      givenBackMicros,
+      reducedMicros,
       fundsMicros,
       charges: sums.charges,
       ...head,

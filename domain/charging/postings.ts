@@ -25,16 +25,16 @@ export function postingsOf(event: LedgerEvent): readonly Posting[] {
       return move("payments", "funds", event.amountMicros)
     case "Charged":
       return move("funds", spending(event), event.amountMicros)
-    case "ChargeGivenBack":
+    case "ChargeReduced":
       return move(spending(event), "funds", event.amountMicros)
     case "LedgerOpened":
     case "TermsChanged":
-    case "FundsNoticeSet":
-    case "FundsRanLow":
+    case "LowFundsAlertSet":
+    case "LowFundsReached":
     case "LimitSet":
     case "LimitRemoved":
     case "ReminderReached":
-    case "ChargesClosed":
+    case "ChargesSettled":
     case "ApiCallsCounted":
     case "PurchaseTermsSet":
     case "PurchaseStarted":
@@ -45,7 +45,7 @@ export function postingsOf(event: LedgerEvent): readonly Posting[] {
     case "MonthClosed":
     case "LedgerClosed":
     case "LedgerReopened":
-    case "ErasureBegun":
+    case "ErasureStarted":
       return []
   }
 }

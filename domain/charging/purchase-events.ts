@@ -22,18 +22,12 @@ const purchase = {
   amountMicros: micros,
 }
 
-/** In version 1 a key had bought them. */
-const byKeyAlone = { version: 2, lifts: { 1: (raw) => raw } } satisfies Pick<
-  FormatTable[string],
-  "version" | "lifts"
->
-
 /** Everything that can happen to the purchases of a company. */
 export const purchaseFormats = {
   /** An owner said what a key may buy funds for. */
   PurchaseTermsSet: { version: 1, fields: { at: time, keyId: id.key, ...terms } },
   /** A key, or an owner, began to buy funds: a key's allowance is taken, nothing is paid yet. */
-  PurchaseStarted: { ...byKeyAlone, fields: { at: time, ...purchase } },
+  PurchaseStarted: { version: 1, fields: { at: time, ...purchase } },
   /** The payment provider named the payment, and does not say yet what it comes to. */
   PurchaseOrdered: {
     version: 1,
@@ -41,7 +35,7 @@ export const purchaseFormats = {
   },
   /** The payment arrived: the funds are raised. */
   PurchasePaid: {
-    ...byKeyAlone,
+    version: 1,
     fields: {
       at: time,
       ...purchase,
@@ -53,9 +47,7 @@ export const purchaseFormats = {
   },
   /** No payment came: the allowance is given back. */
   PurchaseFailed: {
-    // Version 2 did not say which payment it was that failed.
-    version: 3,
-    lifts: { 1: (raw) => raw, 2: (raw) => raw },
+    version: 1,
     fields: {
       at: time,
       ...purchase,

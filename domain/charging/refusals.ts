@@ -27,7 +27,7 @@ type RefusalCount = ValueOf<typeof refusalCount>
 export const refusalFormats = {
   ChargeRefused: chargeRefusedFormat,
   /** How many refusals there were like those that are stored in full. */
-  RefusalsCounted: { version: 1, fields: { at: time, counts: list(refusalCount) } },
+  RefusalsCounted: { version: 1, fields: { at: time, counters: list(refusalCount) } },
 } satisfies FormatTable
 
 /** Everything in a refusals stream. */
@@ -55,7 +55,7 @@ const MINUTE_MS = 60_000
 
 /** Refusals of one kind tell an auditor the same thing: same key, reason, limit and window. */
 export function refusalKind(refusal: ChargeRefused): string {
-  const limit = refusal.refusedBy === null ? undefined : refusal.limits[refusal.refusedBy]
+  const limit = refusal.refusingLimit === null ? undefined : refusal.limits[refusal.refusingLimit]
   const who = `${refusal.keyId ?? "-"}:${refusal.personId ?? "-"}:${refusal.code}`
   if (limit === undefined) return `${who}:${Math.floor(refusal.at / DAY_MS) * DAY_MS}`
   return `${who}:${limit.holder}:${limit.class}:${limit.period}:${limit.windowStart}`
@@ -81,12 +81,12 @@ export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
       counts.set(place, { kind, minute, count })
     }
     if (counts.size === 0) return inFull
-    return [...inFull, { type: "RefusalsCounted", at, counts: [...counts.values()] }]
+    return [...inFull, { type: "RefusalsCounted", at, counters: [...counts.values()] }]
   },
   evolve: (state, event) => {
     if (event.type === "RefusalsCounted") return state
     for (const [kind, ends] of state.kinds) if (ends <= event.at) state.kinds.delete(kind)
-    const limit = event.refusedBy === null ? undefined : event.limits[event.refusedBy]
+    const limit = event.refusingLimit === null ? undefined : event.limits[event.refusingLimit]
     const ends = limit?.resetsAt ?? Math.floor(event.at / DAY_MS + 1) * DAY_MS
     state.kinds.set(refusalKind(event), ends)
     return state

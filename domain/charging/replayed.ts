@@ -7,7 +7,7 @@ import type { ChargeId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { dayStart } from "../kernel/window.ts"
 import type { Charge, LedgerCommand } from "./ledger-commands.ts"
-import type { ChargeGivenBack, ChargeRefused, Charged, LedgerEvent } from "./ledger-events.ts"
+import type { ChargeReduced, ChargeRefused, Charged, LedgerEvent } from "./ledger-events.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { ledger } from "./ledger.ts"
 import type { LimitName } from "./limits.ts"
@@ -19,7 +19,7 @@ const SEARCHED_ALL = Number.MAX_SAFE_INTEGER
 const COMPANY_GENERAL: LimitName = { holder: "company", holderId: null, class: "general" }
 
 /** What is left of a charge after the refunds before, in micros: it is in no state. */
-export type LeftOf = (chargeId: ChargeId, chargedAt: number) => Micros
+export type LeftOf = (chargeId: ChargeId, countedAt: number) => Micros
 
 /**
  * The command whose first fact this is, or whose only one, on the state before it; null for a fact
@@ -33,11 +33,11 @@ export function commandOfFact(
   switch (fact.type) {
     case "Charged":
       // One night's charge at a time: the next is the first of those that are left.
-      return fact.weighed ? { type: "ChargeCalls", most: 1 } : commandOfCharge(fact)
-    case "ChargeGivenBack":
+      return fact.isAlreadyCounted ? { type: "ChargeCalls", most: 1 } : commandOfCharge(fact)
+    case "ChargeReduced":
       return commandOfGiveBack(fact, state, leftOf)
     case "ReminderReached":
-    case "FundsRanLow":
+    case "LowFundsReached":
       return null
     case "MonthClosed":
       return { type: "CloseMonth" }
@@ -49,13 +49,13 @@ export function commandOfFact(
       return { ...fact, type: "AddFunds" }
     case "FundsCorrected":
       return { ...fact, type: "CorrectFunds" }
-    case "FundsNoticeSet":
+    case "LowFundsAlertSet":
       return { type: "SetFundsNotice", belowMicros: fact.belowMicros }
     case "LimitSet":
       return limitCommand(fact)
     case "LimitRemoved":
       return { ...fact, type: "RemoveLimit" }
-    case "ChargesClosed":
+    case "ChargesSettled":
       return { ...fact, type: "CloseCharges" }
     case "ApiCallsCounted":
       return { ...fact, type: "RecordCalls" }
@@ -77,7 +77,7 @@ export function commandOfFact(
       return { type: "CloseLedger" }
     case "LedgerReopened":
       return { type: "ReopenLedger" }
-    case "ErasureBegun":
+    case "ErasureStarted":
       return { type: "BeginErasure" }
     default:
       return unreachable(fact)
@@ -86,7 +86,7 @@ export function commandOfFact(
 
 /** The charge that was asked for, by its fact or by the evidence of its no. */
 export function commandOfCharge(asked: Charged | ChargeRefused): Charge {
-  const isNamed = asked.type === "Charged" && asked.once
+  const isNamed = asked.type === "Charged" && asked.isExternalId
   return {
     type: "Charge",
     chargeId: asked.chargeId,
@@ -103,8 +103,8 @@ export function commandOfCharge(asked: Charged | ChargeRefused): Charge {
     requestedAt: asked.requestedAt,
     dueAt: asked.dueAt,
     servedFrom: asked.servedFrom,
-    open: asked.open,
-    exempt: asked.exempt,
+    isPending: asked.isPending,
+    exemption: asked.exemption,
     searchedTo: isNamed ? SEARCHED_ALL : null,
   }
 }
@@ -117,19 +117,19 @@ function limitCommand(fact: Extract<LedgerEvent, { type: "LimitSet" }>): LedgerC
   return { type: "SetLimit", ...limit, leaveKeysOut }
 }
 
-function commandOfGiveBack(fact: ChargeGivenBack, state: Ledger, leftOf: LeftOf): LedgerCommand {
+function commandOfGiveBack(fact: ChargeReduced, state: Ledger, leftOf: LeftOf): LedgerCommand {
   const { chargeId, amountMicros, reason } = fact
   const open = state.open.get(chargeId)
   if (open !== undefined) {
     const part = amountMicros === open.amountMicros ? null : amountMicros
     return { type: "GiveBack", chargeId, amountMicros: part, reason }
   }
-  const { via, keyId, personId, class: charging, item, resource, chargedAt } = fact
+  const { via, keyId, personId, class: charging, item, resource, countedAt } = fact
   const spent = { via, keyId, personId, class: charging, item, resource }
   return {
     type: "GiveBackEnded",
-    charge: { chargeId, amountMicros, chargedAt, ...spent },
-    leftMicros: leftOf(chargeId, chargedAt),
+    charge: { chargeId, amountMicros, countedAt, ...spent },
+    leftMicros: leftOf(chargeId, countedAt),
     amountMicros,
     reason,
     searchedTo: SEARCHED_ALL,
@@ -150,11 +150,11 @@ export function withPending<T>(state: Ledger, refused: ChargeRefused, work: () =
   const { tallies } = state
   const weights = new Map<number, Micros>()
   for (const tally of talliesNamed(tallies, COMPANY_GENERAL)) {
-    weights.set(tally, refused.pendingMicros)
+    weights.set(tally, refused.unrecordedMicros)
   }
   for (const limit of refused.limits) {
     for (const tally of talliesNamed(tallies, limit)) {
-      if (state.book.limits.has(tally)) weights.set(tally, limit.pendingMicros)
+      if (state.book.limits.has(tally)) weights.set(tally, limit.unrecordedMicros)
     }
   }
   const day = dayStart(refused.at)

@@ -67,12 +67,12 @@ export function recordCalls(
   state: Ledger,
   at: number,
 ): readonly LedgerEvent[] | LedgerRefused {
-  const { tallies } = command
-  if (tallies.length === 0) return []
+  const { counters } = command
+  if (counters.length === 0) return []
   const { book } = state
   const day = dayToRecord(state.calls, command.day, at)
   const price = priceOfDay(state.calls, command, day)
-  const weights = weightsOf(state, tallies, price.unitPriceMicros)
+  const weights = weightsOf(state, counters, price.unitPriceMicros)
   if (weights === null) {
     const message = "Calls are counted in whole numbers, at a price of 0 or more."
     return { type: "LedgerRefused", at, code: "bad_calls", message }
@@ -89,7 +89,14 @@ export function recordCalls(
     return usedAt(state.tallies, tally, period, windows) + weightIn(period) > amountMicros
   })
   const exempt = passes ? "limits" : null
-  const counted: ApiCallsCounted = { type: "ApiCallsCounted", at, day, ...price, tallies, exempt }
+  const counted: ApiCallsCounted = {
+    type: "ApiCallsCounted",
+    at,
+    day,
+    ...price,
+    counters,
+    exemption: exempt,
+  }
   return [counted, ...remindersReached(book, state.tallies, weighing, at)]
 }
 
@@ -114,7 +121,7 @@ function weightsOf(
 /** Folds recorded calls: they weigh in those windows of their day that are still current. */
 export function evolveCounted(state: Ledger, fact: ApiCallsCounted): void {
   addUncharged(state.calls, fact)
-  for (const tally of fact.tallies) {
+  for (const tally of fact.counters) {
     const weight = tally.calls * fact.unitPriceMicros
     for (const index of touchedTallies(state.tallies, callerOf(tally), "general")) {
       addToTallySince(state.tallies, index, weight, fact.day)

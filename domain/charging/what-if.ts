@@ -56,8 +56,8 @@ function refusalAt(state: Ledger, charge: Charge, at: number): ChargeRefused | n
   throw new RangeError(`nobody can charge this: ${decided.code}`)
 }
 
-function limitOf({ limits, refusedBy }: ChargeRefused): LimitReading | null {
-  return refusedBy === null ? null : (limits[refusedBy] ?? null)
+function limitOf({ limits, refusingLimit }: ChargeRefused): LimitReading | null {
+  return refusingLimit === null ? null : (limits[refusingLimit] ?? null)
 }
 
 /** The first time from `at` on at which it fits: a limit that stops it can only let it pass anew. */

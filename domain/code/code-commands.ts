@@ -20,7 +20,7 @@ export type RefusePush = Command<"PushRefused", "RefusePush"> & {
   readonly isNamed: boolean
 }
 /** Says how refs were found that differ from the facts; with a push, that its refs were looked at. */
-export type FindRefs = Command<"RefsFound", "FindRefs"> & {
+export type FindRefs = Command<"RefsReconciled", "FindRefs"> & {
   /** The state's `version` before the repository was looked at. */
   readonly asOf: number
 }
@@ -29,9 +29,9 @@ export type ChangeDefaultBranch = Command<"DefaultBranchChanged", "ChangeDefault
 /** Lets a text through that looks like a secret. Again: nothing new. */
 export type AllowSecret = Command<"SecretAllowed", "AllowSecret">
 /** Lets no push be accepted from here on: the repository is being cleaned. The same again: nothing new. */
-export type BeginScrub = Command<"ScrubBegun", "BeginScrub">
+export type BeginScrub = Command<"ScrubStarted", "BeginScrub">
 /** Says what the cleaning came to. Again: nothing new. */
-export type EndScrub = Command<"ScrubEnded", "EndScrub">
+export type EndScrub = Command<"ScrubFinished", "EndScrub">
 /** Says that a repository is gone. None: nothing new. */
 export type EraseRepository = Command<"RepositoryErased", "EraseRepository">
 

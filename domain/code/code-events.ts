@@ -33,7 +33,7 @@ export type PushRefusalCode = (typeof REFUSALS)[number]
 const update = record({
   ref: sealed,
   /** A keyed hash of the ref's name. */
-  tag: plain,
+  refHash: plain,
   /** Where it pointed, by the pusher; null where it was not there. */
   old: optional(plain),
   /** Where it points from here on; null where it is taken away. */
@@ -46,7 +46,7 @@ export type SealedUpdate = ValueOf<typeof update>
 const foundRef = record({
   /** Null where nobody knows the name any more: the ref is gone. */
   ref: optional(sealed),
-  tag: plain,
+  refHash: plain,
   /** Where it points; null where it is not there. */
   id: optional(plain),
 })
@@ -56,7 +56,7 @@ export type FoundRef = ValueOf<typeof foundRef>
 
 const core = record({
   /** Of the default branch. */
-  tag: plain,
+  refHash: plain,
   /** The tree of the protected core there; null where there is none. */
   tree: optional(plain),
 })
@@ -83,7 +83,7 @@ export const codeFormats = {
     },
   },
   /** All refs of a push moved as it wanted. */
-  PushLanded: { version: 1, fields: { at: time, pushId } },
+  PushCompleted: { version: 1, fields: { at: time, pushId } },
   /** A push was refused before any ref moved. */
   PushRefused: {
     version: 1,
@@ -93,11 +93,11 @@ export const codeFormats = {
       ...who,
       code: oneOf(...REFUSALS),
       /** The lines that the pusher was shown, sealed. */
-      places: optional(sealed),
+      shownLines: optional(sealed),
     },
   },
   /** The repository's refs were found to be others than the facts say, or not all of a push's moved. */
-  RefsFound: {
+  RefsReconciled: {
     version: 1,
     fields: {
       at: time,
@@ -113,7 +113,7 @@ export const codeFormats = {
       at: time,
       ref: sealed,
       /** A keyed hash of the ref's name. */
-      tag: plain,
+      refHash: plain,
       /** The tree of the protected core there; null where there is none. */
       tree: optional(plain),
     },
@@ -128,9 +128,9 @@ export const codeFormats = {
     },
   },
   /** What no branch or tag reaches is about to be taken out of the repository, for the sake of an object: mostly a blob. */
-  ScrubBegun: { version: 1, fields: { at: time, blob: plain } },
+  ScrubStarted: { version: 1, fields: { at: time, blob: plain } },
   /** That ended: whether the object is gone. */
-  ScrubEnded: { version: 1, fields: { at: time, blob: plain, isGone: flag } },
+  ScrubFinished: { version: 1, fields: { at: time, blob: plain, isGone: flag } },
   /** The repository is gone, with all of its objects. */
   RepositoryErased: { version: 1, fields: { at: time } },
 } satisfies FormatTable

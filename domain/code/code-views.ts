@@ -20,7 +20,7 @@ export function coreTree({ core }: Code): string | null {
 
 /** The keyed hash of the default branch's name; null before a push has moved one. */
 export function defaultBranchTag({ core }: Code): string | null {
-  return core?.tag ?? null
+  return core?.refHash ?? null
 }
 
 /** Whether a text with this fingerprint is let through. */
@@ -41,7 +41,7 @@ export interface KnownRefs {
 /** The refs as the facts have them. */
 export function knownRefs({ version, refs, pending }: Code, pushId: PushId | null): KnownRefs {
   const push = pushId === null ? undefined : pending.get(pushId)
-  const moving = push?.updates.map(({ tag }) => tag) ?? null
+  const moving = push?.updates.map(({ refHash }) => refHash) ?? null
   return { asOf: version, refs: new Map(refs), moving }
 }
 
@@ -50,7 +50,9 @@ export function differingRefs(
   { refs }: KnownRefs,
   tips: ReadonlyMap<string, string>,
 ): readonly Omit<FoundRef, "ref">[] {
-  const gone = [...refs.keys()].filter((tag) => !tips.has(tag)).map((tag) => ({ tag, id: null }))
+  const gone = [...refs.keys()]
+    .filter((tag) => !tips.has(tag))
+    .map((refHash) => ({ refHash, id: null }))
   const others = [...tips].filter(([tag, id]) => refs.get(tag) !== id)
-  return [...gone, ...others.map(([tag, id]) => ({ tag, id }))]
+  return [...gone, ...others.map(([refHash, id]) => ({ refHash, id }))]
 }

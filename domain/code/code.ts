@@ -36,7 +36,7 @@ interface State {
    * Of the default branch, once a push has moved it or an operator has chosen it. Its tree is null where
    * there is none, or it is unknown.
    */
-  core: { readonly tag: string; readonly tree: string | null } | null
+  core: { readonly refHash: string; readonly tree: string | null } | null
   /** Accepted and not ended, the first accepted first. */
   readonly pending: Map<PushId, Pending>
   readonly allowed: Set<string>
@@ -89,7 +89,7 @@ function decide(
     case "BeginScrub":
       return beginScrub(command, state, at)
     case "EndScrub":
-      return state.scrubbing === command.blob ? [{ ...command, type: "ScrubEnded", at }] : []
+      return state.scrubbing === command.blob ? [{ ...command, type: "ScrubFinished", at }] : []
     case "EraseRepository":
       return state.isThere ? [{ type: "RepositoryErased", at }] : []
     default:
@@ -115,11 +115,11 @@ function changeDefaultBranch(
   state: Code,
   at: number,
 ): readonly CodeEvent[] | CodeRefused {
-  const { tag, tree } = command
+  const { refHash, tree } = command
   if (!state.isThere) return no("no_repository", at)
   // A pending push may move the branch, and with it the core that the command names.
   if (state.pending.size > 0) return no("push_under_way", at)
-  if (state.core?.tag === tag && state.core.tree === tree) return []
+  if (state.core?.refHash === refHash && state.core.tree === tree) return []
   return [{ ...command, type: "DefaultBranchChanged", at }]
 }
 
@@ -133,7 +133,7 @@ function beginScrub(
   if (state.scrubbing !== null) return no("being_cleaned", at)
   // Its refs are about to move, and may reach what would be taken away.
   if (state.pending.size > 0) return no("push_under_way", at)
-  return [{ type: "ScrubBegun", at, blob }]
+  return [{ type: "ScrubStarted", at, blob }]
 }
 
 const minuteOf = (at: number): number => Math.floor(at / MINUTE_MS)
@@ -142,9 +142,9 @@ const minuteOf = (at: number): number => Math.floor(at / MINUTE_MS)
 function refsWith({ refs, pending }: Code, { updates }: Pick<AcceptPush, "updates">): number {
   const all = new Set(refs.keys())
   for (const one of [...[...pending.values()].flatMap((push) => push.updates), ...updates]) {
-    if (one.new !== null) all.add(one.tag)
+    if (one.new !== null) all.add(one.refHash)
   }
-  for (const one of updates) if (one.new === null) all.delete(one.tag)
+  for (const one of updates) if (one.new === null) all.delete(one.refHash)
   return all.size
 }
 
@@ -156,22 +156,23 @@ function find(
   if (asOf !== state.version) return no("looked_too_early", at)
   const own = pushId === null ? undefined : state.pending.get(pushId)
   const others = [...state.pending].filter(([id]) => id !== pushId).map(([, push]) => push)
-  const found = new Map(refs.map(({ tag, id }) => [tag, id]))
+  const found = new Map(refs.map(({ refHash, id }) => [refHash, id]))
   const now = (tag: string): string | null => {
     const id = found.get(tag)
     return id === undefined ? (state.refs.get(tag) ?? null) : id
   }
   if (pushId !== null && own !== undefined) {
-    if (own.updates.every((one) => one.hasMoved || hasMoved(one, now(one.tag), others))) {
-      return [{ type: "PushLanded", at, pushId }]
+    if (own.updates.every((one) => one.hasMoved || hasMoved(one, now(one.refHash), others))) {
+      return [{ type: "PushCompleted", at, pushId }]
     }
   }
   // What another push wanted so is told by that push's own end.
   const strange = refs.filter(
-    ({ tag, id }) => (state.refs.get(tag) ?? null) !== id && !wantsThis(others, tag, id),
+    ({ refHash, id }) =>
+      (state.refs.get(refHash) ?? null) !== id && !wantsThis(others, refHash, id),
   )
-  if (own !== undefined) return [{ type: "RefsFound", at, pushId, refs: strange }]
-  return strange.length === 0 ? [] : [{ type: "RefsFound", at, pushId: null, refs: strange }]
+  if (own !== undefined) return [{ type: "RefsReconciled", at, pushId, refs: strange }]
+  return strange.length === 0 ? [] : [{ type: "RefsReconciled", at, pushId: null, refs: strange }]
 }
 
 function no(code_: CodeRefused["code"], at: number): CodeRefused {
@@ -187,7 +188,7 @@ function evolve(state: Code, event: CodeEvent): Code {
       state.version += 1
       state.pending.set(event.pushId, pendingOf(event))
       return state
-    case "PushLanded":
+    case "PushCompleted":
       return landed(state, event.pushId)
     case "PushRefused": {
       const minute = minuteOf(event.at)
@@ -195,17 +196,17 @@ function evolve(state: Code, event: CodeEvent): Code {
       state.minute = minute
       return state
     }
-    case "RefsFound":
+    case "RefsReconciled":
       return refsFound(state, event)
     case "DefaultBranchChanged":
-      state.core = { tag: event.tag, tree: event.tree }
+      state.core = { refHash: event.refHash, tree: event.tree }
       return state
     case "SecretAllowed":
       state.allowed.add(event.fingerprint)
       return state
-    case "ScrubBegun":
-    case "ScrubEnded":
-      state.scrubbing = event.type === "ScrubBegun" ? event.blob : null
+    case "ScrubStarted":
+    case "ScrubFinished":
+      state.scrubbing = event.type === "ScrubStarted" ? event.blob : null
       state.scrubs += 1
       return state
     case "RepositoryErased":
@@ -223,12 +224,12 @@ function landed(state: Code, pushId: PushId): Code {
   const push = state.pending.get(pushId)
   state.version += 1
   state.pending.delete(pushId)
-  for (const { tag, old, new: id, hasMoved: isBehind } of push?.updates ?? []) {
-    markBefore(state.pending.values(), tag, old)
+  for (const { refHash, old, new: id, hasMoved: isBehind } of push?.updates ?? []) {
+    markBefore(state.pending.values(), refHash, old)
     // A later push has moved it on already.
     if (isBehind) continue
-    point(state, tag, id)
-    if (push?.core?.tag === tag) moveCore(state, push.core)
+    point(state, refHash, id)
+    if (push?.core?.refHash === refHash) moveCore(state, push.core)
   }
   return state
 }
@@ -236,20 +237,20 @@ function landed(state: Code, pushId: PushId): Code {
 /** Takes over the core of a push that moved the default branch, unless another branch is the default by now. */
 function moveCore(state: Code, core: NonNullable<State["core"]>): void {
   const { core: known, refs } = state
-  const isOther = known !== null && known.tag !== core.tag && refs.has(known.tag)
+  const isOther = known !== null && known.refHash !== core.refHash && refs.has(known.refHash)
   if (!isOther) state.core = core
 }
 
-function refsFound(state: Code, { pushId, refs }: CodeFact<"RefsFound">): Code {
+function refsFound(state: Code, { pushId, refs }: CodeFact<"RefsReconciled">): Code {
   const push = pushId === null ? undefined : state.pending.get(pushId)
   state.version += 1
   if (pushId !== null) state.pending.delete(pushId)
-  for (const { tag, id } of refs) {
-    const own = push?.updates.find((one) => one.tag === tag && one.new === id)
-    if (own !== undefined) markBefore(state.pending.values(), tag, own.old)
-    point(state, tag, id)
-    if (own !== undefined && push?.core?.tag === tag) moveCore(state, push.core)
-    else if (state.core?.tag === tag) state.core = { tag, tree: null }
+  for (const { refHash, id } of refs) {
+    const own = push?.updates.find((one) => one.refHash === refHash && one.new === id)
+    if (own !== undefined) markBefore(state.pending.values(), refHash, own.old)
+    point(state, refHash, id)
+    if (own !== undefined && push?.core?.refHash === refHash) moveCore(state, push.core)
+    else if (state.core?.refHash === refHash) state.core = { refHash, tree: null }
   }
   return state
 }

@@ -69,7 +69,7 @@ export const appFormats = {
       version: plain,
       platform: optional(plain),
       /** What it says its protected core is known by. */
-      seal: optional(plain),
+      coreHash: optional(plain),
       counts,
     },
   },

@@ -87,8 +87,13 @@ function dayOf(at: number): number {
 }
 
 /** What a check-in says, as text that is equal for equal ones. */
-function saidIn({ version, platform, seal, counts }: Omit<AppCheckedIn, "type" | "at">): string {
-  return JSON.stringify([version, platform, seal, ...COUNTED.map((name) => counts[name])])
+function saidIn({
+  version,
+  platform,
+  coreHash,
+  counts,
+}: Omit<AppCheckedIn, "type" | "at">): string {
+  return JSON.stringify([version, platform, coreHash, ...COUNTED.map((name) => counts[name])])
 }
 
 /** What a report says beside its name, as text that is equal for equal ones. */

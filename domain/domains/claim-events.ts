@@ -25,7 +25,7 @@ const fields = { at: time, domainId, companyId: id.company, name: plain }
 /** Everything that can happen to claims of domains. */
 export const claimFormats = {
   /** A company holds a name from here on. */
-  DomainClaimed: { version: 1, fields },
+  DomainReserved: { version: 1, fields },
   /** It does no more. */
   DomainReleased: { version: 1, fields: { ...fields, reason: oneOf(...RELEASE_REASONS) } },
 } satisfies FormatTable

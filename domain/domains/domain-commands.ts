@@ -36,7 +36,7 @@ export type DomainCommand =
   /** Adds a sending domain; a name that is one: nothing new. */
   | Command<"SendingDomainAdded", "AddSendingDomain", "replaced">
   /** Records what was found of its records; the same as within the last hour: nothing new. */
-  | Command<"SendingDomainChecked", "CheckSendingDomain", "status" | "wrongSince">
+  | Command<"SendingDomainChecked", "CheckSendingDomain", "status" | "failingSince">
   /** Somebody came to an app's address, and the proxy in front had a certificate for it. */
   | { readonly type: "ReachAppAddress"; readonly hostname: string }
   /** Ends it. As lapsed only where it never pointed here for `LAPSES_AFTER_MS`; else nothing new. */

@@ -90,14 +90,14 @@ export const domainFormats = {
       /** The name servers that its registrar is to name. */
       nameServers: list(plain),
       /** Those that it named before. */
-      replaces: list(plain),
+      formerNameServers: list(plain),
       registrar: optional(text),
       /** Whether the parent zone has a DS record, which vouches for another signer than us. */
       dnssecOn: flag,
       /** The names that were asked for, as `CopiedZone` says. */
-      asked: optional(list(text)),
+      queriedNames: optional(list(text)),
       /** What was not copied, a line each for people. */
-      leftOut: list(text),
+      omitted: list(text),
     },
   },
   /** Some of the records that it had before. */
@@ -107,10 +107,10 @@ export const domainFormats = {
     version: 1,
     fields: {
       at: time,
-      seen: list(plain),
+      nameServers: list(plain),
       status: oneOf(...DOMAIN_STATUSES),
       /** Whether it names name servers that are ours, and another company's. */
-      isOthers: flag,
+      isElsewhere: flag,
       dnssecOn: flag,
     },
   },
@@ -136,9 +136,7 @@ export const domainFormats = {
   },
   /** Its records were looked at. */
   SendingDomainChecked: {
-    // Version 1 knew fewer faults.
-    version: 2,
-    lifts: { 1: (raw) => raw },
+    version: 1,
     fields: {
       at: time,
       sendingDomainId,
@@ -147,7 +145,7 @@ export const domainFormats = {
       /** Whether receivers find a DMARC policy; mail goes without. */
       hasDmarc: flag,
       /** Since when they are wrong without a break; null where they are right. */
-      wrongSince: optional(time),
+      failingSince: optional(time),
     },
   },
   /** A web address leads to the app. */

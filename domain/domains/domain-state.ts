@@ -22,7 +22,7 @@ export interface SendingDomain {
   status: SendingStatus
   faults: readonly SendingFault[]
   hasDmarc: boolean
-  wrongSince: number | null
+  failingSince: number | null
   checkedAt: number | null
 }
 
@@ -43,9 +43,9 @@ export interface Domain {
   removed: ReleaseReason | null
   status: DomainStatus
   /** What the zone above named last; null where it was not asked since. */
-  seen: readonly string[] | null
+  seenNameServers: readonly string[] | null
   /** Whether those are ours, and another company's. */
-  isOthers: boolean
+  isElsewhere: boolean
   dnssecOn: boolean
   /** How often the zone changed. */
   serial: number
@@ -57,7 +57,13 @@ export interface Domain {
 /** Before the first fact. */
 export function unconnected(): Domain {
   return {
-    ...{ connected: null, removed: null, status: "waiting", seen: null, isOthers: false },
+    ...{
+      connected: null,
+      removed: null,
+      status: "waiting",
+      seenNameServers: null,
+      isElsewhere: false,
+    },
     ...{ dnssecOn: false, serial: 0 },
     ...{ records: new Map(), sendingDomains: new Map(), appAddresses: new Map() },
   }
@@ -71,8 +77,8 @@ export function evolve(state: Domain, event: DomainEvent): Domain {
       return Object.assign(state, { connected, dnssecOn, serial: state.serial + 1 })
     }
     case "DelegationSeen": {
-      const { seen, status, isOthers, dnssecOn } = event
-      return Object.assign(state, { seen, status, isOthers, dnssecOn })
+      const { nameServers: seenNameServers, status, isElsewhere, dnssecOn } = event
+      return Object.assign(state, { seenNameServers, status, isElsewhere, dnssecOn })
     }
     case "RecordsCopied":
       return changed(state, event.records)
@@ -86,9 +92,9 @@ export function evolve(state: Domain, event: DomainEvent): Domain {
       return changed(state, event.records, event.replaced)
     case "SendingDomainChecked": {
       const known = state.sendingDomains.get(event.sendingDomainId)
-      const { status, faults, hasDmarc, wrongSince, at: checkedAt } = event
+      const { status, faults, hasDmarc, failingSince, at: checkedAt } = event
       if (known !== undefined) {
-        Object.assign(known, { status, faults, hasDmarc, wrongSince, checkedAt })
+        Object.assign(known, { status, faults, hasDmarc, failingSince, checkedAt })
       }
       return state
     }
@@ -129,7 +135,7 @@ function sendingDomainAdded(state: Domain, event: DomainFact<"SendingDomainAdded
   const { sendingDomainId, name, selector, publicKey } = event
   state.sendingDomains.set(sendingDomainId, {
     ...{ sendingDomainId, name, selector, publicKey, status: "pending", faults: [] },
-    ...{ hasDmarc: false, wrongSince: null, checkedAt: null },
+    ...{ hasDmarc: false, failingSince: null, checkedAt: null },
   })
 }
 

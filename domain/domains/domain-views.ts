@@ -11,14 +11,14 @@ export interface DomainView {
   readonly name: string
   readonly status: DomainStatus
   readonly nameServers: readonly string[]
-  readonly replaces: readonly string[]
+  readonly formerNameServers: readonly string[]
   readonly registrar: string | null
   readonly dnssecOn: boolean
   /** As `CopiedZone` says. */
-  readonly asked: readonly string[] | null
-  readonly leftOut: readonly string[]
+  readonly queriedNames: readonly string[] | null
+  readonly omitted: readonly string[]
   /** What the zone above named last; null where it was not asked since. */
-  readonly seen: readonly string[] | null
+  readonly seenNameServers: readonly string[] | null
   readonly records: readonly ZoneRow[]
   readonly sendingDomains: readonly Readonly<SendingDomain>[]
   readonly appAddresses: readonly Readonly<AppAddress>[]
@@ -26,11 +26,23 @@ export interface DomainView {
 
 /** A connected domain as it is; null where it is none, or none any more. */
 export function domainView(state: Domain): DomainView | null {
-  const { connected, removed, status, dnssecOn, seen } = state
+  const { connected, removed, status, dnssecOn, seenNameServers: seen } = state
   if (connected === null || removed !== null) return null
-  const { domainId, name, nameServers, replaces, registrar, asked, leftOut } = connected
+  const { domainId, name, nameServers, formerNameServers, registrar, queriedNames, omitted } =
+    connected
   return {
-    ...{ domainId, name, status, nameServers, replaces, registrar, dnssecOn, asked, leftOut, seen },
+    ...{
+      domainId,
+      name,
+      status,
+      nameServers,
+      formerNameServers,
+      registrar,
+      dnssecOn,
+      queriedNames,
+      omitted,
+      seenNameServers: seen,
+    },
     records: [...state.records.values()],
     sendingDomains: [...state.sendingDomains.values()].map((one) => ({ ...one })),
     appAddresses: [...state.appAddresses.values()].map((one) => ({ ...one })),
@@ -51,7 +63,7 @@ export function wholeZone(state: Domain): Zone | null {
  * then it is not known whose it is.
  */
 export function zoneOf(state: Domain): Zone | null {
-  return state.isOthers && state.status !== "live" ? null : wholeZone(state)
+  return state.isElsewhere && state.status !== "live" ? null : wholeZone(state)
 }
 
 /** The ids of all that ever sent mail from it, also once it was ended. */

@@ -124,17 +124,24 @@ function withoutClashes(apex: string, records: readonly ZoneRow[]): readonly Zon
 const rankOf = ({ type }: ZoneRow): number => (type === "CNAME" ? 0 : 1)
 
 function seeDelegation(
-  { seen, isOthers, dnssecOn }: Of<"SeeDelegation">,
+  { nameServers, isElsewhere, dnssecOn }: Of<"SeeDelegation">,
   state: Domain,
   ours: readonly string[],
   at: number,
 ): Decided {
-  const isPointed = sameNames(seen, ours)
+  const isPointed = sameNames(nameServers, ours)
   const was = state.status
   const status: DomainStatus = isPointed ? "live" : was === "waiting" ? "waiting" : "moved"
-  const isSame = state.seen !== null && sameNames(seen, state.seen)
-  if (isSame && isOthers === state.isOthers && dnssecOn === state.dnssecOn) return []
-  const fact = { type: "DelegationSeen", at, seen, status, isOthers, dnssecOn } as const
+  const isSame = state.seenNameServers !== null && sameNames(nameServers, state.seenNameServers)
+  if (isSame && isElsewhere === state.isElsewhere && dnssecOn === state.dnssecOn) return []
+  const fact = {
+    type: "DelegationSeen",
+    at,
+    nameServers,
+    status,
+    isElsewhere,
+    dnssecOn,
+  } as const
   return status === was ? [fact] : [fact, ...addressesAt(state, status, at)]
 }
 
@@ -252,7 +259,7 @@ function checked(command: Of<"CheckSendingDomain">, state: Domain, at: number): 
   const known = state.sendingDomains.get(command.sendingDomainId)
   if (known === undefined) return no("no_sending_domain", at)
   const { faults, hasDmarc } = command
-  const wrongSince = faults.some(stopsMail) ? (known.wrongSince ?? at) : null
+  const wrongSince = faults.some(stopsMail) ? (known.failingSince ?? at) : null
   const status = statusBy(known, wrongSince, at)
   const isSame =
     status === known.status &&
@@ -260,7 +267,9 @@ function checked(command: Of<"CheckSendingDomain">, state: Domain, at: number): 
     faults.join() === known.faults.join() &&
     known.checkedAt !== null &&
     at - known.checkedAt < SAME_CHECK_WITHIN_MS
-  return isSame ? [] : [{ ...command, type: "SendingDomainChecked", at, status, wrongSince }]
+  return isSame
+    ? []
+    : [{ ...command, type: "SendingDomainChecked", at, status, failingSince: wrongSince }]
 }
 
 /** What was right once is wrong for three days before it fails; what never was waits for its records. */

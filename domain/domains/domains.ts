@@ -12,7 +12,7 @@ import type { DomainId } from "./ids.ts"
 
 /** Claims a name for a company. One that it holds: nothing new, whatever the id. */
 export type ClaimDomain = { readonly type: "ClaimDomain" } & Omit<
-  ClaimFact<"DomainClaimed">,
+  ClaimFact<"DomainReserved">,
   "type" | "at"
 >
 
@@ -70,7 +70,7 @@ function decide(
       const held = state.byName.get(command.name)
       if (held?.companyId === command.companyId) return []
       const isFree = held === undefined && !overlaps(state, command.name)
-      return isFree ? [{ ...command, type: "DomainClaimed", at }] : refused(at)
+      return isFree ? [{ ...command, type: "DomainReserved", at }] : refused(at)
     }
     case "ReleaseDomain": {
       const { domainId, reason } = command
@@ -102,7 +102,7 @@ function namesAbove(name: string): readonly string[] {
 function evolve(state: Claims, event: ClaimEvent): Claims {
   const { domainId, companyId, name, at } = event
   switch (event.type) {
-    case "DomainClaimed":
+    case "DomainReserved":
       hold(state, { domainId, companyId, name, at })
       return state
     case "DomainReleased":

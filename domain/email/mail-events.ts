@@ -10,7 +10,7 @@ import { addressTag, mailId } from "./ids.ts"
 
 const recipient = record({
   /** Its place among those of the mail, from 0. */
-  n: int,
+  recipientIndex: int,
   /** As `mailboxText` writes it. */
   to: sealed,
   tag: addressTag,
@@ -37,7 +37,7 @@ export const HAND_RESULTS = [
 export type HandResult = (typeof HAND_RESULTS)[number]
 
 const outcome = record({
-  n: int,
+  recipientIndex: int,
   result: oneOf(...HAND_RESULTS),
   /** What the other side said: a status code (RFC 3463), a reply code (RFC 5321) or a word of ours. */
   code: optional(plain),
@@ -69,11 +69,11 @@ export const mailFormats = {
     },
   },
   /** It was handed over for some of its recipients, or could not be. */
-  MailProgressed: { version: 1, fields: { at: time, mailId, outcomes: list(outcome) } },
+  MailDispatched: { version: 1, fields: { at: time, mailId, outcomes: list(outcome) } },
   /** It was refused as a whole before anybody had it: what it cost is given back. */
   MailRefused: { version: 1, fields: { at: time, mailId, code: plain } },
   /** It came back from somebody who seemed to have it. */
-  MailReturned: { version: 1, fields: { at: time, mailId, n: int, code: plain } },
+  MailBounced: { version: 1, fields: { at: time, mailId, recipientIndex: int, code: plain } },
   /** A charge was made for a mail that was never accepted; from now on it cannot be. */
   MailAbandoned: { version: 1, fields: { at: time, mailId } },
 } satisfies FormatTable

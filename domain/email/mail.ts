@@ -19,7 +19,7 @@ type Command<T extends MailEvent["type"], Type extends string> = { readonly type
 /** Accepts a mail that is paid for. The same again: nothing new. */
 export type AcceptMail = Command<"MailAccepted", "AcceptMail">
 /** Records what became of copies. Of those whose end is known: nothing new. */
-export type ProgressMail = Command<"MailProgressed", "ProgressMail">
+export type ProgressMail = Command<"MailDispatched", "ProgressMail">
 /** Records that copies were refused for what the mail is or whom it is from. */
 export interface RefuseMail {
   readonly type: "RefuseMail"
@@ -28,7 +28,7 @@ export interface RefuseMail {
   readonly code: string
 }
 /** Records that a copy came back. One that did, or never got anywhere: nothing new. */
-export type ReturnMail = Command<"MailReturned", "ReturnMail">
+export type ReturnMail = Command<"MailBounced", "ReturnMail">
 /** Makes sure that a mail which was never accepted never is. */
 export type AbandonMail = Command<"MailAbandoned", "AbandonMail">
 
@@ -96,14 +96,14 @@ function decide(
       return progressed(
         state,
         mailId,
-        ns.map((n) => ({ n, result: "bounced", code })),
+        ns.map((n) => ({ recipientIndex: n, result: "bounced", code })),
         at,
       )
     }
     case "ReturnMail": {
-      const copy = state.copies.get(command.n)
+      const copy = state.copies.get(command.recipientIndex)
       return copy !== undefined && mayComeBack(copy)
-        ? [{ ...command, type: "MailReturned", at }]
+        ? [{ ...command, type: "MailBounced", at }]
         : []
     }
     default:
@@ -113,22 +113,22 @@ function decide(
 
 function progressed(
   state: Mail,
-  mailId: MailFact<"MailProgressed">["mailId"],
+  mailId: MailFact<"MailDispatched">["mailId"],
   given: readonly MailOutcome[],
   at: number,
 ): readonly MailEvent[] {
   const acceptedAt = state.accepted?.at ?? at
   const outcomes = given
-    .filter(({ n }) => {
-      const copy = state.copies.get(n)
+    .filter(({ recipientIndex }) => {
+      const copy = state.copies.get(recipientIndex)
       return state.refused === null && copy !== undefined && isUndecided(copy)
     })
     .map((one) =>
       one.result === "deferred" && isExpired(acceptedAt, at)
-        ? { n: one.n, result: "bounced" as const, code: EXPIRED }
+        ? { recipientIndex: one.recipientIndex, result: "bounced" as const, code: EXPIRED }
         : one,
     )
-  return outcomes.length === 0 ? [] : [{ type: "MailProgressed", at, mailId, outcomes }]
+  return outcomes.length === 0 ? [] : [{ type: "MailDispatched", at, mailId, outcomes }]
 }
 
 /** Whether something is still to become of a copy; one that may be had twice by now is left as it is. */
@@ -157,13 +157,13 @@ function evolve(state: Mail, event: MailEvent): Mail {
       state.accepted = event
       const tried = { deferred: 0, unknown: 0, last: null, at: event.at } as const
       for (const one of event.recipients) {
-        state.copies.set(one.n, { ...one, status: "open", code: null, tried })
+        state.copies.set(one.recipientIndex, { ...one, status: "open", code: null, tried })
       }
       return state
     }
-    case "MailProgressed":
-      for (const { n, result, code } of event.outcomes) {
-        const copy = state.copies.get(n)
+    case "MailDispatched":
+      for (const { recipientIndex, result, code } of event.outcomes) {
+        const copy = state.copies.get(recipientIndex)
         if (copy === undefined) continue
         const last = result === "deferred" || result === "unknown" ? result : null
         const { deferred, unknown } = copy.tried
@@ -178,8 +178,8 @@ function evolve(state: Mail, event: MailEvent): Mail {
     case "MailRefused":
       state.refused = event.code
       return state
-    case "MailReturned": {
-      const copy = state.copies.get(event.n)
+    case "MailBounced": {
+      const copy = state.copies.get(event.recipientIndex)
       if (copy === undefined) return state
       // It was had, so it is not handed over again.
       const tried = { ...copy.tried, last: null }
@@ -217,10 +217,12 @@ export interface MailView {
 export function mailView(state: Mail): MailView | null {
   const { accepted, refused } = state
   if (accepted === null) return null
-  const copies = [...state.copies.values()].map(({ n, to, tag, status, code, tried }) => {
-    const isUsed = refused === null && (status === "open" || tried.last !== null)
-    return { n, to, tag, status, code, dueAt: isUsed ? dueAt(tried) : null }
-  })
+  const copies = [...state.copies.values()].map(
+    ({ recipientIndex, to, tag, status, code, tried }) => {
+      const isUsed = refused === null && (status === "open" || tried.last !== null)
+      return { recipientIndex, to, tag, status, code, dueAt: isUsed ? dueAt(tried) : null }
+    },
+  )
   const isOver = copies.every((one) => one.dueAt === null)
   return { accepted, copies, refused, isEarned: refused === null && (isOver || mayBeHad(state)) }
 }

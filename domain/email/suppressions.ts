@@ -26,7 +26,7 @@ export const suppressionFormats = {
       tag: addressTag,
       /** As `mailboxText` writes it. */
       to: sealed,
-      why: oneOf(...SUPPRESSED_BECAUSE),
+      reason: oneOf(...SUPPRESSED_BECAUSE),
       /** From which sending domain; null for all of the company's. */
       sendingDomainId: optional(plain),
     },
@@ -34,7 +34,7 @@ export const suppressionFormats = {
   /** Somebody may be written to again, from every sending domain. */
   SuppressionLifted: { version: 1, fields: { at: time, tag: addressTag } },
   /** Mails from a sending domain offer not to be written to again, or do so no more. */
-  UnsubscribeTurned: { version: 1, fields: { at: time, sendingDomainId: plain, isOn: flag } },
+  UnsubscribeSwitched: { version: 1, fields: { at: time, sendingDomainId: plain, isOn: flag } },
 } satisfies FormatTable
 
 /** Everything that can happen to whom a company must not write to. */
@@ -57,7 +57,7 @@ type Command<T extends SuppressionEvent["type"], Type extends string> = {
 export type SuppressionCommand =
   | Command<"RecipientSuppressed", "SuppressRecipient">
   | Command<"SuppressionLifted", "LiftSuppression">
-  | Command<"UnsubscribeTurned", "TurnUnsubscribe">
+  | Command<"UnsubscribeSwitched", "TurnUnsubscribe">
 
 /** Stands for all of a company's sending domains. */
 const ALL = "*"
@@ -94,7 +94,7 @@ function decide(
     case "TurnUnsubscribe":
       return offering.has(command.sendingDomainId) === command.isOn
         ? []
-        : [{ ...command, type: "UnsubscribeTurned", at }]
+        : [{ ...command, type: "UnsubscribeSwitched", at }]
     default:
       return unreachable(command)
   }
@@ -111,7 +111,7 @@ function evolve(state: Suppressions, event: SuppressionEvent): Suppressions {
     case "SuppressionLifted":
       from.delete(event.tag)
       return state
-    case "UnsubscribeTurned":
+    case "UnsubscribeSwitched":
       if (event.isOn) offering.add(event.sendingDomainId)
       else offering.delete(event.sendingDomainId)
       return state

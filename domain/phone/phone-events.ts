@@ -78,7 +78,7 @@ const texting = record({
 export type Texting = ValueOf<typeof texting>
 
 /** What can come of an order that brings no number. */
-const orderFailure = oneOf("taken", "unknown_to_carrier", "given_up", "never_ordered")
+const orderFailure = oneOf("taken", "not_at_carrier", "discarded", "abandoned")
 
 /** What came of an order that brought no number. */
 export type OrderFailure = ValueOf<typeof orderFailure>
@@ -100,9 +100,7 @@ export const phoneFormats = {
   NumberOrderFailed: { version: 1, fields: { at: time, numberId, reason: orderFailure } },
   /** The company holds a number. */
   NumberAdded: {
-    // Version 2 says when it was bought, and what the carrier calls it.
-    version: 2,
-    lifts: { 1: (raw) => ({ ...raw, boughtAt: raw["at"] }) },
+    version: 1,
     fields: { at: time, ...heldNumber },
   },
   /** Another month of it is paid for. */
@@ -134,7 +132,7 @@ export const phoneFormats = {
       at: time,
       numberId,
       /** `erased`: with all data of its company. */
-      reason: oneOf("asked", "rent", "erased"),
+      reason: oneOf("requested", "rent", "erased"),
       /** What the carrier calls it, which is told; null where no carrier has it. */
       carrierRef: optional(text),
       ...who,

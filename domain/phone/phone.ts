@@ -122,7 +122,7 @@ function complete(command: CompleteOrder, state: Phone, at: number): Decision {
 function failOrder({ numberId, reason }: FailOrder, state: Phone, at: number): Decision {
   const { orders, numbers, failed, released } = state
   const isKnown = [numbers, failed, released].some((known) => known.has(numberId))
-  if (isKnown || (reason === "never_ordered" && orders.has(numberId))) return []
+  if (isKnown || (reason === "abandoned" && orders.has(numberId))) return []
   return [{ type: "NumberOrderFailed", at, numberId, reason }]
 }
 

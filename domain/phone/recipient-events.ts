@@ -21,7 +21,7 @@ import {
 import { id, sealed } from "../kernel/id-kinds.ts"
 import { messageId, numberId } from "./ids.ts"
 
-const standing = record({
+const optOuts = record({
   /** When they texted STOP; null while that does not stand. Only their START ends it. */
   stoppedAt: optional(time),
   /** The word they stopped with. */
@@ -33,7 +33,7 @@ const standing = record({
 })
 
 /** How a recipient stands: two kinds of opt-out that end differently, and the first text. */
-export type Standing = ValueOf<typeof standing>
+export type Standing = ValueOf<typeof optOuts>
 
 const purpose = oneOf("text", "opt_out_reply", "opt_in_reply", "help_reply")
 
@@ -45,7 +45,7 @@ const optInMethod = oneOf("web", "phone", "paper", "text")
 /** How somebody agreed to be texted. */
 export type OptInMethod = ValueOf<typeof optInMethod>
 
-const base = { at: time, standing }
+const base = { at: time, optOuts }
 const ofText = { ...base, messageId }
 
 /** Everything that can happen between a company and a recipient. */
@@ -59,7 +59,7 @@ export const recipientFormats = {
       /** The open charge that pays for it; null for a free reply. */
       chargeId: optional(plain),
       /** Charged for an opt-out line that was not needed after all: given back when it is accepted. */
-      giveBackMicros: micros,
+      refundMicros: micros,
       numberId,
       to: sealed,
       body: sealed,
@@ -94,7 +94,7 @@ export const recipientFormats = {
   /** The recipient texted an opt-out word. */
   OptedOutByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
   /** The carrier holds to a STOP that it never told of: as if they had texted it here. */
-  StoppedAtCarrier: { version: 1, fields: { ...base, phone: sealed } },
+  OptedOutAtCarrier: { version: 1, fields: { ...base, phone: sealed } },
   /** The recipient texted an opt-in word: every opt-out ends. */
   OptedInByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
   /** The company stopped texting this recipient. */

@@ -154,12 +154,12 @@ export type TextStatus = "queued" | "sent" | "rejected" | "delivered" | "undeliv
 interface KnownText {
   readonly status: TextStatus
   readonly chargeId: ChargeId | null
-  readonly giveBackMicros: Micros
+  readonly refundMicros: Micros
   readonly at: number
 }
 
 interface RecipientState {
-  standing: Standing
+  optOuts: Standing
   /** When they agreed on a form last, UTC milliseconds; null: never. */
   agreedAt: number | null
   readonly texts: Map<MessageId, KnownText>
@@ -173,7 +173,7 @@ const FRESH: Standing = { stoppedAt: null, stopKeyword: null, addedAt: null, fir
 
 /** The rules of texting a recipient. */
 export const recipient: Decider<RecipientCommand, Recipient, RecipientEvent, RecipientRefused> = {
-  initial: () => ({ standing: FRESH, agreedAt: null, texts: new Map(), received: new Map() }),
+  initial: () => ({ optOuts: FRESH, agreedAt: null, texts: new Map(), received: new Map() }),
   decide,
   evolve,
 }
@@ -183,14 +183,14 @@ function decide(
   state: Recipient,
   { at }: Stamp,
 ): readonly RecipientEvent[] | RecipientRefused {
-  const { standing } = state
+  const { optOuts } = state
   switch (command.type) {
     case "QueueText":
       return queueText(command, state, at)
     case "AcceptText": {
       const { messageId, carrierId } = command
       if (state.texts.get(messageId)?.status !== "queued") return []
-      return [{ type: "TextAccepted", at, standing, messageId, carrierId }]
+      return [{ type: "TextAccepted", at, optOuts, messageId, carrierId }]
     }
     case "RejectText":
       return rejectText(command, state, at)
@@ -198,45 +198,45 @@ function decide(
       const { messageId, phone } = command
       const rejecting = { type: "RejectText", messageId, errorCode: "opted_out" } as const
       const rejected = rejectText(rejecting, state, at)
-      const now = rejected[0]?.standing ?? standing
+      const now = rejected[0]?.optOuts ?? optOuts
       if (rejected.length === 0 || now.stoppedAt !== null) return rejected
       const stopped = { ...now, stoppedAt: at, stopKeyword: null }
-      return [...rejected, { type: "StoppedAtCarrier", at, standing: stopped, phone }]
+      return [...rejected, { type: "OptedOutAtCarrier", at, optOuts: stopped, phone }]
     }
     case "ReportDelivery":
       return reportDelivery(command, state, at)
     case "AbandonText": {
       const { messageId } = command
       if (state.texts.has(messageId)) return []
-      return [{ type: "TextAbandoned", at, standing, messageId }]
+      return [{ type: "TextAbandoned", at, optOuts, messageId }]
     }
     case "ReceiveText":
       return receiveText(command, state, at)
     case "AddOptOut": {
-      if (standing.addedAt !== null) return []
-      const added = { ...standing, addedAt: at }
-      return [{ type: "OptOutAdded", at, standing: added, phone: command.phone }]
+      if (optOuts.addedAt !== null) return []
+      const added = { ...optOuts, addedAt: at }
+      return [{ type: "OptOutAdded", at, optOuts: added, phone: command.phone }]
     }
     case "RemoveOptOut": {
-      if (standing.stoppedAt !== null)
+      if (optOuts.stoppedAt !== null)
         return { type: "RecipientRefused", at, code: "stopped_by_text" }
-      if (standing.addedAt === null) return { type: "RecipientRefused", at, code: "no_opt_out" }
-      const removed = { ...standing, addedAt: null }
-      return [{ type: "OptOutRemoved", at, standing: removed, phone: command.phone }]
+      if (optOuts.addedAt === null) return { type: "RecipientRefused", at, code: "no_opt_out" }
+      const removed = { ...optOuts, addedAt: null }
+      return [{ type: "OptOutRemoved", at, optOuts: removed, phone: command.phone }]
     }
     case "OptInByForm":
-      return agreedOn(state, at) ? [] : [{ ...command, type: "OptedInByForm", at, standing }]
+      return agreedOn(state, at) ? [] : [{ ...command, type: "OptedInByForm", at, optOuts }]
     default:
       return unreachable(command)
   }
 }
 
 function evolve(state: Recipient, event: RecipientEvent): Recipient {
-  state.standing = event.standing
+  state.optOuts = event.optOuts
   switch (event.type) {
     case "TextQueued": {
-      const { messageId, chargeId, giveBackMicros, at } = event
-      remember(state, messageId, { status: "queued", chargeId, giveBackMicros, at })
+      const { messageId, chargeId, refundMicros, at } = event
+      remember(state, messageId, { status: "queued", chargeId, refundMicros, at })
       return state
     }
     case "TextAccepted":
@@ -249,7 +249,7 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
       return setStatus(state, event, "undelivered")
     case "TextAbandoned": {
       const { messageId, at } = event
-      remember(state, messageId, { status: "abandoned", chargeId: null, giveBackMicros: 0, at })
+      remember(state, messageId, { status: "abandoned", chargeId: null, refundMicros: 0, at })
       return state
     }
     case "TextReceived":
@@ -257,7 +257,7 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
       forget(state.received, (at) => at < event.at - REMEMBER_MS)
       return state
     case "OptedOutByText":
-    case "StoppedAtCarrier":
+    case "OptedOutAtCarrier":
     case "OptedInByText":
     case "OptOutAdded":
     case "OptOutRemoved":
@@ -276,12 +276,12 @@ function queueText(
   at: number,
 ): readonly RecipientEvent[] | RecipientRefused {
   const { messageId, chargeId, numberId, to, keyId, personId } = command
-  const { standing } = state
+  const { optOuts } = state
   const known = state.texts.get(messageId)
   if (known?.status === "abandoned") return { type: "RecipientRefused", at, code: "text_abandoned" }
   if (known !== undefined) return []
-  if (isOptedOut(standing)) return { type: "RecipientRefused", at, code: "opted_out" }
-  const isFirst = standing.firstMessageId === null
+  if (isOptedOut(optOuts)) return { type: "RecipientRefused", at, code: "opted_out" }
+  const isFirst = optOuts.firstMessageId === null
   const lineAdded = isFirst && command.withLine !== null
   const prepared = lineAdded && command.withLine !== null ? command.withLine : command.asWritten
   if (prepared.amountMicros > command.chargedMicros) {
@@ -290,11 +290,11 @@ function queueText(
   const fact: TextQueued = {
     type: "TextQueued",
     at,
-    standing: isFirst ? { ...standing, firstMessageId: messageId } : standing,
+    optOuts: isFirst ? { ...optOuts, firstMessageId: messageId } : optOuts,
     messageId,
     purpose: "text",
     chargeId,
-    giveBackMicros: command.chargedMicros - prepared.amountMicros,
+    refundMicros: command.chargedMicros - prepared.amountMicros,
     numberId,
     to,
     body: prepared.body,
@@ -310,9 +310,9 @@ function queueText(
 function rejectText(command: RejectText, state: Recipient, at: number): readonly RecipientEvent[] {
   const { messageId, errorCode } = command
   if (state.texts.get(messageId)?.status !== "queued") return []
-  const wasFirst = state.standing.firstMessageId === messageId
-  const standing = wasFirst ? { ...state.standing, firstMessageId: null } : state.standing
-  return [{ type: "TextRejected", at, standing, messageId, errorCode }]
+  const wasFirst = state.optOuts.firstMessageId === messageId
+  const standing = wasFirst ? { ...state.optOuts, firstMessageId: null } : state.optOuts
+  return [{ type: "TextRejected", at, optOuts: standing, messageId, errorCode }]
 }
 
 /** News of delivery may overtake the carrier's own yes: then that yes is recorded with it. */
@@ -322,20 +322,20 @@ function reportDelivery(
   at: number,
 ): readonly RecipientEvent[] {
   const { messageId, carrierId, delivered } = command
-  const { standing } = state
+  const { optOuts } = state
   const status = state.texts.get(messageId)?.status
   if (status !== "queued" && status !== "sent") return []
   const ending: RecipientEvent = delivered
-    ? { type: "TextDelivered", at, standing, messageId }
+    ? { type: "TextDelivered", at, optOuts, messageId }
     : {
         type: "TextUndelivered",
         at,
-        standing,
+        optOuts,
         messageId,
         errorCode: command.errorCode ?? "unknown",
       }
   if (status === "sent") return [ending]
-  return [{ type: "TextAccepted", at, standing, messageId, carrierId }, ending]
+  return [{ type: "TextAccepted", at, optOuts, messageId, carrierId }, ending]
 }
 
 function receiveText(
@@ -345,18 +345,18 @@ function receiveText(
 ): readonly RecipientEvent[] {
   const { messageId, numberId, from, body, media, keyword, word } = command
   if (state.received.has(messageId)) return []
-  const before = state.standing
+  const before = state.optOuts
   const facts: RecipientEvent[] = [
-    { type: "TextReceived", at, standing: before, messageId, numberId, from, body, media },
+    { type: "TextReceived", at, optOuts: before, messageId, numberId, from, body, media },
   ]
   if (keyword === "stop" && before.stoppedAt === null) {
     const standing = { ...before, stoppedAt: at, stopKeyword: word }
-    facts.push({ type: "OptedOutByText", at, standing, phone: from, keyword: word })
+    facts.push({ type: "OptedOutByText", at, optOuts: standing, phone: from, keyword: word })
     facts.push(...replyTo(command, standing, at, "opt_out_reply"))
   }
   if (keyword === "start" && isOptedOut(before)) {
     const standing = { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
-    facts.push({ type: "OptedInByText", at, standing, phone: from, keyword: word })
+    facts.push({ type: "OptedInByText", at, optOuts: standing, phone: from, keyword: word })
     facts.push(...replyTo(command, standing, at, "opt_in_reply"))
   }
   if (keyword === "help") facts.push(...replyTo(command, before, at, "help_reply"))
@@ -375,11 +375,11 @@ function replyTo(
     {
       type: "TextQueued",
       at,
-      standing,
+      optOuts: standing,
       messageId: reply.messageId,
       purpose,
       chargeId: null,
-      giveBackMicros: 0,
+      refundMicros: 0,
       numberId,
       to: from,
       body: reply.body,
@@ -423,7 +423,7 @@ export function agreedOn({ agreedAt }: Recipient, at: number): boolean {
 
 /** How the recipient stands. */
 export function standingOf(state: Recipient): Standing {
-  return state.standing
+  return state.optOuts
 }
 
 /** How far a text has come and which charge pays for it; null where it is not known (any more). */
@@ -433,13 +433,13 @@ export function textOf(
 ): {
   readonly status: TextStatus
   readonly chargeId: ChargeId | null
-  readonly giveBackMicros: Micros
+  readonly refundMicros: Micros
 } | null {
   return state.texts.get(messageId) ?? null
 }
 
 interface SavedRecipient {
-  readonly standing: Standing
+  readonly optOuts: Standing
   readonly agreedAt: number | null
   readonly texts: readonly (readonly [MessageId, KnownText])[]
   readonly received: readonly (readonly [MessageId, number])[]
@@ -449,13 +449,13 @@ interface SavedRecipient {
 export const recipientCheckpoint: CheckpointForm<Recipient> = {
   shape: 2,
   save: (state): SavedRecipient => ({
-    standing: state.standing,
+    optOuts: state.optOuts,
     agreedAt: state.agreedAt,
     texts: [...state.texts],
     received: [...state.received],
   }),
   load: (saved) => {
-    const { standing, agreedAt, texts, received } = saved as SavedRecipient
-    return { standing, agreedAt, texts: new Map(texts), received: new Map(received) }
+    const { optOuts, agreedAt, texts, received } = saved as SavedRecipient
+    return { optOuts, agreedAt, texts: new Map(texts), received: new Map(received) }
   },
 }

@@ -18,7 +18,7 @@ export const FAIL_REASONS = [
   /** There was no machine to build it, or it could not be had, for too long. */
   "unavailable",
   /** An operator gave it up. */
-  "given_up",
+  "discarded",
 ] as const
 
 /** Why a publish failed. */

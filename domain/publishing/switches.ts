@@ -13,7 +13,7 @@ import type { CompanyId } from "../kernel/ids.ts"
 /** Everything that can happen to the switches. */
 export const switchFormats = {
   /** Publishing was turned off or on; for all companies where none is named. */
-  PublishingTurned: {
+  PublishingSwitched: {
     version: 1,
     fields: { at: time, companyId: optional(id.company), isOn: flag },
   },
@@ -44,7 +44,7 @@ export const switches: Decider<TurnPublishing, Switches, SwitchEvent> = {
   initial: () => ({ isOffForAll: false, offFor: new Set() }),
   decide: ({ companyId, isOn }, state, { at }: Stamp) => {
     const wasOff = companyId === null ? state.isOffForAll : state.offFor.has(companyId)
-    return wasOff === isOn ? [{ type: "PublishingTurned", at, companyId, isOn }] : []
+    return wasOff === isOn ? [{ type: "PublishingSwitched", at, companyId, isOn }] : []
   },
   evolve: (state, { companyId, isOn }) => {
     if (companyId === null) state.isOffForAll = !isOn

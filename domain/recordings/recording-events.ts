@@ -20,7 +20,7 @@ const kind = oneOf(...AUDIO_KINDS)
 /** Everything that can happen to the audio of a company's calls. */
 export const recordingFormats = {
   /** Audio is kept. */
-  AudioKept: {
+  RecordingStored: {
     version: 1,
     fields: {
       at: time,
@@ -28,7 +28,7 @@ export const recordingFormats = {
       kind,
       seconds: int,
       /** The blob that holds it, sealed. */
-      blob: plain,
+      blobId: plain,
       /** When the call began: its age counts from here. */
       calledAt: time,
     },
@@ -37,14 +37,14 @@ export const recordingFormats = {
    * Audio is deleted for good: somebody asked for it, it was kept for long enough, or the company is erased. What
    * somebody asked for may never have been kept: it was still on its way, and is not kept any more.
    */
-  AudioDeleted: {
+  RecordingDeleted: {
     version: 1,
-    fields: { at: time, callId, kind, reason: oneOf("asked", "keep", "erased") },
+    fields: { at: time, callId, kind, reason: oneOf("requested", "retention", "erased") },
   },
   /** For how many days audio is kept; null until somebody deletes it. */
-  KeepDaysSet: { version: 1, fields: { at: time, days: optional(int) } },
+  RetentionSet: { version: 1, fields: { at: time, days: optional(int) } },
   /** How many minutes were kept over a day that is over; `day` is its first millisecond in UTC. */
-  KeptMinutesCounted: { version: 1, fields: { at: time, day: time, minutes: int } },
+  StoredMinutesCounted: { version: 1, fields: { at: time, day: time, minutes: int } },
 } satisfies FormatTable
 
 /** Everything that can happen to the audio of a company's calls. */

@@ -28,7 +28,7 @@ type Command<T extends RecordingEvent["type"], Type extends string> = {
 } & Omit<RecordingFact<T>, "type" | "at">
 
 /** Keeps audio. The same call's of this kind again, also one that was deleted since: nothing new. */
-export type KeepAudio = Command<"AudioKept", "KeepAudio">
+export type KeepAudio = Command<"RecordingStored", "KeepAudio">
 /** Deletes audio of a call. What is neither held nor on its way: nothing new. */
 export interface DeleteAudio {
   readonly type: "DeleteAudio"
@@ -74,7 +74,7 @@ export interface RecordingRefused {
 }
 
 /** Audio that is held. */
-export type HeldAudio = Omit<RecordingFact<"AudioKept">, "type" | "at"> & {
+export type HeldAudio = Omit<RecordingFact<"RecordingStored">, "type" | "at"> & {
   readonly keptAt: number
 }
 
@@ -111,13 +111,17 @@ function decide(
     case "DeleteAudio": {
       const kinds = [...new Set(command.kinds)].filter((kind) => isThere(state, command, kind, at))
       const named = kinds.map((kind) => ({ callId: command.callId, kind }))
-      return deleted(named, "asked", at)
+      return deleted(named, "requested", at)
     }
     case "SetKeepDays":
-      return command.days === state.days ? [] : [{ ...command, type: "KeepDaysSet", at }]
+      return command.days === state.days ? [] : [{ ...command, type: "RetentionSet", at }]
     case "DeleteOld": {
       if (at < endOf(command.day)) return no("day_not_over", at)
-      return deleted(someOf(state, command.most, isOldAt(state, endOf(command.day))), "keep", at)
+      return deleted(
+        someOf(state, command.most, isOldAt(state, endOf(command.day))),
+        "retention",
+        at,
+      )
     }
     case "CountKeptMinutes":
       return count(command, state, at)
@@ -140,7 +144,7 @@ function keep(
   const name = nameOf(audio.callId, audio.kind)
   if (held.has(name) || gone.has(name)) return []
   return at - audio.calledAt < KEPT_WITHIN_MS
-    ? [{ ...audio, type: "AudioKept", at }]
+    ? [{ ...audio, type: "RecordingStored", at }]
     : no("too_late", at)
 }
 
@@ -159,10 +163,10 @@ function isThere(
 
 function deleted(
   audio: readonly Pick<HeldAudio, "callId" | "kind">[],
-  reason: RecordingFact<"AudioDeleted">["reason"],
+  reason: RecordingFact<"RecordingDeleted">["reason"],
   at: number,
 ): readonly RecordingEvent[] {
-  return audio.map(({ callId, kind }) => ({ type: "AudioDeleted", at, callId, kind, reason }))
+  return audio.map(({ callId, kind }) => ({ type: "RecordingDeleted", at, callId, kind, reason }))
 }
 
 function count(
@@ -175,7 +179,7 @@ function count(
   const kept = [...held.values()].filter(({ keptAt }) => keptAt < endOf(day))
   if (kept.length === 0) return []
   const minutes = kept.reduce((sum, { seconds }) => sum + Math.ceil(seconds / 60), 0)
-  return [{ type: "KeptMinutesCounted", at, day, minutes }]
+  return [{ type: "StoredMinutesCounted", at, day, minutes }]
 }
 
 const MESSAGES: Readonly<Record<RecordingRefused["code"], string>> = {
@@ -210,12 +214,12 @@ function someOf(
 
 function evolve(state: Recordings, event: RecordingEvent): Recordings {
   switch (event.type) {
-    case "AudioKept": {
+    case "RecordingStored": {
       const { type: _type, at: keptAt, ...audio } = event
       state.held.set(nameOf(audio.callId, audio.kind), { ...audio, keptAt })
       return state
     }
-    case "AudioDeleted": {
+    case "RecordingDeleted": {
       const name = nameOf(event.callId, event.kind)
       const calledAt = state.held.get(name)?.calledAt ?? event.at + CLOCKS_APART_MS
       state.held.delete(name)
@@ -227,10 +231,10 @@ function evolve(state: Recordings, event: RecordingEvent): Recordings {
       }
       return state
     }
-    case "KeepDaysSet":
+    case "RetentionSet":
       state.days = event.days as KeepDays
       return state
-    case "KeptMinutesCounted":
+    case "StoredMinutesCounted":
       state.countedDay = event.day
       return state
     default:

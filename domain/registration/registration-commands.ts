@@ -82,7 +82,7 @@ export interface ReachPart {
 export interface UnreachPart {
   readonly type: "UnreachPart"
   readonly submissionId: SubmissionId
-  readonly why: Unreached
+  readonly cause: Unreached
   readonly reasons: readonly Sealed[]
 }
 

@@ -38,7 +38,7 @@ const verdict = oneOf("approved", "action_needed", "rejected")
 /** What carriers say of what was sent. */
 export type Verdict = ValueOf<typeof verdict>
 
-const unreached = oneOf("not_taken", "unavailable", "given_up")
+const unreached = oneOf("rejected", "unavailable", "discarded")
 /** Why carriers never had what was sent: they would not take what it says, or nobody could hand it to them. */
 export type Unreached = ValueOf<typeof unreached>
 
@@ -104,18 +104,18 @@ export const registrationFormats = {
     },
   },
   /** The carriers have it. */
-  PartReached: { version: 1, fields: { ...ofSubmission, carrierRef: text } },
+  PartReceived: { version: 1, fields: { ...ofSubmission, carrierRef: text } },
   /** The carriers never took it: it is as if it had not been sent. */
-  PartUnreached: { version: 1, fields: { ...ofSubmission, why: unreached, reasons } },
+  PartUndeliverable: { version: 1, fields: { ...ofSubmission, cause: unreached, reasons } },
   /** A fee was charged for what was never sent; from now on it cannot be. */
   SubmissionAbandoned: { version: 1, fields: { at: time, submissionId } },
   /** The carriers answered; they may take an approval back months later. */
-  PartAnswered: {
+  PartReviewed: {
     version: 1,
     fields: { ...ofSubmission, verdict, reasons },
   },
   /** What carriers say of a number in an approved campaign. */
-  NumberAnswered: {
+  NumberReviewed: {
     version: 1,
     fields: { at: time, numberId: plain, verdict, reasons },
   },

@@ -44,7 +44,7 @@ export interface Submission {
   readonly rush: boolean
   readonly chargeId: string | null
   readonly is: "open" | "reached" | "unreached"
-  readonly why: Unreached | null
+  readonly cause: Unreached | null
   readonly reasons: readonly Sealed[]
 }
 
@@ -128,20 +128,20 @@ export function evolve(state: Registration, event: RegistrationEvent): Registrat
       return state
     case "PartSubmitted":
       return submitted(state, event)
-    case "PartReached":
+    case "PartReceived":
       return reached(state, event)
-    case "PartUnreached": {
-      const { why, reasons, part } = event
-      know(state, event, { is: "unreached", why, reasons })
+    case "PartUndeliverable": {
+      const { cause, reasons, part } = event
+      know(state, event, { is: "unreached", cause, reasons })
       if (part === "business" && state.tested !== null) return asTested(state, state.tested)
       return change(state, event, { status: state.parts[part].before })
     }
-    case "PartAnswered":
+    case "PartReviewed":
       return change(state, event, { status: event.verdict, reasons: event.reasons })
     case "SubmissionAbandoned":
       state.abandoned.add(event.submissionId)
       return state
-    case "NumberAnswered":
+    case "NumberReviewed":
       state.numbers.set(event.numberId, { verdict: event.verdict, reasons: event.reasons })
       return state
     default:
@@ -164,7 +164,7 @@ function submitted(
     ...UNSENT,
     ...{ status: "waiting", before, attempt, submissionId, corrects, paid },
   }
-  const open = { is: "open", why: null, reasons: [] } as const
+  const open = { is: "open", cause: null, reasons: [] } as const
   state.submissions.set(submissionId, { part, live, brandType, rush, chargeId, ...open })
   if (brandType !== null) state.brandType = brandType
   return state
@@ -196,7 +196,7 @@ function asTested(
 
 function reached(
   state: Registration,
-  event: Extract<RegistrationEvent, { readonly type: "PartReached" }>,
+  event: Extract<RegistrationEvent, { readonly type: "PartReceived" }>,
 ): Registration {
   know(state, event, { is: "reached" })
   const { part, submissionId, carrierRef } = event

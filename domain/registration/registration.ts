@@ -126,16 +126,16 @@ function hear(
   switch (command.type) {
     case "ReachPart":
       if (sent.is !== "open") return []
-      return [{ type: "PartReached", ...of, carrierRef: command.carrierRef }]
+      return [{ type: "PartReceived", ...of, carrierRef: command.carrierRef }]
     case "UnreachPart":
       if (sent.is !== "open") return []
-      return [{ type: "PartUnreached", ...of, why: command.why, reasons: command.reasons }]
+      return [{ type: "PartUndeliverable", ...of, cause: command.cause, reasons: command.reasons }]
     case "AnswerPart": {
       const { verdict, reasons } = command
       const last = state.parts[part]
       if (last.submissionId !== submissionId || last.carrierRef === null) return []
       if (last.status === verdict) return []
-      return [{ type: "PartAnswered", ...of, verdict, reasons }]
+      return [{ type: "PartReviewed", ...of, verdict, reasons }]
     }
   }
 }
@@ -144,7 +144,7 @@ function hearOfNumber(command: AnswerNumber, state: Registration, at: number): D
   const { numberId, verdict, reasons } = command
   if (state.parts.campaign.status !== "approved") return []
   if (state.numbers.get(numberId)?.verdict === verdict) return []
-  return [{ type: "NumberAnswered", at, numberId, verdict, reasons }]
+  return [{ type: "NumberReviewed", at, numberId, verdict, reasons }]
 }
 
 /** Everything that waits is approved, in order; in test mode nobody else does it. */
@@ -157,7 +157,7 @@ function confirm({ numberIds }: ConfirmTest, state: Registration, at: number): D
   if (waiting.length === 0) return refused(at, "nothing_waits")
   const answers = waiting.flatMap((part) => {
     const { submissionId } = state.parts[part]
-    const answered = { type: "PartAnswered", at, part, verdict: "approved", reasons: [] } as const
+    const answered = { type: "PartReviewed", at, part, verdict: "approved", reasons: [] } as const
     return submissionId === null ? [] : [{ ...answered, submissionId }]
   })
   const isWhole = waiting.includes("campaign") || state.parts.campaign.status === "approved"
@@ -166,7 +166,7 @@ function confirm({ numberIds }: ConfirmTest, state: Registration, at: number): D
     ...answers,
     ...(isWhole ? numbers : []).map(
       (numberId) =>
-        ({ type: "NumberAnswered", at, numberId, verdict: "approved", reasons: [] }) as const,
+        ({ type: "NumberReviewed", at, numberId, verdict: "approved", reasons: [] }) as const,
     ),
   ]
 }

@@ -36,7 +36,7 @@ export interface BeginMinute extends OfCall {
   readonly type: "BeginMinute"
   readonly minute: number
   /** Whether the carrier just said that the caller is there. */
-  readonly isSeen: boolean
+  readonly isCallerPresent: boolean
 }
 
 /** What the carrier calls a leg. A second name: nothing new. */
@@ -81,14 +81,14 @@ export interface SaveAudio extends OfCall {
   readonly type: "SaveAudio"
   readonly kind: AudioKind
   readonly seconds: number
-  readonly audioRef: string
+  readonly carrierRef: string
 }
 
 /** A deadline is over. One that no longer stands: nothing new. */
 export interface PassDeadline extends OfLeg {
   readonly type: "PassDeadline"
   readonly of: DeadlineName
-  readonly untilAt: number
+  readonly deadlineAt: number
 }
 
 /** Nobody says when the caller went of a call that has ended: it is taken for when that was recorded. */

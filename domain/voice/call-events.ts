@@ -19,9 +19,10 @@ import {
   time,
 } from "../kernel/format.ts"
 import { sealed } from "../kernel/id-kinds.ts"
+import { callerTag } from "../kernel/slots.ts"
 import { numberId } from "../phone/ids.ts"
 import { callSettingsFields } from "../phone/number-settings.ts"
-import { callId, callerTag } from "./ids.ts"
+import { callId } from "./ids.ts"
 
 /** What became of a call (specification, Call). */
 export const OUTCOMES = ["answered", "voicemail", "missed"] as const
@@ -30,17 +31,17 @@ export const OUTCOMES = ["answered", "voicemail", "missed"] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
 /** Why a call is turned away before anything of it is paid. */
-export const TURNED_AWAY = ["too_many", "one_caller", "closed"] as const
+export const TURNED_AWAY = ["company_call_limit", "caller_call_limit", "closed"] as const
 
 /** Why a call is turned away. */
 export type TurnedAway = (typeof TURNED_AWAY)[number]
 
 /** Why a call ended. */
 const END_REASONS = [
-  "caller_gone",
-  "far_gone",
-  "nobody",
-  "money",
+  "caller_hung_up",
+  "callee_hung_up",
+  "unanswered",
+  "funds",
   "deadline",
   ...TURNED_AWAY,
 ] as const
@@ -57,7 +58,7 @@ export type AudioKind = (typeof AUDIO_KINDS)[number]
 const base = { at: time, callId }
 const ofLeg = { ...base, leg: int }
 /** When something is to happen at the latest, by the ledger's clock. */
-const until = { untilAt: time }
+const until = { deadlineAt: time }
 
 /** Everything that can happen to a call. */
 export const callFormats = {
@@ -88,14 +89,14 @@ export const callFormats = {
     },
   },
   /** A minute is to be paid: the first before anybody rings, others when they begin. */
-  CallMinuteBegun: {
+  CallMinuteStarted: {
     version: 1,
     fields: {
       ...base,
       /** From 1. */
       minute: int,
       /** Whether the carrier said at that moment that the caller is there. */
-      isSeen: flag,
+      isCallerPresent: flag,
     },
   },
   /** It is charged, open. */
@@ -103,17 +104,17 @@ export const callFormats = {
   /** The ledger refused it: it costs nothing, and no later one is asked for. */
   CallMinuteRefused: { version: 1, fields: { ...base, minute: int } },
   /** These phones are called now. */
-  CallRang: { version: 1, fields: { ...base, legs: list(int), ...until } },
+  LegsDialed: { version: 1, fields: { ...base, legs: list(int), ...until } },
   /** What the carrier calls a leg that it was asked to call. */
-  LegPlaced: { version: 1, fields: { ...ofLeg, ref: text } },
+  LegDialed: { version: 1, fields: { ...ofLeg, ref: text } },
   /** Somebody or something answered a phone. */
   LegAnswered: { version: 1, fields: { ...ofLeg, answeredAt: time, ref: optional(text) } },
   /** Whoever answered is to press 1. */
-  LegAsked: { version: 1, fields: { ...ofLeg, ...until } },
+  LegPrompted: { version: 1, fields: { ...ofLeg, ...until } },
   /** A leg is hung up. */
-  LegDropped: { version: 1, fields: ofLeg },
+  LegHungUp: { version: 1, fields: ofLeg },
   /** A leg is gone by itself, or could not be called. */
-  LegGone: { version: 1, fields: { ...ofLeg, goneAt: time } },
+  LegEnded: { version: 1, fields: { ...ofLeg, goneAt: time } },
   /** Somebody takes the call: the others are hung up, and the caller's leg is opened. */
   CallAccepted: {
     version: 1,
@@ -121,26 +122,26 @@ export const callFormats = {
       ...ofLeg,
       /** Their number. */
       phone: sealed,
-      drops: list(int),
+      hangUpLegs: list(int),
       ...until,
     },
   },
   /** The caller's leg is open: the minutes are counted from here. */
   CallerAnswered: { version: 1, fields: { ...base, answeredAt: time } },
   /** Both are told that the call will be recorded. */
-  NoticeBegun: { version: 1, fields: { ...ofLeg, ...until } },
+  RecordingNoticeStarted: { version: 1, fields: { ...ofLeg, ...until } },
   /** A side has heard to the end what it was told. */
-  LegSaid: { version: 1, fields: ofLeg },
+  LegPromptPlayed: { version: 1, fields: ofLeg },
   /** Both hear each other. */
-  CallJoined: { version: 1, fields: { ...ofLeg, isRecorded: flag, ...until } },
+  CallBridged: { version: 1, fields: { ...ofLeg, isRecorded: flag, ...until } },
   /** Nobody takes the call: the caller's leg is opened for the greeting. */
-  GreetingBegun: { version: 1, fields: { ...base, ...until } },
+  GreetingStarted: { version: 1, fields: { ...base, ...until } },
   /** The greeting is said. */
   GreetingPlayed: { version: 1, fields: base },
   /** What the caller says is recorded. */
-  VoicemailBegun: { version: 1, fields: { ...base, ...until } },
+  VoicemailStarted: { version: 1, fields: { ...base, ...until } },
   /** The caller is gone; also where the carrier says so before it says that there is a call. */
-  CallerGone: { version: 1, fields: { ...base, goneAt: time } },
+  CallerHungUp: { version: 1, fields: { ...base, goneAt: time } },
   /** It is over: these legs are hung up, and the caller's is as it says. */
   CallEnded: {
     version: 1,
@@ -148,14 +149,14 @@ export const callFormats = {
       ...base,
       outcome: oneOf(...OUTCOMES),
       reason: oneOf(...END_REASONS),
-      drops: list(int),
-      caller: oneOf("reject", "hang_up", "gone"),
+      hangUpLegs: list(int),
+      caller: oneOf("reject", "hang_up", "ended"),
     },
   },
   /** The carrier has a recording. */
-  AudioSaved: {
+  RecordingAvailable: {
     version: 1,
-    fields: { ...base, kind: oneOf(...AUDIO_KINDS), seconds: int, audioRef: text },
+    fields: { ...base, kind: oneOf(...AUDIO_KINDS), seconds: int, carrierRef: text },
   },
 } satisfies FormatTable
 

@@ -39,7 +39,7 @@ export function ringFirst(call: Live, at: number): readonly CallEvent[] {
   const { ringTo, ringMode, ringSeconds } = call.offered.settings
   if (ringTo.length === 0) return greetOrReject(call, at)
   const legs = ringMode === "all" ? ringTo.map((_, i) => i + 1) : [1]
-  return [{ type: "CallRang", at, ...idOf(call), legs, untilAt: at + ringSeconds * 1_000 }]
+  return [{ type: "LegsDialed", at, ...idOf(call), legs, deadlineAt: at + ringSeconds * 1_000 }]
 }
 
 /** Nobody is left who rings: the next one does, or the greeting begins. */
@@ -49,18 +49,18 @@ export function ringNext(call: Live, at: number): readonly CallEvent[] {
   const lastAt = (call.ringingSince ?? at) + ORDER_MS
   if (ringMode === "all" || next > ringTo.length || at >= lastAt) return greetOrReject(call, at)
   const untilAt = Math.min(at + ringSeconds * 1_000, lastAt)
-  return [{ type: "CallRang", at, ...idOf(call), legs: [next], untilAt }]
+  return [{ type: "LegsDialed", at, ...idOf(call), legs: [next], deadlineAt: untilAt }]
 }
 
 function greetOrReject(call: Live, at: number): readonly CallEvent[] {
-  if (!call.offered.settings.voicemail) return [end(call, "missed", "nobody", at)]
-  return [{ type: "GreetingBegun", at, ...idOf(call), untilAt: at + GREETING_MS }]
+  if (!call.offered.settings.voicemail) return [end(call, "missed", "unanswered", at)]
+  return [{ type: "GreetingStarted", at, ...idOf(call), deadlineAt: at + GREETING_MS }]
 }
 
 /** Asks somebody who answered whether it is them, or gives them the call. */
 export function askOrAccept(call: Live, leg: number, at: number): readonly CallEvent[] {
   if (!call.offered.settings.screenCalls) return accept(call, leg, at)
-  return [{ type: "LegAsked", at, ...idOf(call), leg, untilAt: at + ASK_MS }]
+  return [{ type: "LegPrompted", at, ...idOf(call), leg, deadlineAt: at + ASK_MS }]
 }
 
 /** Gives somebody the call: nobody else's phone rings from here on. */
@@ -69,8 +69,15 @@ export function accept(call: Live, leg: number, at: number): readonly CallEvent[
   const phone = call.offered.settings.ringTo[leg - 1]?.phone
   // Legs are those of the numbers that ring.
   if (phone === undefined) return []
-  const accepted = { type: "CallAccepted", at, ...idOf(call), leg, phone, drops } as const
-  return [{ ...accepted, untilAt: at + NOTICE_MS }]
+  const accepted = {
+    type: "CallAccepted",
+    at,
+    ...idOf(call),
+    leg,
+    phone,
+    hangUpLegs: drops,
+  } as const
+  return [{ ...accepted, deadlineAt: at + NOTICE_MS }]
 }
 
 /** Begins the notice where the call is to be recorded; else both hear each other. */
@@ -81,7 +88,7 @@ export function noticeOrJoin(
   at: number,
 ): readonly CallEvent[] {
   if (!call.offered.settings.recordCalls) return [join(call, leg, false, answeredAt, at)]
-  return [{ type: "NoticeBegun", at, ...idOf(call), leg, untilAt: at + NOTICE_MS }]
+  return [{ type: "RecordingNoticeStarted", at, ...idOf(call), leg, deadlineAt: at + NOTICE_MS }]
 }
 
 /** Joins the caller and who took the call. */
@@ -91,15 +98,15 @@ export function join(
   isRecorded: boolean,
   answeredAt: number,
   at: number,
-): CallFact<"CallJoined"> {
+): CallFact<"CallBridged"> {
   // Counted from the caller's leg, so that no minute begins behind the last.
   const untilAt = answeredAt + TALK_MS
-  return { type: "CallJoined", at, ...idOf(call), leg, isRecorded, untilAt }
+  return { type: "CallBridged", at, ...idOf(call), leg, isRecorded, deadlineAt: untilAt }
 }
 
 /** Records what the caller says. */
-export function beginVoicemail(call: Live, at: number): CallFact<"VoicemailBegun"> {
-  return { type: "VoicemailBegun", at, ...idOf(call), untilAt: at + VOICEMAIL_MS }
+export function beginVoicemail(call: Live, at: number): CallFact<"VoicemailStarted"> {
+  return { type: "VoicemailStarted", at, ...idOf(call), deadlineAt: at + VOICEMAIL_MS }
 }
 
 /**
@@ -116,6 +123,6 @@ export function end(
 ): CallFact<"CallEnded"> {
   const drops = aliveLegs(call).filter((leg) => !gone.includes(leg))
   const isGone = call.goneAt !== null || gone.includes(0)
-  const caller = isGone ? "gone" : call.isToAnswer ? "hang_up" : "reject"
-  return { type: "CallEnded", at, ...idOf(call), outcome, reason, drops, caller }
+  const caller = isGone ? "ended" : call.isToAnswer ? "hang_up" : "reject"
+  return { type: "CallEnded", at, ...idOf(call), outcome, reason, hangUpLegs: drops, caller }
 }

@@ -52,20 +52,23 @@ export const notePaid: Rule<"PayMinute"> = (call, { callId, minute }, at) =>
 export const ringPaid: Rule<"PayMinute"> = (call, told, at) => {
   const paid = notePaid(call, told, at)
   if (paid.length === 0) return paid
-  return [...paid, ...(call.goneAt === null ? ringFirst(call, at) : over(call, "caller_gone", at))]
+  return [
+    ...paid,
+    ...(call.goneAt === null ? ringFirst(call, at) : over(call, "caller_hung_up", at)),
+  ]
 }
 
 /** A minute is refused: the call ends, if it has not. */
 export const refuse: Rule<"RefuseMinute"> = (call, { callId, minute }, at) => {
   if (!isOwed(call, minute) || call.refused !== null) return []
-  return [{ type: "CallMinuteRefused", at, callId, minute }, ...over(call, "money", at)]
+  return [{ type: "CallMinuteRefused", at, callId, minute }, ...over(call, "funds", at)]
 }
 
 /** The next minute begins where it is due: while it lasts by the clock, behind the end by what was spoken. */
-export const beginMinute: Rule<"BeginMinute"> = (call, { callId, minute, isSeen }, at) => {
+export const beginMinute: Rule<"BeginMinute"> = (call, { callId, minute, isCallerPresent }, at) => {
   const { next } = minutesOf(call)
   if (next === null || next.minute !== minute || at < next.dueAt) return []
-  return [{ type: "CallMinuteBegun", at, callId, minute, isSeen }]
+  return [{ type: "CallMinuteStarted", at, callId, minute, isCallerPresent }]
 }
 
 /** When the caller's leg was opened, where only its end says so. */
@@ -80,14 +83,14 @@ function openedBefore(
 
 /** The caller has gone while nobody knows whether the first minute can be paid: that is remembered. */
 export const rememberGone: Rule<"EndLeg"> = (call, { callId, goneAt }, at) =>
-  call.goneAt === null ? [{ type: "CallerGone", at, callId, goneAt }] : []
+  call.goneAt === null ? [{ type: "CallerHungUp", at, callId, goneAt }] : []
 
 /** The caller has gone: it is over. */
 export const endByCaller: Rule<"EndLeg"> = (call, told, at) => {
   const { callId, goneAt } = told
-  const gone: CallEvent = { type: "CallerGone", at, callId, goneAt }
+  const gone: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
   const answeredAt = call.answeredAt ?? told.answeredAt
-  const ended = over(call, "caller_gone", at, [0], answeredAt)
+  const ended = over(call, "caller_hung_up", at, [0], answeredAt)
   return [...openedBefore(call, told, at), gone, ...ended]
 }
 
@@ -97,7 +100,7 @@ export const endByCaller: Rule<"EndLeg"> = (call, told, at) => {
  */
 export const goneBefore: Rule<"EndLeg"> = (call, told, at) => {
   const { callId, goneAt } = told
-  const gone: CallEvent = { type: "CallerGone", at, callId, goneAt }
+  const gone: CallEvent = { type: "CallerHungUp", at, callId, goneAt }
   if (call.goneAt === null) return [...openedBefore(call, told, at), gone]
   return call.goneAt <= goneAt ? [] : [gone]
 }
@@ -118,7 +121,7 @@ export const dropLate: Rule<"OpenLeg"> = (call, { callId, leg, answeredAt, ref }
   if (known === undefined || known.answeredAt !== null || known.goneAt !== null) return []
   return [
     { type: "LegAnswered", at, callId, leg, answeredAt, ref },
-    { type: "LegDropped", at, callId, leg },
+    { type: "LegHungUp", at, callId, leg },
   ]
 }
 
@@ -139,8 +142,8 @@ export const dropAsked = (
   const known = legOf(call, leg)
   if (known === undefined || !isAlive(known) || leg === call.acceptedLeg) return []
   if (known.askedUntil === null) return []
-  if (told.type === "PassDeadline" && told.untilAt !== known.askedUntil) return []
-  const dropped: CallEvent = { type: "LegDropped", at, callId, leg }
+  if (told.type === "PassDeadline" && told.deadlineAt !== known.askedUntil) return []
+  const dropped: CallEvent = { type: "LegHungUp", at, callId, leg }
   return [dropped, ...nextWithout(call, leg, at)]
 }
 
@@ -148,7 +151,7 @@ export const dropAsked = (
 export const loseLeg: Rule<"EndLeg"> = (call, { callId, leg, goneAt }, at) => {
   const known = legOf(call, leg)
   if (known === undefined || known.goneAt !== null) return []
-  const gone: CallEvent = { type: "LegGone", at, callId, leg, goneAt }
+  const gone: CallEvent = { type: "LegEnded", at, callId, leg, goneAt }
   return isAlive(known) ? [gone, ...nextWithout(call, leg, at)] : [gone]
 }
 
@@ -161,16 +164,16 @@ function nextWithout(call: Live, leg: number, at: number): readonly CallEvent[] 
 export const loseAccepted: Rule<"EndLeg"> = (call, told, at) => {
   const lost = loseLeg(call, told, at)
   if (lost.length === 0 || told.leg !== call.acceptedLeg) return lost
-  return [...lost, ...over(call, "far_gone", at, [told.leg])]
+  return [...lost, ...over(call, "callee_hung_up", at, [told.leg])]
 }
 
 /** It rang for its time: those that only ring are hung up, those that are asked keep theirs. */
-export const endRinging: Rule<"PassDeadline"> = (call, { callId, untilAt }, at) => {
+export const endRinging: Rule<"PassDeadline"> = (call, { callId, deadlineAt }, at) => {
   const { deadline } = call
-  if (deadline?.of !== "ring" || deadline.untilAt !== untilAt) return []
+  if (deadline?.of !== "ring" || deadline.untilAt !== deadlineAt) return []
   const alive = call.legs.filter(isAlive)
   const drops = alive.filter(({ askedUntil }) => askedUntil === null)
-  const dropped = drops.map(({ leg }): CallEvent => ({ type: "LegDropped", at, callId, leg }))
+  const dropped = drops.map(({ leg }): CallEvent => ({ type: "LegHungUp", at, callId, leg }))
   const isLast = drops.length > 0 && drops.length === alive.length
   return isLast ? [...dropped, ...ringNext(call, at)] : dropped
 }
@@ -196,7 +199,7 @@ export const openUnheard: Rule<"OpenLeg"> = (call, { callId, answeredAt }, at) =
 /** The caller's leg is open of a call that is over: it is hung up (once more), if nobody said that it is gone. */
 export const openTooLate: Rule<"OpenLeg"> = (call, told, at) => {
   if (!call.isToAnswer || call.answeredAt !== null || call.goneAt !== null) return []
-  return [...openUnheard(call, told, at), { type: "LegDropped", at, callId: told.callId, leg: 0 }]
+  return [...openUnheard(call, told, at), { type: "LegHungUp", at, callId: told.callId, leg: 0 }]
 }
 
 /** A side heard the notice: once both did, they hear each other, and that is recorded. */
@@ -205,7 +208,7 @@ export const hearNotice: Rule<"FinishSaying"> = (call, { callId, leg }, at) => {
   if (!call.isSaying || acceptedLeg === null || answeredAt === null) return []
   const isSide = leg === 0 || leg === acceptedLeg
   if (!isSide || heard.includes(leg)) return []
-  const said: CallEvent = { type: "LegSaid", at, callId, leg }
+  const said: CallEvent = { type: "LegPromptPlayed", at, callId, leg }
   return heard.length === 0 ? [said] : [said, join(call, acceptedLeg, true, answeredAt, at)]
 }
 
@@ -214,9 +217,9 @@ export const hearGreeting: Rule<"FinishSaying"> = (call, { leg }, at) =>
   call.isSaying && leg === 0 ? [beginVoicemail(call, at)] : []
 
 /** What the state waited for did not come in time. */
-export const passDeadline: Rule<"PassDeadline"> = (call, { of, untilAt }, at) => {
+export const passDeadline: Rule<"PassDeadline"> = (call, { of, deadlineAt }, at) => {
   const { deadline, acceptedLeg, answeredAt } = call
-  if (deadline?.of !== of || deadline.untilAt !== untilAt || at < untilAt) return []
+  if (deadline?.of !== of || deadline.untilAt !== deadlineAt || at < deadlineAt) return []
   if (of === "greeting") return [beginVoicemail(call, at)]
   // Whoever took the call does not wait for ever for a notice; what was not announced is not recorded.
   if (of === "notice" && acceptedLeg !== null && answeredAt !== null) {
@@ -228,5 +231,5 @@ export const passDeadline: Rule<"PassDeadline"> = (call, { of, untilAt }, at) =>
 /** A recording is kept in whatever state; the first of its kind. */
 export const keepAudio: Rule<"SaveAudio"> = (call, told, at) => {
   const { type: _type, ...audio } = told
-  return call.audio[told.kind] === null ? [{ ...audio, type: "AudioSaved", at }] : []
+  return call.audio[told.kind] === null ? [{ ...audio, type: "RecordingAvailable", at }] : []
 }

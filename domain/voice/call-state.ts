@@ -23,7 +23,7 @@ export interface Leg {
 /** A recording that the carrier has. */
 interface Audio {
   readonly seconds: number
-  readonly audioRef: string
+  readonly carrierRef: string
 }
 
 /** A call that was offered. */
@@ -112,14 +112,14 @@ export function evolve(state: Call, event: CallEvent): Call {
   }
   const { call } = state
   if (call === null) {
-    if (event.type === "CallerGone") state.goneEarly = event.goneAt
+    if (event.type === "CallerHungUp") state.goneEarly = event.goneAt
     return state
   }
   call.lastAt = event.at
   if (isSign(event)) call.heardAt = event.at
   const deadline = deadlineOf(event)
   if (deadline !== null && deadline.of !== "ask") {
-    call.deadline = { of: deadline.of, untilAt: deadline.untilAt }
+    call.deadline = { of: deadline.of, untilAt: deadline.deadlineAt }
   }
   if ("leg" in event) evolveLeg(call, event)
   else evolveCall(call, event)
@@ -129,29 +129,29 @@ export function evolve(state: Call, event: CallEvent): Call {
 /** Whether a fact comes of the carrier's word, and the caller was there at it. */
 function isSign(event: CallEvent): boolean {
   switch (event.type) {
-    case "LegPlaced":
+    case "LegDialed":
     case "LegAnswered":
-    case "LegGone":
+    case "LegEnded":
     case "CallAccepted":
     case "CallerAnswered":
-    case "LegSaid":
+    case "LegPromptPlayed":
     case "GreetingPlayed":
       return true
-    case "CallMinuteBegun":
-      return event.isSeen
+    case "CallMinuteStarted":
+      return event.isCallerPresent
     case "CallOffered":
     case "CallMinutePaid":
     case "CallMinuteRefused":
-    case "CallRang":
-    case "LegAsked":
-    case "LegDropped":
-    case "NoticeBegun":
-    case "CallJoined":
-    case "GreetingBegun":
-    case "VoicemailBegun":
-    case "CallerGone":
+    case "LegsDialed":
+    case "LegPrompted":
+    case "LegHungUp":
+    case "RecordingNoticeStarted":
+    case "CallBridged":
+    case "GreetingStarted":
+    case "VoicemailStarted":
+    case "CallerHungUp":
     case "CallEnded":
-    case "AudioSaved":
+    case "RecordingAvailable":
       return false
   }
 }
@@ -161,7 +161,7 @@ type OfLeg = Extract<CallEvent, { readonly leg: number }>
 function evolveLeg(call: Live, event: OfLeg): void {
   const leg = legOf(call, event.leg)
   switch (event.type) {
-    case "LegPlaced":
+    case "LegDialed":
       if (leg !== undefined) leg.ref ??= event.ref
       return
     case "LegAnswered":
@@ -169,26 +169,26 @@ function evolveLeg(call: Live, event: OfLeg): void {
       leg.answeredAt = event.answeredAt
       leg.ref ??= event.ref
       return
-    case "LegAsked":
-      if (leg !== undefined) leg.askedUntil = event.untilAt
+    case "LegPrompted":
+      if (leg !== undefined) leg.askedUntil = event.deadlineAt
       return
-    case "LegDropped":
+    case "LegHungUp":
       if (leg !== undefined) leg.isDropped = true
       return
-    case "LegGone":
+    case "LegEnded":
       if (leg !== undefined) leg.goneAt = event.goneAt
       return
     case "CallAccepted":
       Object.assign(call, { phase: "accepted", acceptedLeg: event.leg, isToAnswer: true })
-      drop(call, event.drops)
+      drop(call, event.hangUpLegs)
       return
-    case "NoticeBegun":
+    case "RecordingNoticeStarted":
       call.isSaying = true
       return
-    case "LegSaid":
+    case "LegPromptPlayed":
       call.heard.push(event.leg)
       return
-    case "CallJoined":
+    case "CallBridged":
       call.phase = "talking"
       call.isSaying = false
       return
@@ -202,10 +202,10 @@ function evolveCall(
   event: Exclude<CallEvent, OfLeg | { readonly type: "CallOffered" }>,
 ): void {
   switch (event.type) {
-    case "CallMinuteBegun":
+    case "CallMinuteStarted":
       call.begun = event.minute
       // Whoever is there now was there in the minute before: this one has only just begun.
-      if (event.isSeen) call.seen = Math.max(call.seen, event.minute - 1)
+      if (event.isCallerPresent) call.seen = Math.max(call.seen, event.minute - 1)
       return
     case "CallMinutePaid":
       call.paid = event.minute
@@ -213,7 +213,7 @@ function evolveCall(
     case "CallMinuteRefused":
       call.refused = event.minute
       return
-    case "CallRang":
+    case "LegsDialed":
       call.phase = "ringing"
       call.ringingSince ??= event.at
       call.legs.push(...event.legs.map(newLeg))
@@ -221,24 +221,24 @@ function evolveCall(
     case "CallerAnswered":
       call.answeredAt = event.answeredAt
       return
-    case "GreetingBegun":
+    case "GreetingStarted":
       Object.assign(call, { phase: "greeting", isToAnswer: true })
       return
     case "GreetingPlayed":
       call.isSaying = true
       return
-    case "VoicemailBegun":
+    case "VoicemailStarted":
       Object.assign(call, { phase: "voicemail", isSaying: false })
       return
-    case "CallerGone":
+    case "CallerHungUp":
       call.goneAt = event.goneAt
       return
     case "CallEnded":
       Object.assign(call, { phase: "ended", outcome: event.outcome, reason: event.reason })
       Object.assign(call, { endedAt: event.at, deadline: null })
-      drop(call, event.drops)
+      drop(call, event.hangUpLegs)
       return
-    case "AudioSaved":
+    case "RecordingAvailable":
       saveAudio(call, event)
       return
     default:
@@ -253,9 +253,9 @@ function drop(call: Live, drops: readonly number[]): void {
 /** Somebody spoke on a voicemail although the call had ended as missed by then. */
 function saveAudio(
   call: Live,
-  { kind, seconds, audioRef }: CallFact<"AudioSaved"> & { readonly kind: AudioKind },
+  { kind, seconds, carrierRef }: CallFact<"RecordingAvailable"> & { readonly kind: AudioKind },
 ): void {
-  call.audio = { ...call.audio, [kind]: { seconds, audioRef } }
+  call.audio = { ...call.audio, [kind]: { seconds, carrierRef } }
   if (isLeft(kind, seconds) && call.outcome === "missed") call.outcome = "voicemail"
 }
 

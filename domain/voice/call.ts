@@ -78,7 +78,7 @@ function decide(
     return { type: "CallRefused", at, code: "no_call" }
   const { callId, goneAt } = command
   if (goneEarly !== null && goneEarly <= goneAt) return []
-  return [{ type: "CallerGone", at, callId, goneAt }]
+  return [{ type: "CallerHungUp", at, callId, goneAt }]
 }
 
 /** The first minute is owed from here, unless the call is turned away or nobody calls any more. */
@@ -88,10 +88,10 @@ function offer(
   at: number,
 ): readonly CallEvent[] {
   const fact: CallEvent = { ...offered, type: "CallOffered", at }
-  const reason = goneEarly === null ? turnedAway : "caller_gone"
+  const reason = goneEarly === null ? turnedAway : "caller_hung_up"
   const { callId } = offered
   if (reason === null) {
-    return [fact, { type: "CallMinuteBegun", at, callId, minute: 1, isSeen: false }]
+    return [fact, { type: "CallMinuteStarted", at, callId, minute: 1, isCallerPresent: false }]
   }
   const before = evolve({ call: null, goneEarly }, fact).call as Live
   return [fact, end(before, "missed", reason, at)]
@@ -113,7 +113,7 @@ function decideLive(
     case "PlaceLeg": {
       const { callId, leg, ref } = command
       const isNamed = known.legs.find((one) => one.leg === leg)?.ref !== null
-      return isNamed ? [] : [{ type: "LegPlaced", at, callId, leg, ref }]
+      return isNamed ? [] : [{ type: "LegDialed", at, callId, leg, ref }]
     }
     case "OpenLeg":
       return (command.leg === 0 ? CALLER_OPEN : LEG_ANSWERED)[phase](known, command, at)
@@ -129,14 +129,14 @@ function decideLive(
     case "SaveAudio":
       return AUDIO[phase](known, command, at)
     case "PassDeadline": {
-      if (at < command.untilAt) return []
+      if (at < command.deadlineAt) return []
       if (command.of === "ring") return RING_TIME_OVER[phase](known, command, at)
       return (command.of === "ask" ? ASK_TIME_OVER : TIME_OVER)[phase](known, command, at)
     }
     case "AssumeGone": {
       const { callId } = command
       if (known.endedAt === null || known.goneAt !== null) return []
-      return [{ type: "CallerGone", at, callId, goneAt: known.endedAt }]
+      return [{ type: "CallerHungUp", at, callId, goneAt: known.endedAt }]
     }
     default:
       return unreachable(command)

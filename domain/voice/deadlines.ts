@@ -34,40 +34,40 @@ export interface Deadline {
   /** The leg that it is of; 0 for the whole call. */
   readonly leg: number
   /** By the ledger's clock. */
-  readonly untilAt: number
+  readonly deadlineAt: number
 }
 
 /** The deadline that a fact sets; null where it sets none. */
 export function deadlineOf(fact: CallEvent): Deadline | null {
   switch (fact.type) {
-    case "CallRang":
-      return { of: "ring", leg: fact.legs[0] ?? 0, untilAt: fact.untilAt }
-    case "LegAsked":
-      return { of: "ask", leg: fact.leg, untilAt: fact.untilAt }
+    case "LegsDialed":
+      return { of: "ring", leg: fact.legs[0] ?? 0, deadlineAt: fact.deadlineAt }
+    case "LegPrompted":
+      return { of: "ask", leg: fact.leg, deadlineAt: fact.deadlineAt }
     case "CallAccepted":
-      return { of: "answer", leg: 0, untilAt: fact.untilAt }
-    case "NoticeBegun":
-      return { of: "notice", leg: 0, untilAt: fact.untilAt }
-    case "GreetingBegun":
-      return { of: "greeting", leg: 0, untilAt: fact.untilAt }
-    case "VoicemailBegun":
-      return { of: "voicemail", leg: 0, untilAt: fact.untilAt }
-    case "CallJoined":
-      return { of: "talk", leg: 0, untilAt: fact.untilAt }
+      return { of: "answer", leg: 0, deadlineAt: fact.deadlineAt }
+    case "RecordingNoticeStarted":
+      return { of: "notice", leg: 0, deadlineAt: fact.deadlineAt }
+    case "GreetingStarted":
+      return { of: "greeting", leg: 0, deadlineAt: fact.deadlineAt }
+    case "VoicemailStarted":
+      return { of: "voicemail", leg: 0, deadlineAt: fact.deadlineAt }
+    case "CallBridged":
+      return { of: "talk", leg: 0, deadlineAt: fact.deadlineAt }
     case "CallOffered":
-    case "CallMinuteBegun":
+    case "CallMinuteStarted":
     case "CallMinutePaid":
     case "CallMinuteRefused":
-    case "LegPlaced":
+    case "LegDialed":
     case "LegAnswered":
-    case "LegDropped":
-    case "LegGone":
+    case "LegHungUp":
+    case "LegEnded":
     case "CallerAnswered":
-    case "LegSaid":
+    case "LegPromptPlayed":
     case "GreetingPlayed":
-    case "CallerGone":
+    case "CallerHungUp":
     case "CallEnded":
-    case "AudioSaved":
+    case "RecordingAvailable":
       return null
   }
 }

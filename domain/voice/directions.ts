@@ -17,41 +17,41 @@ const hangUp = (leg: number): Direction => ({ word: "hang_up", leg })
 /** What the carrier is to do because of a fact. */
 export function directionsOf(fact: CallEvent): readonly Direction[] {
   switch (fact.type) {
-    case "CallRang":
+    case "LegsDialed":
       return fact.legs.map((leg) => ({ word: "dial", leg }))
-    case "LegAsked":
+    case "LegPrompted":
       return [{ word: "ask", leg: fact.leg, says: "screening" }]
-    case "LegDropped":
+    case "LegHungUp":
       return [hangUp(fact.leg)]
     case "CallAccepted":
-      return [...fact.drops.map(hangUp), { word: "answer", leg: 0 }]
-    case "NoticeBegun":
+      return [...fact.hangUpLegs.map(hangUp), { word: "answer", leg: 0 }]
+    case "RecordingNoticeStarted":
       return [0, fact.leg].map((leg) => ({ word: "say", leg, says: "notice" }))
-    case "CallJoined": {
+    case "CallBridged": {
       const join: Direction = { word: "join", leg: 0, other: fact.leg }
       return fact.isRecorded ? [join, { word: "record", leg: 0, kind: "call" }] : [join]
     }
-    case "GreetingBegun":
+    case "GreetingStarted":
       return [{ word: "answer", leg: 0 }]
     case "GreetingPlayed":
       return [{ word: "say", leg: 0, says: "greeting" }]
-    case "VoicemailBegun":
+    case "VoicemailStarted":
       return [{ word: "record", leg: 0, kind: "voicemail" }]
     case "CallEnded": {
-      const caller: Direction[] = fact.caller === "gone" ? [] : [{ word: fact.caller, leg: 0 }]
-      return [...fact.drops.map(hangUp), ...caller]
+      const caller: Direction[] = fact.caller === "ended" ? [] : [{ word: fact.caller, leg: 0 }]
+      return [...fact.hangUpLegs.map(hangUp), ...caller]
     }
     case "CallOffered":
-    case "CallMinuteBegun":
+    case "CallMinuteStarted":
     case "CallMinutePaid":
     case "CallMinuteRefused":
-    case "LegPlaced":
+    case "LegDialed":
     case "LegAnswered":
-    case "LegGone":
+    case "LegEnded":
     case "CallerAnswered":
-    case "LegSaid":
-    case "CallerGone":
-    case "AudioSaved":
+    case "LegPromptPlayed":
+    case "CallerHungUp":
+    case "RecordingAvailable":
       return []
   }
 }

@@ -88,7 +88,7 @@ async function applyOne(
       await update(failed, fact.boxId)
       return
     }
-    case "BoxMinuteBegun":
+    case "BoxMinuteStarted":
       await update({ minutes: fact.minute }, fact.boxId)
       return
     case "BoxMinuteRefused":
@@ -96,7 +96,7 @@ async function applyOne(
       return
     case "BoxStopped": {
       const stopped = { status: "stopped", stop_reason: fact.reason } as const
-      const stoppedAt = new Date(fact.seenAt ?? fact.at)
+      const stoppedAt = new Date(fact.effectiveAt ?? fact.at)
       await update({ ...stopped, stopped_at: stoppedAt }, fact.boxId)
       return
     }

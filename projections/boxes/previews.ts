@@ -35,7 +35,7 @@ export const previews: Projection = {
       "BoxAbandoned",
       "BoxDeleted",
       "BoxFailed",
-      "BoxMinuteBegun",
+      "BoxMinuteStarted",
       "BoxMinuteRefused",
       "BoxPushed",
     ],

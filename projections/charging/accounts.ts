@@ -52,7 +52,7 @@ export const accounts: Projection = {
   name: "accounts",
   version: 2,
   categories: ["ledger"],
-  ignores: ["ApiCallsCounted", "ChargesClosed"],
+  ignores: ["ApiCallsCounted", "ChargesSettled"],
   ...madeOf(ACCOUNTS, ACCOUNT_TERMS),
   apply: async (tx: Transaction<Tables>, facts) => {
     await post(tx, facts)

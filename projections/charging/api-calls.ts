@@ -38,7 +38,7 @@ export const apiCalls: Projection = {
   name: "api-calls",
   version: 1,
   categories: ["ledger"],
-  ignores: ["ChargeGivenBack", "ChargesClosed"],
+  ignores: ["ChargeReduced", "ChargesSettled"],
   ...madeOf(API_CALLS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const recorded = ofCompanies(facts)
@@ -62,7 +62,7 @@ export const apiCalls: Projection = {
 
 function countedBy({ fact, companyId }: CompanyRecorded): readonly CallTallyRow[] {
   if (fact.type !== "ApiCallsCounted") return []
-  return fact.tallies.map(({ keyId, personId, calls }) => ({
+  return fact.counters.map(({ keyId, personId, calls }) => ({
     company_id: companyId,
     day: dayName(fact.day),
     key_id: keyId,
@@ -76,7 +76,7 @@ function countedBy({ fact, companyId }: CompanyRecorded): readonly CallTallyRow[
 type ChargedTally = Pick<CallTallyRow, "company_id" | "day" | "key_id" | "person_id" | "charged_at">
 
 function chargedBy({ fact, companyId }: CompanyRecorded): ChargedTally | null {
-  if (fact.type !== "Charged" || !fact.weighed) return null
+  if (fact.type !== "Charged" || !fact.isAlreadyCounted) return null
   const { keyId, servedFrom } = fact
   // Calls are charged to a key, for the day that they were served on.
   if (keyId === null || servedFrom === null) return null

@@ -62,7 +62,7 @@ export const chargeDays: Projection = {
   name: "charge-days",
   version: 1,
   categories: ["ledger"],
-  ignores: ["ChargesClosed"],
+  ignores: ["ChargesSettled"],
   ...madeOf(CHARGE_DAYS, KEY_USES),
   apply: async (tx: Transaction<ChargeDayTables>, facts) => {
     const days = new Map<string, ChargeDayRow>()
@@ -95,12 +95,12 @@ export const chargeDays: Projection = {
 
 /** What a fact adds to its day; null where it is no spending. */
 function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
-  if (fact.type !== "Charged" && fact.type !== "ChargeGivenBack") return null
+  if (fact.type !== "Charged" && fact.type !== "ChargeReduced") return null
   const { item, class: charged, personId, keyId, amountMicros } = fact
   const isCharge = fact.type === "Charged"
   return {
     ...{ company_id: companyId, item, class: charged },
-    day: nameOf(isCharge ? weighedAt(fact) : fact.chargedAt),
+    day: nameOf(isCharge ? weighedAt(fact) : fact.countedAt),
     ...{ person_id: personId ?? "", key_id: keyId ?? "" },
     charged_micros: isCharge ? amountMicros : 0,
     given_back_micros: isCharge ? 0 : amountMicros,
@@ -109,8 +109,12 @@ function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
 }
 
 /** When a charge weighed: calls did when they were counted, the night before they were charged. */
-function weighedAt({ weighed, servedFrom, at }: Extract<LedgerEvent, { type: "Charged" }>): number {
-  return weighed ? (servedFrom ?? at) : at
+function weighedAt({
+  isAlreadyCounted,
+  servedFrom,
+  at,
+}: Extract<LedgerEvent, { type: "Charged" }>): number {
+  return isAlreadyCounted ? (servedFrom ?? at) : at
 }
 
 function addTo(days: Map<string, ChargeDayRow>, row: ChargeDayRow): void {
@@ -128,13 +132,15 @@ function addTo(days: Map<string, ChargeDayRow>, row: ChargeDayRow): void {
 /** When a fact says that keys were used. A charge of calls says nothing new: they were counted before. */
 function usesIn(company_id: CompanyId, fact: LedgerEvent): readonly KeyUseRow[] {
   if (fact.type === "Charged") {
-    const { keyId: key_id, weighed, at } = fact
-    return key_id === null || weighed ? [] : [{ company_id, key_id, last_used_at: new Date(at) }]
+    const { keyId: key_id, isAlreadyCounted, at } = fact
+    return key_id === null || isAlreadyCounted
+      ? []
+      : [{ company_id, key_id, last_used_at: new Date(at) }]
   }
   if (fact.type !== "ApiCallsCounted") return []
   // Calls of an evening may be counted in the morning after it.
   const last_used_at = new Date(Math.min(fact.at, dayStart(fact.day) + DAY_MS - 1))
-  return fact.tallies.map(({ keyId: key_id }) => ({ company_id, key_id, last_used_at }))
+  return fact.counters.map(({ keyId: key_id }) => ({ company_id, key_id, last_used_at }))
 }
 
 const nameOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

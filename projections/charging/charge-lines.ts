@@ -2,7 +2,7 @@
 import type { GiveBackEnded } from "../../domain/charging/ledger-commands.ts"
 import type {
   Charged,
-  ChargeGivenBack,
+  ChargeReduced,
   ChargeRequest,
   LedgerFact,
 } from "../../domain/charging/ledger-events.ts"
@@ -82,7 +82,7 @@ export type ChargeRow = RowOf<typeof CHARGES>
 /** The types of the facts that make a line. */
 export const LINE_FACTS: ReadonlySet<string> = new Set([
   "Charged",
-  "ChargeGivenBack",
+  "ChargeReduced",
   "PurchasePaid",
   "FundsAdded",
   "FundsCorrected",
@@ -97,7 +97,7 @@ export function lineOf(recorded: Placed): ChargeRow | null {
   switch (fact.type) {
     case "Charged":
       return chargeLine(recorded, fact)
-    case "ChargeGivenBack":
+    case "ChargeReduced":
       return giveBackLine(recorded, fact)
     case "PurchasePaid":
       return purchaseLine(recorded, fact)
@@ -125,7 +125,7 @@ export function refundable(row: ChargeRow): Refundable {
   const charge = {
     chargeId,
     amountMicros,
-    chargedAt: weighedAt.getTime(),
+    countedAt: weighedAt.getTime(),
     via,
     keyId: row.key_id,
     personId: row.person_id,
@@ -170,12 +170,12 @@ function bareLine(recorded: Placed, kind: LineKind, amount: Micros): ChargeRow {
 const RENT = "number_month_"
 
 function chargeLine(recorded: Placed, fact: Charged): ChargeRow {
-  const kind = fact.weighed ? "api_calls" : fact.item.startsWith(RENT) ? "rent" : "charge"
+  const kind = fact.isAlreadyCounted ? "api_calls" : fact.item.startsWith(RENT) ? "rent" : "charge"
   return {
     // A charge of nothing changes the funds by 0, not by -0.
     ...bareLine(recorded, kind, 0 - fact.amountMicros),
     charge_id: fact.chargeId,
-    state: fact.open ? "open" : "final",
+    state: fact.isPending ? "open" : "final",
     served_from: fact.servedFrom === null ? null : new Date(fact.servedFrom),
     item: fact.item,
     quantity: fact.quantity,
@@ -189,7 +189,7 @@ function chargeLine(recorded: Placed, fact: Charged): ChargeRow {
   }
 }
 
-function giveBackLine(recorded: Placed, fact: ChargeGivenBack): ChargeRow {
+function giveBackLine(recorded: Placed, fact: ChargeReduced): ChargeRow {
   return {
     ...bareLine(recorded, "give_back", fact.amountMicros),
     corrects: fact.chargeId,

@@ -81,7 +81,7 @@ interface Ending {
 }
 
 function endingsOf({ fact, companyId: company_id, revision }: CompanyRecorded): readonly Ending[] {
-  if (fact.type === "ChargesClosed") {
+  if (fact.type === "ChargesSettled") {
     return fact.chargeIds.map((charge_id) => ({
       company_id,
       charge_id,
@@ -89,7 +89,7 @@ function endingsOf({ fact, companyId: company_id, revision }: CompanyRecorded): 
       given_back: null,
     }))
   }
-  if (fact.type === "ChargeGivenBack") {
+  if (fact.type === "ChargeReduced") {
     const { chargeId: charge_id, amountMicros: given_back } = fact
     return [{ company_id, charge_id, revision, given_back }]
   }

@@ -44,7 +44,7 @@ export const limits: Projection = {
   name: "limits",
   version: 2,
   categories: ["ledger"],
-  ignores: ["ChargesClosed"],
+  ignores: ["ChargesSettled"],
   ...madeOf(LIMITS, SPENDING),
   apply: async (tx: Transaction<Tables>, facts) => {
     const changed = new Map<string, LimitChange>()
@@ -112,7 +112,7 @@ async function writeLimits(
 }
 
 /** A limit with what is used of it in the windows around an instant. */
-export type LimitStanding = Omit<LimitReading, "askedMicros" | "pendingMicros"> & {
+export type LimitStanding = Omit<LimitReading, "askedMicros" | "unrecordedMicros"> & {
   readonly leaveKeysOut: boolean
   readonly remindersMicros: readonly Micros[]
 }

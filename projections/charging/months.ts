@@ -18,7 +18,7 @@ const MONTHS = table(
     purchased_micros: bigint<Micros>(),
     corrected_micros: bigint<Micros>(),
     charged_micros: bigint<Micros>(),
-    given_back_micros: bigint<Micros>(),
+    reduced_micros: bigint<Micros>(),
     funds_micros: bigint<Micros>(),
     /** How many charges there were. */
     charges: bigint(),

@@ -39,7 +39,7 @@ const REFUSALS = table(
     credit_line_micros: bigint<Micros>(),
     /** The limits that applied, as JSON, and the place of the one that refused. */
     limits: text(),
-    refused_by: orNull(integer()),
+    refusing_limit: orNull(integer()),
     /** How many more there were, and the minute of the last; null where there were none. */
     more: bigint(),
     last_at: orNull(instant()),
@@ -84,7 +84,7 @@ interface Count {
 
 function countsOf({ fact, companyId: company_id, revision }: CompanyRecorded): readonly Count[] {
   if (fact.type !== "RefusalsCounted") return []
-  return fact.counts.map(({ kind, count, minute }) => ({
+  return fact.counters.map(({ kind, count, minute }) => ({
     ...{ company_id, revision, kind, count },
     minute: new Date(minute),
   }))

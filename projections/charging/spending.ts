@@ -45,12 +45,12 @@ interface Spending {
 export function spendingOf(fact: LedgerEvent): readonly Spending[] {
   switch (fact.type) {
     case "Charged":
-      if (fact.weighed) return []
+      if (fact.isAlreadyCounted) return []
       return [{ tallies: talliesOf(fact), at: fact.at, micros: fact.amountMicros }]
-    case "ChargeGivenBack":
-      return [{ tallies: talliesOf(fact), at: fact.chargedAt, micros: -fact.amountMicros }]
+    case "ChargeReduced":
+      return [{ tallies: talliesOf(fact), at: fact.countedAt, micros: -fact.amountMicros }]
     case "ApiCallsCounted":
-      return fact.tallies.map((tally) => ({
+      return fact.counters.map((tally) => ({
         tallies: talliesOf({ ...tally, class: "general" }),
         at: fact.day,
         micros: tally.calls * fact.unitPriceMicros,

@@ -47,8 +47,8 @@ export const pushes: Projection = {
     "RepositoryErased",
     "DefaultBranchChanged",
     "SecretAllowed",
-    "ScrubBegun",
-    "ScrubEnded",
+    "ScrubStarted",
+    "ScrubFinished",
   ],
   ...madeOf(PUSHES),
   personal: ["pushes"],
@@ -60,18 +60,19 @@ export const pushes: Projection = {
       if (companyId === null) continue
       if (fact.type === "PushAccepted") {
         const lines = await refsOf(opener, companyId, fact)
-        const tags = fact.updates.map(({ tag }) => tag).join("\n")
+        const tags = fact.updates.map(({ refHash }) => refHash).join("\n")
         const row = { ...fact, companyId, revision, lines, tags, pushedAt: fact.at }
         await PUSHES.insert(tx, [PUSHES.rowOf({ ...row, status: "accepted" })])
       }
       if (fact.type === "PushRefused") {
-        const lines = fact.places === null ? null : await opener.open(companyId, fact.places)
+        const lines =
+          fact.shownLines === null ? null : await opener.open(companyId, fact.shownLines)
         const nothing = { tags: null, objects: 0, bytes: 0 }
         const row = { ...fact, ...nothing, companyId, revision, lines, pushedAt: fact.at }
         await PUSHES.insert(tx, [PUSHES.rowOf({ ...row, status: "refused" })])
       }
-      if (fact.type === "PushLanded") await setStatus(tx, companyId, fact.pushId, "landed")
-      if (fact.type === "RefsFound" && fact.pushId !== null) {
+      if (fact.type === "PushCompleted") await setStatus(tx, companyId, fact.pushId, "landed")
+      if (fact.type === "RefsReconciled" && fact.pushId !== null) {
         await setStatus(tx, companyId, fact.pushId, "other")
         await tellMoves(tx, companyId, fact.pushId, fact.refs)
       }
@@ -118,7 +119,7 @@ async function tellMoves(
   if (row === undefined || row.lines === null || row.tags === null) return
   const tags = row.tags.split("\n")
   const lines = row.lines.split("\n").map((line, i) => {
-    const now = found.find(({ tag }) => tag === tags[i])
+    const now = found.find(({ refHash }) => refHash === tags[i])
     const isWanted = now !== undefined && line.endsWith(`..${shortened(now.id)}`)
     return `${line} ${isWanted ? "moved" : now === undefined ? "not seen to move" : `moved to ${shortened(now.id)}`}`
   })

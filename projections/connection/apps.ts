@@ -74,10 +74,15 @@ export const apps: Projection = {
 async function checkIn(
   tx: Transaction<Tables>,
   companyId: CompanyId,
-  { installId: install_id, at, version, platform, seal, counts }: AppCheckedIn,
+  { installId: install_id, at, version, platform, coreHash, counts }: AppCheckedIn,
 ): Promise<void> {
   const checked_in_at = new Date(at)
-  const said = { version, platform, seal, counts: sql<Counts>`${JSON.stringify(counts)}::jsonb` }
+  const said = {
+    version,
+    platform,
+    seal: coreHash,
+    counts: sql<Counts>`${JSON.stringify(counts)}::jsonb`,
+  }
   const row = { ...said, checked_in_at }
   await tx
     .insertInto("check_ins")

@@ -16,7 +16,7 @@ export interface ConnectedDomain {
  * for facts of other streams.
  */
 export function connectedDomain({ fact, stream, companyId }: Recorded): ConnectedDomain | null {
-  if (fact.type === "DomainClaimed" || fact.type === "DomainReleased") return fact
+  if (fact.type === "DomainReserved" || fact.type === "DomainReleased") return fact
   const domainId = parseDomainId(restOf(stream) ?? "")
   return companyId === null || domainId === null ? null : { companyId, domainId }
 }

@@ -49,7 +49,7 @@ export const dnsRecords: Projection = {
   name: "dns-records",
   version: 1,
   categories: ["domain", "domains"],
-  ignores: ["AppAddressRemoved", "AppAddressSeen", "DomainClaimed", "SendingDomainChecked"],
+  ignores: ["AppAddressRemoved", "AppAddressSeen", "DomainReserved", "SendingDomainChecked"],
   ...madeOf(ZONES, RECORDS),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
@@ -64,7 +64,7 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<vo
     case "DomainConnected":
       return connect(tx, of, fact)
     case "DelegationSeen": {
-      const isServed = !fact.isOthers || fact.status === "live"
+      const isServed = !fact.isElsewhere || fact.status === "live"
       await tx
         .updateTable("dns_zones")
         .set({ is_served: isServed })

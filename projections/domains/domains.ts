@@ -36,7 +36,7 @@ export const domains: Projection = {
   version: 1,
   categories: ["domain", "domains"],
   ignores: [
-    ...["AppAddressRemoved", "AppAddressSaved", "AppAddressSeen", "DomainClaimed"],
+    ...["AppAddressRemoved", "AppAddressSaved", "AppAddressSeen", "DomainReserved"],
     ...["RecordAdded", "RecordRemoved", "RecordUpdated", "RecordsCopied"],
     ...["SendingDomainAdded", "SendingDomainChecked"],
   ],
@@ -61,7 +61,7 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<vo
     case "DelegationSeen":
       await tx
         .updateTable("domains")
-        .set({ status: fact.status, seen: fact.seen, is_others: fact.isOthers })
+        .set({ status: fact.status, seen: fact.nameServers, is_others: fact.isElsewhere })
         .where("company_id", "=", of.companyId)
         .where("domain_id", "=", of.domainId)
         .execute()

@@ -32,7 +32,7 @@ export const hostnames: Projection = {
   version: 1,
   categories: ["domain", "domains"],
   ignores: [
-    ...["DelegationSeen", "DomainClaimed", "DomainConnected"],
+    ...["DelegationSeen", "DomainReserved", "DomainConnected"],
     ...["RecordAdded", "RecordRemoved", "RecordUpdated", "RecordsCopied"],
     ...["SendingDomainAdded", "SendingDomainChecked"],
   ],

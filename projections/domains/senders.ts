@@ -24,7 +24,7 @@ export const senders: Projection = {
   version: 1,
   categories: ["companies", "mail"],
   ignores: [
-    ...["CompanyRegistered", "MailAbandoned", "MailProgressed", "MailRefused", "MailReturned"],
+    ...["CompanyRegistered", "MailAbandoned", "MailDispatched", "MailRefused", "MailBounced"],
   ],
   ...madeOf(SENDERS),
   personal: ["senders"],

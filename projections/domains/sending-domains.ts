@@ -52,7 +52,7 @@ export const sendingDomains: Projection = {
   version: 1,
   categories: ["domain", "domains"],
   ignores: [
-    ...["AppAddressRemoved", "AppAddressSaved", "AppAddressSeen", "DomainClaimed"],
+    ...["AppAddressRemoved", "AppAddressSaved", "AppAddressSeen", "DomainReserved"],
     ...["RecordAdded", "RecordRemoved", "RecordUpdated", "RecordsCopied"],
   ],
   ...madeOf(SENDING_DOMAINS, PARENTS),

@@ -71,24 +71,28 @@ async function applyOne(
     case "MailAccepted": {
       const { recipients, from, at, ...accepted } = fact
       const sender = await opener.open(companyId, from)
-      const rows = recipients.map(async ({ n, to }) => {
+      const rows = recipients.map(async ({ recipientIndex, to }) => {
         const recipient = await opener.open(companyId, to)
-        const row = { ...accepted, companyId, n, sender, recipient }
+        const row = { ...accepted, companyId, n: recipientIndex, sender, recipient }
         return MAILS.rowOf({ ...row, status: "open", sentAt: at, changedAt: at })
       })
       await MAILS.insert(tx, await Promise.all(rows))
       return
     }
-    case "MailProgressed":
-      for (const { n, result: status, code } of fact.outcomes) {
+    case "MailDispatched":
+      for (const { recipientIndex: n, result: status, code } of fact.outcomes) {
         await update(fact.mailId, n, { status, code, changed_at })
       }
       return
     case "MailRefused":
       await update(fact.mailId, null, { status: "refused", code: fact.code, changed_at })
       return
-    case "MailReturned":
-      await update(fact.mailId, fact.n, { status: "returned", code: fact.code, changed_at })
+    case "MailBounced":
+      await update(fact.mailId, fact.recipientIndex, {
+        status: "returned",
+        code: fact.code,
+        changed_at,
+      })
       return
     default:
   }

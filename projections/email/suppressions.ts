@@ -16,7 +16,7 @@ const SUPPRESSIONS = table(
     /** Empty for all of the company's. */
     sending_domain_id: text(),
     recipient: orNull(text()),
-    why: text<SuppressionFact<"RecipientSuppressed">["why"]>(),
+    why: text<SuppressionFact<"RecipientSuppressed">["reason"]>(),
     since: instant(),
   },
   ["company_id", "tag", "sending_domain_id"],
@@ -32,7 +32,7 @@ export const suppressions: Projection = {
   name: "suppressions",
   version: 1,
   categories: ["companies", "suppressions"],
-  ignores: ["CompanyRegistered", "UnsubscribeTurned"],
+  ignores: ["CompanyRegistered", "UnsubscribeSwitched"],
   ...madeOf(SUPPRESSIONS),
   personal: ["suppressions"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -44,9 +44,9 @@ export const suppressions: Projection = {
     }
     for (const { fact, companyId } of ofCompanies(facts)) {
       if (fact.type === "RecipientSuppressed") {
-        const { tag, why, at: since, sendingDomainId } = fact
+        const { tag, reason, at: since, sendingDomainId } = fact
         const recipient = await opener.open(companyId, fact.to)
-        const row = { companyId, tag, why, since, recipient }
+        const row = { companyId, tag, why: reason, since, recipient }
         const from = { sendingDomainId: sendingDomainId ?? "" }
         await SUPPRESSIONS.insert(tx, [SUPPRESSIONS.rowOf({ ...row, ...from })])
       }

@@ -12,9 +12,9 @@ import { arrayOf, insertRows } from "./columns.ts"
 import type { Projection, Recorded } from "./projection.ts"
 
 /** The name of the projection that writes the rows. */
-export const FOLLOW_UPS = "work"
+export const FOLLOW_UPS = "jobs"
 /** That of the one that writes those which are due late: most of these have ended before anybody writes them. */
-export const LATE_FOLLOW_UPS = "late work"
+export const LATE_FOLLOW_UPS = "late jobs"
 
 /** Rows are to be done: they wait no longer than this. */
 const SOON_MS = 20
@@ -78,7 +78,7 @@ async function deleteWork(tx: Transaction<unknown>, ended: readonly EndedWork[])
   for (const kind of new Set(ended.map((one) => one.kind))) {
     const names = ended.filter((one) => one.kind === kind).map(({ name }) => name)
     await sql`
-      delete from ledger.work
+      delete from ledger.jobs
       where kind = ${kind} and name = any(${arrayOf("text", names)})`.execute(tx)
   }
 }
@@ -112,5 +112,5 @@ function rowOf({ payload, dueAt, trace, companyId, ...named }: WorkItem): WorkRo
 /** Adds work; what is there already under the same kind and name stays as it is. */
 async function insertWork(tx: Transaction<unknown>, items: readonly WorkItem[]): Promise<void> {
   const isThere = sql`on conflict (kind, name) do nothing`
-  await insertRows(tx, "ledger.work", WORK_COLUMNS, items.map(rowOf), isThere)
+  await insertRows(tx, "ledger.jobs", WORK_COLUMNS, items.map(rowOf), isThere)
 }

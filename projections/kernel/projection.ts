@@ -57,9 +57,9 @@ export interface Opener {
 /** The facts that spending leaves in a ledger: by far the most of them. */
 export const SPENDING_FACTS: readonly string[] = [
   "ApiCallsCounted",
-  "ChargeGivenBack",
+  "ChargeReduced",
   "Charged",
-  "ChargesClosed",
+  "ChargesSettled",
 ]
 
 /** A read model. `DB` names its tables and their rows. */

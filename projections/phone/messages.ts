@@ -128,7 +128,7 @@ class Batch {
         return this.#change(company, fact.messageId, "failed", fact.errorCode)
       case "TextAbandoned":
       case "OptedOutByText":
-      case "StoppedAtCarrier":
+      case "OptedOutAtCarrier":
       case "OptedInByText":
       case "OptOutAdded":
       case "OptOutRemoved":

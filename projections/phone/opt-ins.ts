@@ -38,7 +38,7 @@ export const optIns: Projection = {
   ignores: [
     ...["OptOutAdded", "OptOutRemoved", "OptedInByText", "OptedOutByText", "TextReceived"],
     ...["TextAbandoned", "TextAccepted", "TextDelivered", "TextQueued", "TextRejected"],
-    ...["TextUndelivered", "StoppedAtCarrier"],
+    ...["TextUndelivered", "OptedOutAtCarrier"],
   ],
   ...madeOf(OPT_INS),
   personal: ["opt_ins"],

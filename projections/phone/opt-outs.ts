@@ -101,17 +101,17 @@ interface Change {
 
 /** What a fact changes in the list; null where nothing. */
 function changeOf(fact: RecipientEvent): Change | null {
-  const { at, standing } = fact
-  const status = isOptedOut(standing) ? "out" : "in"
+  const { at, optOuts: after } = fact
+  const status = isOptedOut(after) ? "out" : "in"
   switch (fact.type) {
     case "OptedOutByText":
     case "OptedInByText":
       return { phone: fact.phone, status, keyword: fact.keyword, source: "text", at }
-    case "StoppedAtCarrier":
+    case "OptedOutAtCarrier":
       return { phone: fact.phone, status, keyword: null, source: "text", at }
     case "OptOutAdded":
       // A STOP that stands is what the list shows: the company cannot undo it.
-      if (standing.stoppedAt !== null) return null
+      if (after.stoppedAt !== null) return null
       return { phone: fact.phone, status, keyword: null, source: "api", at }
     case "OptOutRemoved":
       return { phone: fact.phone, status, keyword: null, source: "api", at }

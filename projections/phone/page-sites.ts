@@ -29,8 +29,8 @@ export const pageSites: Projection = {
   categories: ["companies", "registration"],
   ignores: [
     ...["CompanyRegistered", "BusinessSaved", "PagesChecked", "CampaignSaved"],
-    ...["PartSubmitted", "PartReached", "PartUnreached", "SubmissionAbandoned"],
-    ...["PartAnswered", "NumberAnswered"],
+    ...["PartSubmitted", "PartReceived", "PartUndeliverable", "SubmissionAbandoned"],
+    ...["PartReviewed", "NumberReviewed"],
   ],
   ...madeOf(PAGE_SITES),
   personal: ["page_sites"],

@@ -37,11 +37,13 @@ export const recordings: Projection = {
   name: "recordings",
   version: 1,
   categories: ["recordings"],
-  ignores: ["KeepDaysSet", "KeptMinutesCounted"],
+  ignores: ["RetentionSet", "StoredMinutesCounted"],
   ...madeOf(RECORDINGS),
   apply: async (tx: Transaction<RecordingTables>, facts) => {
     const told = ofCompanies(facts).flatMap(({ companyId, fact }) =>
-      fact.type === "AudioKept" || fact.type === "AudioDeleted" ? { companyId, fact } : [],
+      fact.type === "RecordingStored" || fact.type === "RecordingDeleted"
+        ? { companyId, fact }
+        : [],
     )
     if (told.length === 0) return
     const rows = await rowsOf(tx, told)
@@ -54,7 +56,7 @@ export const recordings: Projection = {
   },
 }
 
-type AudioFact = Extract<RecordingEvent, { readonly type: "AudioKept" | "AudioDeleted" }>
+type AudioFact = Extract<RecordingEvent, { readonly type: "RecordingStored" | "RecordingDeleted" }>
 
 /** A call's row after a fact; what nobody kept has none. */
 function after(
@@ -63,7 +65,7 @@ function after(
   fact: AudioFact,
 ): RecordingRow | undefined {
   const column = fact.kind === "call" ? "call_seconds" : "voicemail_seconds"
-  if (fact.type === "AudioDeleted") return row && { ...row, [column]: null }
+  if (fact.type === "RecordingDeleted") return row && { ...row, [column]: null }
   const fresh = RECORDINGS.rowOf({ companyId, ...fact })
   return { ...(row ?? fresh), [column]: fact.seconds }
 }

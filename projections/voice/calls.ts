@@ -63,10 +63,17 @@ export const calls: Projection = {
   categories: ["call", "companies", "ledger", "phone"],
   // Of a ledger it looks at charges and what comes back, and of a phone at numbers that come and go.
   ignores: [
-    ...["CallMinuteBegun", "CallMinutePaid", "CallMinuteRefused", "CallRang", "LegPlaced"],
-    ...["LegAnswered", "LegAsked", "LegDropped", "LegGone", "NoticeBegun", "LegSaid"],
-    ...["CallJoined", "GreetingBegun", "GreetingPlayed", "VoicemailBegun"],
-    ...["ApiCallsCounted", "ChargesClosed", "LimitSet", "LimitRemoved", "ReminderReached"],
+    ...["CallMinuteStarted", "CallMinutePaid", "CallMinuteRefused", "LegsDialed", "LegDialed"],
+    ...[
+      "LegAnswered",
+      "LegPrompted",
+      "LegHungUp",
+      "LegEnded",
+      "RecordingNoticeStarted",
+      "LegPromptPlayed",
+    ],
+    ...["CallBridged", "GreetingStarted", "GreetingPlayed", "VoicemailStarted"],
+    ...["ApiCallsCounted", "ChargesSettled", "LimitSet", "LimitRemoved", "ReminderReached"],
     ...["MonthClosed", "CompanyRegistered", "RentPaid", "PhoneSettingsChanged"],
   ],
   ...madeOf(CALLS, CALLED_NUMBERS),
@@ -106,28 +113,28 @@ async function applyCall(
         tx,
       )
       return count(tx, companyId, fact.callId)
-    case "CallerGone":
+    case "CallerHungUp":
       await update({ gone_at: new Date(fact.goneAt) })
       return count(tx, companyId, fact.callId)
     case "CallEnded":
       return update({ status: "completed", outcome: fact.outcome })
-    case "AudioSaved":
+    case "RecordingAvailable":
       return saveAudio(tx, companyId, fact)
-    case "CallMinuteBegun":
+    case "CallMinuteStarted":
     case "CallMinutePaid":
     case "CallMinuteRefused":
-    case "CallRang":
-    case "LegPlaced":
+    case "LegsDialed":
+    case "LegDialed":
     case "LegAnswered":
-    case "LegAsked":
-    case "LegDropped":
-    case "LegGone":
-    case "NoticeBegun":
-    case "LegSaid":
-    case "CallJoined":
-    case "GreetingBegun":
+    case "LegPrompted":
+    case "LegHungUp":
+    case "LegEnded":
+    case "RecordingNoticeStarted":
+    case "LegPromptPlayed":
+    case "CallBridged":
+    case "GreetingStarted":
     case "GreetingPlayed":
-    case "VoicemailBegun":
+    case "VoicemailStarted":
   }
 }
 
@@ -187,7 +194,7 @@ async function count(
 async function saveAudio(
   tx: Transaction<CallTables>,
   companyId: CompanyId,
-  { callId, kind, seconds }: CallFact<"AudioSaved">,
+  { callId, kind, seconds }: CallFact<"RecordingAvailable">,
 ): Promise<void> {
   if (kind === "call") {
     return change(tx, companyId, callId, { recorded: true, recording_seconds: seconds })
@@ -204,7 +211,7 @@ async function applyMoney(
   tx: Transaction<CallTables>,
   { fact, companyId }: CompanyRecorded,
 ): Promise<void> {
-  if (fact.type !== "Charged" && fact.type !== "ChargeGivenBack") return
+  if (fact.type !== "Charged" && fact.type !== "ChargeReduced") return
   const callId = fact.resource === null ? null : parseCallId(fact.resource)
   if (callId === null) return
   const micros = fact.type === "Charged" ? fact.amountMicros : -fact.amountMicros

@@ -46,7 +46,7 @@ export async function ask(ports: Pick<Ports, "runner" | "store" | "storeGenerati
   const charge = (at: number): Charge => ({
     ...{ type: "Charge", chargeId: "what-if", ...spender, class: "general", item, quantity },
     ...{ ...price, amountMicros, resource: null, requestedAt: at, dueAt: null, servedFrom: null },
-    ...{ open: false, exempt: null, searchedTo: null },
+    ...{ isPending: false, exemption: null, searchedTo: null },
   })
   const found =
     then === null

@@ -23,21 +23,21 @@ export class ChargesLeft {
   /** Takes the next fact of the ledger. */
   take(fact: LedgerEvent): void {
     if (fact.type === "Charged") {
-      const { chargeId, amountMicros, weighed, servedFrom, at } = fact
-      this.#add(chargeId, weighed ? (servedFrom ?? at) : at, amountMicros)
-    } else if (fact.type === "ChargeGivenBack") {
-      this.#add(fact.chargeId, fact.chargedAt, -fact.amountMicros)
+      const { chargeId, amountMicros, isAlreadyCounted, servedFrom, at } = fact
+      this.#add(chargeId, isAlreadyCounted ? (servedFrom ?? at) : at, amountMicros)
+    } else if (fact.type === "ChargeReduced") {
+      this.#add(fact.chargeId, fact.countedAt, -fact.amountMicros)
     }
   }
 
   /** What is left of a charge, in micros; 0 where there was no such charge. */
-  of(chargeId: ChargeId, chargedAt: number): Micros {
-    const left = this.#left[this.#slotOf(keyOf(chargeId, chargedAt))] as number
+  of(chargeId: ChargeId, countedAt: number): Micros {
+    const left = this.#left[this.#slotOf(keyOf(chargeId, countedAt))] as number
     return Number.isNaN(left) ? 0 : left
   }
 
-  #add(chargeId: ChargeId, chargedAt: number, micros: Micros): void {
-    const key = keyOf(chargeId, chargedAt)
+  #add(chargeId: ChargeId, countedAt: number, micros: Micros): void {
+    const key = keyOf(chargeId, countedAt)
     const slot = this.#slotOf(key)
     const former = this.#left[slot] as number
     if (!Number.isNaN(former)) {
@@ -79,7 +79,7 @@ export class ChargesLeft {
 }
 
 /** An id may be charged again once its charge has ended, so the instant is part of the key. */
-function keyOf(chargeId: ChargeId, chargedAt: number): Uint32Array {
-  const digest = createHash("sha256").update(`${chargeId}@${chargedAt}`).digest()
+function keyOf(chargeId: ChargeId, countedAt: number): Uint32Array {
+  const digest = createHash("sha256").update(`${chargeId}@${countedAt}`).digest()
   return Uint32Array.from({ length: WORDS }, (_, i) => digest.readUInt32LE(i * 4))
 }

@@ -33,7 +33,7 @@ const Limit = z.object({
   period: z.enum(["day", "week", "month"]),
   amountMicros: z.int(),
   usedMicros: z.int(),
-  pendingMicros: z.int(),
+  unrecordedMicros: z.int(),
   remainingMicros: z.int(),
   askedMicros: z.int(),
   windowStart: z.int(),

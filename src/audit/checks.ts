@@ -72,7 +72,7 @@ export async function otherChecks(
 async function chargesWithoutOwner(ports: AdminPorts, open: readonly OpenCharge[]) {
   // Work goes on meanwhile: a charge whose row is gone may have ended since its stream was read.
   await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, [LATE_FOLLOW_UPS])
-  const names = new Set(await ports.work.names("end-charge"))
+  const names = new Set(await ports.work.names("reconcile-charge"))
   const orphans: string[] = []
   for (const { chargeId, stream } of open) {
     if (names.has(chargeId)) continue

@@ -94,7 +94,7 @@ export class LedgerReplay {
       this.#closings.push({ fact, place })
       return
     }
-    const leftOf: LeftOf = (chargeId, chargedAt) => this.#left.of(chargeId, chargedAt)
+    const leftOf: LeftOf = (chargeId, countedAt) => this.#left.of(chargeId, countedAt)
     const command = commandOfFact(fact, this.#state, leftOf)
     this.#decide([...this.#closings.splice(0), { fact, place }], command)
   }

@@ -56,7 +56,7 @@ export class MissingStreams {
     if (fact.type === "ChargeRefused") {
       this.#promise({ stream: ledgerOf(companyId).stream, revision: fact.ledgerRevision, by })
     }
-    if (fact.type !== "ChargesClosed" || ledger === null) return
+    if (fact.type !== "ChargesSettled" || ledger === null) return
     for (const chargeId of fact.chargeIds) {
       const resource = resourceOfOpen(ledger, chargeId)
       const intent = resource === null ? null : this.#streamOfIntent(companyId, resource)

@@ -72,7 +72,7 @@ export class OtherRules {
 
   /** What they would have decided of an accepted charge; null where the same. */
   judgeFact(fact: LedgerEvent, revision: number): OtherDecision | null {
-    if (fact.type !== "Charged" || fact.weighed) return null
+    if (fact.type !== "Charged" || fact.isAlreadyCounted) return null
     return this.#judge(fact, revision, "accepted")
   }
 
@@ -81,7 +81,8 @@ export class OtherRules {
     const judge = () => this.#judge(refused, refused.ledgerRevision, refused.code)
     const { withPending } = this.#rules
     const isPending =
-      refused.pendingMicros > 0 || refused.limits.some(({ pendingMicros }) => pendingMicros > 0)
+      refused.unrecordedMicros > 0 ||
+      refused.limits.some(({ unrecordedMicros }) => unrecordedMicros > 0)
     if (!isPending) return judge()
     return withPending === null ? "cannot be judged" : withPending(this.#state, refused, judge)
   }

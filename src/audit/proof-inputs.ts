@@ -65,7 +65,7 @@ export function inputsFault(
 
 /** Why inputs would not have let a charge pass, by the rules of `charge.ts`. */
 function passFault(charged: Charged, inputs: DecisionInputs): Fault {
-  const { amountMicros, weighed, at } = charged
+  const { amountMicros, isAlreadyCounted, at } = charged
   const { locked, fundsMicros, limits } = inputs
   if (locked) return { expected: "inputs.locked false, for it was charged", found: "true" }
   if (isShort(charged, inputs)) {
@@ -76,7 +76,7 @@ function passFault(charged: Charged, inputs: DecisionInputs): Fault {
     const { amountMicros: most, usedMicros, remainingMicros, askedMicros } = limit
     const isNow = limit.windowStart <= at && at < limit.resetsAt
     const isRead = remainingMicros === Math.max(0, most - usedMicros) && isNow
-    if (isRead && askedMicros === amountMicros && (weighed || fits(limit))) continue
+    if (isRead && askedMicros === amountMicros && (isAlreadyCounted || fits(limit))) continue
     const expected = `a reading in inputs.limits that lets ${amountMicros} micros be charged`
     return { expected, found: JSON.stringify(limit) }
   }

@@ -136,8 +136,8 @@ class Reading {
     const fact = decodeStored(ledgerCodec, text)
     const isNamed = text.data.includes(this.#named)
     if (fact.type === "Charged" && isNamed) this.#find(fact, text)
-    else if (fact.type === "ChargeGivenBack" && isNamed) this.found?.later.push(text)
-    else if (fact.type === "ChargesClosed" && text.data.includes(this.#quoted)) {
+    else if (fact.type === "ChargeReduced" && isNamed) this.found?.later.push(text)
+    else if (fact.type === "ChargesSettled" && text.data.includes(this.#quoted)) {
       this.found?.later.push(text)
     }
     if (fact.type === "LimitSet") this.#standing.set(nameOfLimit(fact), text)

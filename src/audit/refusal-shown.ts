@@ -15,7 +15,7 @@ export function shownLimit(limit: LimitReading) {
 /** A refusal with what it was decided by. */
 export function shownRefusal(row: RefusalRow) {
   const limits = JSON.parse(row.limits) as readonly LimitReading[]
-  const first = row.refused_by === null ? undefined : limits[row.refused_by]
+  const first = row.refusing_limit === null ? undefined : limits[row.refusing_limit]
   return {
     revision: row.revision,
     at: row.at.toISOString(),

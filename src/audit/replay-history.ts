@@ -97,7 +97,7 @@ class Replay {
   takeRefusal(event: FileEvent): void {
     const fact = decodeStored(refusalCodec, event)
     if (fact.type === "RefusalsCounted") {
-      for (const { count } of fact.counts) this.#counted += count
+      for (const { count } of fact.counters) this.#counted += count
       return
     }
     this.#refusals += 1

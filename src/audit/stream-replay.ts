@@ -209,7 +209,7 @@ function ruleOf({ expected, found }: Difference): Rule {
   const isOf = (type: string) => expected?.type === type || found?.type === type
   if (isOf("MonthClosed")) return "months close as their facts add up"
   const isRefused = expected !== null && expected.type.endsWith("Refused")
-  if (found?.type === "ChargeGivenBack" && isRefused) {
+  if (found?.type === "ChargeReduced" && isRefused) {
     return "no charge is refunded beyond its amount"
   }
   if (isOf("Charged")) return "every charge fits when decided again"

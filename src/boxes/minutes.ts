@@ -60,7 +60,7 @@ export async function payDue(ports: Ports, box: Ticked, cause: Cause): Promise<B
     const command = { type: "TickBox" as const, boxId, minute, signs, isKeyGood }
     const ticked = await ports.runner.execute(stream, command, cause, boxOf)
     if (!ticked.accepted || ticked.view === null) return ticked.view
-    const hasBegun = ticked.facts.some(({ type }) => type === "BoxMinuteBegun")
+    const hasBegun = ticked.facts.some(({ type }) => type === "BoxMinuteStarted")
     view = await payMinute(ports, box, ticked.view, hasBegun ? searchedTo : null, cause)
     if (!hasBegun && ticked.facts.length === 0) return view
   }
@@ -144,7 +144,7 @@ async function chargeMinute(
   const charge = () => ({
     ...({ via: "own_key", keyId, personId, class: "general" } as const),
     ...{ item: `box_minute_${size}`, quantity: 1, unitPriceMicros, priceVersion },
-    ...{ amountMicros: unitPriceMicros, resource, open: false, exempt: null },
+    ...{ amountMicros: unitPriceMicros, resource, isPending: false, exemption: null },
     ...{ requestedAt: ports.clock.now(), dueAt: null, servedFrom: null },
   })
   const named = { chargeId, knownTo }

@@ -1,9 +1,9 @@
 /** The slots of a company's boxes: taken before a box is charged, freed when it has ended. */
 import { boxStreamOf, slotsOf } from "../../domain/boxes/aggregates.ts"
 import { boxOf } from "../../domain/boxes/box.ts"
-import { boxesWithSlot } from "../../domain/boxes/slots.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -22,19 +22,22 @@ export async function takeSlot(
   boxId: BoxId,
   cause: Cause,
 ): Promise<{ readonly refusal: Refusal } | null> {
-  const command = { type: "TakeSlot" as const, boxId, most: await mostBoxes(ports, companyId) }
+  const most = await mostBoxes(ports, companyId)
+  const command = { type: "TakeSlot" as const, holderId: boxId, most, caller: null }
   const take = () => ports.runner.execute(slotsOf(companyId), command, cause)
   let taken = await take()
   if (!taken.accepted) {
     await freeEndedBoxes(ports, companyId, cause)
     taken = await take()
   }
-  return taken.accepted ? null : { refusal: refusal(TOO_MANY_BOXES, taken.refusal.message) }
+  if (taken.accepted) return null
+  const message = `The plan has ${most} boxes at once; stop one first.`
+  return { refusal: refusal(TOO_MANY_BOXES, message) }
 }
 
 /** Frees the slots of boxes that have ended. */
 async function freeEndedBoxes(ports: Ports, companyId: CompanyId, cause: Cause): Promise<void> {
-  for (const boxId of await ports.runner.readLatest(slotsOf(companyId), boxesWithSlot)) {
+  for (const boxId of await ports.runner.readLatest(slotsOf(companyId), holdersOf)) {
     const view = await readBox(ports, companyId, boxId)
     if (view !== null && view.endedAt !== null) await freeSlot(ports, companyId, boxId, cause)
   }
@@ -47,7 +50,7 @@ export async function freeSlot(
   boxId: BoxId,
   cause: Cause,
 ): Promise<void> {
-  await runner.execute(slotsOf(companyId), { type: "FreeSlot", boxId }, cause)
+  await runner.execute(slotsOf(companyId), { type: "FreeSlot", holderId: boxId }, cause)
 }
 
 /** Makes sure that a box which was not started never is; how it stands, null where it never began. */

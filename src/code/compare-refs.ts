@@ -52,7 +52,7 @@ export async function compareRefs(
     if (differing.length === 0 && known.moving === null) return true
     const refs = await Promise.all(
       differing.map(async (found): Promise<FoundRef> => {
-        const name = names.get(found.tag)
+        const name = names.get(found.refHash)
         const ref =
           name === undefined ? null : await ports.sealing.seal(companyId, COMPANY_SUBJECT, name)
         return { ...found, ref }
@@ -70,7 +70,7 @@ export async function compareRefs(
 /** As many as a fact holds, first those that the push moves. */
 function firstOf({ moving }: KnownRefs, differing: ReturnType<typeof differingRefs>) {
   const own = new Set(moving)
-  const isOwn = ({ tag }: { readonly tag: string }) => own.has(tag)
+  const isOwn = ({ refHash }: { readonly refHash: string }) => own.has(refHash)
   const others = differing.filter((one) => !isOwn(one))
   return [...differing.filter(isOwn), ...others].slice(0, MOST_AT_ONCE)
 }

@@ -128,12 +128,12 @@ async function accept(
     push.updates.map(async ({ ref, old, new: wanted }): Promise<SealedUpdate> => {
       const tag = await tagOfRef(ports, companyId, ref)
       const sealed = await ports.sealing.seal(companyId, COMPANY_SUBJECT, ref)
-      return { ref: sealed, tag, old, new: wanted }
+      return { ref: sealed, refHash: tag, old, new: wanted }
     }),
   )
   const tip = push.updates.find(({ ref }) => ref === defaultBranch)?.new ?? null
   const tag = await tagOfRef(ports, companyId, defaultBranch)
-  const core = tip === null ? null : { tag, tree: await coreTreeOf(readCores, tip) }
+  const core = tip === null ? null : { refHash: tag, tree: await coreTreeOf(readCores, tip) }
   const { keyId, personId } = cause
   const told = { pushId, keyId, personId, updates, core, objects, bytes, scrubs }
   const command: AcceptPush = { type: "AcceptPush", ...told }
@@ -154,7 +154,7 @@ async function writeDown(
   const text = linesOf(refused).join("\n")
   const places = await ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
   const { keyId, personId } = cause
-  const told = { pushId, code, places, keyId, personId }
+  const told = { pushId, code, shownLines: places, keyId, personId }
   const command = { type: "RefusePush" as const, ...told, isNamed: refused.hasSwitchedOff === true }
   const outcome = await ports.runner.execute(codeOf(companyId), command, cause)
   if (!outcome.accepted) throw new Error(`${pushId} was not refused: ${outcome.refusal.code}`)

@@ -41,8 +41,8 @@ export function openGathered(runner: Runner, log: Log, counts: Counts) {
 }
 
 /** What a refused charge is counted as: its code, and the limit that refused it, of whomever that is. */
-function countedAs({ code, limits, refusedBy }: ChargeRefused) {
-  const by = refusedBy === null ? undefined : limits[refusedBy]
+function countedAs({ code, limits, refusingLimit }: ChargeRefused) {
+  const by = refusingLimit === null ? undefined : limits[refusingLimit]
   const { holder = "", class: spending = "", period = "" } = by ?? {}
   return { code, holder, class: spending, period }
 }

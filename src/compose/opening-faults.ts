@@ -2,7 +2,7 @@
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
-import { NewerDatabase, WrongEncoding } from "../../adapters/postgres/migrate.ts"
+import { NewerDatabase, OlderDatabase, WrongEncoding } from "../../adapters/postgres/migrate.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { ReadModelAhead } from "../../adapters/postgres/projector/ahead.ts"
 import { TakenAlone } from "../../adapters/processes/alone.ts"
@@ -17,6 +17,7 @@ import { UnfinishedRestore } from "./unfinished-restore.ts"
 const PLAIN = [
   ClockAhead,
   NewerDatabase,
+  OlderDatabase,
   WrongEncoding,
   WrongMasterKey,
   ReadModelAhead,

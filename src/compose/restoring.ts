@@ -3,7 +3,7 @@ import { openRestoredTables } from "../../adapters/installation/backup-set.ts"
 import type { CorruptStream } from "../../adapters/corrupt-streams/port.ts"
 import type { TableRows } from "../../adapters/installation/port.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
+import { FORMER_MIGRATION, MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import { PROGRAM } from "../slices.ts"
 import { WrongMasterKey, fittingKey } from "../../adapters/sealing/installation.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
@@ -87,6 +87,11 @@ async function readWhole(
 /** @throws BackupFault */
 function checkVersion({ head }: BackupSummary): void {
   const known = { ...MIGRATIONS, ...PROGRAM.migrations }
+  if (head.migrations.includes(FORMER_MIGRATION)) {
+    throw new BackupFault(
+      "it was made before the first release of company-ledger, which does not read it: use the version that made it",
+    )
+  }
   const unknown = head.migrations.find((name) => !Object.hasOwn(known, name))
   if (unknown === undefined) return
   throw new BackupFault(

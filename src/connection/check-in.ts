@@ -64,7 +64,7 @@ export const checkIn = route({
     const { companyId } = caller
     const { version, platform = null, seal = null, counts = {} } = body
     const id = body.installId ?? randomBytes(28).toString("hex")
-    const command = { type: "CheckIn" as const, installId: id, version, platform, seal }
+    const command = { type: "CheckIn" as const, installId: id, version, platform, coreHash: seal }
     const outcome = await ports.runner.execute(
       appOf(companyId, id),
       { ...command, counts: countsOf(counts) },

@@ -43,7 +43,7 @@ export const checkDomain = route({
       const told = await tellDomain(ports, caller, domain, command)
       if ("refusal" in told) return { ok: false, refusal: told.refusal }
       const position = (await addOwnSender(ports, caller, told.view)) ?? told.position
-      const { status, seen } = told.view
+      const { status, seenNameServers: seen } = told.view
       const pointed = status === "live"
       return { ok: true, body: { status, seen: [...(seen ?? [])], pointed }, position }
     } catch (error) {
@@ -60,9 +60,9 @@ export async function lookAbove(
   { name }: Pick<DomainView, "name">,
 ): Promise<DomainCommand> {
   const found = await ports.resolver.delegation(name)
-  const { nameServers: seen, dnssecOn } = found ?? { nameServers: [], dnssecOn: false }
-  const isOthers = isTaken(ports, companyId, seen)
-  return { type: "SeeDelegation", seen, dnssecOn, isOthers }
+  const { nameServers, dnssecOn } = found ?? { nameServers: [], dnssecOn: false }
+  const isOthers = isTaken(ports, companyId, nameServers)
+  return { type: "SeeDelegation", nameServers, dnssecOn, isElsewhere: isOthers }
 }
 
 /** Where a domain is live and its key may, mail can be sent from it; where that cannot be, it is live all the same. */

@@ -170,9 +170,17 @@ function commandOf(
     return { id: newId("rec"), ...body, source: "copied" as const }
   })
   return {
-    ...{ type: "ConnectDomain", domainId, name, replaces, dnssecOn, registrar, records },
+    ...{
+      type: "ConnectDomain",
+      domainId,
+      name,
+      formerNameServers: replaces,
+      dnssecOn,
+      registrar,
+      records,
+    },
     nameServers: ownNameServers(ports, companyId),
-    asked: copied.asked,
-    leftOut: copied.leftOut.slice(0, MOST_LEFT_OUT),
+    queriedNames: copied.queriedNames,
+    omitted: copied.omitted.slice(0, MOST_LEFT_OUT),
   }
 }

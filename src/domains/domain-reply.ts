@@ -170,7 +170,7 @@ export function domainReply(
   view: DomainView,
   all: readonly DomainRow[],
 ): z.infer<typeof DomainReply> {
-  const { name: domain, domainId: id, status, dnssecOn, asked, leftOut } = view
+  const { name: domain, domainId: id, status, dnssecOn, queriedNames, omitted } = view
   const own = view.sendingDomains.find((one) => one.name === domain)
   const warnings = [
     ...(dnssecOn && status !== "live" ? [DNSSEC] : []),
@@ -183,11 +183,17 @@ export function domainReply(
     ...{ id, domain, status },
   })
   return {
-    ...{ id, domain, status, nameServers: [...view.nameServers], replaces: [...view.replaces] },
+    ...{
+      id,
+      domain,
+      status,
+      nameServers: [...view.nameServers],
+      replaces: [...view.formerNameServers],
+    },
     ...{ registrar: view.registrar, dnssecOn, domains, warnings },
     email: own === undefined ? null : sendingDomainReply({ ...own, domain: view }),
     records: view.records.map(recordReply),
     appAddresses: view.appAddresses.map(appAddressReply),
-    copied: { asked: asked === null ? null : [...asked], leftOut: [...leftOut] },
+    copied: { asked: queriedNames === null ? null : [...queriedNames], leftOut: [...omitted] },
   }
 }

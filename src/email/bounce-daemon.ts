@@ -37,9 +37,9 @@ async function takeBounce(ports: Ports, { to, status: code }: BounceReport): Pro
   if (!isKnown) throw new Error("the read model of mails is behind")
   const companyId = await companyOfMail(ports.readAll, mailId)
   if (companyId === null) return
-  const command = { type: "ReturnMail" as const, mailId, n, code }
+  const command = { type: "ReturnMail" as const, mailId, recipientIndex: n, code }
   const view = await recordMail(ports, companyId, command, causedBy(`bounce ${mailId}:${n}`))
-  const status = view?.copies.find((one) => one.n === n)?.status
+  const status = view?.copies.find((one) => one.recipientIndex === n)?.status
   // Somebody had it before who handed it over could write that down.
   if (status === "open" || status === "deferred") throw new Error("it is still being handed over")
 }

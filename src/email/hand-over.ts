@@ -59,11 +59,11 @@ export async function handOver(ports: Ports, handing: Handing): Promise<void> {
       const copy = waiting.shift() as CopyView
       const came = "answer" in made ? made : await handOne(ports, handing, made, copy)
       if (came.answer === "refused" && !namesDeadAddress(came.code)) {
-        refused.push({ n: copy.n, code: came.code })
+        refused.push({ n: copy.recipientIndex, code: came.code })
         continue
       }
       isHad ||= came.answer === "accepted" || came.answer === "unknown"
-      recorder.add(outcomeOf(copy.n, came))
+      recorder.add(outcomeOf(copy.recipientIndex, came))
     }
   }
   // Who was just being asked may have taken it meanwhile: then the others are asked after all.
@@ -99,7 +99,7 @@ async function handOne(
   ports: Ports,
   { companyId, view, signal }: Handing,
   { copyFor, signer }: Made,
-  { n, to, tag }: CopyView,
+  { recipientIndex, to, tag }: CopyView,
 ): Promise<Came> {
   const { mailer, sealing, runner, composer, baseUrl } = ports
   const { mailId, sendingDomainId, hasUnsubscribe } = view.accepted
@@ -111,11 +111,11 @@ async function handOne(
     return { answer: "bounced", code: "suppressed" }
   }
   const mailbox = keptMailbox(opened)
-  const name = { mailId, n }
+  const name = { mailId, n: recipientIndex }
   const token = unsubscribeTokenOf(sealing, name)
   const copy = copyFor({
     to: partyOf(mailbox),
-    messageId: `<${mailTagOf(mailId)}.${n}@${signer.domain}>`,
+    messageId: `<${mailTagOf(mailId)}.${recipientIndex}@${signer.domain}>`,
     unsubscribeUrl: hasUnsubscribe ? `${baseUrl()}${unsubscribePath(token)}` : null,
   })
   try {
@@ -160,15 +160,15 @@ const namesDeadAddress = (code: string): boolean => code.includes(".") && isDead
 function outcomeOf(n: number, came: Came): MailOutcome {
   switch (came.answer) {
     case "accepted":
-      return { n, result: came.isDelivered ? "delivered" : "relayed", code: null }
+      return { recipientIndex: n, result: came.isDelivered ? "delivered" : "relayed", code: null }
     case "refused":
     case "rejected":
     case "bounced":
-      return { n, result: "bounced", code: came.code }
+      return { recipientIndex: n, result: "bounced", code: came.code }
     case "deferred":
-      return { n, result: "deferred", code: came.code }
+      return { recipientIndex: n, result: "deferred", code: came.code }
     case "unknown":
-      return { n, result: "unknown", code: null }
+      return { recipientIndex: n, result: "unknown", code: null }
     default:
       return unreachable(came)
   }

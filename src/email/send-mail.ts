@@ -187,8 +187,8 @@ async function acceptance(
     ...{ mailId, keyId, personId, ...prepared, bodyHash },
     from: await sealing.seal(companyId, COMPANY_SUBJECT, mailboxText(from)),
     recipients: await Promise.all(
-      recipients.map(async ({ to, tag }, n) => {
-        return { n, tag, to: await sealing.seal(companyId, tag, mailboxText(to)) }
+      recipients.map(async ({ to, tag }, recipientIndex) => {
+        return { recipientIndex, tag, to: await sealing.seal(companyId, tag, mailboxText(to)) }
       }),
     ),
   }

@@ -41,7 +41,7 @@ async function offered(ports: Ports, token: string) {
   const companyId = copy === null ? null : await companyOfMail(ports.readAll, copy.mailId)
   if (copy === null || companyId === null) return null
   const view = await ports.runner.read(mailOf(companyId, copy.mailId), mailView)
-  const found = view?.copies.find(({ n }) => n === copy.n)
+  const found = view?.copies.find(({ recipientIndex }) => recipientIndex === copy.n)
   if (view === null || found === undefined || !view.accepted.hasUnsubscribe) return null
   const { tag, to } = found
   return { companyId, tag, to, sendingDomainId: view.accepted.sendingDomainId }
@@ -76,7 +76,7 @@ export const unsubscribe = openRoute({
     const found = await offered(ports, token)
     if (found === null) return noPage()
     const { companyId, ...whom } = found
-    const command = { type: "SuppressRecipient", why: "unsubscribed", ...whom } as const
+    const command = { type: "SuppressRecipient", reason: "unsubscribed", ...whom } as const
     const cause = causedBy(sent.requestId)
     await ports.runner.execute(suppressionsOf(companyId), command, cause)
     return { ok: true, body: {}, page: donePage() }

@@ -97,7 +97,7 @@ export function openBillFold(): BillFold {
     sums.purchasedMicros +
     sums.correctedMicros -
     sums.chargedMicros +
-    sums.givenBackMicros
+    sums.reducedMicros
   return {
     add: (page) => {
       lines += page.length
@@ -105,7 +105,7 @@ export function openBillFold(): BillFold {
         if (kind === "charge" || kind === "api_calls" || kind === "rent") {
           sums.chargedMicros -= amountMicros
           sums.charges += 1
-        } else if (kind === "give_back") sums.givenBackMicros += amountMicros
+        } else if (kind === "give_back") sums.reducedMicros += amountMicros
         else if (kind === "purchase") sums.purchasedMicros += amountMicros
         else if (kind === "funds_added") sums.addedMicros += amountMicros
         else sums.correctedMicros += amountMicros
@@ -130,7 +130,7 @@ const NAMES: Readonly<Record<keyof BillSums, string>> = {
   purchasedMicros: "funds purchased",
   correctedMicros: "funds corrected",
   chargedMicros: "charged",
-  givenBackMicros: "given back",
+  reducedMicros: "given back",
   charges: "charges",
 }
 

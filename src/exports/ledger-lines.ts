@@ -69,10 +69,11 @@ function openLines({ companyId, from }: BillHead): (stored: StoredEvent) => Bill
     const fact = read(stored)
     const row = lineOf({ companyId, revision: stored.revision, fact })
     if (row === null) return null
-    if (fact.type === "ChargeGivenBack") {
-      return billLineOf(row, late.get(fact.chargeId) ?? fact.chargedAt)
+    if (fact.type === "ChargeReduced") {
+      return billLineOf(row, late.get(fact.chargeId) ?? fact.countedAt)
     }
-    const isLate = fact.type === "Charged" && fact.weighed && (fact.servedFrom ?? fact.at) < from
+    const isLate =
+      fact.type === "Charged" && fact.isAlreadyCounted && (fact.servedFrom ?? fact.at) < from
     if (isLate) late.set(fact.chargeId, fact.at)
     return billLineOf(row)
   }

@@ -137,10 +137,10 @@ function openHead(current: OpenMonth, from: number, hash: string) {
 }
 
 function sumsOf(month: BillSums): BillSums {
-  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = month
+  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = month
   const { charges } = month
   return {
-    ...{ addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros },
+    ...{ addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros },
     charges,
   }
 }

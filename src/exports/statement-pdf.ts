@@ -111,7 +111,7 @@ function writeFunds(pages: Pages, head: BillHead, decimals: number): void {
     ["Funds added", sums.addedMicros],
     ["Funds corrected", sums.correctedMicros],
     [`Charged (${sums.charges.toLocaleString("en-US")} ${charges})`, 0 - sums.chargedMicros],
-    ["Given back", sums.givenBackMicros],
+    ["Given back", sums.reducedMicros],
   ]
   const closing = state === "closed" ? `Closing funds, ${day(until - 1)}` : "Closing funds so far"
   pages.heading("Funds")

@@ -28,7 +28,7 @@ export const releaseNumber = route({
     const numberId = parseNumberId(body.id)
     if (numberId === null) return { ok: false, refusal: refusal("not_found", NO_NUMBER) }
     const { keyId, personId } = caller.spender
-    const command = { type: "ReleaseNumber" as const, numberId, reason: "asked" as const }
+    const command = { type: "ReleaseNumber" as const, numberId, reason: "requested" as const }
     const stream = phoneOf(caller.companyId)
     const done = await runner.execute(stream, { ...command, keyId, personId }, causeOf(caller))
     if (!done.accepted) return { ok: false, refusal: refusal("not_found", NO_NUMBER) }

@@ -54,14 +54,14 @@ export async function recordText(
 export async function settleText(
   ports: Ports,
   { companyId }: Pick<TextPlace, "companyId">,
-  { status, chargeId, giveBackMicros }: NonNullable<TextKnown>,
+  { status, chargeId, refundMicros }: NonNullable<TextKnown>,
   cause: Cause,
 ): Promise<boolean> {
   if (status === "queued") return false
   if (chargeId === null) return true
-  const line = { amountMicros: giveBackMicros, reason: "the opt-out line was not needed" }
+  const line = { amountMicros: refundMicros, reason: "the opt-out line was not needed" }
   const rejected = { amountMicros: null, reason: "the carrier refused the text" }
-  const back = status === "rejected" ? rejected : giveBackMicros > 0 ? line : null
+  const back = status === "rejected" ? rejected : refundMicros > 0 ? line : null
   await endCharge(ports, companyId, chargeId, back, cause)
   return true
 }

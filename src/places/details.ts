@@ -72,7 +72,7 @@ async function handle(ports: Ports, caller: Caller, { body }: Input): Promise<An
     // Of a pick that somebody left in the middle, one charge stands at any time.
     if (taken.former !== null) await back(ports, caller, taken.former)
     const price = await priceOfOne(ports, "address_details")
-    const open = { chargeId, resource: pick.pickId, open: true, searchedTo: null }
+    const open = { chargeId, resource: pick.pickId, isPending: true, searchedTo: null }
     const placed = await placeCharge(ports, caller, price, open)
     if (placed === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
     if ("refusal" in placed) {

@@ -46,7 +46,7 @@ export const deleteRecording = route({
     if (!done.accepted) throw new Error(`a deletion was refused: ${done.refusal.code}`)
     for (const fact of done.facts) {
       // Also a row of work does so: nobody is told yes before it is gone, and no crash leaves it here.
-      if (fact.type === "AudioDeleted")
+      if (fact.type === "RecordingDeleted")
         await ports.blobs.delete(companyId, blobOf(callId, fact.kind))
     }
     return { ok: true, body: { deleted: done.facts.length }, position: done.position }

@@ -23,7 +23,7 @@ export interface SavedAudio {
   /** Whole seconds. */
   readonly seconds: number
   /** The carrier's own name for it. */
-  readonly audioRef: string
+  readonly carrierRef: string
   /** When the call began, UTC milliseconds. */
   readonly calledAt: number
   /** Whose key seals it: the caller's, which is a recipient's too. */
@@ -59,20 +59,20 @@ export async function keepAudio(
   const blob = blobOf(callId, kind)
   let standing = await ports.runner.readLatest(stream, look)
   if (seconds > 0 && standing === "never came" && (await bring(ports.blobs, saved, source))) {
-    const command = { type: "KeepAudio" as const, callId, kind, seconds, blob, calledAt }
+    const command = { type: "KeepAudio" as const, callId, kind, seconds, blobId: blob, calledAt }
     standing = (await ports.runner.execute(stream, command, cause, look)).view
   }
   // It was deleted meanwhile, by whoever kept it before, or the call was too long ago.
   if (standing !== "held") await ports.blobs.delete(companyId, blob)
-  await source.forgetAudio(saved.audioRef)
+  await source.forgetAudio(saved.carrierRef)
 }
 
 /** Writes the blob; false where there is nobody any more for whom. */
 async function bring(blobs: Blobs, saved: SavedAudio, source: AudioSource): Promise<boolean> {
-  const { companyId, callId, kind, audioRef, subject } = saved
+  const { companyId, callId, kind, carrierRef, subject } = saved
   const blob = { companyId, subject, blobId: blobOf(callId, kind) }
   try {
-    await blobs.write(blob, piecesOf(source, audioRef), { mostBytes: MOST_BYTES })
+    await blobs.write(blob, piecesOf(source, carrierRef), { mostBytes: MOST_BYTES })
     return true
   } catch (error) {
     // A process that died behind this line wrote it, and a blob that is there is whole.

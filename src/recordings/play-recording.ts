@@ -69,5 +69,5 @@ async function audioOf(
   const held = await ports.runner.readLatest(recordingsOf(companyId), (state) =>
     heldAudio(state, callId, kind),
   )
-  return held === null ? null : ports.blobs.find(companyId, held.blob)
+  return held === null ? null : ports.blobs.find(companyId, held.blobId)
 }

@@ -4,12 +4,12 @@ import type { VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId, KeyedHash } from "../../domain/kernel/ids.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import type { CallSettings } from "../../domain/phone/number-settings.ts"
 import { settingsOf } from "../../domain/phone/phone-views.ts"
-import { callSlotsOf } from "../../domain/voice/aggregates.ts"
-import { callsWithSlot } from "../../domain/voice/call-slots.ts"
+import { MOST_AT_ONCE, MOST_OF_ONE, WINDOW_MS, callSlotsOf } from "../../domain/voice/aggregates.ts"
 import type { TurnedAway } from "../../domain/voice/call-events.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import { fullNumber } from "../frame/kernel/phone-number.ts"
@@ -74,7 +74,7 @@ export async function offerCall(
     },
     cause,
   )
-  const isOwed = told.facts.some(({ type }) => type === "CallMinuteBegun")
+  const isOwed = told.facts.some(({ type }) => type === "CallMinuteStarted")
   if (isOwed) await payCall(ports, place, cause, revision)
 }
 
@@ -88,22 +88,24 @@ async function takeSlot(
   callerTag: KeyedHash,
   cause: Cause,
 ): Promise<TurnedAway | null> {
-  const command = { type: "TakeCallSlot" as const, callId, callerTag }
+  const caller = { tag: callerTag, most: MOST_OF_ONE, windowMs: WINDOW_MS }
+  const command = { type: "TakeSlot" as const, holderId: callId, most: MOST_AT_ONCE, caller }
   const take = () => ports.runner.execute(callSlotsOf(companyId), command, cause)
   let taken = await take()
-  if (!taken.accepted && taken.refusal.code === "too_many") {
+  if (!taken.accepted && taken.refusal.code === "company_limit") {
     await freeEndedCalls(ports, companyId, cause)
     taken = await take()
   }
-  return taken.accepted ? null : taken.refusal.code
+  if (taken.accepted) return null
+  return taken.refusal.code === "company_limit" ? "company_call_limit" : "caller_call_limit"
 }
 
 /** Frees the slots of calls that have ended. */
 async function freeEndedCalls(ports: Ports, companyId: CompanyId, cause: Cause): Promise<void> {
-  for (const callId of await ports.runner.readLatest(callSlotsOf(companyId), callsWithSlot)) {
+  for (const callId of await ports.runner.readLatest(callSlotsOf(companyId), holdersOf)) {
     const call = await readCall(ports, { companyId, callId })
     if (call === null || call.endedAt === null) continue
-    const command = { type: "FreeCallSlot" as const, callId }
+    const command = { type: "FreeSlot" as const, holderId: callId }
     await ports.runner.execute(callSlotsOf(companyId), command, cause)
   }
 }

@@ -67,9 +67,9 @@ async function beginMinute(
 ): Promise<{ readonly call: Live | null; readonly isBegun: boolean }> {
   const { callId } = place
   const isSeen = call.phase !== "ended" && (await seeCaller(ports, place, call, cause))
-  const command = { type: "BeginMinute" as const, callId, minute, isSeen }
+  const command = { type: "BeginMinute" as const, callId, minute, isCallerPresent: isSeen }
   const told = await tellCall(ports, place, command, cause)
-  return { call: told.call, isBegun: told.facts.some(({ type }) => type === "CallMinuteBegun") }
+  return { call: told.call, isBegun: told.facts.some(({ type }) => type === "CallMinuteStarted") }
 }
 
 /** Whether the carrier says that the caller is there; what it says that was missed is told to the call. */
@@ -128,7 +128,12 @@ function chargeOf(call: Live, minute: number, now: number) {
   return {
     ...({ via: "company", keyId: null, personId: null, class: "general" } as const),
     ...{ item: "call_minute", quantity: 1, unitPriceMicros, priceVersion },
-    ...{ amountMicros: unitPriceMicros, resource: call.offered.callId, open: true, exempt: null },
+    ...{
+      amountMicros: unitPriceMicros,
+      resource: call.offered.callId,
+      isPending: true,
+      exemption: null,
+    },
     ...{ requestedAt: now, dueAt: startedAt },
     servedFrom: isLate ? startedAt : null,
   }

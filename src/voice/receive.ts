@@ -140,8 +140,8 @@ function commandOf(event: OfLeg, callId: CallId, leg: number, ref: string | null
       return { type: "EndLeg", callId, leg, goneAt, answeredAt }
     }
     case "audio_ready": {
-      const { kind, seconds, audioRef } = event
-      return { type: "SaveAudio", callId, kind, seconds, audioRef }
+      const { kind, seconds, carrierRef } = event
+      return { type: "SaveAudio", callId, kind, seconds, carrierRef }
     }
   }
 }

@@ -84,7 +84,7 @@ describe("presence", () => {
     expect((await world.call(other.key, "GET", URL)).body.people[0].online).toBe(false)
     const kind = await query<{ kind: string }>(
       world.databaseUrl,
-      "select relpersistence as kind from pg_class where relname = 'presence'",
+      "select relpersistence as kind from pg_class where relname = 'online_status'",
     )
     expect(kind).toEqual([{ kind: "u" }])
   })

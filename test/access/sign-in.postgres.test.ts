@@ -53,7 +53,7 @@ describe("a signed call", () => {
     expect(limits[0].usedMicros).toBe(SEGMENT + 100)
     const stream = `ledger-${company.companyId}`
     const { events } = await world.operate("audit show", { stream, type: "Charged" })
-    expect(events).toMatchObject([{ data: { via: "shared_key", keyId: shared.keyId, personId } }])
+    expect(events).toMatchObject([{ data: { via: "app_key", keyId: shared.keyId, personId } }])
     const { tallies } = await world.operate("calls list", { company: company.companyId })
     expect(tallies).toMatchObject([{ keyId: shared.keyId, personId, calls: 1 }])
   })

@@ -215,7 +215,9 @@ describe("a whole installation", () => {
     await expect(world.operate("charge", charge)).rejects.toThrow(/revision 3: expected revision 2/)
     const { projector, store } = world.ports
     expect(await projector.waitFor(await store.head(), 20_000)).toBe(true)
-    const jobs = world.ports.readAll.deleteFrom("ledger.work").where("kind", "=", "end-charge")
+    const jobs = world.ports.readAll
+      .deleteFrom("ledger.jobs")
+      .where("kind", "=", "reconcile-charge")
     expect(await jobs.executeTakeFirst()).toEqual({ numDeletedRows: 2n })
     // One that meets the damage again says so, and every other check is made.
     const { firstBroken, checks } = await world.operate("audit verify")

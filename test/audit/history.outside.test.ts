@@ -67,7 +67,9 @@ describe("a replay", () => {
     const types = (await collect(world.ports.store.read(ledgerOf(company.companyId).stream))).map(
       ({ type }) => type,
     )
-    expect(types).toEqual(expect.arrayContaining(["MonthClosed", "ReminderReached", "FundsRanLow"]))
+    expect(types).toEqual(
+      expect.arrayContaining(["MonthClosed", "ReminderReached", "LowFundsReached"]),
+    )
     const own = await run("audit", "replay", "--company", company.companyId)
     expect(own.out).toContain("Every decision comes out the same.")
   })

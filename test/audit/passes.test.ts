@@ -209,8 +209,13 @@ it("sums what is left of each charge, however many there are", () => {
 
 it("tells charges of one id apart by their instants, and knows no others", () => {
   const left = new ChargesLeft()
-  const night = { open: false, weighed: true, servedFrom: NOW - 1, exempt: "funds" } as const
-  left.take(charged({ open: false }))
+  const night = {
+    isPending: false,
+    isAlreadyCounted: true,
+    servedFrom: NOW - 1,
+    exemption: "funds",
+  } as const
+  left.take(charged({ isPending: false }))
   left.take(charged(night))
   left.take(givenBack({ amountMicros: 1_000 }))
   expect([left.of("chg_1", NOW), left.of("chg_1", NOW - 1)]).toEqual([8_000, 9_000])

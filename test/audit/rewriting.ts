@@ -7,7 +7,7 @@ import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { World } from "../support/world.ts"
 
-const TABLES = ["eventstore.events", "ledger.checkpoints", "ledger.work", "ledger.tree_heads"]
+const TABLES = ["eventstore.events", "ledger.checkpoints", "ledger.jobs", "ledger.tree_heads"]
 
 /** Runs statements, each of which changes one row, then looks, and puts all tables back. */
 export async function whileTampered<T>(

@@ -63,7 +63,7 @@ describe("a checkpoint that somebody edited", () => {
   const name = "checkpoints are what folding gives"
 
   it("is named though it is no JSON any more, and every other check is made", async () => {
-    const found = await edited("saved = '{'")
+    const found = await edited("state = '{'")
     expect(faults(found)).toMatchObject([{ name }])
     expect(found.firstBroken).toMatchObject({ check: name, stream })
     expect(found.firstBroken?.found).toContain("it cannot be loaded: ")
@@ -78,7 +78,7 @@ describe("a checkpoint that somebody edited", () => {
 
   it("is named with its first field that differs, and both values", async () => {
     const found = await edited(
-      `saved = regexp_replace(saved, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
+      `state = regexp_replace(state, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
     )
     const [checkpoint] = faults(found)
     expect(checkpoint?.detail).toMatch(

@@ -141,7 +141,7 @@ describe("an audit finds, and names by stream and revision,", () => {
 
   it("a changed type, id, or hash", async () => {
     const stream = ledgerOf(company.companyId).stream
-    const revision = await revisionOf(stream, "ChargesClosed")
+    const revision = await revisionOf(stream, "ChargesSettled")
     for (const change of [
       "id = gen_random_uuid()",
       "type = 'AccountLocked'",
@@ -189,14 +189,14 @@ describe("an audit finds, and names by stream and revision,", () => {
     const stream = ledgerOf(company.companyId).stream
     const where = `where stream = '${stream}'`
     for (const change of [
-      `regexp_replace(saved, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
+      `regexp_replace(state, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
       // Spent in the week, not in the day: the sums stand in that order.
-      `replace(saved, '",[36000,36000,36000]]', '",[0,36000,36000]]')`,
-      `replace(saved, '"company":[0,0,0,36000,36000,36000]', '"company":[0,0,0,0,36000,36000]')`,
+      `replace(state, '",[36000,36000,36000]]', '",[0,36000,36000]]')`,
+      `replace(state, '"company":[0,0,0,36000,36000,36000]', '"company":[0,0,0,0,36000,36000]')`,
       `'{}'`,
       `'null'`,
     ]) {
-      const found = await tampered(`update ledger.checkpoints set saved = ${change} ${where}`)
+      const found = await tampered(`update ledger.checkpoints set state = ${change} ${where}`)
       expect(names(found), change).toEqual([CHECKPOINT])
       expect(found[0]?.detail, change).toContain(`${stream} revision `)
     }
@@ -223,7 +223,7 @@ describe("an audit finds, and names by stream and revision,", () => {
 
   it("a read model whose table is gone, and every other fault with it", async () => {
     await edit("alter table read.opt_outs rename to opt_outs_gone")
-    const found = await tampered("delete from ledger.work where kind = 'end-charge'")
+    const found = await tampered("delete from ledger.jobs where kind = 'reconcile-charge'")
     await edit("alter table read.opt_outs_gone rename to opt_outs")
     expect(names(found)).toEqual([
       "every open charge has somebody who ends it",
@@ -233,7 +233,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("an open charge that nobody would end", async () => {
-    const found = await tampered("delete from ledger.work where kind = 'end-charge'")
+    const found = await tampered("delete from ledger.jobs where kind = 'reconcile-charge'")
     expect(names(found)).toEqual(["every open charge has somebody who ends it"])
     expect(found[0]?.detail).toMatch(
       new RegExp(`^chg_\\w+ of ${ledgerOf(other.companyId).stream}$`),

@@ -64,9 +64,9 @@ describe("an audit", () => {
     const some = [
       "MonthClosed",
       "ReminderReached",
-      "FundsRanLow",
+      "LowFundsReached",
       "ApiCallsCounted",
-      "ChargesClosed",
+      "ChargesSettled",
     ]
     expect(types).toEqual(expect.arrayContaining(some))
   })
@@ -88,7 +88,7 @@ describe("an audit", () => {
   it("finds a charge that is refunded beyond its amount, with every hash made anew", async () => {
     const stream = ledgerOf(company.companyId).stream
     const more = ['"amountMicros":"4000"', '"amountMicros":"9001"'] as const
-    const verdict = await tampered(await rewritten(stream, "ChargeGivenBack", ...more))
+    const verdict = await tampered(await rewritten(stream, "ChargeReduced", ...more))
     expect(faults(verdict)).toContain("no charge is refunded beyond its amount")
     expect(verdict.firstBroken).toMatchObject({
       check: "no charge is refunded beyond its amount",
@@ -96,7 +96,7 @@ describe("an audit", () => {
       expected: "refused: bad_amount",
     })
     const whole = ['"amountMicros":"4000"', '"amountMicros":"9000"'] as const
-    const allowed = await tampered(await rewritten(stream, "ChargeGivenBack", ...whole))
+    const allowed = await tampered(await rewritten(stream, "ChargeReduced", ...whole))
     expect(faults(allowed)).not.toContain("no charge is refunded beyond its amount")
   })
 
@@ -104,11 +104,11 @@ describe("an audit", () => {
     const stream = ledgerOf(company.companyId).stream
     for (const [type, from, to] of [
       ["ReminderReached", /"usedMicros":"\d+"/, '"usedMicros":"9999"'],
-      ["FundsRanLow", /"fundsMicros":"\d+"/, '"fundsMicros":"9999"'],
-      ["FundsNoticeSet", '"49990000"', '"49980000"'],
+      ["LowFundsReached", /"fundsMicros":"\d+"/, '"fundsMicros":"9999"'],
+      ["LowFundsAlertSet", '"49990000"', '"49980000"'],
       ["ApiCallsCounted", '"calls":', '"calls":1'],
       ["LimitSet", '"amountMicros":"20000"', '"amountMicros":"-1"'],
-      ["ChargesClosed", /"chg_\w+"/, '"chg_other"'],
+      ["ChargesSettled", /"chg_\w+"/, '"chg_other"'],
     ] as const) {
       const verdict = await tampered(await rewritten(stream, type, from, to))
       expect(verdict.ok, type).toBe(false)

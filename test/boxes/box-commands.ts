@@ -3,8 +3,8 @@ import fc from "fast-check"
 import type { BoxCommand, StartBox } from "../../domain/boxes/box-commands.ts"
 import { box, boxOf } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import type { SlotCommand } from "../../domain/boxes/slots.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
+import type { SlotCommand } from "../../domain/kernel/slots.ts"
 import { asking } from "../support/spec.ts"
 
 /** The box that all of it is about. */
@@ -90,7 +90,7 @@ export const boxCommand: fc.Arbitrary<BoxCommand> = fc.oneof(
 const anyBox = fc.constantFrom<BoxId>("box_1", "box_2", "box_3")
 
 /** Any command to the slots of a company. */
-export const slotCommand: fc.Arbitrary<SlotCommand> = fc.oneof(
-  anyBox.map((boxId): SlotCommand => ({ type: "TakeSlot", boxId, most: 2 })),
-  anyBox.map((boxId): SlotCommand => ({ type: "FreeSlot", boxId })),
+export const slotCommand: fc.Arbitrary<SlotCommand<BoxId>> = fc.oneof(
+  anyBox.map((holderId) => ({ type: "TakeSlot", holderId, most: 2, caller: null }) as const),
+  anyBox.map((holderId) => ({ type: "FreeSlot", holderId }) as const),
 )

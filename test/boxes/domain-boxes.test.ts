@@ -2,10 +2,11 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { BoxCommand } from "../../domain/boxes/box-commands.ts"
+import { SLOTS } from "../../domain/boxes/aggregates.ts"
 import { MINUTE_MS, MOST_PREVIEWS, stopsBy } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import type { SlotCommand } from "../../domain/boxes/slots.ts"
-import { boxesWithSlot, slots } from "../../domain/boxes/slots.ts"
+import type { SlotCommand } from "../../domain/kernel/slots.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
 import { asking } from "../support/spec.ts"
 import { BOX_ID, STOP, WHO, oneBox, openPreview, startBox, tickBox } from "./box-commands.ts"
 
@@ -230,20 +231,22 @@ describe("a box", () => {
 })
 
 describe("the slots of a company", () => {
-  const take = (boxId: BoxId, most: number): SlotCommand => ({ type: "TakeSlot", boxId, most })
-  const decided = (given: readonly SlotCommand[]) => {
-    const { ask, state } = asking(slots)
+  const take = (holderId: BoxId, most: number): SlotCommand<BoxId> => {
+    return { type: "TakeSlot", holderId, most, caller: null }
+  }
+  const decided = (given: readonly SlotCommand<BoxId>[]) => {
+    const { ask, state } = asking(SLOTS.decider)
     const answers = given.map((command) => ask(command, NOW))
     const codes = answers.map((answer) => (typeof answer === "string" ? answer : answer.length))
     return { codes, state: state() }
   }
 
   it("are as many as the plan has, a box's own but once", () => {
-    const free: SlotCommand = { type: "FreeSlot", boxId: "box_1" }
+    const free = { type: "FreeSlot", holderId: "box_1" } as const
     const given = [take("box_1", 2), take("box_1", 2), take("box_2", 2), take("box_3", 2)]
     const { codes, state } = decided([...given, free, free, take("box_3", 2)])
-    expect(codes).toEqual([1, 0, 1, "too_many_boxes", 1, 0, 1])
-    expect(boxesWithSlot(state)).toEqual(["box_2", "box_3"])
+    expect(codes).toEqual([1, 0, 1, "company_limit", 1, 0, 1])
+    expect(holdersOf(state)).toEqual(["box_2", "box_3"])
   })
 
   it("stay taken where a plan became smaller, and none is added", () => {
@@ -253,6 +256,6 @@ describe("the slots of a company", () => {
       take("box_1", 1),
       take("box_3", 1),
     ])
-    expect(codes).toEqual([1, 1, 0, "too_many_boxes"])
+    expect(codes).toEqual([1, 1, 0, "company_limit"])
   })
 })

@@ -156,7 +156,7 @@ async function expectTraces(box: string): Promise<void> {
     "BoxStarted",
     "BoxRunning",
     "PreviewOpened",
-    ...Array.from({ length: 4 }, () => "BoxMinuteBegun"),
+    ...Array.from({ length: 4 }, () => "BoxMinuteStarted"),
     "BoxPushed",
     "BoxStopped",
   ])

@@ -93,10 +93,12 @@ function gather(facts: readonly Recorded[], wrong: string[]) {
     const box = "boxId" in fact ? (boxes.get(fact.boxId) as Seen) : null
     switch (fact.type) {
       case "SlotTaken":
-        slots.add(fact.boxId)
+        slots.add(fact.holderId)
+        if (!boxes.has(fact.holderId))
+          boxes.set(fact.holderId, { ...blank, begun: [], refused: [] })
         break
       case "SlotFreed":
-        slots.delete(fact.boxId)
+        slots.delete(fact.holderId)
         break
       case "BoxStarted":
         boxes.set(fact.boxId, { ...blank, started: fact, begun: [], refused: [] })
@@ -104,7 +106,7 @@ function gather(facts: readonly Recorded[], wrong: string[]) {
       case "BoxRunning":
         if (box !== null) box.runningAt = fact.at
         break
-      case "BoxMinuteBegun":
+      case "BoxMinuteStarted":
         if (box !== null) wrong.push(...beginning(fact, box))
         box?.begun.push(fact.minute)
         break
@@ -120,15 +122,15 @@ function gather(facts: readonly Recorded[], wrong: string[]) {
       case "Charged": {
         if (!fact.item.startsWith("box_minute_")) break
         const before = bill.get(fact.chargeId)
-        const { amountMicros, resource, open: isOpen } = fact
+        const { amountMicros, resource, isPending: isOpen } = fact
         const times = (before?.times ?? 0) + 1
         bill.set(fact.chargeId, { amountMicros, resource, times, backMicros: 0, isOpen })
         break
       }
-      case "ChargesClosed":
+      case "ChargesSettled":
         for (const id of fact.chargeIds) Object.assign(bill.get(id) ?? {}, { isOpen: false })
         break
-      case "ChargeGivenBack": {
+      case "ChargeReduced": {
         const charge = bill.get(fact.chargeId)
         if (charge === undefined) break
         charge.backMicros += fact.amountMicros
@@ -142,7 +144,10 @@ function gather(facts: readonly Recorded[], wrong: string[]) {
 }
 
 /** What is wrong with the beginning of a minute. */
-function beginning({ boxId, minute, at }: BoxFact<"BoxMinuteBegun">, box: Seen): readonly string[] {
+function beginning(
+  { boxId, minute, at }: BoxFact<"BoxMinuteStarted">,
+  box: Seen,
+): readonly string[] {
   const name = `${boxId}:${minute}`
   const wrong: string[] = []
   if (box.end !== null) wrong.push(`${name} began behind the end`)

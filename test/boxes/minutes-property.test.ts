@@ -227,7 +227,7 @@ const HAPPENS = [
   "BoxFailed",
   "BoxDeleted",
   "BoxMinuteRefused",
-  "ChargeGivenBack",
+  "ChargeReduced",
   ...["stopped", "idle", "time_cap", "budget", "spending_limit", "funds", "key_changed"].map(
     (reason) => `BoxStopped ${reason}`,
   ),
@@ -271,12 +271,12 @@ describe("minutes", () => {
     { timeout: LOT_TIMEOUT_MS },
     async () => {
       const wrong: string[] = []
-      for (const what of ["start", "make-box", "tick-box"] as const) {
+      for (const what of ["start", "create-box", "charge-box-minute"] as const) {
         for (let at = 1; at <= MOST_TURNS; at += 1) {
           for (const isDone of [false, true]) {
             const played = new Play()
             const { world } = played
-            await played.open(what === "tick-box" ? [ASKED] : [])
+            await played.open(what === "charge-box-minute" ? [ASKED] : [])
             world.isFree = true
             const dies = { at, isDone }
             const own = what === "start" ? dies : null
@@ -304,7 +304,9 @@ describe("minutes", () => {
     const played = new Play()
     const { world } = played
     await played.open([ASKED])
-    const row = [...world.stored.rows.values()].find(({ key }) => key.startsWith("tick-box"))
+    const row = [...world.stored.rows.values()].find(({ key }) =>
+      key.startsWith("charge-box-minute"),
+    )
     if (row === undefined) throw new Error("a box that runs is looked at")
     world.pass(row.dueAt - world.now + late)
     world.work(row, 0, null)

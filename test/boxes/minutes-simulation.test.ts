@@ -1,7 +1,7 @@
 /** Two hundred boxes for twelve hours, on a virtual clock: what they cost adds up to the micro-dollar. */
 import { describe, expect, it } from "vitest"
 import { boxStreamOf, slotsOf } from "../../domain/boxes/aggregates.ts"
-import { boxesWithSlot } from "../../domain/boxes/slots.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
 import { boxOf } from "../../domain/boxes/box.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
@@ -92,7 +92,7 @@ describe("two hundred boxes for twelve hours", () => {
     expect(world.stored.rows.size).toBe(0)
     const { wrong, owedMicros } = reckon(world.stored.facts, true)
     expect(wrong).toEqual([])
-    expect(facts.filter(({ type }) => type === "BoxMinuteBegun").length).toBeGreaterThan(4_000)
+    expect(facts.filter(({ type }) => type === "BoxMinuteStarted").length).toBeGreaterThan(4_000)
     const [runner] = world.runners as [Runner]
     let shownMicros = 0
     for (const { companyId, boxId } of all) {
@@ -105,7 +105,7 @@ describe("two hundred boxes for twelve hours", () => {
     let leftMicros = 0
     for (const companyId of COMPANIES) {
       leftMicros += (await runner.readLatest(ledgerOf(companyId), accountOf)).fundsMicros
-      expect(await runner.readLatest(slotsOf(companyId), boxesWithSlot)).toEqual([])
+      expect(await runner.readLatest(slotsOf(companyId), holdersOf)).toEqual([])
     }
     expect(COMPANIES.length * FUNDS_MICROS - leftMicros).toBe(shownMicros)
   })

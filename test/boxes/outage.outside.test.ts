@@ -47,7 +47,7 @@ it("a host that is away for two hours costs nobody a minute, and leaves no work 
   expect(await spentOf(world, company)).toBe(3 * PRICES.small)
   const { work } = await world.operate("work list", {})
   const asks = ({ kind, parked }: { kind: string; parked: unknown }) =>
-    kind === "tick-box" || parked !== null
+    kind === "charge-box-minute" || parked !== null
   expect(work.filter(asks)).toEqual([])
   await running(world, company)
   await running(world, company)

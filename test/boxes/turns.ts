@@ -114,8 +114,8 @@ export class StoreInTurns {
       const line = lineOf({ fact, companyId, revision })
       if (line !== null) this.charges.set(fact.chargeId, line)
     }
-    if (fact.type === "ChargesClosed") for (const id of fact.chargeIds) this.#end(id, 0)
-    if (fact.type === "ChargeGivenBack") this.#end(fact.chargeId, fact.amountMicros)
+    if (fact.type === "ChargesSettled") for (const id of fact.chargeIds) this.#end(id, 0)
+    if (fact.type === "ChargeReduced") this.#end(fact.chargeId, fact.amountMicros)
   }
 
   #end(chargeId: string, backMicros: number): void {

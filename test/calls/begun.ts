@@ -92,7 +92,7 @@ export async function claimOf(
   idempotencyKey: string,
 ): Promise<{ readonly state: string; readonly attempt: number } | undefined> {
   const { rows } = await sql<{ state: string; attempt: number }>`
-    select state, attempt from ledger.claims where idempotency_key = ${idempotencyKey}`.execute(
+    select state, attempt from ledger.idempotent_requests where idempotency_key = ${idempotencyKey}`.execute(
     world.ports.readAll,
   )
   return rows[0]

@@ -32,15 +32,15 @@ const refused: ChargeRefused = {
   requestedAt: 0,
   dueAt: null,
   servedFrom: null,
-  open: true,
-  exempt: null,
+  isPending: true,
+  exemption: null,
   ledgerRevision: 1,
   fundsMicros: 0,
   creditLineMicros: 0,
   prepaidOnly: false,
-  pendingMicros: 0,
+  unrecordedMicros: 0,
   limits: [],
-  refusedBy: null,
+  refusingLimit: null,
 }
 
 const payer: Payer = { mayBuy: true, baseUrl: "http://ledger.test" }

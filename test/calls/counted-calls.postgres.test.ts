@@ -118,7 +118,7 @@ describe("the limits hold at the moment of the call", () => {
     await world.operate("wait")
     const stream = `refusals-${company.companyId}`
     const { events } = await world.operate("audit show", { stream })
-    expect(events[0].data).toMatchObject({ pendingMicros: String(2 * CALL) })
+    expect(events[0].data).toMatchObject({ unrecordedMicros: String(2 * CALL) })
   })
 
   it("takes the rest of a key's limit: its charge is refused, and the key from then on", async () => {

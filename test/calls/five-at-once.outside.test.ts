@@ -141,11 +141,11 @@ const CHARGE_IDS = JSON.parse(
 interface Claim {
   readonly key_id: string
   readonly idempotency_key: string
-  readonly begun: string
+  readonly started: string
   readonly attempt: number
 }
 
-const SAMPLE = { key_id: "key_a", idempotency_key: "name", begun: "req_b" }
+const SAMPLE = { key_id: "key_a", idempotency_key: "name", started: "req_b" }
 
 /** What else than a charge's own prefix the ids of charges are made of. */
 const NAMED_BY: Readonly<Record<string, (...parts: readonly string[]) => string>> = {
@@ -155,7 +155,7 @@ const NAMED_BY: Readonly<Record<string, (...parts: readonly string[]) => string>
 
 /** The id of the charge of a claim: an answered request is found by it, whatever version charged it. */
 function chargeIdOf(name: string, claim: Claim): string {
-  const parts = [claim.key_id, claim.idempotency_key, claim.begun, String(claim.attempt)]
+  const parts = [claim.key_id, claim.idempotency_key, claim.started, String(claim.attempt)]
   return NAMED_BY[name]?.(...parts) ?? derivedId("chg", ...parts)
 }
 
@@ -163,7 +163,7 @@ function chargeIdOf(name: string, claim: Claim): string {
 async function claimOf({ companyId }: Company): Promise<Claim> {
   const rows = await query<Claim>(
     world.databaseUrl,
-    `select key_id, idempotency_key, begun, attempt from ledger.claims where company_id = '${companyId}'`,
+    `select key_id, idempotency_key, started, attempt from ledger.idempotent_requests where company_id = '${companyId}'`,
   )
   expect(rows).toHaveLength(1)
   return rows[0] as Claim

@@ -52,13 +52,13 @@ describe("the same key and body", () => {
     const former = plain.digest("hex")
     const kept = await query<{ fingerprint: string }>(
       world.databaseUrl,
-      `select fingerprint from ledger.claims where idempotency_key = '${name}'`,
+      `select fingerprint from ledger.idempotent_requests where idempotency_key = '${name}'`,
     )
     expect(kept).toEqual([{ fingerprint: expect.not.stringContaining(former) as string }])
     // As a former version left it.
     await query(
       world.databaseUrl,
-      `update ledger.claims set fingerprint = '${former}' where idempotency_key = '${name}'`,
+      `update ledger.idempotent_requests set fingerprint = '${former}' where idempotency_key = '${name}'`,
     )
     const again = await sendBytes(company.key, name, JSON.stringify(body))
     expect(again.headers["idempotency-replayed"]).toBe("true")

@@ -56,7 +56,7 @@ it("finds what was begun before persons were told apart, and does not do it agai
   const first = await send(other, name)
   // As the former version wrote it down.
   const { numAffectedRows } = await sql`
-    update ledger.claims set key_id = ${shared.keyId}
+    update ledger.idempotent_requests set key_id = ${shared.keyId}
     where key_id = ${`${shared.keyId}/${other}`} and idempotency_key = ${name}`.execute(
     world.ports.readAll,
   )

@@ -142,9 +142,9 @@ it(
     await world.operate("wait")
     const facts = await factsOf(world.ports.store)
     const ofType = (type: string) => facts.filter((fact) => fact.type === type)
-    const kept = ofType("Charged").length - ofType("ChargeGivenBack").length
+    const kept = ofType("Charged").length - ofType("ChargeReduced").length
     expect(kept).toBe(everything.length + 1)
-    const tallies = ofType("ApiCallsCounted").flatMap(({ data }) => JSON.parse(data).tallies)
+    const tallies = ofType("ApiCallsCounted").flatMap(({ data }) => JSON.parse(data).counters)
     expect(tallies.reduce((sum, { calls }) => sum + calls, 0)).toBe(counted.calls)
     await expectSound(world, company)
     await world.warned(before + 2)

@@ -121,8 +121,8 @@ function chargeOf(known: Known, meant: MeantCharge, moment: Moment): LedgerComma
     unitPriceMicros: amountMicros,
     amountMicros,
     requestedAt: at - meant.askedEarlierMs,
-    open,
-    exempt,
+    isPending: open,
+    exemption: exempt,
     searchedTo: null,
   }
 }
@@ -135,7 +135,7 @@ function chargeOnce(
 ): readonly LedgerCommand[] {
   const searched = facts.slice(0, Math.max(0, facts.length - behind))
   if (lastCharge(searched, name) !== undefined) return []
-  return [{ ...onceOf(searched, name, micros * unitMicros), open }]
+  return [{ ...onceOf(searched, name, micros * unitMicros), isPending: open }]
 }
 
 function onceOf(
@@ -144,7 +144,7 @@ function onceOf(
   micros: number,
 ): Extract<LedgerCommand, { type: "Charge" }> {
   const amount = { unitPriceMicros: micros, amountMicros: micros }
-  const how = { open: false, exempt: null, searchedTo: searched.length - 1 }
+  const how = { isPending: false, exemption: null, searchedTo: searched.length - 1 }
   return { type: "Charge", ...SPENT, chargeId, ...amount, ...how }
 }
 
@@ -160,11 +160,11 @@ function giveBackByHand(
   const { via, keyId, personId, class: charging, item, resource, amountMicros: whole } = charged
   const spent = { via, keyId, personId, class: charging, item, resource }
   const leftMicros = leftIn(searched, charged)
-  const chargedAt = charged.weighed ? (charged.servedFrom ?? charged.at) : charged.at
+  const chargedAt = charged.isAlreadyCounted ? (charged.servedFrom ?? charged.at) : charged.at
   return [
     {
       type: "GiveBackEnded",
-      charge: { ...spent, chargeId: charged.chargeId, amountMicros: whole, chargedAt },
+      charge: { ...spent, chargeId: charged.chargeId, amountMicros: whole, countedAt: chargedAt },
       leftMicros,
       amountMicros: partOf(leftMicros, part),
       reason: "by hand",

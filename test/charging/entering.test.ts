@@ -53,8 +53,8 @@ describe("a call that enters", () => {
   it("is counted in the same visit, and gathered to be recorded", () => {
     const state = fold(ledger, opened(), limitSet({ amountMicros: 200 }))
     expect(enterCall(state, { ...CALL, checks: ALL }, NOW)).toBeNull()
-    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 100, pendingMicros: 100 }])
-    expect(takeServedCalls(state)).toMatchObject({ type: "RecordCalls", tallies: [callsOf(1)] })
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 100, unrecordedMicros: 100 }])
+    expect(takeServedCalls(state)).toMatchObject({ type: "RecordCalls", counters: [callsOf(1)] })
   })
 
   it("is not counted where something stands against it, and a question counts none", () => {
@@ -72,6 +72,6 @@ describe("a call that enters", () => {
     for (const enter of [entryFault, enterCall]) {
       expect(enter(state, CALL, NOW)).toMatchObject({ usedMicros: 100, remainingMicros: 99 })
     }
-    expect(takeServedCalls(state)).toMatchObject({ tallies: [callsOf(1)] })
+    expect(takeServedCalls(state)).toMatchObject({ counters: [callsOf(1)] })
   })
 })

@@ -111,7 +111,7 @@ export function accepting(mayPass: (refusal: ChargeRefused) => boolean): Subject
 /** The fact that a charge asks for. */
 function chargedBy(command: Charge & Stamp): Charged {
   const { searchedTo, headHash: _headHash, ...request } = command
-  return { ...request, type: "Charged", once: searchedTo !== null, weighed: false }
+  return { ...request, type: "Charged", isExternalId: searchedTo !== null, isAlreadyCounted: false }
 }
 
 /** Saves something else in the place of a part: `tallies.people` is the people within the tallies. */

@@ -84,7 +84,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
   {
     fault: "the exempt are asked for funds",
     breaks: "nothingThatFitsIsRefused",
-    subject: hearing("Charge", (command) => ({ ...command, exempt: null })),
+    subject: hearing("Charge", (command) => ({ ...command, exemption: null })),
   },
   {
     fault: "a charge does not lower the funds",
@@ -139,7 +139,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     breaks: "chargesEndOnce",
     subject: again("GiveBack", (facts, { chargeId }) => {
       return facts.findLast((fact) => {
-        return fact.type === "ChargeGivenBack" && fact.chargeId === chargeId
+        return fact.type === "ChargeReduced" && fact.chargeId === chargeId
       })
     }),
   },
@@ -148,7 +148,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     breaks: "chargesEndOnce",
     subject: answering((answer, command) => {
       if (command.type !== "CloseCharges" || command.chargeIds.length === 0) return answer
-      return [{ type: "ChargesClosed", at: command.at, chargeIds: command.chargeIds }]
+      return [{ type: "ChargesSettled", at: command.at, chargeIds: command.chargeIds }]
     }),
   },
   {
@@ -215,7 +215,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     breaks: "factsAreDecidedAgain",
     subject: answering((answer) => {
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
-      return { ...answer, pendingMicros: 0 }
+      return { ...answer, unrecordedMicros: 0 }
     }),
   },
   {
@@ -228,12 +228,12 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
   {
     fault: "low funds are told twice",
     breaks: "lowFundsAreToldOnce",
-    subject: recording("FundsRanLow", (fact) => [fact, fact]),
+    subject: recording("LowFundsReached", (fact) => [fact, fact]),
   },
   {
     fault: "low funds are told one micro late",
     breaks: "lowFundsAreToldOnce",
-    subject: recording("FundsRanLow", (fact) => {
+    subject: recording("LowFundsReached", (fact) => {
       return fact.fundsMicros === fact.belowMicros - 1 ? [] : [fact]
     }),
   },
@@ -242,8 +242,8 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     breaks: "lowFundsAreToldOnce",
     subject: answering((answer) => {
       if (isRefusal(answer)) return answer
-      const told = answer.filter(({ type }) => type === "FundsRanLow")
-      return [...told, ...answer.filter(({ type }) => type !== "FundsRanLow")]
+      const told = answer.filter(({ type }) => type === "LowFundsReached")
+      return [...told, ...answer.filter(({ type }) => type !== "LowFundsReached")]
     }),
   },
   {
@@ -262,13 +262,13 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
     subject: answering((answer) => {
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
       const last = answer.limits.findLastIndex((limit) => !hasRoom(limit))
-      return { ...answer, refusedBy: answer.refusedBy === null ? null : last }
+      return { ...answer, refusingLimit: answer.refusingLimit === null ? null : last }
     }),
   },
   {
     fault: "an erased company comes back",
     breaks: "agreesWithThePlainOne",
-    subject: folding("ErasureBegun", ({ at }) => ({ type: "AccountUnlocked", at })),
+    subject: folding("ErasureStarted", ({ at }) => ({ type: "AccountUnlocked", at })),
   },
   {
     fault: "a correction is forgotten",

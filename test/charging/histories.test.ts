@@ -30,13 +30,15 @@ describe("the histories", () => {
   it("lead to every fact, exempt or not, once and weighed before", () => {
     const kinds = new Set(
       facts().map((fact) => {
-        const marks = ["exempt", "once", "weighed"] as const
+        const marks = ["exemption", "isExternalId", "isAlreadyCounted"] as const
         const marked = marks.filter((mark) => mark in fact && Boolean(fact[mark as never]))
         return [fact.type, ...marked].join(" ")
       }),
     )
-    const marked = ["exempt", "once", "exempt weighed"].map((marks) => `Charged ${marks}`)
-    const all = [...Object.keys(ledgerFormats), ...marked, "ApiCallsCounted exempt"]
+    const marked = ["exemption", "isExternalId", "exemption isAlreadyCounted"].map(
+      (marks) => `Charged ${marks}`,
+    )
+    const all = [...Object.keys(ledgerFormats), ...marked, "ApiCallsCounted exemption"]
     expect([...kinds].toSorted()).toEqual(all.toSorted())
   })
 
@@ -44,7 +46,8 @@ describe("the histories", () => {
     const codes = new Set<string>()
     for (const { command, answer } of decided) {
       if (!isRefusal(answer)) continue
-      const by = answer.type === "ChargeRefused" ? answer.limits[answer.refusedBy ?? -1] : undefined
+      const by =
+        answer.type === "ChargeRefused" ? answer.limits[answer.refusingLimit ?? -1] : undefined
       codes.add(by === undefined ? `${command.type} ${answer.code}` : `by the ${by.holder}'s limit`)
     }
     for (const { answer } of served) if (answer !== null) codes.add(`a call by a ${answer.holder}`)
@@ -91,7 +94,7 @@ describe("the histories", () => {
   it("stand on the borders: fills to the micro, and one micro over", () => {
     const over = count(decided, ({ answer }) => {
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return false
-      const limit = answer.limits[answer.refusedBy ?? -1]
+      const limit = answer.limits[answer.refusingLimit ?? -1]
       return limit !== undefined && limit.usedMicros + limit.askedMicros === limit.amountMicros + 1
     })
     const filled = count(decided, ({ command, answer, after }) => {
@@ -128,22 +131,22 @@ describe("the histories", () => {
   })
 
   it("take the funds below the sum of a notice, by one micro and more, by whatever lowers them", () => {
-    const low = facts().filter((fact) => fact.type === "FundsRanLow")
+    const low = facts().filter((fact) => fact.type === "LowFundsReached")
     expect(count(low, (one) => one.fundsMicros === one.belowMicros - 1)).toBeGreaterThan(30)
     expect(count(low, (one) => one.fundsMicros < one.belowMicros - 1)).toBeGreaterThan(30)
     for (const type of ["Charge", "ChargeCalls", "CorrectFunds", "SetFundsNotice"]) {
       const told = count(decided, ({ command, answer }) => {
         const isOf = command.type === type && !isRefusal(answer)
-        return isOf && answer.some((fact) => fact.type === "FundsRanLow")
+        return isOf && answer.some((fact) => fact.type === "LowFundsReached")
       })
       expect(told, type).toBeGreaterThan(3)
     }
   })
 
   it("give back after the window has ended, by the work and by hand", () => {
-    const isLate = (fact: { readonly at: number; readonly chargedAt: number }): boolean =>
-      Math.floor(fact.chargedAt / DAY_MS) < Math.floor(fact.at / DAY_MS)
-    const back = facts().filter((fact) => fact.type === "ChargeGivenBack")
+    const isLate = (fact: { readonly at: number; readonly countedAt: number }): boolean =>
+      Math.floor(fact.countedAt / DAY_MS) < Math.floor(fact.at / DAY_MS)
+    const back = facts().filter((fact) => fact.type === "ChargeReduced")
     expect(count(back, (one) => isLate(one) && one.reason === "a reason")).toBeGreaterThan(20)
     expect(count(back, (one) => isLate(one) && one.reason === "by hand")).toBeGreaterThan(20)
   })
@@ -157,7 +160,7 @@ describe("the histories", () => {
     const counted = facts().filter((fact) => fact.type === "ApiCallsCounted")
     expect(count(counted, ({ at, day }) => at >= day + DAY_MS)).toBeGreaterThan(20)
     expect(count(decided, ({ on, taken }) => on === 1 && taken !== null)).toBeGreaterThan(20)
-    expect(count(counted, ({ tallies }) => tallies.length > 1)).toBeGreaterThan(20)
+    expect(count(counted, ({ counters }) => counters.length > 1)).toBeGreaterThan(20)
   })
 
   it("take an allowance to the micro, on both sides of a month's edge", () => {

@@ -15,11 +15,11 @@ import { factsOf } from "./subject.ts"
 
 /** Every reason that stands against a charge, in words; empty where it fits. */
 function against(known: Known, charge: Charged | (Charge & Stamp)): string {
-  const { at, amountMicros, exempt } = charge
+  const { at, amountMicros, exemption } = charge
   const full = applyingTo(known, charge, at, amountMicros).filter((limit) => !hasRoom(limit))
   const own = fundsIn(known.facts)
   const funds = own + creditLineIn(known.facts)
-  const isAsked = exempt === null || (exempt === "funds_while_above_zero" && own <= 0)
+  const isAsked = exemption === null || (exemption === "funds_while_above_zero" && own <= 0)
   const isShort = isAsked && amountMicros > 0 && amountMicros > funds
   return [
     ...full.map((limit) => `the ${limit.holder}'s ${limit.period} holds ${limit.remainingMicros}`),
@@ -35,7 +35,7 @@ function wrongMark(known: Known, counted: ApiCallsCounted): string {
   const passed = touchedBy(known.facts, counted).filter((limit) => {
     return readingOf(after, limit, counted.at, 0).usedMicros > limit.amountMicros
   })
-  if (counted.exempt === null) return passed.map(({ holder }) => `passes the ${holder}'s`).join()
+  if (counted.exemption === null) return passed.map(({ holder }) => `passes the ${holder}'s`).join()
   return passed.length === 0 ? "is exempt from limits that it does not pass" : ""
 }
 
@@ -52,8 +52,8 @@ export const everyChargeFits: Law = (trace) => {
     }
     for (const [i, fact] of factsOf(step.answer).entries()) {
       const known = knownAt(trace, step, i)
-      const isNightly = fact.type === "Charged" && fact.weighed
-      if (isNightly && fact.exempt !== "funds") return `weighed before, and asks: ${show(fact)}`
+      const isNightly = fact.type === "Charged" && fact.isAlreadyCounted
+      if (isNightly && fact.exemption !== "funds") return `weighed before, and asks: ${show(fact)}`
       if (fact.type === "Charged" && !isNightly) {
         const reasons = against(known, fact)
         if (reasons !== "") return `charged although ${reasons}: ${show(fact)}`
@@ -72,7 +72,7 @@ export const everyChargeFits: Law = (trace) => {
 /** 1, of calls: only what another process records can make gathered calls pass a limit. */
 export const callsPassNothingAlone: Law = ({ steps, facts }) => {
   if (steps.some(({ on }) => on === 1)) return null
-  const passing = facts.find((fact) => fact.type === "ApiCallsCounted" && fact.exempt !== null)
+  const passing = facts.find((fact) => fact.type === "ApiCallsCounted" && fact.exemption !== null)
   return passing === undefined ? null : `passes a limit alone: ${show(passing)}`
 }
 
@@ -107,7 +107,7 @@ function isWithoutReason(known: Known, { command, answer }: Decided): boolean {
       const { searchedTo, charge } = command
       if (answer.code !== "search_again" || !isKnownToBeNew(known, searchedTo)) return false
       return !known.facts.slice(searchedTo + 1).some((fact) => {
-        return fact.type === "ChargeGivenBack" && fact.chargeId === charge.chargeId
+        return fact.type === "ChargeReduced" && fact.chargeId === charge.chargeId
       })
     }
     case "StartPurchase":

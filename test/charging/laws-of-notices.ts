@@ -10,22 +10,22 @@ export const lowFundsAreToldOnce: Law = ({ facts, steps }) => {
   /** The notice that must come next; null where none may. */
   let due: string | null = null
   for (const fact of facts) {
-    if (fact.type === "FundsRanLow") {
+    if (fact.type === "LowFundsReached") {
       if (show(fact) !== due) return `told ${show(fact)}, not ${due}`
       due = null
       continue
     }
     if (due !== null) return `${show(fact)} came instead of ${due}`
-    const isNew = fact.type === "FundsNoticeSet"
+    const isNew = fact.type === "LowFundsAlertSet"
     const wasLow: boolean = !isNew && belowMicros !== null && fundsMicros < belowMicros
     if (isNew) ({ belowMicros } = fact)
     fundsMicros += fundsIn([fact])
     if (wasLow || belowMicros === null || fundsMicros >= belowMicros) continue
-    due = show({ type: "FundsRanLow", at: fact.at, belowMicros, fundsMicros })
+    due = show({ type: "LowFundsReached", at: fact.at, belowMicros, fundsMicros })
   }
   if (due !== null) return `nothing came, not ${due}`
   const late = steps.find((step) => {
-    return step.does === "decide" && factsOf(step.answer)[0]?.type === "FundsRanLow"
+    return step.does === "decide" && factsOf(step.answer)[0]?.type === "LowFundsReached"
   })
   return late === undefined ? null : `told in an append of its own: ${show(late)}`
 }

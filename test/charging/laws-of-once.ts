@@ -18,14 +18,14 @@ export const chargesEndOnce: Law = (trace) => {
   for (const fact of trace.facts) {
     if (fact.type === "Charged") {
       if (open(fact.chargeId) !== undefined) return `charged while open: ${show(fact)}`
-      charges.push({ fact, isOpen: fact.open })
+      charges.push({ fact, isOpen: fact.isPending })
     }
-    for (const id of fact.type === "ChargesClosed" ? fact.chargeIds : []) {
+    for (const id of fact.type === "ChargesSettled" ? fact.chargeIds : []) {
       const closed = open(id)
       if (closed === undefined) return `closed though it was not open: ${show(fact)}`
       closed.isOpen = false
     }
-    const ended = fact.type === "ChargeGivenBack" ? open(fact.chargeId) : undefined
+    const ended = fact.type === "ChargeReduced" ? open(fact.chargeId) : undefined
     if (ended !== undefined) ended.isOpen = false
   }
   for (const [i, step] of trace.steps.entries()) {
@@ -48,8 +48,8 @@ export const noChargeIsRefundedBeyondItsAmount: Law = ({ facts }) => {
       const name = show([fact.chargeId, weighedAt(fact)])
       left.set(name, (left.get(name) ?? 0) + fact.amountMicros)
     }
-    if (fact.type !== "ChargeGivenBack") continue
-    const name = show([fact.chargeId, fact.chargedAt])
+    if (fact.type !== "ChargeReduced") continue
+    const name = show([fact.chargeId, fact.countedAt])
     const rest = (left.get(name) ?? Number.NaN) - fact.amountMicros
     if (!(rest >= 0)) return `refunded beyond its amount: ${show(fact)}`
     left.set(name, rest)
@@ -58,8 +58,8 @@ export const noChargeIsRefundedBeyondItsAmount: Law = ({ facts }) => {
 }
 
 /** Calls weigh on their day, and everything else when it is charged. */
-function weighedAt({ weighed, servedFrom, at }: Charged): number | null {
-  return weighed ? servedFrom : at
+function weighedAt({ isAlreadyCounted, servedFrom, at }: Charged): number | null {
+  return isAlreadyCounted ? servedFrom : at
 }
 
 /** Whether the work ends a charge that is not open: only an operator may give a final one back. */
@@ -106,7 +106,7 @@ function lostCalls({ steps, facts }: Trace): number {
   const gathered = ([0, 1] as const).map((on) => {
     return steps.findLast((step) => step.on === on)?.after.gathered.length ?? 0
   })
-  const counted = facts.flatMap((fact) => (fact.type === "ApiCallsCounted" ? fact.tallies : []))
+  const counted = facts.flatMap((fact) => (fact.type === "ApiCallsCounted" ? fact.counters : []))
   const calls = counted.reduce((sum, tally) => sum + tally.calls, 0)
   return gathered.reduce((rest, waiting) => rest - waiting, served - calls)
 }
@@ -119,8 +119,8 @@ function onceOnly(fact: LedgerEvent): readonly string[] {
     case "FundsAdded":
       return fact.reference === null ? [] : [`added ${fact.reference}`]
     case "Charged":
-      if (fact.weighed) return [`calls charged as ${fact.chargeId}`]
-      return fact.once ? [`charged once as ${fact.chargeId}`] : []
+      if (fact.isAlreadyCounted) return [`calls charged as ${fact.chargeId}`]
+      return fact.isExternalId ? [`charged once as ${fact.chargeId}`] : []
     case "PurchaseStarted":
       return [`bought ${fact.purchaseId}`]
     case "PurchaseOrdered":
@@ -138,11 +138,11 @@ function onceOnly(fact: LedgerEvent): readonly string[] {
 /** What is wrong with the charge of a day's calls: it is for all of them, once the day is over. */
 function wrongCallCharge(before: Facts, fact: LedgerEvent): string {
   if (fact.type === "ApiCallsCounted") {
-    const names = fact.tallies.map((tally) => callsId(tally, fact.day))
+    const names = fact.counters.map((tally) => callsId(tally, fact.day))
     const charged = before.some((one) => one.type === "Charged" && names.includes(one.chargeId))
     return charged ? "counted for a day that is charged" : ""
   }
-  if (fact.type !== "Charged" || !fact.weighed) return ""
+  if (fact.type !== "Charged" || !fact.isAlreadyCounted) return ""
   const calls = unchargedIn(before).find(({ chargeId }) => chargeId === fact.chargeId)
   if (calls === undefined) return "charges calls that nobody counted"
   if (fact.at < calls.day + 24 * 3_600_000) return "charges a day that goes on"
@@ -156,14 +156,16 @@ function hasItsCharge(facts: Facts, command: Extract<LedgerCommand, { type: "Cha
   const { chargeId, searchedTo } = command
   if (openIn(facts).includes(chargeId)) return true
   if (searchedTo === null) return false
-  return facts.some((one) => one.type === "Charged" && one.once && one.chargeId === chargeId)
+  return facts.some(
+    (one) => one.type === "Charged" && one.isExternalId && one.chargeId === chargeId,
+  )
 }
 
 /** Whether the same command may well do the same again. */
 function mayRepeat(command: LedgerCommand): boolean {
   switch (command.type) {
     case "Charge":
-      return !command.open && command.searchedTo === null
+      return !command.isPending && command.searchedTo === null
     case "AddFunds":
       return command.reference === null
     case "CorrectFunds":

@@ -42,11 +42,11 @@ class Replay {
     this.state = ledger.evolve(this.state, fact)
     this.#count += 1
     if (fact.type === "Charged") {
-      const at = fact.weighed ? (fact.servedFrom ?? fact.at) : fact.at
+      const at = fact.isAlreadyCounted ? (fact.servedFrom ?? fact.at) : fact.at
       this.#left.set(`${fact.chargeId} ${at}`, fact.amountMicros)
     }
-    if (fact.type === "ChargeGivenBack") {
-      const name = `${fact.chargeId} ${fact.chargedAt}`
+    if (fact.type === "ChargeReduced") {
+      const name = `${fact.chargeId} ${fact.countedAt}`
       this.#left.set(name, (this.#left.get(name) ?? 0) - fact.amountMicros)
     }
   }

@@ -97,8 +97,8 @@ export const monthsAddUp: Law = (trace) => {
 
 /** What moved the funds in a month, in integers without bound: a sum may pass where its end does not. */
 function movedIn(closed: MonthClosed): bigint {
-  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = closed
-  const raised = [addedMicros, purchasedMicros, correctedMicros, givenBackMicros, -chargedMicros]
+  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = closed
+  const raised = [addedMicros, purchasedMicros, correctedMicros, reducedMicros, -chargedMicros]
   return raised.reduce((sum, micros) => sum + BigInt(micros), 0n)
 }
 

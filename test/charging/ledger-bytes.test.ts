@@ -18,11 +18,11 @@ const many = (fact: (name: string) => LedgerEvent): Ledger =>
   )
 
 it.each<[string, (name: string) => LedgerEvent]>([
-  ["keys that spent", (name) => charged({ keyId: `key_${name}`, open: false })],
+  ["keys that spent", (name) => charged({ keyId: `key_${name}`, isPending: false })],
   ["open charges", (chargeId) => charged({ chargeId })],
   ["limits of keys", (name) => limitSet({ ...KEY_LIMIT, holderId: `key_${name}` })],
   ["references of funds", (reference) => funded(1, reference)],
-  ["tallies of calls", (name) => counted({ tallies: [{ ...callsOf(2), keyId: `key_${name}` }] })],
+  ["tallies of calls", (name) => counted({ counters: [{ ...callsOf(2), keyId: `key_${name}` }] })],
   ["terms of purchases", (name) => may({}, `key_${name}`)],
 ])("%s", (_what, fact) => {
   const state = many(fact)

@@ -46,9 +46,9 @@ describe("a served call", () => {
   it("weighs at once, as pending, in every limit that it touches", () => {
     const limits = [limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT)]
     expect(readLimits(serving(2, ...limits, charged()), NOW)).toMatchObject([
-      { holder: "company", usedMicros: 9_200, pendingMicros: 200, remainingMicros: 17_800 },
-      { holder: "person", usedMicros: 9_200, pendingMicros: 200, remainingMicros: 17_800 },
-      { holder: "key", usedMicros: 9_200, pendingMicros: 200, remainingMicros: 17_800 },
+      { holder: "company", usedMicros: 9_200, unrecordedMicros: 200, remainingMicros: 17_800 },
+      { holder: "person", usedMicros: 9_200, unrecordedMicros: 200, remainingMicros: 17_800 },
+      { holder: "key", usedMicros: 9_200, unrecordedMicros: 200, remainingMicros: 17_800 },
     ])
   })
 
@@ -61,7 +61,7 @@ describe("a served call", () => {
     ]
     for (const limit of others) {
       expect(readLimits(serving(1, limit), NOW)).toMatchObject([
-        { usedMicros: 0, pendingMicros: 0 },
+        { usedMicros: 0, unrecordedMicros: 0 },
       ])
     }
   })
@@ -71,7 +71,7 @@ describe("a served call", () => {
     const saved = ledgerCheckpoint.save(serving(3, ...facts))
     expect(saved).toEqual(ledgerCheckpoint.save(fold(ledger, ...facts)))
     const loaded = ledgerCheckpoint.load(saved)
-    expect(readLimits(loaded, NOW)).toMatchObject([{ usedMicros: 100, pendingMicros: 0 }])
+    expect(readLimits(loaded, NOW)).toMatchObject([{ usedMicros: 100, unrecordedMicros: 0 }])
     expect(takeServedCalls(loaded)).toBeNull()
   })
 
@@ -87,19 +87,22 @@ describe("a served call", () => {
     expect(refused).toMatchObject({
       holder: "company",
       usedMicros: 100,
-      pendingMicros: 100,
+      unrecordedMicros: 100,
       askedMicros: 100,
       remainingMicros: 99,
     })
     expect(callFault(state, call, NOW)).toEqual(refused)
     expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 100 }])
-    expect(takeServedCalls(state)).toMatchObject({ tallies: [{ calls: 1 }] })
+    expect(takeServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
   })
 
   it("fills a limit to the micro, and then every further one is refused up front", () => {
     const state = serving(2, limitSet({ amountMicros: 200 }))
     const caller = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
-    expect(usedUpLimit(state, caller, NOW)).toMatchObject({ usedMicros: 200, pendingMicros: 200 })
+    expect(usedUpLimit(state, caller, NOW)).toMatchObject({
+      usedMicros: 200,
+      unrecordedMicros: 200,
+    })
     expect(serveCall(state, call, NOW)).not.toBeNull()
   })
 
@@ -124,9 +127,9 @@ describe("a served call", () => {
     expect(decideStamped(ledger, charge(), state)).toMatchObject({
       code: "spend_limit_reached",
       ledgerRevision: 2,
-      pendingMicros: 100,
-      refusedBy: 0,
-      limits: [{ usedMicros: 100, pendingMicros: 100, remainingMicros: 8_900 }],
+      unrecordedMicros: 100,
+      refusingLimit: 0,
+      limits: [{ usedMicros: 100, unrecordedMicros: 100, remainingMicros: 8_900 }],
     })
     const fits = charge({ amountMicros: 8_900 })
     expect(decideStamped(ledger, fits, state)).toEqual([charged({ amountMicros: 8_900 })])
@@ -144,7 +147,7 @@ describe("a served call", () => {
     const state = serving(3)
     expect(decideStamped(ledger, charge(), state)).toMatchObject({
       code: "payment_required",
-      pendingMicros: 300,
+      unrecordedMicros: 300,
       limits: [],
     })
   })
@@ -153,7 +156,7 @@ describe("a served call", () => {
 describe("what is gathered", () => {
   it("is taken out as one command, the calls of each key and person together", () => {
     const state = serving(2)
-    const shared = { ...call, via: "shared_key", keyId: "key_app" } as const
+    const shared = { ...call, via: "app_key", keyId: "key_app" } as const
     serveCall(state, { ...shared, personId: null }, NOW)
     serveCall(state, { ...shared, personId: "per_2" }, NOW)
     serveCall(state, { ...shared, personId: "per_3" }, NOW)
@@ -163,11 +166,11 @@ describe("what is gathered", () => {
       type: "RecordCalls",
       day: at("2026-03-02"),
       ...price,
-      tallies: [
+      counters: [
         { via: "own_key", keyId: "key_1", personId: "per_1", calls: 3 },
-        { via: "shared_key", keyId: "key_app", personId: null, calls: 1 },
-        { via: "shared_key", keyId: "key_app", personId: "per_2", calls: 1 },
-        { via: "shared_key", keyId: "key_app", personId: "per_3", calls: 1 },
+        { via: "app_key", keyId: "key_app", personId: null, calls: 1 },
+        { via: "app_key", keyId: "key_app", personId: "per_2", calls: 1 },
+        { via: "app_key", keyId: "key_app", personId: "per_3", calls: 1 },
       ],
     })
   })
@@ -175,10 +178,10 @@ describe("what is gathered", () => {
   it("weighs nothing more once it is taken out, and can be taken out once", () => {
     const state = serving(2, limitSet())
     takeServedCalls(state)
-    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0, pendingMicros: 0 }])
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0, unrecordedMicros: 0 }])
     expect(takeServedCalls(state)).toBeNull()
     expect(serveCall(state, call, NOW)).toBeNull()
-    expect(takeServedCalls(state)).toMatchObject({ tallies: [{ calls: 1 }] })
+    expect(takeServedCalls(state)).toMatchObject({ counters: [{ calls: 1 }] })
   })
 
   it("must be recorded from the first millisecond of the next day on", () => {
@@ -195,7 +198,7 @@ describe("what is gathered", () => {
     const monday = at("2026-03-02")
     const pending = (period: "day" | "week" | "month", when: number) => {
       const state = serving(1, limitSet({ ...KEY_LIMIT, period }))
-      return readLimits(state, when)[0]?.pendingMicros
+      return readLimits(state, when)[0]?.unrecordedMicros
     }
     expect(pending("day", MIDNIGHT - 1)).toBe(100)
     expect(pending("day", MIDNIGHT)).toBe(0)
@@ -208,16 +211,16 @@ describe("what is gathered", () => {
   it("is no longer the company's pending sum on the next day", () => {
     const state = serving(1)
     const tomorrow = charge({ at: MIDNIGHT })
-    expect(decideStamped(ledger, tomorrow, state)).toMatchObject({ pendingMicros: 0 })
+    expect(decideStamped(ledger, tomorrow, state)).toMatchObject({ unrecordedMicros: 0 })
     expect(decideStamped(ledger, { ...tomorrow, at: MIDNIGHT - 1 }, state)).toMatchObject({
-      pendingMicros: 100,
+      unrecordedMicros: 100,
     })
   })
 
   it("stays where facts of others come in between", () => {
     const state = serving(1, limitSet({ amountMicros: 300 }))
     ledger.evolve(state, counted())
-    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, pendingMicros: 100 }])
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, unrecordedMicros: 100 }])
     expect(serveCall(state, call, NOW)).toBeNull()
     expect(serveCall(state, call, NOW)).not.toBeNull()
   })
@@ -241,7 +244,7 @@ describe("the price of a call", () => {
   it("is that of the day's first call, recorded", () => {
     const state = fold(ledger, counted(), limitSet())
     expect(serveCall(state, dear, NOW)).toBeNull()
-    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, pendingMicros: 100 }])
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, unrecordedMicros: 100 }])
     expect(takeServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
   })
 

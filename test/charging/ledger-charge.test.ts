@@ -61,7 +61,7 @@ describe("Charge", () => {
   })
 
   it("asks no funds where its fact says so, and limits all the same", () => {
-    const rent = { exempt: "funds", chargeId: "num_1:2026-03" } as const
+    const rent = { exemption: "funds", chargeId: "num_1:2026-03" } as const
     given(ledger, opened()).when(charge(rent)).records(charged(rent))
     given(ledger, opened(), limitSet({ amountMicros: 8_999 }))
       .when(charge(rent))
@@ -69,9 +69,9 @@ describe("Charge", () => {
   })
 
   it("takes the funds below zero once where its fact says so, and is then asked like any other", () => {
-    const rent = { exempt: "funds_while_above_zero", chargeId: "num_1:2026-03" } as const
+    const rent = { exemption: "funds_while_above_zero", chargeId: "num_1:2026-03" } as const
     given(ledger, opened(), funded(1)).when(charge(rent)).records(charged(rent))
-    const debt = [funded(1), charged({ exempt: "funds", amountMicros: 2, open: false })]
+    const debt = [funded(1), charged({ exemption: "funds", amountMicros: 2, isPending: false })]
     for (const facts of [[], debt]) {
       given(ledger, opened(), ...facts)
         .when(charge(rent))
@@ -125,8 +125,8 @@ describe("Charge", () => {
       .when(next)
       .refuses("too_many_open_charges")
     given(ledger, ...ready, ...open)
-      .when({ ...next, open: false })
-      .records(charged({ chargeId: "chg_next", open: false }))
+      .when({ ...next, isPending: false })
+      .records(charged({ chargeId: "chg_next", isPending: false }))
     given(ledger, ...ready, ...open, closed("chg_7"))
       .when(next)
       .records(charged({ chargeId: "chg_next" }))
@@ -149,15 +149,15 @@ describe("Charge", () => {
         fundsMicros: 991_000,
         creditLineMicros: 0,
         prepaidOnly: false,
-        pendingMicros: 0,
-        refusedBy: 0,
+        unrecordedMicros: 0,
+        refusingLimit: 0,
         limits: [
           {
             ...PERSON_LIMIT,
             period: "week",
             amountMicros: 10_000,
             usedMicros: 9_000,
-            pendingMicros: 0,
+            unrecordedMicros: 0,
             remainingMicros: 1_000,
             askedMicros: 9_000,
             windowStart: at("2026-03-02"),
@@ -170,7 +170,7 @@ describe("Charge", () => {
             period: "month",
             amountMicros: 27_000,
             usedMicros: 9_000,
-            pendingMicros: 0,
+            unrecordedMicros: 0,
             remainingMicros: 18_000,
             askedMicros: 9_000,
             windowStart: at("2026-03-01"),
@@ -185,12 +185,12 @@ describe("Charge", () => {
     const wide = { ...KEY_LIMIT, amountMicros: 50_000 }
     given(ledger, company, limitSet(person), limitSet(wide))
       .when(charge())
-      .refuses("spend_limit_reached", { refusedBy: 1 })
+      .refuses("spend_limit_reached", { refusingLimit: 1 })
     given(ledger, company, limitSet(wide))
       .when(charge())
-      .refuses("spend_limit_reached", { refusedBy: 1 })
+      .refuses("spend_limit_reached", { refusingLimit: 1 })
     given(ledger, company, limitSet(person), limitSet({ ...KEY_LIMIT, amountMicros: 0 }))
       .when(charge())
-      .refuses("spend_limit_reached", { refusedBy: 0 })
+      .refuses("spend_limit_reached", { refusingLimit: 0 })
   })
 })

@@ -37,16 +37,16 @@ const stored = (state: Ledger): unknown => JSON.parse(JSON.stringify(saved(state
 const MUCH: readonly LedgerEvent[] = [
   opened(5_000),
   funded(1_000_000, "wire 1"),
-  { type: "FundsNoticeSet", at: NOW, belowMicros: 900_000 },
+  { type: "LowFundsAlertSet", at: NOW, belowMicros: 900_000 },
   limitSet({ remindersMicros: [9_000, 20_000] }),
   limitSet({ ...PERSON_LIMIT, leaveKeysOut: true }),
   limitSet({ ...KEY_LIMIT, period: "day" }),
   charged(),
   reminded(),
-  charged({ chargeId: "order_1", keyId: "key_2", open: false, once: true }),
-  charged({ chargeId: "chg_3", via: "shared_key", keyId: "key_app", personId: null, class: "ai" }),
+  charged({ chargeId: "order_1", keyId: "key_2", isPending: false, isExternalId: true }),
+  charged({ chargeId: "chg_3", via: "app_key", keyId: "key_app", personId: null, class: "ai" }),
   givenBack({ chargeId: "chg_4" }),
-  counted({ day: at("2026-03-01"), tallies: [callsOf(2)] }),
+  counted({ day: at("2026-03-01"), counters: [callsOf(2)] }),
   nightly({ chargeId: "key_1:per_1:2026-03-01", servedFrom: at("2026-03-01") }),
   counted(),
   may(),
@@ -93,7 +93,7 @@ describe("a checkpoint", () => {
       references: ["wire 1"],
       open: [
         ["chg_1", { at: NOW, amountMicros: 9_000, keyId: "key_1", class: "general", ...spent }],
-        ["chg_3", { via: "shared_key", keyId: "key_app", personId: null, class: "ai" }],
+        ["chg_3", { via: "app_key", keyId: "key_app", personId: null, class: "ai" }],
       ],
       chargedThrough: at("2026-03-01"),
       uncharged: [["key_1:per_1:2026-03-02", { calls: 1, day: at("2026-03-02") }]],
@@ -143,7 +143,7 @@ describe("a checkpoint", () => {
     const text = JSON.stringify(checkpoint)
     const loaded = ledgerCheckpoint.load(checkpoint)
     const facts = [
-      charged({ chargeId: "chg_9", once: true }),
+      charged({ chargeId: "chg_9", isExternalId: true }),
       closed("chg_1"),
       funded(5, "wire"),
       counted(),
@@ -183,7 +183,7 @@ describe("the state of a ledger stays small", () => {
     const count = 500
     const by = (i: number) => ({ keyId: `key_${i}`, personId: `per_${i % 100}` }) as const
     const facts = Array.from({ length: count }, (_, i) => {
-      return charged({ chargeId: `chg_${i}`, ...by(i), amountMicros: i, open: false })
+      return charged({ chargeId: `chg_${i}`, ...by(i), amountMicros: i, isPending: false })
     })
     const limits = Array.from({ length: count }, (_, i) => {
       return limitSet({ ...KEY_LIMIT, holderId: `key_${i}`, amountMicros: 2 * i })

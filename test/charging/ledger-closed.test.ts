@@ -47,7 +47,7 @@ describe("CloseLedger and ReopenLedger", () => {
 describe("BeginErasure", () => {
   const FORTNIGHT = 14 * 86_400_000
   const due = NOW + FORTNIGHT
-  const begun: LedgerEvent = { type: "ErasureBegun", at: due }
+  const begun: LedgerEvent = { type: "ErasureStarted", at: due }
 
   it("begins 14 days after the deletion, to the millisecond, once", () => {
     given(ledger, shut)
@@ -97,7 +97,7 @@ describe("a closed ledger", () => {
   it("refuses to be charged, with all the evidence", () => {
     given(ledger, ...ready, limitSet({ amountMicros: 0 }), shut)
       .when(charge())
-      .refuses("ledger_closed", { fundsMicros: 1_000_000, refusedBy: null, ledgerRevision: 3 })
+      .refuses("ledger_closed", { fundsMicros: 1_000_000, refusingLimit: null, ledgerRevision: 3 })
   })
 
   it("lets end what is under way, and be corrected, locked and unlocked", () => {

@@ -18,12 +18,12 @@ import {
 } from "./ledger-facts.ts"
 
 const code = "amount_too_large"
-const free = { chargeId: "chg_2", exempt: "funds", open: false } as const
+const free = { chargeId: "chg_2", exemption: "funds", isPending: false } as const
 /** A final charge of the most there can be, on the last day of March, a Tuesday. */
 const most = charged({
   amountMicros: MAX_MICROS,
-  exempt: "funds",
-  open: false,
+  exemption: "funds",
+  isPending: false,
   at: at("2026-03-31"),
 })
 const [SAME_DAY, SAME_WEEK, MAY] = [at("2026-03-31"), at("2026-04-01"), at("2026-05-04")]
@@ -73,7 +73,7 @@ describe("a charge that could not be added exactly is refused", () => {
 
   it("for the sum of a window that a fact has begun", () => {
     const one = { ...free, amountMicros: 1, at: SAME_WEEK } as const
-    const begun = charged({ chargeId: "chg_3", amountMicros: 0, open: false, at: SAME_WEEK })
+    const begun = charged({ chargeId: "chg_3", amountMicros: 0, isPending: false, at: SAME_WEEK })
     given(ledger, most, funded(MAX_MICROS), begun).when(charge(one)).refuses(code)
     given(ledger, { ...most, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS), begun)
       .when(charge(one))
@@ -113,7 +113,7 @@ describe("a charge that could not be added exactly is refused", () => {
 
   it("for the month's sum of what was charged, until the month is over", () => {
     // Given back by hand, nothing of it stands in the windows: only the month has it.
-    const back = givenBack({ amountMicros: MAX_MICROS, at: SAME_DAY, chargedAt: SAME_DAY })
+    const back = givenBack({ amountMicros: MAX_MICROS, at: SAME_DAY, countedAt: SAME_DAY })
     const one = { ...free, amountMicros: 1 } as const
     given(ledger, opened(), most, back)
       .when(charge({ ...one, at: SAME_DAY }))
@@ -123,7 +123,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .records(
         monthClosed({
           chargedMicros: MAX_MICROS,
-          givenBackMicros: MAX_MICROS,
+          reducedMicros: MAX_MICROS,
           charges: 1,
           headRevision: 2,
         }),
@@ -135,8 +135,8 @@ describe("a charge that could not be added exactly is refused", () => {
   })
 
   it("for what may come back in a month, where it is open", () => {
-    const back = givenBack({ chargeId: "chg_0", amountMicros: MAX_MICROS - 9_000, chargedAt: 0 })
-    const open = (amountMicros: number) => ({ ...free, amountMicros, open: true })
+    const back = givenBack({ chargeId: "chg_0", amountMicros: MAX_MICROS - 9_000, countedAt: 0 })
+    const open = (amountMicros: number) => ({ ...free, amountMicros, isPending: true })
     const debt: LedgerEvent = {
       type: "FundsCorrected",
       at: NOW,
@@ -151,8 +151,8 @@ describe("a charge that could not be added exactly is refused", () => {
       .when(charge(open(9_001)))
       .refuses(code)
     given(ledger, ...facts)
-      .when(charge({ ...open(9_001), open: false }))
-      .records(charged({ ...open(9_001), open: false }))
+      .when(charge({ ...open(9_001), isPending: false }))
+      .records(charged({ ...open(9_001), isPending: false }))
     given(ledger, ...facts, charged({ amountMicros: 1 }))
       .when(charge(open(9_000)))
       .refuses(code)
@@ -166,7 +166,7 @@ describe("a charge that could not be added exactly is refused", () => {
       .when(charge({ ...free, amountMicros: 1, at: SAME_DAY }))
       .refuses("spend_limit_reached")
     given(ledger, most, funded(MAX_MICROS))
-      .when(charge({ ...free, amountMicros: 1, at: SAME_DAY, exempt: null }))
+      .when(charge({ ...free, amountMicros: 1, at: SAME_DAY, exemption: null }))
       .refuses("payment_required")
   })
 

@@ -3,7 +3,7 @@ import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Charge, RecordCalls, SetLimit } from "../../domain/charging/ledger-commands.ts"
 import type {
   ApiCallsCounted,
-  ChargeGivenBack,
+  ChargeReduced,
   ChargeRequest,
   Charged,
   LedgerEvent,
@@ -100,10 +100,10 @@ export const charged = (changed: Partial<Charged> = {}): Charged => ({
   type: "Charged",
   at: NOW,
   ...requestOf(changed),
-  open: true,
-  exempt: null,
-  once: false,
-  weighed: false,
+  isPending: true,
+  exemption: null,
+  isExternalId: false,
+  isAlreadyCounted: false,
   ...changed,
 })
 
@@ -112,19 +112,19 @@ export const charge = (changed: Partial<Charge & Stamp> = {}): Charge & Stamp =>
   type: "Charge",
   at: NOW,
   ...requestOf(changed),
-  open: true,
-  exempt: null,
+  isPending: true,
+  exemption: null,
   searchedTo: null,
   ...changed,
 })
 
 /** That charge came back whole, or as these say. */
-export const givenBack = (changed: Partial<ChargeGivenBack> = {}): ChargeGivenBack => ({
-  type: "ChargeGivenBack",
+export const givenBack = (changed: Partial<ChargeReduced> = {}): ChargeReduced => ({
+  type: "ChargeReduced",
   at: NOW,
   chargeId: "chg_1",
   amountMicros: 9_000,
-  chargedAt: NOW,
+  countedAt: NOW,
   via: "own_key",
   keyId: "key_1",
   personId: "per_1",
@@ -137,7 +137,7 @@ export const givenBack = (changed: Partial<ChargeGivenBack> = {}): ChargeGivenBa
 
 /** That charge's work succeeded. */
 export const closed = (...chargeIds: readonly string[]): LedgerEvent => ({
-  type: "ChargesClosed",
+  type: "ChargesSettled",
   at: NOW,
   chargeIds,
 })
@@ -149,13 +149,13 @@ export const counted = (changed: Partial<ApiCallsCounted> = {}): ApiCallsCounted
   day: at("2026-03-02"),
   unitPriceMicros: 100,
   priceVersion: 1,
-  tallies: [callsOf(1)],
-  exempt: null,
+  counters: [callsOf(1)],
+  exemption: null,
   ...changed,
 })
 
 /** So many calls of that key for that person. */
-export const callsOf = (calls: number): ApiCallsCounted["tallies"][number] => ({
+export const callsOf = (calls: number): ApiCallsCounted["counters"][number] => ({
   via: "own_key",
   keyId: "key_1",
   personId: "per_1",
@@ -169,7 +169,7 @@ export const recordCalls = (changed: Partial<RecordCalls & Stamp> = {}): RecordC
   day: at("2026-03-02"),
   unitPriceMicros: 100,
   priceVersion: 1,
-  tallies: [callsOf(1)],
+  counters: [callsOf(1)],
   ...changed,
 })
 
@@ -186,10 +186,10 @@ export const nightly = (changed: Partial<Charged> = {}): Charged => ({
   requestedAt: at("2026-03-03"),
   dueAt: at("2026-03-03"),
   servedFrom: at("2026-03-02"),
-  open: false,
-  exempt: "funds",
-  once: false,
-  weighed: true,
+  isPending: false,
+  exemption: "funds",
+  isExternalId: false,
+  isAlreadyCounted: true,
   ...changed,
 })
 
@@ -203,7 +203,7 @@ export const monthClosed = (changed: Partial<MonthClosed> = {}): MonthClosed => 
   purchasedMicros: 0,
   correctedMicros: 0,
   chargedMicros: 0,
-  givenBackMicros: 0,
+  reducedMicros: 0,
   fundsMicros: 0,
   charges: 0,
   headRevision: 0,

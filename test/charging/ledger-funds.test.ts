@@ -50,7 +50,7 @@ describe("AddFunds", () => {
   })
 
   it("is refused an amount that only a debt makes look possible", () => {
-    const debt = charged({ amountMicros: MAX_MICROS, exempt: "funds" })
+    const debt = charged({ amountMicros: MAX_MICROS, exemption: "funds" })
     given(ledger, debt)
       .when({ ...add, amountMicros: MAX_MICROS + 2 })
       .refuses("bad_amount")
@@ -58,10 +58,10 @@ describe("AddFunds", () => {
 
   it("leaves room for what may come back, and for what is being bought", () => {
     const most = { ...add, amountMicros: MAX_MICROS - 9_000 }
-    given(ledger, charged({ exempt: "funds" }))
+    given(ledger, charged({ exemption: "funds" }))
       .when({ ...most, amountMicros: MAX_MICROS })
       .records(funded(MAX_MICROS, "wire 1"))
-    given(ledger, charged({ exempt: "funds" }), closed("chg_1"))
+    given(ledger, charged({ exemption: "funds" }), closed("chg_1"))
       .when({ ...add, amountMicros: MAX_MICROS })
       .records(funded(MAX_MICROS, "wire 1"))
     given(ledger, funded(9_000), charged())
@@ -99,7 +99,7 @@ describe("AddFunds", () => {
   })
 
   it("is refused where the sum of its month could not be added exactly, until the next month", () => {
-    const spent = charged({ amountMicros: MAX_MICROS, exempt: "funds", open: false })
+    const spent = charged({ amountMicros: MAX_MICROS, exemption: "funds", isPending: false })
     const facts = [opened(), funded(MAX_MICROS), spent]
     given(ledger, ...facts)
       .when({ ...add, amountMicros: 1 })
@@ -161,16 +161,16 @@ describe("CorrectFunds", () => {
       .refuses("bad_amount")
     // What may come back holds no debt up.
     const debt = corrected(9_000 - MAX_MICROS)
-    given(ledger, charged({ exempt: "funds" }), debt)
+    given(ledger, charged({ exemption: "funds" }), debt)
       .when(correctBy(-1))
       .refuses("bad_amount")
-    given(ledger, charged({ exempt: "funds", open: false }), debt)
+    given(ledger, charged({ exemption: "funds", isPending: false }), debt)
       .when(correctBy(1))
       .records(corrected(1))
   })
 
   it("is refused where the sum of its month could not be added exactly", () => {
-    const spent = charged({ amountMicros: MAX_MICROS, exempt: "funds", open: false })
+    const spent = charged({ amountMicros: MAX_MICROS, exemption: "funds", isPending: false })
     given(ledger, opened(), corrected(MAX_MICROS), spent).when(correctBy(1)).refuses("bad_amount")
     given(ledger, opened(), corrected(MAX_MICROS), spent).when(correctBy(-1)).records(corrected(-1))
   })

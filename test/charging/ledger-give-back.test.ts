@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { EndedCharge, GiveBackEnded } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeGivenBack } from "../../domain/charging/ledger-events.ts"
+import type { ChargeReduced } from "../../domain/charging/ledger-events.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
@@ -40,11 +40,11 @@ describe("GiveBack", () => {
   })
 
   it("says whose charge it was, what for, and when it weighed", () => {
-    const by = { via: "shared_key", keyId: "key_app", personId: null, class: "ai" } as const
+    const by = { via: "app_key", keyId: "key_app", personId: null, class: "ai" } as const
     const what = { item: "call_minute", resource: null, chargeId: "call_1:3" } as const
     given(ledger, charged({ ...by, ...what, amountMicros: 12, at: NOW + 1 }))
       .when({ ...give, chargeId: "call_1:3", at: NOW + 5 })
-      .records(givenBack({ ...by, ...what, amountMicros: 12, chargedAt: NOW + 1, at: NOW + 5 }))
+      .records(givenBack({ ...by, ...what, amountMicros: 12, countedAt: NOW + 1, at: NOW + 5 }))
   })
 
   it("gives a part back, and that ends the charge", () => {
@@ -60,7 +60,7 @@ describe("GiveBack", () => {
 
   it("records nothing for a charge that is not open", () => {
     given(ledger).when(give).recordsNothing()
-    given(ledger, charged({ open: false }))
+    given(ledger, charged({ isPending: false }))
       .when(give)
       .recordsNothing()
     given(ledger, charged(), closed("chg_1")).when(give).recordsNothing()
@@ -84,7 +84,7 @@ describe("GiveBack", () => {
 const ended: EndedCharge = {
   chargeId: "chg_1",
   amountMicros: 9_000,
-  chargedAt: NOW,
+  countedAt: NOW,
   via: "own_key",
   keyId: "key_1",
   personId: "per_1",
@@ -92,7 +92,7 @@ const ended: EndedCharge = {
   item: "text_segment",
   resource: "msg_1",
 }
-const final = charged({ open: false })
+const final = charged({ isPending: false })
 const giveEnded = (changed: Partial<GiveBackEnded> = {}): GiveBackEnded & Stamp => ({
   type: "GiveBackEnded",
   at: NOW,
@@ -103,7 +103,7 @@ const giveEnded = (changed: Partial<GiveBackEnded> = {}): GiveBackEnded & Stamp 
   searchedTo: 0,
   ...changed,
 })
-const byHand = (changed: Partial<ChargeGivenBack> = {}) =>
+const byHand = (changed: Partial<ChargeReduced> = {}) =>
   givenBack({ reason: "it was never sent", ...changed })
 
 describe("GiveBackEnded", () => {
@@ -130,7 +130,7 @@ describe("GiveBackEnded", () => {
   })
 
   it("gives nothing back of a charge of nothing", () => {
-    given(ledger, charged({ open: false, amountMicros: 0 }))
+    given(ledger, charged({ isPending: false, amountMicros: 0 }))
       .when(giveEnded({ charge: { ...ended, amountMicros: 0 } }))
       .recordsNothing()
   })
@@ -185,7 +185,7 @@ describe("GiveBackEnded", () => {
   })
 
   it("refunds 60 and then 40 of a charge of 100, with 256 other refunds in between", () => {
-    const hundred = charged({ open: false, unitPriceMicros: 100, amountMicros: 100 })
+    const hundred = charged({ isPending: false, unitPriceMicros: 100, amountMicros: 100 })
     const others = Array.from({ length: 256 }, (_, i) => byHand({ chargeId: `chg_${i + 10}` }))
     const facts = [hundred, byHand({ amountMicros: 60 }), ...others]
     const whole = { ...ended, amountMicros: 100 }
@@ -208,7 +208,7 @@ describe("GiveBackEnded", () => {
   it("may lift funds and a month's sum to the most there can be, and no further", () => {
     const most = { amountMicros: MAX_MICROS }
     const whole = { ...ended, ...most }
-    given(ledger, charged({ open: false, exempt: "funds", ...most }), funded(MAX_MICROS))
+    given(ledger, charged({ isPending: false, exemption: "funds", ...most }), funded(MAX_MICROS))
       .when(giveEnded({ charge: whole }))
       .records(byHand(most))
     given(ledger, funded(1))
@@ -221,8 +221,8 @@ describe("GiveBackEnded", () => {
 
   it("leaves room for what the work may give back in the same month", () => {
     // The funds are far below zero, so only the month's sum of what was given back stands against.
-    const debt = charged({ open: false, exempt: "funds", amountMicros: MAX_MICROS - 9_000 })
-    const facts = [opened(), debt, charged({ chargeId: "chg_2", exempt: "funds" })]
+    const debt = charged({ isPending: false, exemption: "funds", amountMicros: MAX_MICROS - 9_000 })
+    const facts = [opened(), debt, charged({ chargeId: "chg_2", exemption: "funds" })]
     const whole = { ...ended, amountMicros: MAX_MICROS }
     given(ledger, ...facts)
       .when(giveEnded({ charge: whole, amountMicros: MAX_MICROS - 9_000 }))
@@ -254,21 +254,26 @@ describe("GiveBackEnded", () => {
 
   it("gives back a night's calls from the windows of their day", () => {
     const [day, next] = [at("2026-03-31"), at("2026-04-01")]
-    const night = { open: false, weighed: true, exempt: "funds", servedFrom: day } as const
+    const night = {
+      isPending: false,
+      isAlreadyCounted: true,
+      exemption: "funds",
+      servedFrom: day,
+    } as const
     const counted = {
       type: "ApiCallsCounted",
       at: day,
       day,
       unitPriceMicros: 9_000,
       priceVersion: 1,
-      tallies: [{ via: "own_key", keyId: "key_1", personId: "per_1", calls: 1 }],
-      exempt: null,
+      counters: [{ via: "own_key", keyId: "key_1", personId: "per_1", calls: 1 }],
+      exemption: null,
     } as const
     for (const period of ["day", "week", "month"] as const) {
       const limit = limitSet({ ...KEY_LIMIT, period, at: next })
       const facts = [counted, charged({ at: next, ...night }), limit]
       const before = readLimits(fold(ledger, ...facts), next)
-      const after = readLimits(fold(ledger, ...facts, byHand({ at: next, chargedAt: day })), next)
+      const after = readLimits(fold(ledger, ...facts, byHand({ at: next, countedAt: day })), next)
       // Of the day and the month nothing is left to take out: only the week goes on.
       expect(before).toMatchObject([{ usedMicros: period === "week" ? 9_000 : 0 }])
       expect(after).toMatchObject([{ usedMicros: 0 }])

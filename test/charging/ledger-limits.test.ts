@@ -134,7 +134,7 @@ describe("a limit counts", () => {
   const leftOut = limitSet({ ...PERSON_LIMIT, amountMicros: 9_000, leaveKeysOut: true })
   const used = (limit: LedgerEvent, ...facts: readonly LedgerEvent[]) =>
     readLimits(fold(ledger, limit, ...facts), NOW)[0]?.usedMicros
-  const shared = { via: "shared_key", keyId: "key_app" } as const
+  const shared = { via: "app_key", keyId: "key_app" } as const
   const dashboard = { via: "person", keyId: null } as const
 
   it("for a person: own keys, the shared key with their sign-in, the dashboard", () => {
@@ -181,7 +181,7 @@ describe("what is given back", () => {
     (["day", "week", "month"] as const).map((period) => {
       const limit = limitSet({ ...KEY_LIMIT, period, at: now })
       const facts = [charged({ at: chargedAt }), charged({ chargeId: "chg_2", at: now })]
-      const state = fold(ledger, ...facts, givenBack({ chargedAt, at: now }), limit)
+      const state = fold(ledger, ...facts, givenBack({ countedAt: chargedAt, at: now }), limit)
       return readLimits(state, now)[0]?.usedMicros
     })
 

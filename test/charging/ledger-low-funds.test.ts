@@ -28,14 +28,20 @@ const noticeOf = (belowMicros: number | null): LedgerCommand & Stamp => ({
   belowMicros,
 })
 const noticed = (belowMicros: number | null): LedgerEvent => ({
-  type: "FundsNoticeSet",
+  type: "LowFundsAlertSet",
   at: NOW,
   belowMicros,
 })
 const low = (
   fundsMicros: number,
-  changed: Partial<LedgerFact<"FundsRanLow">> = {},
-): LedgerEvent => ({ type: "FundsRanLow", at: NOW, belowMicros: 10_000, fundsMicros, ...changed })
+  changed: Partial<LedgerFact<"LowFundsReached">> = {},
+): LedgerEvent => ({
+  type: "LowFundsReached",
+  at: NOW,
+  belowMicros: 10_000,
+  fundsMicros,
+  ...changed,
+})
 
 const again = { chargeId: "chg_2" } as const
 const corrected = (amountMicros: number): LedgerEvent => ({
@@ -136,7 +142,7 @@ describe("low funds", () => {
     given(ledger, ...ready)
       .when(down)
       .records({ ...down, type: "FundsCorrected" }, low(9_999))
-    const rent = { amountMicros: 90_000, exempt: "funds", open: false } as const
+    const rent = { amountMicros: 90_000, exemption: "funds", isPending: false } as const
     given(ledger, ...ready)
       .when(charge(rent))
       .records(charged(rent), low(-71_000))
@@ -154,7 +160,7 @@ describe("low funds", () => {
 
   it("are told behind the one of a night's charges that passes the sum", () => {
     const by = (keyId: `key_${string}`, calls: number) => ({ ...callsOf(calls), keyId })
-    const counts = counted({ tallies: [by("key_1", 20), by("key_2", 80), by("key_3", 5)] })
+    const counts = counted({ counters: [by("key_1", 20), by("key_2", 80), by("key_3", 5)] })
     const day = at("2026-03-03")
     const one = (keyId: `key_${string}`, quantity: number): LedgerEvent =>
       nightly({

@@ -11,12 +11,17 @@ import { given } from "../support/spec.ts"
 import { charge, charged, closed, funded, givenBack, monthClosed, opened } from "./ledger-facts.ts"
 
 const ready = [opened(), funded(1_000_000)]
-const order = { chargeId: "order_1", open: false } as const
-const bought = charged({ ...order, once: true })
+const order = { chargeId: "order_1", isPending: false } as const
+const bought = charged({ ...order, isExternalId: true })
 /** So many charges of nothing, each under a name of its own. */
 const others = (count: number) =>
   Array.from({ length: count }, (_, i) => {
-    return charged({ chargeId: `order_${i + 100}`, amountMicros: 0, open: false, once: true })
+    return charged({
+      chargeId: `order_${i + 100}`,
+      amountMicros: 0,
+      isPending: false,
+      isExternalId: true,
+    })
   })
 
 describe("a charge of a name that its caller chose", () => {
@@ -38,7 +43,7 @@ describe("a charge of a name that its caller chose", () => {
   })
 
   it("is charged once, also when it was open, closed, or given back", () => {
-    const open = charged({ chargeId: "order_1", once: true })
+    const open = charged({ chargeId: "order_1", isExternalId: true })
     for (const end of [[], [closed("order_1")], [givenBack({ chargeId: "order_1" })]]) {
       given(ledger, ...ready, open, ...end)
         .when(charge({ ...order, searchedTo: 1 }))
@@ -108,7 +113,7 @@ describe("a charge of a name that its caller chose", () => {
       .refuses("search_again")
     given(ledger, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
       .when(charge({ ...order, chargeId: "order_2", searchedTo: 3, ...late }))
-      .records(charged({ ...order, chargeId: "order_2", once: true, ...late }))
+      .records(charged({ ...order, chargeId: "order_2", isExternalId: true, ...late }))
   })
 })
 

@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000
 
 describe("RecordCalls", () => {
   it("counts calls for their day, and they weigh in the limits", () => {
-    const three = { tallies: [callsOf(3)] }
+    const three = { counters: [callsOf(3)] }
     given(ledger, limitSet()).when(recordCalls(three)).records(counted(three))
     const limits = [limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT)]
     const state = fold(ledger, opened(), ...limits, counted(three))
@@ -34,26 +34,26 @@ describe("RecordCalls", () => {
   })
 
   it("weighs each tally on its own key and person", () => {
-    const other = { via: "shared_key", keyId: "key_app", personId: null, calls: 2 } as const
+    const other = { via: "app_key", keyId: "key_app", personId: null, calls: 2 } as const
     const state = fold(
       ledger,
       limitSet(),
       limitSet(KEY_LIMIT),
       limitSet({ ...KEY_LIMIT, holderId: "key_app" }),
-      counted({ tallies: [callsOf(1), other] }),
+      counted({ counters: [callsOf(1), other] }),
     )
     expect(readLimits(state, NOW).map(({ usedMicros }) => usedMicros)).toEqual([300, 100, 200])
   })
 
   it("records nothing for no calls", () => {
     given(ledger)
-      .when(recordCalls({ tallies: [] }))
+      .when(recordCalls({ counters: [] }))
       .recordsNothing()
   })
 
   it.each([0, -1, 0.5, Number.NaN, Infinity])("is refused for %d calls", (calls) => {
     given(ledger)
-      .when(recordCalls({ tallies: [callsOf(1), callsOf(calls)] }))
+      .when(recordCalls({ counters: [callsOf(1), callsOf(calls)] }))
       .refuses("bad_calls")
   })
 
@@ -62,7 +62,7 @@ describe("RecordCalls", () => {
       .when(recordCalls({ unitPriceMicros: -1 }))
       .refuses("bad_calls")
     given(ledger)
-      .when(recordCalls({ unitPriceMicros: MAX_MICROS, tallies: [callsOf(2)] }))
+      .when(recordCalls({ unitPriceMicros: MAX_MICROS, counters: [callsOf(2)] }))
       .refuses("bad_calls")
     const most = { unitPriceMicros: MAX_MICROS }
     given(ledger).when(recordCalls(most)).records(counted(most))
@@ -76,11 +76,11 @@ describe("RecordCalls", () => {
     given(ledger, limit, counted()).when(recordCalls()).records(counted())
     given(ledger, limit, counted(), counted())
       .when(recordCalls())
-      .records(counted({ exempt: "limits" }))
+      .records(counted({ exemption: "limits" }))
     const key = limitSet({ ...KEY_LIMIT, amountMicros: 99 })
     given(ledger, limit, key)
       .when(recordCalls())
-      .records(counted({ exempt: "limits" }))
+      .records(counted({ exemption: "limits" }))
     given(ledger, limit, limitSet({ ...KEY_LIMIT, holderId: "key_2", amountMicros: 0 }))
       .when(recordCalls())
       .records(counted())
@@ -93,7 +93,7 @@ describe("RecordCalls", () => {
       .records(counted({ at: MIDNIGHT }))
     given(ledger, daily)
       .when(recordCalls({ at: MIDNIGHT - 1 }))
-      .records(counted({ at: MIDNIGHT - 1, exempt: "limits" }))
+      .records(counted({ at: MIDNIGHT - 1, exemption: "limits" }))
   })
 
   it("takes the price of the calls that are counted for the day already", () => {
@@ -143,7 +143,7 @@ describe("ChargeCalls", () => {
     given(ledger, counted())
       .when({ ...charge, at: MIDNIGHT - 1 })
       .recordsNothing()
-    given(ledger, counted(), counted({ tallies: [callsOf(2)] }))
+    given(ledger, counted(), counted({ counters: [callsOf(2)] }))
       .when(charge)
       .records(nightly({ quantity: 3, amountMicros: 300 }))
   })
@@ -167,10 +167,10 @@ describe("ChargeCalls", () => {
 
   it("charges three nights at once, the oldest first, each for its key and person", () => {
     const [sunday, monday] = [at("2026-03-01"), at("2026-03-02")]
-    const app = { via: "shared_key", keyId: "key_app", personId: null, calls: 7 } as const
+    const app = { via: "app_key", keyId: "key_app", personId: null, calls: 7 } as const
     const facts = [
-      counted({ day: monday, tallies: [callsOf(2)] }),
-      counted({ day: sunday, unitPriceMicros: 50, priceVersion: 3, tallies: [app, callsOf(1)] }),
+      counted({ day: monday, counters: [callsOf(2)] }),
+      counted({ day: sunday, unitPriceMicros: 50, priceVersion: 3, counters: [app, callsOf(1)] }),
     ]
     const when = { at: MIDNIGHT, requestedAt: MIDNIGHT }
     const ofSunday = { ...when, unitPriceMicros: 50, priceVersion: 3, dueAt: monday }
@@ -180,7 +180,7 @@ describe("ChargeCalls", () => {
         nightly({
           ...ofSunday,
           chargeId: "key_app:-:2026-03-01",
-          via: "shared_key",
+          via: "app_key",
           keyId: "key_app",
           personId: null,
           quantity: 7,
@@ -201,7 +201,7 @@ describe("ChargeCalls", () => {
     const two = { ...callsOf(1), keyId: "key_2" } as const
     const first = nightly()
     const second = nightly({ chargeId: "key_2:per_1:2026-03-02", keyId: "key_2" })
-    const facts = [counted({ tallies: [callsOf(1), two] })]
+    const facts = [counted({ counters: [callsOf(1), two] })]
     given(ledger, ...facts)
       .when({ ...charge, most: 1 })
       .records(first)
@@ -259,7 +259,7 @@ describe("ChargeCalls", () => {
   it("leaves to the next time what could not be added exactly, and charges the rest", () => {
     const dear = counted({
       unitPriceMicros: 6_000_000_000_000_000,
-      tallies: [callsOf(1), { ...callsOf(1), keyId: "key_2" }],
+      counters: [callsOf(1), { ...callsOf(1), keyId: "key_2" }],
     })
     const first = nightly({ unitPriceMicros: 6e15, amountMicros: 6e15 })
     given(ledger, dear).when(charge).records(first)
@@ -268,9 +268,9 @@ describe("ChargeCalls", () => {
       .records({ ...first, chargeId: "key_2:per_1:2026-03-02", keyId: "key_2" })
     // The month's sum stands against it as well as the funds do.
     given(ledger, opened(), funded(MAX_MICROS), dear).when(charge).records(first)
-    const small = counted({ day: at("2026-03-01"), tallies: [callsOf(1)] })
-    const debt = charged({ amountMicros: MAX_MICROS - 100, exempt: "funds", open: false })
-    given(ledger, debt, { ...dear, unitPriceMicros: 101, tallies: [callsOf(1)] }, small)
+    const small = counted({ day: at("2026-03-01"), counters: [callsOf(1)] })
+    const debt = charged({ amountMicros: MAX_MICROS - 100, exemption: "funds", isPending: false })
+    given(ledger, debt, { ...dear, unitPriceMicros: 101, counters: [callsOf(1)] }, small)
       .when(charge)
       .records(
         nightly({

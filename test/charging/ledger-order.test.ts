@@ -30,7 +30,7 @@ const REASONS: readonly {
   { answer: "ledger_closed", facts: [{ type: "LedgerClosed", at: NOW }] },
   { answer: "account_locked", facts: [{ type: "AccountLocked", at: NOW }] },
   { answer: "spend_limit_reached", facts: [limitSet({ amountMicros: 0 })] },
-  { answer: "payment_required", facts: [], command: { exempt: null } },
+  { answer: "payment_required", facts: [], command: { exemption: null } },
   { answer: "too_many_open_charges", facts: manyOpen() },
   { answer: "amount_too_large", facts: [] },
 ]
@@ -43,15 +43,19 @@ function manyOpen(): readonly LedgerEvent[] {
 const BEFORE: readonly LedgerEvent[] = [
   opened(),
   ...Array.from({ length: 257 }, (_, i) => {
-    return charged({ chargeId: `o${i}`, amountMicros: 0, open: false, once: true })
+    return charged({ chargeId: `o${i}`, amountMicros: 0, isPending: false, isExternalId: true })
   }),
-  charged({ chargeId: "debt", amountMicros: 1, open: false, exempt: "funds" }),
+  charged({ chargeId: "debt", amountMicros: 1, isPending: false, exemption: "funds" }),
 ]
 
 describe("the first of all reasons against a charge is the answer", () => {
   it.each(REASONS.map(({ answer }, place) => [answer, place] as const))("%s", (right, place) => {
     const reasons = REASONS.slice(place)
-    const most = { amountMicros: MAX_MICROS, unitPriceMicros: MAX_MICROS, exempt: "funds" } as const
+    const most = {
+      amountMicros: MAX_MICROS,
+      unitPriceMicros: MAX_MICROS,
+      exemption: "funds",
+    } as const
     const command = reasons.reduceRight(
       (whole, reason) => ({ ...whole, ...reason.command }),
       charge(most),
@@ -62,7 +66,7 @@ describe("the first of all reasons against a charge is the answer", () => {
   })
 
   it("used names are quiet before a closed ledger is a no", () => {
-    const used = [charged({ once: true }), closed("chg_1"), givenBack()]
+    const used = [charged({ isExternalId: true }), closed("chg_1"), givenBack()]
     const state = fold(ledger, ...used, { type: "LedgerClosed", at: NOW }, funded(1))
     expect(decideStamped(ledger, charge({ searchedTo: -1 }), state)).toEqual([])
   })

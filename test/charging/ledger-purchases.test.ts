@@ -183,12 +183,12 @@ describe("StartPurchase", () => {
     given(ledger, may(), funded(rest + 1))
       .when(buy(five))
       .refuses("bad_amount")
-    given(ledger, may(), funded(rest), charged({ exempt: "funds" }), funded(1))
+    given(ledger, may(), funded(rest), charged({ exemption: "funds" }), funded(1))
       .when(buy(five))
       .refuses("bad_amount")
     // Bought and spent within the month: only the sum of what was bought stands against it.
     const much = started({ amountMicros: rest + 1 })
-    const spent = charged({ amountMicros: rest + 1, open: false, exempt: "funds" })
+    const spent = charged({ amountMicros: rest + 1, isPending: false, exemption: "funds" })
     const done = [much, paid({ amountMicros: rest + 1 }), spent]
     const wide = may({ perMonthMicros: MAX_MICROS })
     given(ledger, opened(), wide, ...done)

@@ -101,7 +101,7 @@ describe("a reminder", () => {
 
   it("is told anew in the next window, also where no fact came since it began", () => {
     const [last, first] = [at("2026-03-31T23:59:59.999Z"), at("2026-04-01")]
-    const facts = [limit, charged({ open: false }), reminded()]
+    const facts = [limit, charged({ isPending: false }), reminded()]
     given(ledger, ...facts, funded(1_000_000))
       .when(charge({ ...again, at: last }))
       .records(charged({ ...again, at: last }))
@@ -213,7 +213,7 @@ describe("a reminder that calls reach", () => {
   const told = reminded({ reminderMicros: 200, usedMicros: 200 })
 
   it("is told when they are recorded, to the micro", () => {
-    const two = { tallies: [callsOf(2)] }
+    const two = { counters: [callsOf(2)] }
     given(ledger, general).when(recordCalls()).records(counted())
     given(ledger, general).when(recordCalls(two)).records(counted(two), told)
     given(ledger, general, counted()).when(recordCalls()).records(counted(), told)
@@ -229,9 +229,9 @@ describe("a reminder that calls reach", () => {
       limitSet({ ...PERSON_LIMIT, remindersMicros: [100] }),
     ]
     given(ledger, ...limits)
-      .when(recordCalls({ tallies }))
+      .when(recordCalls({ counters: tallies }))
       .records(
-        counted({ tallies }),
+        counted({ counters: tallies }),
         reminded({ reminderMicros: 200, usedMicros: 300 }),
         reminded({ ...KEY_LIMIT, reminderMicros: 200, usedMicros: 200 }),
         reminded({ ...PERSON_LIMIT, reminderMicros: 100, usedMicros: 200 }),
@@ -261,12 +261,12 @@ describe("a reminder that calls reach", () => {
   })
 
   it("is not told again by the night's charge of them", () => {
-    const facts = [...ready, general, counted({ tallies: [callsOf(2)] })]
+    const facts = [...ready, general, counted({ counters: [callsOf(2)] })]
     const answer = decideStamped(
       ledger,
       { type: "ChargeCalls", at: at("2026-03-03"), most: 10 },
       fold(ledger, ...facts),
     )
-    expect(answer).toMatchObject([{ type: "Charged", weighed: true }])
+    expect(answer).toMatchObject([{ type: "Charged", isAlreadyCounted: true }])
   })
 })

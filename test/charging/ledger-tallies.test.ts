@@ -18,8 +18,8 @@ import {
 
 const ready = [opened(), funded(1_000_000)]
 const OWN: Spender = { via: "own_key", keyId: "key_1", personId: "per_1" }
-const SHARED: Spender = { via: "shared_key", keyId: "key_1", personId: "per_1" }
-const UNSIGNED: Spender = { via: "shared_key", keyId: "key_1", personId: null }
+const SHARED: Spender = { via: "app_key", keyId: "key_1", personId: "per_1" }
+const UNSIGNED: Spender = { via: "app_key", keyId: "key_1", personId: null }
 const DASHBOARD: Spender = { via: "person", keyId: null, personId: "per_1" }
 const ALONE: Spender = { via: "company", keyId: null, personId: null }
 

@@ -32,7 +32,7 @@ const SPENDER = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
 
 it("shows the sum below which owners want to hear of the funds", () => {
   expect(fundsNoticeOf(fold(ledger, opened()))).toBeNull()
-  const set = { type: "FundsNoticeSet", at: NOW, belowMicros: 5_000 } as const
+  const set = { type: "LowFundsAlertSet", at: NOW, belowMicros: 5_000 } as const
   expect(fundsNoticeOf(fold(ledger, opened(), set))).toBe(5_000)
 })
 
@@ -47,7 +47,7 @@ it("shows the month that is not closed, up to the last fact", () => {
     purchasedMicros: 0,
     correctedMicros: 0,
     chargedMicros: 9_000,
-    givenBackMicros: 4_000,
+    reducedMicros: 4_000,
     charges: 1,
     fundsMicros: 15_000,
     revision: 3,
@@ -114,7 +114,7 @@ it("says what each kind of entry takes in memory", () => {
     limitSet({ remindersMicros: [9_000] }),
     limitSet(KEY_LIMIT),
     limitSet({ class: "ai" }),
-    charged({ once: true }),
+    charged({ isExternalId: true }),
     charged({ chargeId: "chg_2", keyId: "key_2" }),
     reminded(),
     charged({ chargeId: "chg_3", keyId: "key_3" }),

@@ -39,7 +39,7 @@ describe("CloseCharges", () => {
   })
 
   it("records nothing where none is open", () => {
-    given(ledger, charged({ open: false }))
+    given(ledger, charged({ isPending: false }))
       .when(close)
       .recordsNothing()
     given(ledger, charged(), closed("chg_1")).when(close).recordsNothing()
@@ -57,7 +57,7 @@ describe("LockAccount and UnlockAccount", () => {
       .records(locked)
     given(ledger, ...ready, locked)
       .when(charge())
-      .refuses("account_locked", { refusedBy: null })
+      .refuses("account_locked", { refusingLimit: null })
     given(ledger, ...ready, locked)
       .when({ type: "UnlockAccount", at: NOW })
       .records(unlocked)

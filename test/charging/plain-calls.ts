@@ -23,12 +23,12 @@ export function callsId({ keyId, personId }: CallTally | ServedCall, day: number
 export function unchargedIn(facts: Facts): readonly UnchargedCalls[] {
   let uncharged: UnchargedCalls[] = []
   for (const fact of facts) {
-    if (fact.type === "Charged" && fact.weighed) {
+    if (fact.type === "Charged" && fact.isAlreadyCounted) {
       uncharged = uncharged.filter(({ chargeId }) => chargeId !== fact.chargeId)
     }
     if (fact.type !== "ApiCallsCounted") continue
     const { day, unitPriceMicros, priceVersion } = fact
-    for (const tally of fact.tallies) {
+    for (const tally of fact.counters) {
       const chargeId = callsId(tally, day)
       const place = uncharged.findIndex((one) => one.chargeId === chargeId)
       const calls = (uncharged[place]?.calls ?? 0) + tally.calls
@@ -78,13 +78,13 @@ export function recordingOf(gathered: readonly GatheredCall[]): RecordCalls | nu
     return { via, keyId, personId, calls: calls.length }
   })
   const { day, unitPriceMicros, priceVersion } = first
-  return { type: "RecordCalls", day, unitPriceMicros, priceVersion, tallies }
+  return { type: "RecordCalls", day, unitPriceMicros, priceVersion, counters: tallies }
 }
 
 /** The latest day of which calls were charged; -1 for none. */
 export function chargedThrough(facts: Facts): number {
   const days = facts.flatMap((fact) => {
-    return fact.type === "Charged" && fact.weighed ? [fact.servedFrom ?? -1] : []
+    return fact.type === "Charged" && fact.isAlreadyCounted ? [fact.servedFrom ?? -1] : []
   })
   return Math.max(-1, ...days)
 }
@@ -106,9 +106,9 @@ export function callChargesDue(facts: Facts, at: number, most: number): readonly
     requestedAt: at,
     dueAt: day + 24 * 3_600_000,
     servedFrom: day,
-    open: false,
-    exempt: "funds",
-    once: false,
-    weighed: true,
+    isPending: false,
+    exemption: "funds",
+    isExternalId: false,
+    isAlreadyCounted: true,
   }))
 }

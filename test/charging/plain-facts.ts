@@ -60,7 +60,7 @@ export function fundsIn(facts: Facts): Micros {
       case "FundsAdded":
       case "PurchasePaid":
       case "FundsCorrected":
-      case "ChargeGivenBack":
+      case "ChargeReduced":
         funds += fact.amountMicros
         break
       case "Charged":
@@ -150,14 +150,14 @@ const isWithin = ({ from, to }: Span, instant: number): boolean => instant >= fr
 function weightOf(fact: LedgerEvent, limit: Limit, window: Span, rules: Rules): Micros {
   switch (fact.type) {
     case "Charged":
-      if (fact.weighed || !isWithin(window, fact.at)) return 0
+      if (fact.isAlreadyCounted || !isWithin(window, fact.at)) return 0
       return counts(limit, fact) ? fact.amountMicros : 0
-    case "ChargeGivenBack":
-      if (!isWithin(window, fact.chargedAt)) return 0
+    case "ChargeReduced":
+      if (!isWithin(window, fact.countedAt)) return 0
       return counts(limit, fact) ? -fact.amountMicros : 0
     case "ApiCallsCounted":
       if (!isWithin(window, rules.callsWeighAt(fact))) return 0
-      return fact.tallies
+      return fact.counters
         .filter((tally) => counts(limit, { ...tally, class: "general" }))
         .reduce((sum, { calls }) => sum + calls * fact.unitPriceMicros, 0)
     default:
@@ -192,7 +192,7 @@ export function readingOf(
     period,
     amountMicros,
     usedMicros,
-    pendingMicros,
+    unrecordedMicros: pendingMicros,
     remainingMicros: Math.max(amountMicros - usedMicros, 0),
     askedMicros,
     windowStart: window.from,
@@ -222,9 +222,9 @@ export function hasRoom(reading: LimitReading): boolean {
 export function openIn(facts: Facts): readonly ChargeId[] {
   let open: ChargeId[] = []
   for (const fact of facts) {
-    if (fact.type === "Charged" && fact.open) open.push(fact.chargeId)
-    if (fact.type === "ChargesClosed") open = open.filter((id) => !fact.chargeIds.includes(id))
-    if (fact.type === "ChargeGivenBack") open = open.filter((id) => id !== fact.chargeId)
+    if (fact.type === "Charged" && fact.isPending) open.push(fact.chargeId)
+    if (fact.type === "ChargesSettled") open = open.filter((id) => !fact.chargeIds.includes(id))
+    if (fact.type === "ChargeReduced") open = open.filter((id) => id !== fact.chargeId)
   }
   return open
 }
@@ -239,7 +239,7 @@ export function lastCharge(facts: Facts, chargeId: ChargeId): Charged | undefine
 export function leftIn(facts: Facts, charged: Charged): Micros {
   let left = charged.amountMicros
   for (const fact of facts.slice(facts.indexOf(charged))) {
-    const isRefund = fact.type === "ChargeGivenBack" && fact.chargeId === charged.chargeId
+    const isRefund = fact.type === "ChargeReduced" && fact.chargeId === charged.chargeId
     if (isRefund) left -= fact.amountMicros
   }
   return left

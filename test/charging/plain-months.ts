@@ -27,7 +27,7 @@ export function closingsDue(facts: Facts, at: number, headHash: string): readonl
       purchasedMicros: sumOf(movements, "PurchasePaid"),
       correctedMicros: sumOf(movements, "FundsCorrected"),
       chargedMicros: sumOf(movements, "Charged"),
-      givenBackMicros: sumOf(movements, "ChargeGivenBack"),
+      reducedMicros: sumOf(movements, "ChargeReduced"),
       fundsMicros,
       charges: movements.filter(({ type }) => type === "Charged").length,
       headRevision: facts.length - 1,

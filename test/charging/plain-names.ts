@@ -6,8 +6,8 @@ const MOST_KEPT = 256
 
 /** The name that a fact uses up, if it uses one up. */
 export function nameUsedBy(fact: LedgerEvent): string | null {
-  if (fact.type === "Charged" && fact.once) return `charge ${fact.chargeId}`
-  return fact.type === "ChargeGivenBack" ? `back ${fact.chargeId}` : null
+  if (fact.type === "Charged" && fact.isExternalId) return `charge ${fact.chargeId}`
+  return fact.type === "ChargeReduced" ? `back ${fact.chargeId}` : null
 }
 
 /** What is known of a name that was looked for up to a revision and not found there. */

@@ -11,8 +11,8 @@ const MAX_SUM = 9_000_000_000_000_000
 
 /** The sum below which the owners want to hear of the funds; null where they do not. */
 function noticeIn(facts: Facts): Micros | null {
-  const last = facts.findLast(({ type }) => type === "FundsNoticeSet")
-  return last?.type === "FundsNoticeSet" ? last.belowMicros : null
+  const last = facts.findLast(({ type }) => type === "LowFundsAlertSet")
+  return last?.type === "LowFundsAlertSet" ? last.belowMicros : null
 }
 
 /** Whether the funds are below the sum of the notice. */
@@ -29,19 +29,19 @@ export function referenceNotice(
   if (belowMicros !== null && (belowMicros < 0 || belowMicros > MAX_SUM)) {
     return refused(at, "bad_amount")
   }
-  return noticeIn(facts) === belowMicros ? [] : [{ type: "FundsNoticeSet", at, belowMicros }]
+  return noticeIn(facts) === belowMicros ? [] : [{ type: "LowFundsAlertSet", at, belowMicros }]
 }
 
 /** The facts that follow these, with a notice behind each that newly leaves the funds below the sum. */
 export function noticed(before: Facts, added: Facts): Facts {
   const told: LedgerEvent[] = []
   for (const fact of added) {
-    const wasLow = fact.type !== "FundsNoticeSet" && isLowIn([...before, ...told])
+    const wasLow = fact.type !== "LowFundsAlertSet" && isLowIn([...before, ...told])
     told.push(fact)
     const all = [...before, ...told]
     const belowMicros = noticeIn(all)
     if (wasLow || belowMicros === null || !isLowIn(all)) continue
-    told.push({ type: "FundsRanLow", at: fact.at, belowMicros, fundsMicros: fundsIn(all) })
+    told.push({ type: "LowFundsReached", at: fact.at, belowMicros, fundsMicros: fundsIn(all) })
   }
   return told
 }

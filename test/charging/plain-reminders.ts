@@ -37,9 +37,9 @@ export function remindersAfter(
 
 /** The limits that a fact weighs on, each once, in the order in which the fact comes to them. */
 export function touchedBy(facts: Facts, fact: LedgerEvent): readonly Limit[] {
-  if (fact.type === "Charged") return fact.weighed ? [] : limitsOn(facts, fact)
+  if (fact.type === "Charged") return fact.isAlreadyCounted ? [] : limitsOn(facts, fact)
   if (fact.type !== "ApiCallsCounted") return []
-  const touched = fact.tallies.flatMap((tally) => limitsOn(facts, { ...tally, class: "general" }))
+  const touched = fact.counters.flatMap((tally) => limitsOn(facts, { ...tally, class: "general" }))
   return touched.filter((limit, i) => touched.findIndex((one) => isSameName(one, limit)) === i)
 }
 

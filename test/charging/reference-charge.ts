@@ -7,7 +7,7 @@ import type {
   LedgerRefused,
 } from "../../domain/charging/ledger-commands.ts"
 import type {
-  ChargeGivenBack,
+  ChargeReduced,
   ChargeRefusalCode,
   ChargeRefused,
   Charged,
@@ -57,7 +57,12 @@ export function referenceCharge(
   const code = chargeFaultIn(known, command, rules)
   if (code !== null) return chargeRefused(known, command, code, rules)
   const once = searchedTo !== null
-  const charged: Charged = { type: "Charged", ...request, once, weighed: false }
+  const charged: Charged = {
+    type: "Charged",
+    ...request,
+    isExternalId: once,
+    isAlreadyCounted: false,
+  }
   return [charged, ...remindersAfter(known, charged, rules)]
 }
 
@@ -68,15 +73,15 @@ function chargeFaultIn(
   rules: Rules,
 ): ChargeRefusalCode | null {
   const { facts } = known
-  const { at, amountMicros, exempt, open } = charge
+  const { at, amountMicros, exemption, isPending } = charge
   if (isLast(facts, "LedgerClosed", "LedgerReopened")) return "ledger_closed"
   if (isLast(facts, "AccountLocked", "AccountUnlocked")) return "account_locked"
   const limits = applyingTo(known, charge, at, amountMicros, rules)
   if (!limits.every(hasRoom)) return "spend_limit_reached"
-  const isOnce = exempt === "funds_while_above_zero" && fundsIn(facts) > 0
-  const mayGoBelow = exempt === "funds" || isOnce || amountMicros === 0
+  const isOnce = exemption === "funds_while_above_zero" && fundsIn(facts) > 0
+  const mayGoBelow = exemption === "funds" || isOnce || amountMicros === 0
   if (!mayGoBelow && fundsIn(facts) + creditLineIn(facts) < amountMicros) return "payment_required"
-  return open && openIn(facts).length >= MAX_OPEN ? "too_many_open_charges" : null
+  return isPending && openIn(facts).length >= MAX_OPEN ? "too_many_open_charges" : null
 }
 
 function chargeRefused(
@@ -98,9 +103,9 @@ function chargeRefused(
     fundsMicros: fundsIn(facts),
     creditLineMicros: creditLineIn(facts),
     prepaidOnly: termsIn(facts).prepaidOnly,
-    pendingMicros: pending.reduce((sum, { unitPriceMicros }) => sum + unitPriceMicros, 0),
+    unrecordedMicros: pending.reduce((sum, { unitPriceMicros }) => sum + unitPriceMicros, 0),
     limits,
-    refusedBy: code === "spend_limit_reached" ? limits.findIndex((one) => !hasRoom(one)) : null,
+    refusingLimit: code === "spend_limit_reached" ? limits.findIndex((one) => !hasRoom(one)) : null,
   }
 }
 
@@ -113,7 +118,7 @@ export function referenceGiveBack(
   if (charged === undefined || !openIn(facts).includes(chargeId)) return []
   const { via, keyId, personId, class: charging, item, resource } = charged
   const spent = { via, keyId, personId, class: charging, item, resource }
-  const charge = { ...spent, chargeId, amountMicros: charged.amountMicros, chargedAt: charged.at }
+  const charge = { ...spent, chargeId, amountMicros: charged.amountMicros, countedAt: charged.at }
   return givenBack(at, charge, amountMicros, reason)
 }
 
@@ -138,8 +143,8 @@ function givenBack(
   charge: EndedCharge,
   part: number | null,
   reason: string,
-): readonly [ChargeGivenBack] | LedgerRefused {
+): readonly [ChargeReduced] | LedgerRefused {
   if (part !== null && (part <= 0 || part > charge.amountMicros)) return refused(at, "bad_amount")
   const amountMicros = part ?? charge.amountMicros
-  return [{ type: "ChargeGivenBack", at, ...charge, amountMicros, reason }]
+  return [{ type: "ChargeReduced", at, ...charge, amountMicros, reason }]
 }

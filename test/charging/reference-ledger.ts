@@ -87,7 +87,7 @@ function decideInMonth(known: Known, command: LedgerCommand & Stamp, rules: Rule
       const chargeIds = command.chargeIds.filter((id, i, all) => {
         return open.includes(id) && all.indexOf(id) === i
       })
-      return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at, chargeIds }]
+      return chargeIds.length === 0 ? [] : [{ type: "ChargesSettled", at, chargeIds }]
     }
     case "RecordCalls":
       return recordCalls(known, command, rules)
@@ -120,14 +120,14 @@ function decideInMonth(known: Known, command: LedgerCommand & Stamp, rules: Rule
 const FORTNIGHT = 14 * 86_400_000
 
 function isErasing(facts: Facts): boolean {
-  return facts.some(({ type }) => type === "ErasureBegun")
+  return facts.some(({ type }) => type === "ErasureStarted")
 }
 
 function beginErasure(facts: Facts, at: number): Answer {
   if (isErasing(facts)) return []
   const last = facts.findLast(({ type }) => type === "LedgerClosed" || type === "LedgerReopened")
   const isDue = last?.type === "LedgerClosed" && at - last.at >= FORTNIGHT
-  if (isDue) return [{ type: "ErasureBegun", at }]
+  if (isDue) return [{ type: "ErasureStarted", at }]
   return { type: "LedgerRefused", at, code: "not_deleted", message: "" }
 }
 
@@ -247,18 +247,25 @@ function shape(limit: Limit | undefined): unknown {
 
 function recordCalls(known: Known, command: RecordCalls & Stamp, rules: Rules): Answer {
   const { facts } = known
-  const { at, tallies } = command
-  if (tallies.length === 0) return []
-  if (tallies.some(({ calls }) => !Number.isInteger(calls) || calls <= 0)) {
+  const { at, counters } = command
+  if (counters.length === 0) return []
+  if (counters.some(({ calls }) => !Number.isInteger(calls) || calls <= 0)) {
     return refused(at, "bad_calls")
   }
   // A day that was charged stays as it was charged.
   const isCharged = command.day <= chargedThrough(facts)
   const day = isCharged ? startOf("day", at, rules) : command.day
   const price = priceOn(known, command, day)
-  const counted = { type: "ApiCallsCounted", at, day, ...price, tallies, exempt: null } as const
+  const counted = {
+    type: "ApiCallsCounted",
+    at,
+    day,
+    ...price,
+    counters,
+    exemption: null,
+  } as const
   const passed = passedBy({ ...known, facts: [...facts, counted] }, counted, rules)
-  const fact = { ...counted, exempt: passed ? ("limits" as const) : null }
+  const fact = { ...counted, exemption: passed ? ("limits" as const) : null }
   return [fact, ...remindersAfter(known, fact, rules)]
 }
 

@@ -14,7 +14,7 @@ const reading: LimitReading = {
   period: "day",
   amountMicros: 9_000,
   usedMicros: 9_000,
-  pendingMicros: 0,
+  unrecordedMicros: 0,
   remainingMicros: 0,
   askedMicros: 9_000,
   windowStart: at("2026-03-02"),
@@ -24,16 +24,16 @@ const refused = (changed: Partial<ChargeRefused> = {}): ChargeRefused => ({
   type: "ChargeRefused",
   ...REQUEST,
   at: NOW,
-  open: true,
-  exempt: null,
+  isPending: true,
+  exemption: null,
   code: "spend_limit_reached",
   ledgerRevision: 3,
   fundsMicros: 0,
   creditLineMicros: 0,
   prepaidOnly: false,
-  pendingMicros: 0,
+  unrecordedMicros: 0,
   limits: [reading],
-  refusedBy: 0,
+  refusingLimit: 0,
   ...changed,
 })
 const keep = (...kept: readonly ChargeRefused[]) =>
@@ -41,7 +41,9 @@ const keep = (...kept: readonly ChargeRefused[]) =>
 const counted = (count: number, refusal = refused()): RefusalEvent => ({
   type: "RefusalsCounted",
   at: NOW,
-  counts: [{ kind: refusalKind(refusal), minute: Math.floor(refusal.at / 60_000) * 60_000, count }],
+  counters: [
+    { kind: refusalKind(refusal), minute: Math.floor(refusal.at / 60_000) * 60_000, count },
+  ],
 })
 
 describe("RecordRefusals", () => {
@@ -64,7 +66,7 @@ describe("RecordRefusals", () => {
       .records({
         type: "RefusalsCounted",
         at: NOW,
-        counts: [
+        counters: [
           { kind: refusalKind(first), minute: NOW, count: 1 },
           { kind: refusalKind(next), minute: NOW + 60_000, count: 2 },
         ],
@@ -74,7 +76,7 @@ describe("RecordRefusals", () => {
   it.each([
     ["another key", refused({ keyId: "key_2" })],
     ["another person", refused({ personId: "per_2" })],
-    ["another reason", refused({ code: "payment_required", refusedBy: null })],
+    ["another reason", refused({ code: "payment_required", refusingLimit: null })],
     ["another limit", refused({ limits: [{ ...reading, holder: "company", holderId: null }] })],
     ["another period", refused({ limits: [{ ...reading, period: "week" }] })],
     ["another window", refused({ limits: [{ ...reading, windowStart: at("2026-03-03") }] })],
@@ -84,7 +86,7 @@ describe("RecordRefusals", () => {
 
   it("keeps a want of funds in full once a day", () => {
     const short = (when: number) =>
-      refused({ at: when, code: "payment_required", limits: [], refusedBy: null })
+      refused({ at: when, code: "payment_required", limits: [], refusingLimit: null })
     const lastOfDay = short(at("2026-03-02T23:59:59.999Z"))
     given(refusals, short(NOW)).when(keep(lastOfDay)).records(counted(1, lastOfDay))
     given(refusals, short(NOW))
@@ -109,7 +111,7 @@ describe("the state of refusals", () => {
   it("remembers a kind until its own window ends, whatever else is refused meanwhile", () => {
     const weekly = { ...reading, period: "week", resetsAt: at("2026-03-09") } as const
     const kept = refused({ limits: [weekly] })
-    const short = refused({ code: "payment_required", limits: [], refusedBy: null })
+    const short = refused({ code: "payment_required", limits: [], refusingLimit: null })
     const other = refused({ keyId: "key_2", at: at("2026-03-02T23:00:00Z") })
     const nextDay = refused({ keyId: "key_3", at: at("2026-03-03T23:00:00Z") })
     given(refusals, short, other).when(keep(short)).records(counted(1, short))
@@ -118,7 +120,7 @@ describe("the state of refusals", () => {
 
   it("forgets a want of funds with its day", () => {
     const days = Array.from({ length: 50 }, (_, i) => {
-      return refused({ at: NOW + i * 86_400_000, code: "payment_required", refusedBy: null })
+      return refused({ at: NOW + i * 86_400_000, code: "payment_required", refusingLimit: null })
     })
     expect(fold(refusals, ...days).kinds.size).toBe(1)
   })

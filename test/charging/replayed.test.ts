@@ -45,7 +45,7 @@ describe("the command of a fact", () => {
       { type: "CorrectFunds", amountMicros: -5 },
     ],
     [
-      { type: "FundsNoticeSet", at: NOW, belowMicros: 5 },
+      { type: "LowFundsAlertSet", at: NOW, belowMicros: 5 },
       { type: "SetFundsNotice", belowMicros: 5 },
     ],
     [limitSet({ remindersMicros: [3] }), apart(setLimit({ remindersMicros: [3] })).command],
@@ -64,18 +64,18 @@ describe("the command of a fact", () => {
     [{ type: "AccountUnlocked", at: NOW }, { type: "UnlockAccount" }],
     [{ type: "LedgerClosed", at: NOW }, { type: "CloseLedger" }],
     [{ type: "LedgerReopened", at: NOW }, { type: "ReopenLedger" }],
-    [{ type: "ErasureBegun", at: NOW }, { type: "BeginErasure" }],
+    [{ type: "ErasureStarted", at: NOW }, { type: "BeginErasure" }],
     [monthClosed(), { type: "CloseMonth" }],
     [nightly(), { type: "ChargeCalls", most: 1 }],
     [charged(), apart(charge()).command],
-    [charged({ once: true }), { type: "Charge", searchedTo: Number.MAX_SAFE_INTEGER }],
+    [charged({ isExternalId: true }), { type: "Charge", searchedTo: Number.MAX_SAFE_INTEGER }],
   ])("$0.type", ([fact, command]) => {
     expect(commandOf(fact)).toMatchObject(command)
   })
 
   it("is none for a fact that only follows another", () => {
     expect(commandOf(reminded())).toBeNull()
-    const low = { type: "FundsRanLow", at: NOW, belowMicros: 5, fundsMicros: 4 } as const
+    const low = { type: "LowFundsReached", at: NOW, belowMicros: 5, fundsMicros: 4 } as const
     expect(commandOf(low)).toBeNull()
   })
 
@@ -103,7 +103,7 @@ describe("the command of a fact", () => {
       charge: {
         chargeId: "chg_1",
         amountMicros: 4_000,
-        chargedAt: NOW,
+        countedAt: NOW,
         via: "own_key",
         keyId: "key_1",
         personId: "per_1",
@@ -145,7 +145,7 @@ describe("a refusal decided again", () => {
     ["by the funds", [opened(), funded(8_999)], "payment_required"],
   ] as const)("%s weighs the calls that its evidence names", ([, facts, code]) => {
     const evidence = refused(...facts)
-    expect(evidence).toMatchObject({ type: "ChargeRefused", code, pendingMicros: 100 })
+    expect(evidence).toMatchObject({ type: "ChargeRefused", code, unrecordedMicros: 100 })
     const state = fold(ledger, ...facts)
     expect(refusedAgain(state, evidence)).toBeNull()
   })
@@ -153,8 +153,8 @@ describe("a refusal decided again", () => {
   it("differs from evidence that leaves the calls out", () => {
     const facts = [opened(), funded(1_000_000), ...limits]
     const evidence = refused(...facts)
-    const without = evidence.limits.map((limit) => ({ ...limit, pendingMicros: 0 }))
-    const other = { ...evidence, pendingMicros: 0, limits: without }
+    const without = evidence.limits.map((limit) => ({ ...limit, unrecordedMicros: 0 }))
+    const other = { ...evidence, unrecordedMicros: 0, limits: without }
     expect(refusedAgain(fold(ledger, ...facts), other)).toMatch(/^refuses /)
   })
 
@@ -162,7 +162,7 @@ describe("a refusal decided again", () => {
     const facts = [opened(), funded(1_000_000), ...limits]
     const evidence = refused(...facts)
     const state = fold(ledger, ...facts)
-    const pending = () => readLimits(state, NOW).map(({ pendingMicros }) => pendingMicros)
+    const pending = () => readLimits(state, NOW).map(({ unrecordedMicros }) => unrecordedMicros)
     expect(withPending(state, evidence, pending)).toEqual([100, 100, 100])
     expect(pending()).toEqual([0, 0, 0])
     const broken = () => {
@@ -177,7 +177,7 @@ describe("a refusal decided again", () => {
     const evidence = refused(...facts)
     const state = fold(ledger, ...facts)
     const nextDay = () =>
-      readLimits(state, at("2026-03-03")).map(({ pendingMicros }) => pendingMicros)
+      readLimits(state, at("2026-03-03")).map(({ unrecordedMicros }) => unrecordedMicros)
     expect(withPending(state, evidence, nextDay)).toEqual([0, 100, 100])
   })
 

@@ -9,17 +9,17 @@ import { dollarText } from "../../domain/kernel/money.ts"
 export function factText(fact: LedgerEvent): string {
   switch (fact.type) {
     case "Charged":
-      return fact.weighed ? `${fact.chargeId} for ${dollarText(fact.amountMicros)}` : "yes"
-    case "ChargeGivenBack":
+      return fact.isAlreadyCounted ? `${fact.chargeId} for ${dollarText(fact.amountMicros)}` : "yes"
+    case "ChargeReduced":
       return `back ${dollarText(fact.amountMicros)}`
     case "ReminderReached":
       return `reminder ${dollarText(fact.reminderMicros)} of ${nameText(fact)}`
     case "MonthClosed":
       return `${fact.month} closed with ${dollarText(fact.fundsMicros)}`
     case "ApiCallsCounted": {
-      const calls = fact.tallies.reduce((sum, tally) => sum + tally.calls, 0)
+      const calls = fact.counters.reduce((sum, tally) => sum + tally.calls, 0)
       const day = new Date(fact.day).toISOString().slice(0, 10)
-      return `${calls} of ${day} counted${fact.exempt === null ? "" : " past a limit"}`
+      return `${calls} of ${day} counted${fact.exemption === null ? "" : " past a limit"}`
     }
     default:
       return "ok"
@@ -32,7 +32,7 @@ export function refusalText(refusal: LedgerRefusal): string {
   if (refusal.type === "PurchaseRefused") {
     return `no: ${refusal.code}, taken ${dollarText(refusal.takenMicros)}`
   }
-  const limit = refusal.limits[refusal.refusedBy ?? -1]
+  const limit = refusal.limits[refusal.refusingLimit ?? -1]
   if (limit === undefined) return `no: ${refusal.code}, funds ${dollarText(refusal.fundsMicros)}`
   return `no: ${readingText(limit)}`
 }

@@ -104,7 +104,10 @@ class Player {
     const box = this.#boxes.get(boxId)
     if (box === undefined) throw new Error(`no such box: ${boxId}`)
     const amount = dollarText(box.price.unitPriceMicros)
-    const charge: Charge = { ...chargeOf([`${boxId}:${minute}`, "company", amount]), open: false }
+    const charge: Charge = {
+      ...chargeOf([`${boxId}:${minute}`, "company", amount]),
+      isPending: false,
+    }
     const answer = this.#decide({ ...charge, ...box.who, ...box.price }, at)
     return answer === "yes" ? `yes, ${priceText(box.price)}` : answer
   }
@@ -120,7 +123,7 @@ class Player {
   }
 
   #call(who: Spender, at: number): string {
-    if (who.via !== "own_key" && who.via !== "shared_key") throw new Error("a call needs a key")
+    if (who.via !== "own_key" && who.via !== "app_key") throw new Error("a call needs a key")
     const led = mustRecordCalls(this.#state, at) ? `${this.#record(at)}, ` : ""
     const refused = serveCall(this.#state, { ...who, ...priceOf(this.#prices, "api_call") }, at)
     return led + (refused === null ? "served" : `no: ${readingText(refused)}`)

@@ -36,7 +36,7 @@ export function commandOf(step: string, words: readonly string[]): LedgerCommand
     case "charge":
       return chargeOf(words)
     case "rent":
-      return { ...chargeOf([first, "company", second]), open: false, exempt: "funds" }
+      return { ...chargeOf([first, "company", second]), isPending: false, exemption: "funds" }
     case "close":
       return { type: "CloseCharges", chargeIds: words }
     case "back": {
@@ -85,8 +85,8 @@ export function chargeOf(words: readonly string[]): Charge {
     ...spenderOf(who),
     unitPriceMicros: amountMicros,
     amountMicros,
-    open: true,
-    exempt: null,
+    isPending: true,
+    exemption: null,
     searchedTo: null,
   }
 }
@@ -106,11 +106,11 @@ export function backByHand(facts: Facts, chargeId: string | undefined): LedgerCo
     resource,
     amountMicros,
   }
-  const chargedAt = charged.weighed ? (charged.servedFrom ?? charged.at) : charged.at
+  const chargedAt = charged.isAlreadyCounted ? (charged.servedFrom ?? charged.at) : charged.at
   const whole = { amountMicros: null, reason: "a table" }
   return {
     type: "GiveBackEnded",
-    charge: { ...spent, chargedAt },
+    charge: { ...spent, countedAt: chargedAt },
     leftMicros: leftIn(facts, charged),
     ...whole,
     searchedTo: facts.length - 1,
@@ -146,5 +146,5 @@ export function spenderOf([who = "", how, person]: readonly string[]): Spender {
   const keyId = parsed(parseKeyId, who)
   const personId = person === undefined ? null : parsed(parsePersonId, person)
   if (how === "of" && personId !== null) return { via: "own_key", keyId, personId }
-  return { via: "shared_key", keyId, personId }
+  return { via: "app_key", keyId, personId }
 }

@@ -51,7 +51,7 @@ export type Raise = (
 }
 
 /** A way to make an API call. */
-export type Caller = Extract<Spender, { readonly via: "own_key" | "shared_key" }>
+export type Caller = Extract<Spender, { readonly via: "own_key" | "app_key" }>
 
 /** What people and operators mean to arrange. */
 export type Arrangement =
@@ -144,8 +144,8 @@ export const CALLERS: readonly Caller[] = [
   { via: "own_key", keyId: "key_a1", personId: "per_a" },
   { via: "own_key", keyId: "key_a2", personId: "per_a" },
   { via: "own_key", keyId: "key_b1", personId: "per_b" },
-  { via: "shared_key", keyId: "key_app", personId: "per_a" },
-  { via: "shared_key", keyId: "key_app", personId: null },
+  { via: "app_key", keyId: "key_app", personId: "per_a" },
+  { via: "app_key", keyId: "key_app", personId: null },
 ]
 
 /** The same, and who spends without a key. */

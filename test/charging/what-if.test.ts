@@ -50,13 +50,13 @@ describe("a question about a charge", () => {
     expect(ask([opened(2_000), funded(6_999)])).toMatchObject({ ...short, shortMicros: 1 })
     expect(ask([opened(2_000), funded(7_000)])).toMatchObject({ fits: true, shortMicros: 0 })
     expect(ask([opened()], { amountMicros: 0 })).toMatchObject({ fits: true, shortMicros: 0 })
-    const owing = [opened(), charged({ exempt: "funds" })]
+    const owing = [opened(), charged({ exemption: "funds" })]
     expect(ask(owing, { chargeId: "chg_2", amountMicros: 0 })).toMatchObject({ shortMicros: 0 })
     expect(ask(owing, { chargeId: "chg_2", amountMicros: 1 })).toMatchObject({ shortMicros: 9_001 })
   })
 
   it("is answered by the limit that stops it, and the instant at which that begins again", () => {
-    const full = [...rich, limitSet({ amountMicros: 17_999 }), charged({ open: false })]
+    const full = [...rich, limitSet({ amountMicros: 17_999 }), charged({ isPending: false })]
     const april = at("2026-04-01")
     expect(ask(full, { chargeId: "chg_2" })).toMatchObject({
       fits: false,
@@ -74,7 +74,7 @@ describe("a question about a charge", () => {
       limitSet({ ...KEY_LIMIT, period: "day", amountMicros: 9_000 }),
       limitSet({ ...PERSON_LIMIT, period: "week", amountMicros: 9_000 }),
     ]
-    const spent = charged({ open: false })
+    const spent = charged({ isPending: false })
     const next = { chargeId: "chg_2" } as const
     expect(ask([...rich, ...holders.slice(0, 1), spent], next).fitsAt).toBe(at("2026-03-03"))
     expect(ask([...rich, ...holders, spent], next).fitsAt).toBe(at("2026-03-09"))

@@ -19,7 +19,7 @@ const who = { personId: null, keyId: null }
 
 /** A ref that a push moves. */
 export function update(name: string, old: string | null, wanted: string | null): SealedUpdate {
-  return { ref: REF, tag: name, old, new: wanted }
+  return { ref: REF, refHash: name, old, new: wanted }
 }
 
 /** The command that accepts a push. */
@@ -29,8 +29,8 @@ export function accept(push: PushId, updates: readonly SealedUpdate[], scrubs = 
 }
 
 const updates = fc
-  .uniqueArray(fc.record({ ref, tag, old: id, new: id }, { noNullPrototype: true }), {
-    selector: (one) => one.tag,
+  .uniqueArray(fc.record({ ref, refHash: tag, old: id, new: id }, { noNullPrototype: true }), {
+    selector: (one) => one.refHash,
     maxLength: 3,
   })
   .map((all) => all.filter((one) => one.old !== one.new))
@@ -44,7 +44,7 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
       .tuple(
         pushId,
         updates,
-        fc.option(fc.record({ tag, tree: id }, { noNullPrototype: true })),
+        fc.option(fc.record({ refHash: tag, tree: id }, { noNullPrototype: true })),
         // Mostly of a repository that nobody has cleaned so far.
         fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(4) }),
       )
@@ -56,10 +56,13 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
       .tuple(
         fc.option(pushId),
         fc.nat(9),
-        fc.uniqueArray(fc.record({ ref: fc.option(ref), tag, id }, { noNullPrototype: true }), {
-          selector: (one) => one.tag,
-          maxLength: 3,
-        }),
+        fc.uniqueArray(
+          fc.record({ ref: fc.option(ref), refHash: tag, id }, { noNullPrototype: true }),
+          {
+            selector: (one) => one.refHash,
+            maxLength: 3,
+          },
+        ),
       )
       .map(([push, asOf, refs]) => ({ type: "FindRefs" as const, pushId: push, asOf, refs })),
   },
@@ -69,7 +72,7 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
       .tuple(pushId, fc.constantFrom(...REFUSALS), fc.boolean())
       .map(([push, code, isNamed]) => {
         const type = "RefusePush" as const
-        return { type, pushId: push, ...who, code, places: null, isNamed }
+        return { type, pushId: push, ...who, code, shownLines: null, isNamed }
       }),
   },
   {
@@ -78,7 +81,7 @@ export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
       return {
         type: "ChangeDefaultBranch" as const,
         ref: REF,
-        tag: name,
+        refHash: name,
         tree,
       }
     }),

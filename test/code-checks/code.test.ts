@@ -24,11 +24,11 @@ const acceptedPush = (
   const { scrubs: _scrubs, ...told } = accept(pushId, updates)
   return { ...told, core, type: "PushAccepted", at: NOW }
 }
-const landedPush = (pushId: PushId) => ({ type: "PushLanded", at: NOW, pushId }) as const
+const landedPush = (pushId: PushId) => ({ type: "PushCompleted", at: NOW, pushId }) as const
 const one = acceptedPush("push_1", [update("main", null, A)])
 const two = acceptedPush("push_2", [update("main", A, B)])
 const ref = "s1.company.YQ" as const
-const found = (tag: string, id: string | null) => ({ ref, tag, id })
+const found = (refHash: string, id: string | null) => ({ ref, refHash, id })
 const find = (pushId: PushId | null, asOf: number, ...refs: readonly ReturnType<typeof found>[]) =>
   ({ type: "FindRefs", at: NOW, pushId, asOf, refs }) as const
 
@@ -48,12 +48,12 @@ describe("a push", () => {
   })
 
   it("has moved nothing where its refs stand as before, and ends so", () => {
-    const nothing = { type: "RefsFound", at: NOW, pushId: "push_1", refs: [] } as const
+    const nothing = { type: "RefsReconciled", at: NOW, pushId: "push_1", refs: [] } as const
     given(code, created, one).when(find("push_1", 1)).records(nothing)
     // What moved after all is told of when it is seen.
     given(code, created, one, nothing)
       .when(find("push_1", 2, found("main", A)))
-      .records({ type: "RefsFound", at: NOW, pushId: null, refs: [found("main", A)] })
+      .records({ type: "RefsReconciled", at: NOW, pushId: null, refs: [found("main", A)] })
   })
 
   it("that moved one ref of two is told as it is found", () => {
@@ -61,7 +61,7 @@ describe("a push", () => {
     const half = find("push_1", 1, found("main", A))
     given(code, created, both)
       .when(half)
-      .records({ type: "RefsFound", at: NOW, pushId: "push_1", refs: [found("main", A)] })
+      .records({ type: "RefsReconciled", at: NOW, pushId: "push_1", refs: [found("main", A)] })
   })
 
   it("has landed though another has moved its ref on, whichever ends first", () => {
@@ -85,7 +85,7 @@ describe("a push", () => {
       .recordsNothing()
     given(code, created, one, landedPush("push_1"), two)
       .when(find(null, 3, found("main", C)))
-      .records({ type: "RefsFound", at: NOW, pushId: null, refs: [found("main", C)] })
+      .records({ type: "RefsReconciled", at: NOW, pushId: null, refs: [found("main", C)] })
   })
 
   it("is looked at again where another was accepted meanwhile", () => {
@@ -118,7 +118,7 @@ describe("another default branch", () => {
     type: "DefaultBranchChanged",
     at: NOW,
     ref,
-    tag: "trunk",
+    refHash: "trunk",
     tree: "tree2",
   } as const
   const command = { ...changed, type: "ChangeDefaultBranch" } as const
@@ -135,7 +135,10 @@ describe("another default branch", () => {
 
   it("has its core, whatever a push to the former one brings", () => {
     const trunk = acceptedPush("push_1", [update("trunk", null, A), update("main", null, A)])
-    const former = acceptedPush("push_2", [update("main", A, B)], { tag: "main", tree: "tree1" })
+    const former = acceptedPush("push_2", [update("main", A, B)], {
+      refHash: "main",
+      tree: "tree1",
+    })
     const facts = [created, trunk, landedPush("push_1"), changed, former, landedPush("push_2")]
     expect(coreTree(fold(code, ...facts))).toBe("tree2")
     expect(defaultBranchTag(fold(code, ...facts))).toBe("trunk")
@@ -143,17 +146,27 @@ describe("another default branch", () => {
 })
 
 describe("the core of the default branch", () => {
-  const withCore = acceptedPush("push_1", one.updates, { tag: "main", tree: "tree1" })
+  const withCore = acceptedPush("push_1", one.updates, { refHash: "main", tree: "tree1" })
 
   it("is that of the push that moved it last", () => {
     expect(coreTree(fold(code, created, withCore))).toBeNull()
     expect(coreTree(fold(code, created, withCore, landedPush("push_1")))).toBe("tree1")
-    const other = { type: "RefsFound", at: NOW, pushId: null, refs: [found("other", B)] } as const
+    const other = {
+      type: "RefsReconciled",
+      at: NOW,
+      pushId: null,
+      refs: [found("other", B)],
+    } as const
     expect(coreTree(fold(code, created, withCore, landedPush("push_1"), other))).toBe("tree1")
   })
 
   it("is unknown where others moved it, and known where a push moved it in part", () => {
-    const strange = { type: "RefsFound", at: NOW, pushId: null, refs: [found("main", B)] } as const
+    const strange = {
+      type: "RefsReconciled",
+      at: NOW,
+      pushId: null,
+      refs: [found("main", B)],
+    } as const
     expect(coreTree(fold(code, created, withCore, landedPush("push_1"), strange))).toBeNull()
     const inPart = { ...strange, pushId: "push_1" as const, refs: [found("main", A)] }
     expect(coreTree(fold(code, created, withCore, inPart))).toBe("tree1")
@@ -163,7 +176,7 @@ describe("the core of the default branch", () => {
 describe("refusals", () => {
   const refusal = (i: number, at: number) => {
     const of = { pushId: `push_${i}`, personId: null, keyId: null, at } as const
-    return { type: "PushRefused", ...of, code: "secret", places: null } as const
+    return { type: "PushRefused", ...of, code: "secret", shownLines: null } as const
   }
   const refuse = (i: number, at: number, isNamed = false) =>
     ({ ...refusal(i, at), type: "RefusePush", isNamed }) as const
@@ -221,9 +234,9 @@ describe("refs that differ from the facts", () => {
     }
     const tips = new Map(Object.entries({ same: A, moved: B, new: C }))
     expect(differingRefs(known, tips)).toEqual([
-      { tag: "gone", id: null },
-      { tag: "moved", id: B },
-      { tag: "new", id: C },
+      { refHash: "gone", id: null },
+      { refHash: "moved", id: B },
+      { refHash: "new", id: C },
     ])
   })
 })
@@ -231,8 +244,8 @@ describe("refs that differ from the facts", () => {
 describe("a repository that is cleaned", () => {
   const [blob, other] = [C, B]
   const begin = { type: "BeginScrub", blob, at: NOW } as const
-  const begun = { type: "ScrubBegun", blob, at: NOW } as const
-  const ended = { type: "ScrubEnded", blob, isGone: true, at: NOW } as const
+  const begun = { type: "ScrubStarted", blob, at: NOW } as const
+  const ended = { type: "ScrubFinished", blob, isGone: true, at: NOW } as const
   const push = (scrubs: number) => ({ ...accept("push_1", one.updates, scrubs), at: NOW })
 
   it("takes no push until that has ended, nor one that git began to take before", () => {

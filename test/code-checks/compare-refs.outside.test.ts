@@ -46,20 +46,20 @@ describe("a push that was accepted", () => {
     tips = [{ ref: "refs/heads/main", id: objectId(1) }]
     await landed(ports(), pusherOf(company), pushId)
     await landed(ports(), pusherOf(company), pushId)
-    expect((await codeFacts(world, company)).slice(1)).toEqual(["PushAccepted", "PushLanded"])
+    expect((await codeFacts(world, company)).slice(1)).toEqual(["PushAccepted", "PushCompleted"])
     expect(await status()).toEqual(["landed"])
-    expect(await world.ports.work.names("settle-push")).not.toContain(pushId)
+    expect(await world.ports.work.names("reconcile-push")).not.toContain(pushId)
   })
 
   it.each([
-    ["landed", [{ ref: "refs/heads/main", id: objectId(1) }], "PushLanded"],
-    ["other", [], "RefsFound"],
-    ["other", [{ ref: "refs/heads/main", id: objectId(2) }], "RefsFound"],
+    ["landed", [{ ref: "refs/heads/main", id: objectId(1) }], "PushCompleted"],
+    ["other", [], "RefsReconciled"],
+    ["other", [{ ref: "refs/heads/main", id: objectId(2) }], "RefsReconciled"],
   ])("and never heard of again is ended by its work: %s", async (ended, found, fact) => {
     const pushId = await acceptOne()
     await world.operate("wait")
     tips = found
-    const work = await rowOf(world, "settle-push", pushId)
+    const work = await rowOf(world, "reconcile-push", pushId)
     const signal = new AbortController().signal
     const { companyId } = company
     expect(await settlePush.perform(ports(), { ...work, companyId, signal })).toEqual({
@@ -104,10 +104,10 @@ describe("refs that nobody pushed", () => {
     tips = Array.from({ length: 700 }, (_, i) => ({ ref: `refs/heads/b${i}`, id: objectId(i) }))
     expect(await compareRefs(ports(), pusherOf(company), null)).toBe(true)
     expect(await compareRefs(ports(), pusherOf(company), null)).toBe(true)
-    expect((await codeFacts(world, company)).slice(1)).toEqual(["RefsFound", "RefsFound"])
+    expect((await codeFacts(world, company)).slice(1)).toEqual(["RefsReconciled", "RefsReconciled"])
     tips = tips.slice(1)
     await compareRefs(ports(), pusherOf(company), null)
-    expect((await codeFacts(world, company)).slice(3)).toEqual(["RefsFound"])
+    expect((await codeFacts(world, company)).slice(3)).toEqual(["RefsReconciled"])
   })
 
   it("are looked at again later where they move on all the while", async () => {

@@ -49,7 +49,7 @@ interface OnItsWay {
   /** Of its refs, how many git has moved; null while it has not begun. */
   moved: number | null
   looked: ReturnType<typeof lookAt> | null
-  ended: "PushLanded" | "RefsFound" | null
+  ended: "PushCompleted" | "RefsReconciled" | null
 }
 
 type Rules = typeof code
@@ -86,7 +86,7 @@ function play(rules: Rules, steps: readonly Step[]): string | null {
       told.set(tag, place)
     }
     for (const fact of decided) {
-      if (fact.type !== "PushLanded" && fact.type !== "RefsFound") continue
+      if (fact.type !== "PushCompleted" && fact.type !== "RefsReconciled") continue
       const one = fact.pushId === null ? undefined : pushes.get(fact.pushId)
       if (one !== undefined) one.ended = fact.type
     }
@@ -115,9 +115,9 @@ function play(rules: Rules, steps: readonly Step[]): string | null {
     } else if (one === undefined || id === undefined) continue
     else if ((does === "move" || does === "break") && one.moved === null) {
       one.moved = 0
-      for (const { tag, old, new: wanted } of one.command.updates) {
-        if ((tips.get(tag) ?? null) !== old || wanted === null) continue
-        move(tag, wanted)
+      for (const { refHash, old, new: wanted } of one.command.updates) {
+        if ((tips.get(refHash) ?? null) !== old || wanted === null) continue
+        move(refHash, wanted)
         one.moved += 1
         if (does === "break") break
       }
@@ -144,7 +144,7 @@ function faultIn(
   for (const { command, moved, ended } of pushes) {
     const isWhole = moved === command.updates.length
     if (ended === null) return `${command.pushId} has not ended`
-    if (ended === "PushLanded" && !isWhole) return `${command.pushId} did not land`
+    if (ended === "PushCompleted" && !isWhole) return `${command.pushId} did not land`
   }
   return null
 }
@@ -183,13 +183,16 @@ describe("pushes and what is found of them", () => {
           if (pushId === null || knownRefs(state, pushId).moving === null) {
             return code.decide(command, state, stamp)
           }
-          return [{ type: "PushLanded", at: stamp.at, pushId }]
+          return [{ type: "PushCompleted", at: stamp.at, pushId }]
         },
       },
     ],
     [
       "keeps nothing of what was found",
-      { evolve: (state, fact) => (fact.type === "RefsFound" ? state : code.evolve(state, fact)) },
+      {
+        evolve: (state, fact) =>
+          fact.type === "RefsReconciled" ? state : code.evolve(state, fact),
+      },
     ],
   ])("are seen to disagree by rules that %s", (_what, wrong) => {
     const faulty = { ...code, ...wrong }

@@ -275,7 +275,7 @@ describe("a ref", () => {
     const said = await pushByHand(head, await packAt(head), long(200), other)
     expect(said).toContain(`ok ${long(200)}`)
     expect(await tipsOf(other)).toEqual([{ ref: long(200), id: head }])
-    expect(await factsOf(here.world, other)).toEqual(["PushAccepted", "PushLanded"])
+    expect(await factsOf(here.world, other)).toEqual(["PushAccepted", "PushCompleted"])
   })
 
   it("is one of 200 that a push moves", async () => {
@@ -298,7 +298,7 @@ describe("a ref", () => {
     sent.end(Buffer.concat([pktLine(gone), FLUSH]))
     expect(await answered).toContain("refs/heads/none")
     expect(await tipsOf(other)).toEqual([{ ref: "refs/heads/x", id: head }])
-    const both = ["PushAccepted", "PushLanded"]
+    const both = ["PushAccepted", "PushCompleted"]
     expect(await factsOf(here.world, other)).toEqual([...both, ...both])
   })
 })

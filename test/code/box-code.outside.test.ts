@@ -136,6 +136,11 @@ describe("code that goes into a box and comes back", () => {
       expect(await at.tips()).toEqual({ main: out.tip })
       base = out.tip
     }
-    expect(await at.told()).toEqual(["PushAccepted", "PushLanded", "PushAccepted", "PushLanded"])
+    expect(await at.told()).toEqual([
+      "PushAccepted",
+      "PushCompleted",
+      "PushAccepted",
+      "PushCompleted",
+    ])
   })
 })

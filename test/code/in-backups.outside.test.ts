@@ -95,7 +95,7 @@ describe("a restore", () => {
     const { outsideInBackups, blobs } = code.world.ports
     await outsideInBackups.putBack(say)
     expect(await code.repositories.tips(companyId)).toEqual([{ ref: "refs/heads/main", id: late }])
-    expect((await facts()).at(-1)).toBe("RefsFound")
+    expect((await facts()).at(-1)).toBe("RefsReconciled")
     expect(await blobs.find(companyId, BUNDLE)).toBeNull()
   })
 
@@ -158,10 +158,10 @@ describe("a company's erasure", () => {
 })
 
 describe("maintenance", () => {
-  const from = maintainRepository.from?.["PushLanded"]
+  const from = maintainRepository.from?.["PushCompleted"]
   const rows = (revision: number) => {
     const recorded = { companyId: "co_aaaaaa", revision } as unknown as Recorded
-    return from?.({ type: "PushLanded", at: 1, pushId: "push_1" }, recorded)
+    return from?.({ type: "PushCompleted", at: 1, pushId: "push_1" }, recorded)
   }
 
   it("is due about every fiftieth push, and not before", () => {

@@ -24,7 +24,7 @@ import type { Company } from "../support/world.ts"
 
 const { seed, between } = newChance()
 
-const FIRST = ["PushAccepted", "PushLanded"]
+const FIRST = ["PushAccepted", "PushCompleted"]
 
 /** Five clients die at once in each; `LEDGER_DEEP=1` lets more of them die. */
 const ROUNDS = roundsOf(5, 20)
@@ -35,10 +35,10 @@ const ROUNDS = roundsOf(5, 20)
  * that no fact tells of.
  */
 const KILLS: readonly (readonly [string, Failpoint, string, readonly string[]])[] = [
-  ["before the yes is said", "append.after", "PushAccepted", ["PushAccepted", "RefsFound"]],
-  ["once refs moved, before that is a fact", "append.before", "PushLanded", FIRST],
+  ["before the yes is said", "append.after", "PushAccepted", ["PushAccepted", "RefsReconciled"]],
+  ["once refs moved, before that is a fact", "append.before", "PushCompleted", FIRST],
   ["before the yes is a fact", "append.before", "PushAccepted", []],
-  ["once refs moved, and that is a fact", "append.after", "PushLanded", FIRST],
+  ["once refs moved, and that is a fact", "append.after", "PushCompleted", FIRST],
 ]
 
 const here = await codeWorld(await ownWorld("time"))
@@ -159,7 +159,7 @@ describe("a git of ours that is killed while its hook waits", () => {
     await here.world.operate("clock advance", { duration: "61s" })
     await expect
       .poll(() => factsOf(here.world, company))
-      .toEqual([...FIRST, "PushAccepted", "RefsFound"])
+      .toEqual([...FIRST, "PushAccepted", "RefsReconciled"])
     expect(await tipsOf(company)).toEqual(tips)
     await expectNextLands(company, "killed")
   })
@@ -211,7 +211,7 @@ describe("a server that is killed", () => {
       await here.world.operate("wait")
       await here.world.operate("clock advance", { duration: "61s" })
       await expect.poll(() => factsOf(here.world, company)).toEqual([...FIRST, ...ended])
-      const hasMoved = ended.includes("PushLanded")
+      const hasMoved = ended.includes("PushCompleted")
       expect((await tipsOf(company))[0]?.id === tips[0]?.id).toBe(!hasMoved)
       expect([said.code === 0 && !hasMoved]).toEqual([false])
       await expectNextLands(company, folder)

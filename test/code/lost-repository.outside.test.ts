@@ -52,15 +52,15 @@ describe("a lost repository", () => {
 
   it("is made anew by who means it, and takes its code in again", async () => {
     await operate("create", { anew: true })
-    expect((await codeFacts(code.world, company)).at(-1)).toBe("RefsFound")
+    expect((await codeFacts(code.world, company)).at(-1)).toBe("RefsReconciled")
     // Again, or without that word: it is there.
     await operate("create", { anew: true })
     await operate("create")
     expect(await operate("import", { file: bundle })).toMatchObject({ refs: 1 })
     expect((await codeFacts(code.world, company)).slice(-3)).toEqual([
-      "RefsFound",
+      "RefsReconciled",
       "PushAccepted",
-      "PushLanded",
+      "PushCompleted",
     ])
   })
 

@@ -94,7 +94,7 @@ describe("repository import and export", () => {
     expect(await operate("import", { file })).toMatchObject({ refs: 2 })
     // The same again is nothing.
     expect(await operate("import", { file })).toMatchObject({ pushId: null, refs: 2 })
-    const pushed = ["PushAccepted", "PushLanded"]
+    const pushed = ["PushAccepted", "PushCompleted"]
     expect(await facts()).toEqual(["RepositoryCreated", ...pushed, ...pushed])
     const clone = await cloned()
     expect(git(clone, "rev-parse", "HEAD")).toBe(tip)
@@ -179,7 +179,7 @@ describe("repository upload", () => {
     const first = await upload([{ name: "a", text: "1" }])
     const again = await upload([{ name: "a", text: "1" }])
     expect(again).toEqual({ ...first, pushId: null })
-    expect(await facts()).toEqual(["RepositoryCreated", "PushAccepted", "PushLanded"])
+    expect(await facts()).toEqual(["RepositoryCreated", "PushAccepted", "PushCompleted"])
   })
 
   it("makes nothing for a deleted company, nor do create and import, until that is undone", async () => {

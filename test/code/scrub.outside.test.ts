@@ -56,11 +56,11 @@ describe("repository scrub", () => {
     ])
     expect((await codeFacts(world, company)).slice(-6)).toEqual([
       "PushAccepted",
-      "PushLanded",
-      "ScrubBegun",
-      "ScrubEnded",
-      "ScrubBegun",
-      "ScrubEnded",
+      "PushCompleted",
+      "ScrubStarted",
+      "ScrubFinished",
+      "ScrubStarted",
+      "ScrubFinished",
     ])
     await desk.commit("one", "c", "c\n")
     await desk.right(["push", "--quiet", "origin", "side:main"], { in: "one" })

@@ -23,7 +23,7 @@ describe("a pack on top of a branch", () => {
       text: "",
     })
     expect(await at.tips()).toEqual({ main: at.second })
-    expect(await at.told()).toEqual(["PushAccepted", "PushLanded"])
+    expect(await at.told()).toEqual(["PushAccepted", "PushCompleted"])
     const { keyId: key, ownerId: person } = at.company
     const events = await collect(
       at.here.world.ports.store.read(codeOf(at.company.companyId).stream),

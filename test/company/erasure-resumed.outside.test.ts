@@ -148,7 +148,11 @@ describe("an erasure that is cut short", () => {
   })
 
   it.each([
-    ["a long look at the database", "here", "repeatable read; select from ledger.claims limit 1"],
+    [
+      "a long look at the database",
+      "here",
+      "repeatable read; select from ledger.idempotent_requests limit 1",
+    ],
     // Between two statements it has no snapshot, as none while its commit waits for the disk.
     ["a transaction that is not through", "here", "read committed; select pg_current_xact_id()"],
     ["one of another database", "elsewhere", "read committed; select pg_current_xact_id()"],

@@ -213,7 +213,7 @@ const checkIn = (changed: Partial<CheckIn & Stamp> = {}): CheckIn & Stamp => ({
   installId,
   version: "2.1.0",
   platform: "linux",
-  seal: null,
+  coreHash: null,
   counts,
   ...changed,
 })
@@ -254,7 +254,7 @@ describe("CheckIn", () => {
     for (const changed of [
       { version: "2.2.0" },
       { platform: null },
-      { seal: "ab" },
+      { coreHash: "ab" },
       { counts: { ...counts, deals: 0 } },
     ]) {
       given(app, checkedIn()).when(checkIn(changed)).records(checkedIn(changed))

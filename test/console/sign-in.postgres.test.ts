@@ -199,7 +199,7 @@ describe("a session", () => {
     const token = browser.cookies.get("session") ?? ""
     expect(token).toMatch(/^[\w-]{43}$/)
     const rows = await world.ports.readAll
-      .selectFrom("ledger.kept")
+      .selectFrom("ledger.expiring_records")
       .selectAll()
       .where("slice", "=", "sign-in")
       .execute()

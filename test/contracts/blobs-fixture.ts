@@ -150,9 +150,9 @@ async function openInMemory(): Promise<BlobsUnderTest> {
 }
 
 const BLOBS = `
-  select edition, company_id as "companyId", subject, blob_id as "blobId", length, mark
-  from ledger.blobs order by edition`
-const CHUNKS = "select edition, index, sealed from ledger.blob_chunks order by edition, index"
+  select version_id as edition, company_id as "companyId", subject, blob_id as "blobId", length, digest as mark
+  from ledger.blobs order by version_id`
+const CHUNKS = "select version_id as edition, index, sealed from ledger.blob_chunks order by 1, 2"
 
 async function stored(pool: pg.Pool): Promise<StoredBlobs> {
   const blobs = await pool.query<StoredBlob>(BLOBS)
@@ -164,7 +164,7 @@ async function store(pool: pg.Pool, { blobs, chunks }: StoredBlobs): Promise<voi
   await pool.query("truncate ledger.blobs cascade")
   for (const { edition, companyId, subject, blobId, length, mark } of blobs) {
     await pool.query(
-      `insert into ledger.blobs (edition, company_id, subject, blob_id, length, mark)
+      `insert into ledger.blobs (version_id, company_id, subject, blob_id, length, digest)
        values ($1, $2, $3, $4, $5, $6)`,
       [edition, companyId, subject, blobId, length, mark],
     )
@@ -195,7 +195,7 @@ export async function openInPostgres(
     chunksMoved: () =>
       statements.reduce((sum, { mock }) => sum + mock.calls.filter(isOfChunk).length, 0),
     age: async (ms) => {
-      const older = "update ledger.blobs set begun_at = begun_at - $1::float8 * interval '1 ms'"
+      const older = "update ledger.blobs set started_at = started_at - $1::float8 * interval '1 ms'"
       await pool.query(older, [ms])
     },
     destroyKeys: erasure.destroyKeys,

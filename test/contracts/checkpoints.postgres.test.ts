@@ -71,7 +71,7 @@ it("a checkpoint that is no JSON any more is none, and an audit still sees what 
   const pool = database.pool()
   const checkpoints = openPostgresCheckpoints(pool)
   await checkpoints.save("ledger-broken", { revision: 1, hash: "h", shape: 1, saved: null })
-  await pool.query("update ledger.checkpoints set saved = '{' where stream = 'ledger-broken'")
+  await pool.query("update ledger.checkpoints set state = '{' where stream = 'ledger-broken'")
   expect(await checkpoints.load("ledger-broken")).toBeNull()
   const kept = { revision: 1, hash: "h", shape: 1, text: "{" }
   expect(await checkpoints.stored("ledger-broken")).toMatchObject(kept)

@@ -235,7 +235,7 @@ describe("claims of several processes", () => {
     await first.claim(request)
     await first.finish(request, "kept")
     await pool.query(
-      "update ledger.claims set state = 'running', answer = null where idempotency_key = $1",
+      "update ledger.idempotent_requests set state = 'running', answer = null where idempotency_key = $1",
       [request.idempotencyKey],
     )
     expect(await first.claim(request)).toMatchObject({ state: "mine", attempt: 0, takenOver: true })

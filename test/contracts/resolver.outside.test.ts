@@ -163,14 +163,14 @@ describe("an internet of the test", () => {
   }))
 
   it("is scanned for usual names where the zone is not given, and what was asked is told", async () => {
-    const { records, leftOut, asked } = await resolver().copy("former.example")
+    const { records, omitted, queriedNames } = await resolver().copy("former.example")
     const lines = records.map(({ type, name, content }) => `${type} ${name} ${content}`)
     const missed = "A unusual-name.former.example 192.0.2.11"
     const expected = FORMER.records.map(({ type, name, content }) => `${type} ${name} ${content}`)
     expect(lines.toSorted()).toEqual(expected.filter((line) => line !== missed).toSorted())
-    expect(leftOut).toEqual([])
-    expect(asked).toContain("www")
-    expect(asked?.length).toBeGreaterThan(60)
+    expect(omitted).toEqual([])
+    expect(queriedNames).toContain("www")
+    expect(queriedNames?.length).toBeGreaterThan(60)
   })
 
   it("has a delegation that follows the registry: not registered, half ours, signed, elsewhere", async () => {
@@ -225,9 +225,9 @@ describe("a host that gives whole zones", () => {
       other.point("former.example", [OLD])
       other.host(OLD, powerDns.address)
       const resolver = openResolver({ servers: other.address, pacer: machinePacer })
-      const { records, asked, leftOut } = await resolver.copy("former.example")
-      expect(asked).toBeNull()
-      expect(leftOut).toEqual([])
+      const { records, queriedNames, omitted } = await resolver.copy("former.example")
+      expect(queriedNames).toBeNull()
+      expect(omitted).toEqual([])
       const lines = (all: Zone["records"]) =>
         all.map(({ type, name, content, priority }) => [type, name, content, priority].join(" "))
       expect(lines(records).toSorted()).toEqual(lines(FORMER.records).toSorted())

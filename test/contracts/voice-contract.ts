@@ -146,7 +146,7 @@ export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>)
       await other(caller, "hang_up")
       const [ready] = events().filter((event) => event.is === "audio_ready")
       expect(ready).toMatchObject({ kind: "voicemail", seconds: 12 })
-      const audioRef = ready?.audioRef ?? ""
+      const audioRef = ready?.carrierRef ?? ""
       let bytes = 0
       for await (const piece of await voice.audio(audioRef)) bytes += piece.length
       expect(bytes).toBeGreaterThan(12 * 1_000)

@@ -28,7 +28,7 @@ async function open(): Promise<
     cards,
     takenAt: async () => {
       const { rows } = await pool.query<{ at: Date }>(
-        "select at from ledger.simulated where kind = 'payment'",
+        "select at from ledger.simulated_records where kind = 'payment'",
       )
       return rows.map((row) => row.at.getTime())
     },
@@ -39,12 +39,12 @@ async function open(): Promise<
       await cards.set(COMPANY, isCall ? "paid" : outcome)
     },
     paid: async () => {
-      const paid = `select 1 from ledger.simulated
+      const paid = `select 1 from ledger.simulated_records
         where kind = 'payment' and content @> '{"status": "paid"}'`
       return (await pool.query(paid)).rows.length
     },
     held: async () => {
-      const held = `select 1 from ledger.simulated
+      const held = `select 1 from ledger.simulated_records
         where kind = 'hold' and content @> '{"status": "paid"}'`
       return (await pool.query(held)).rows.length
     },

@@ -87,11 +87,11 @@ describe("one Idempotency-Key", () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     const first = await buy(world, company.key, 25, name)
-    await sql`delete from ledger.claims where idempotency_key = ${name}`.execute(
+    await sql`delete from ledger.idempotent_requests where idempotency_key = ${name}`.execute(
       world.ports.readAll,
     )
     expect((await buy(world, company.key, 25, name)).body).toEqual(first.body)
-    await sql`delete from ledger.claims where idempotency_key = ${name}`.execute(
+    await sql`delete from ledger.idempotent_requests where idempotency_key = ${name}`.execute(
       world.ports.readAll,
     )
     expect((await buy(world, company.key, 26, name)).body.error).toBe("idempotency_conflict")
@@ -102,7 +102,7 @@ describe("one Idempotency-Key", () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
     const first = await buy(world, company.key, 25, name)
-    await sql`delete from ledger.claims where idempotency_key = ${name}`.execute(
+    await sql`delete from ledger.idempotent_requests where idempotency_key = ${name}`.execute(
       world.ports.readAll,
     )
     const projector = { ...world.ports.projector, waitFor: async () => false }
@@ -131,7 +131,7 @@ describe("one Idempotency-Key", () => {
     await buy(world, company.key, 25, bought)
     await world.operate("clock advance", { duration: "31d" })
     const { rows } = await sql`
-      select idempotency_key from ledger.claims where key_id = ${company.keyId}`.execute(
+      select idempotency_key from ledger.idempotent_requests where key_id = ${company.keyId}`.execute(
       world.ports.readAll,
     )
     expect(rows).toEqual([{ idempotency_key: bought }])

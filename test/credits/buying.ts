@@ -45,7 +45,7 @@ export async function credits(world: World, key: string): Promise<ApiAnswer["bod
 /** How many payments the built-in processor took, of a company. */
 export async function paymentsOf(world: World, { companyId }: Company): Promise<number> {
   const { rows } = await sql`
-    select 1 from ledger.simulated
+    select 1 from ledger.simulated_records
     where company_id = ${companyId} and kind = 'payment' and content ->> 'status' = 'paid'`.execute(
     world.ports.readAll,
   )

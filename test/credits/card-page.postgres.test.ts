@@ -168,7 +168,7 @@ const set = (card: object = {}) =>
   world.operate("card set", { company: company.companyId, ...card })
 const outcomes = async () => {
   const { rows } = await sql<{ outcome: string }>`
-    select content ->> 'outcome' as outcome from ledger.simulated
+    select content ->> 'outcome' as outcome from ledger.simulated_records
     where company_id = ${company.companyId} and kind = 'card'`.execute(world.ports.readAll)
   return rows.map(({ outcome }) => outcome)
 }

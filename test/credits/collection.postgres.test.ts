@@ -39,8 +39,8 @@ async function endMonth(): Promise<string> {
 async function payments(): Promise<readonly [string, number][]> {
   const { rows } = await sql<{ status: string; amount_micros: string }>`
     select content ->> 'status' as status, content ->> 'amountMicros' as amount_micros
-    from ledger.simulated
-    where company_id = ${company.companyId} and kind = 'payment' order by place`.execute(
+    from ledger.simulated_records
+    where company_id = ${company.companyId} and kind = 'payment' order by record_id`.execute(
     world.ports.readAll,
   )
   return rows.map((row) => [row.status, Number(row.amount_micros)])

@@ -221,7 +221,7 @@ describe("a purchase that nobody asks about", () => {
     await cardIs("processing")
     await buy(world, company.key, 40)
     await world.operate("wait")
-    await sql`delete from ledger.work where company_id = ${company.companyId}`.execute(
+    await sql`delete from ledger.jobs where company_id = ${company.companyId}`.execute(
       world.ports.readAll,
     )
     const { checks } = await world.operate("audit verify", { company: company.companyId })

@@ -34,8 +34,8 @@ const checks = async () =>
 /** What became of the sums that were asked for, in their order. */
 async function holds(): Promise<readonly string[]> {
   const { rows } = await sql<{ status: string }>`
-    select content ->> 'status' as status from ledger.simulated
-    where company_id = ${company.companyId} and kind = 'hold' order by place`.execute(
+    select content ->> 'status' as status from ledger.simulated_records
+    where company_id = ${company.companyId} and kind = 'hold' order by record_id`.execute(
     world.ports.readAll,
   )
   return rows.map(({ status }) => status)
@@ -180,7 +180,7 @@ describe("a processor that does not answer", () => {
       isLet = true
     }
     onTestFinished(letGo)
-    await writing.query("begin; select from ledger.projections where name = 'work' for update")
+    await writing.query("begin; select from ledger.projections where name = 'jobs' for update")
     const asked = verify()
     await expect.poll(() => hold.mock.calls).toHaveLength(1)
     // Its row keeps its name while nothing is written: by another one it would not be found.

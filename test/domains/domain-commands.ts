@@ -30,11 +30,11 @@ export function connect(records: readonly ZoneRow[] = []): DomainCommand {
     domainId: "dom_1",
     name: "acme.com",
     nameServers: OURS,
-    replaces: ["ns1.old.test"],
+    formerNameServers: ["ns1.old.test"],
     registrar: "Old Names",
     dnssecOn: false,
-    asked: ["@", "www"],
-    leftOut: [],
+    queriedNames: ["@", "www"],
+    omitted: [],
     records,
   }
 }
@@ -42,9 +42,9 @@ export function connect(records: readonly ZoneRow[] = []): DomainCommand {
 /** What the zone above names. */
 export function see(
   seen: readonly string[],
-  { isOthers = false }: { readonly isOthers?: boolean } = {},
+  { isElsewhere = false }: { readonly isElsewhere?: boolean } = {},
 ): DomainCommand {
-  return { type: "SeeDelegation", seen, isOthers, dnssecOn: false }
+  return { type: "SeeDelegation", nameServers: seen, isElsewhere, dnssecOn: false }
 }
 
 /** Adds a sending domain. */

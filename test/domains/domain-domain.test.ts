@@ -45,7 +45,7 @@ describe("a connected domain", () => {
   it("is served while it waits, and not while its parent names another company's name servers", () => {
     const one = connected()
     expect(zoneOf(one.state())).toMatchObject({ apex: "acme.com", nameServers: OURS })
-    one.ask(see(["ns1-62.ns.test"], { isOthers: true }), NOW)
+    one.ask(see(["ns1-62.ns.test"], { isElsewhere: true }), NOW)
     expect(zoneOf(one.state())).toBeNull()
     one.ask(see(OURS), NOW)
     expect(zoneOf(one.state())).not.toBeNull()

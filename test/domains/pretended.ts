@@ -28,7 +28,7 @@ export async function useDomains(world: World, company: Company): Promise<void> 
 async function suppress({ ports }: World, { companyId }: Company, address: string): Promise<void> {
   const tag = await ports.sealing.tag(companyId, address)
   const to = await ports.sealing.seal(companyId, tag, address)
-  const said = { tag, to, why: "bounced", sendingDomainId: null } as const
+  const said = { tag, to, reason: "bounced", sendingDomainId: null } as const
   const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
   const command = { type: "SuppressRecipient", ...said } as const
   expect(await ports.runner.execute(suppressionsOf(companyId), command, cause)).toMatchObject({

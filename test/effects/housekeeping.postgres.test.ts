@@ -15,7 +15,10 @@ it("sweeps blobs that somebody left half-written, and no clock of a test makes t
     await world.operate("clock advance", { duration: "40d" })
     await world.ports.housekeep()
     expect((await chunks()).length).toBeGreaterThan(0)
-    await query(world.databaseUrl, "update ledger.blobs set begun_at = now() - interval '25 hours'")
+    await query(
+      world.databaseUrl,
+      "update ledger.blobs set started_at = now() - interval '25 hours'",
+    )
     await world.ports.housekeep()
     expect(await chunks()).toEqual([])
     goOn()

@@ -11,8 +11,8 @@ afterAll(() => world.close())
 await world.operate("clock set", { to: "2040-03-28T12:00:00Z" })
 
 const OWN: CallTally = { via: "own_key", keyId: "key_own", personId: "per_a", calls: 5 }
-const SIGNED: CallTally = { via: "shared_key", keyId: "key_app", personId: "per_b", calls: 7 }
-const APP: CallTally = { via: "shared_key", keyId: "key_app", personId: null, calls: 11 }
+const SIGNED: CallTally = { via: "app_key", keyId: "key_app", personId: "per_b", calls: 7 }
+const APP: CallTally = { via: "app_key", keyId: "key_app", personId: null, calls: 11 }
 
 /** What was charged for calls: id, number of calls and amount, in order. */
 async function nights(companyId: CompanyId) {
@@ -67,7 +67,7 @@ describe("the night after", () => {
     ])
     expect(await nights(companyId)).toEqual(charged)
     expect(await ledgerFacts(world, companyId, "Charged")).toMatchObject(
-      charged.map(() => ({ at: Date.parse("2040-04-07T12:00:00Z"), exempt: "funds" })),
+      charged.map(() => ({ at: Date.parse("2040-04-07T12:00:00Z"), exemption: "funds" })),
     )
     for (let i = 0; i < 2; i += 1) {
       const again = await Promise.all(rows.map((row) => chargeCalls.perform(world.ports, row)))

@@ -52,8 +52,8 @@ async function chargeOnly(messageId: MessageId, resource?: string): Promise<void
       requestedAt: at,
       dueAt: null,
       servedFrom: null,
-      open: true,
-      exempt: null,
+      isPending: true,
+      exemption: null,
       searchedTo: null,
     },
     cause,
@@ -109,7 +109,7 @@ describe("a charge whose text was never queued", () => {
     await chargeOnly("msg_late")
     const begin = world.ports.clock.now()
     await world.operate("clock advance", { duration: "599s" })
-    const work = await rowOf(world, "end-charge", "chg_msg_late")
+    const work = await rowOf(world, "reconcile-charge", "chg_msg_late")
     await carrierIs(world, "silent")
     const { rows } = await sql<{ id: NumberId }>`
       select number_id as id from numbers where company_id = ${company.companyId}`.execute(
@@ -137,7 +137,7 @@ describe("a charge whose text was never queued", () => {
     await chargeOnly("msg_other", "thing_1234")
     await world.operate("clock advance", { duration: "10m" })
     expect(await workOf(world, company.companyId)).toMatchObject([
-      { kind: "end-charge", parked: "nobody knows how to end a charge for thing_1234" },
+      { kind: "reconcile-charge", parked: "nobody knows how to end a charge for thing_1234" },
     ])
     const audit = await world.operate("audit verify", { company: company.companyId })
     const owned = "every open charge has somebody who ends it"
@@ -152,7 +152,7 @@ describe("work that is done twice", () => {
     const id = await send(world, company)
     await world.operate("wait")
     const ask = await rowOf(world, "ask-text", id)
-    const end = await rowOf(world, "end-charge", String((ask.payload as never)["chargeId"]))
+    const end = await rowOf(world, "reconcile-charge", String((ask.payload as never)["chargeId"]))
     for (const handler of [askText, askText, sendText, endCharge]) {
       const work = handler === endCharge ? end : ask
       expect(await handler.perform(world.ports, work)).toEqual({ result: "done" })
@@ -169,7 +169,7 @@ describe("work that is done twice", () => {
     await chargeOnly("msg_lost")
     await world.operate("wait")
     const ask = await rowOf(world, "ask-text", id)
-    const lost = await rowOf(world, "end-charge", "chg_msg_lost")
+    const lost = await rowOf(world, "reconcile-charge", "chg_msg_lost")
     vi.spyOn(world.ports.carrier, "ask").mockResolvedValue({ answer: "rejected", errorCode: "1" })
     await Promise.all([askText.perform(world.ports, ask), askText.perform(world.ports, ask)])
     await Promise.all([endCharge.perform(world.ports, lost), endCharge.perform(world.ports, lost)])
@@ -194,7 +194,7 @@ describe("work that is done twice", () => {
 describe("work that fails", () => {
   /** Lets a row stand as if it had failed so often. */
   const failed = (name: string, tries: number) =>
-    sql`update ledger.work set tries = ${tries}, retry_at = null where name = ${name}`.execute(
+    sql`update ledger.jobs set attempts = ${tries}, retry_at = null where name = ${name}`.execute(
       world.ports.readAll,
     )
 
@@ -234,7 +234,7 @@ describe("work that fails", () => {
 
   it("of a kind that nobody does is parked at once", async () => {
     await sql`
-      insert into ledger.work (kind, name, subject, company_id, payload, due_at)
+      insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
       values ('wash-car', 'a', 'a', ${company.companyId}, '{}', now() - interval '1 day')`.execute(
       world.ports.readAll,
     )

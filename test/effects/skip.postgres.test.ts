@@ -26,23 +26,23 @@ beforeEach(async () => {
 
 /** Parks the company's row of a kind; answers its number. */
 async function park(kind: string): Promise<number> {
-  const { rows } = await sql<{ work_id: number }>`
-    update ledger.work set parked = 'a test', process_id = null, leased_until = null
-    where kind = ${kind} and company_id = ${company.companyId} returning work_id`.execute(
+  const { rows } = await sql<{ job_id: number }>`
+    update ledger.jobs set stuck = 'a test', process_id = null, leased_until = null
+    where kind = ${kind} and company_id = ${company.companyId} returning job_id`.execute(
     world.ports.readAll,
   )
-  return Number(rows[0]?.work_id)
+  return Number(rows[0]?.job_id)
 }
 
 /** Adds a parked row beside those that there may be; answers its number. */
 async function addParked(kind: string, payload: object): Promise<number> {
   const name = `parked ${company.companyId}`
-  const { rows } = await sql<{ work_id: number }>`
-    insert into ledger.work (kind, name, subject, company_id, payload, due_at, parked)
+  const { rows } = await sql<{ job_id: number }>`
+    insert into ledger.jobs (kind, name, subject, company_id, payload, due_at, stuck)
     values (${kind}, ${name}, ${name}, ${company.companyId}, ${JSON.stringify(payload)}, now(),
       'a test')
-    returning work_id`.execute(world.ports.readAll)
-  return Number(rows[0]?.work_id)
+    returning job_id`.execute(world.ports.readAll)
+  return Number(rows[0]?.job_id)
 }
 
 const skip = (workId: number) => world.operate("work skip", { workId })
@@ -79,16 +79,16 @@ it("what is not parked goes on by itself", async () => {
   await send(world, company)
   await world.operate("wait")
   const workId = await park("ask-text")
-  await sql`update ledger.work set parked = null where work_id = ${workId}`.execute(
+  await sql`update ledger.jobs set stuck = null where job_id = ${workId}`.execute(
     world.ports.readAll,
   )
   await expect(skip(workId)).rejects.toThrow("goes on by itself")
 })
 
-const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, chargedAt: 0 }
+const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, countedAt: 0 }
 
 it.each([
-  ["end-charge", OPEN_CHARGE, 'end it with "charge give-back chg_1"'],
+  ["reconcile-charge", OPEN_CHARGE, 'end it with "charge give-back chg_1"'],
   ["charge-calls", { day: 0 }, 'mend its cause, then "work retry"'],
   ["open-company", {}, 'mend its cause, then "work retry"'],
   ["wash-car", {}, "no work of the kind wash-car"],
@@ -103,13 +103,13 @@ it.each([
 const SAFE: Readonly<Record<string, string>> = {
   "check-domain": "it looks the records up",
   "check-sender": "it looks the records up",
-  "follow-part": "it asks the registry how a review stands",
+  "check-part": "it asks the registry how a review stands",
   "register-numbers": "it registers what is not registered, and asks how that stands",
   "send-text": "it asks the carrier first",
   "ask-text": "it asks the carrier",
   "buy-number": "it asks the carrier first",
   "ask-number": "it asks the carrier",
-  "make-box": "it asks the host first",
+  "create-box": "it asks the host first",
   "submit-part": "it asks the registry first",
   "ask-part": "it asks the registry",
   "pay-purchase": "it asks the processor",
@@ -123,10 +123,10 @@ const holder = await makeCompany(world)
 /** A row that is due in a day. */
 async function waiting(kind: string, name = "early"): Promise<number> {
   const { rows } = await sql<{ workId: number }>`
-    insert into ledger.work (kind, name, subject, company_id, payload, due_at)
+    insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
     values (${kind}, ${name}, ${name}, ${holder.companyId}, '{}',
       ${new Date(world.ports.clock.now() + 86_400_000)})
-    returning work_id as "workId"`.execute(world.ports.readAll)
+    returning job_id as "workId"`.execute(world.ports.readAll)
   return rows[0]?.workId ?? 0
 }
 

@@ -44,7 +44,7 @@ export async function spend(world: World, companyId: CompanyId, spending: Spendi
     dueAt: null,
     servedFrom: null,
   }
-  const rest = { open: false, exempt: null, searchedTo: null }
+  const rest = { isPending: false, exemption: null, searchedTo: null }
   await tell(world, companyId, { type: "Charge", ...request, ...rest })
 }
 
@@ -61,7 +61,7 @@ export async function serve(
     day,
     unitPriceMicros,
     priceVersion: 1,
-    tallies,
+    counters: tallies,
   })
 }
 

@@ -38,7 +38,7 @@ async function standing() {
 const OPEN = {
   charges: [["charge", "open", -PRICE]],
   spent: PRICE,
-  work: ["ask-text", "end-charge"],
+  work: ["ask-text", "reconcile-charge"],
 }
 const FINAL = { charges: [["charge", "final", -PRICE]], spent: PRICE, work: [] }
 const GIVEN_BACK = {
@@ -127,8 +127,8 @@ describe("a carrier that is not there", () => {
     // `wait` ends though both wait out a back-off, the second one the first one's.
     const rows = await workOf(world, company.companyId)
     expect(rows.map(({ kind }) => kind).toSorted()).toEqual([
-      "end-charge",
-      "end-charge",
+      "reconcile-charge",
+      "reconcile-charge",
       "send-text",
       "send-text",
     ])
@@ -169,7 +169,7 @@ describe("a carrier that is silent", () => {
     await carrierIs(world, "silent", 1)
     const id = await send(world, company)
     await world.operate("wait")
-    await sql`delete from ledger.simulated where name = ${id}`.execute(world.ports.readAll)
+    await sql`delete from ledger.simulated_records where name = ${id}`.execute(world.ports.readAll)
     await world.operate("clock advance", { duration: "599s" })
     expect(await standing()).toEqual(OPEN)
     await world.operate("clock advance", { duration: "1s" })

@@ -107,9 +107,9 @@ export async function factsAbout(
 /** A row of work as a reaction gets it, whether or not a worker holds it. */
 export async function rowOf(world: World, kind: string, name: string): Promise<Work<unknown>> {
   const { rows } = await sql<Work<unknown> & { payload: string }>`
-    select work_id as "workId", kind, name, subject, company_id as "companyId", payload, tries,
-      handed_over_at is not null as "isHandedOver"
-    from ledger.work where kind = ${kind} and name = ${name}`.execute(world.ports.readAll)
+    select job_id as "workId", kind, name, subject, company_id as "companyId", payload, attempts as tries,
+      dispatched_at is not null as "isHandedOver"
+    from ledger.jobs where kind = ${kind} and name = ${name}`.execute(world.ports.readAll)
   const row = rows[0]
   if (row === undefined) throw new Error(`there is no work ${kind} ${name}`)
   const { signal } = new AbortController()

@@ -29,7 +29,7 @@ function open(): Mailer & SentMails {
 }
 
 beforeEach(async () => {
-  await pool.query("truncate ledger.simulated, ledger.stand_ins")
+  await pool.query("truncate ledger.simulated_records, ledger.simulators")
   await pool.query("truncate ledger.company_keys cascade")
   now = NOW
   mailer = open()
@@ -152,7 +152,7 @@ describe("erasing", () => {
   it("has nothing to do with what stands in the table: none of it is in the clear", async () => {
     await mailer.send(mailOf({ about: "per_carl" }))
     const { rows } = await pool.query<{ row: string }>(
-      "select s::text as row from ledger.simulated s",
+      "select s::text as row from ledger.simulated_records s",
     )
     expect(rows).toHaveLength(1)
     const stored = rows.map(({ row }) => row).join("\n")

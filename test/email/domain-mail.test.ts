@@ -30,7 +30,7 @@ const ACCEPT: MailCommand = {
   from: "s1.company.a",
   bodyHash: "ab",
   hasUnsubscribe: false,
-  recipients: [0, 1].map((n) => ({ n, to: "s1.ab.a", tag: `a${n}` as AddressTag })),
+  recipients: [0, 1].map((n) => ({ recipientIndex: n, to: "s1.ab.a", tag: `a${n}` as AddressTag })),
 }
 
 /** A mail on a clock of its own. */
@@ -47,7 +47,11 @@ class Mailing {
   }
 
   progress(n: number, result: MailOutcome["result"], code: string | null = null) {
-    return this.ask({ type: "ProgressMail", mailId: MAIL_ID, outcomes: [{ n, result, code }] })
+    return this.ask({
+      type: "ProgressMail",
+      mailId: MAIL_ID,
+      outcomes: [{ recipientIndex: n, result, code }],
+    })
   }
 
   get view(): MailView {
@@ -147,16 +151,21 @@ describe("a mail", () => {
   it("comes back once from who seemed to have it, and from nobody else", () => {
     const mailing = accepted()
     const back = { type: "ReturnMail", mailId: MAIL_ID, code: "5.1.1" } as const
-    expect(mailing.ask({ ...back, n: 0 })).toEqual([])
+    expect(mailing.ask({ ...back, recipientIndex: 0 })).toEqual([])
     mailing.progress(0, "relayed")
-    expect(mailing.ask({ ...back, n: 0 })).toHaveLength(1)
-    expect(mailing.ask({ ...back, n: 0 })).toEqual([])
-    expect(mailing.ask({ ...back, n: 7 })).toEqual([])
+    expect(mailing.ask({ ...back, recipientIndex: 0 })).toHaveLength(1)
+    expect(mailing.ask({ ...back, recipientIndex: 0 })).toEqual([])
+    expect(mailing.ask({ ...back, recipientIndex: 7 })).toEqual([])
   })
 })
 
 describe("a copy that came back", () => {
-  const back: MailCommand = { type: "ReturnMail", mailId: MAIL_ID, n: 0, code: "5.1.1" }
+  const back: MailCommand = {
+    type: "ReturnMail",
+    mailId: MAIL_ID,
+    recipientIndex: 0,
+    code: "5.1.1",
+  }
 
   it("is not handed over again, also where nobody knew whether it was had", () => {
     const mailing = accepted()
@@ -279,7 +288,7 @@ const suppress = (sendingDomainId: string | null): SuppressionCommand => ({
   type: "SuppressRecipient",
   tag: TAG,
   to: "s1.aa.a",
-  why: "bounced",
+  reason: "bounced",
   sendingDomainId,
 })
 

@@ -24,12 +24,12 @@ const ACCEPT: MailCommand = {
   from: "s1.company.YQ",
   bodyHash: "ab",
   hasUnsubscribe: true,
-  recipients: [0, 1, 2].map((at) => ({ n: at, to: sealedFor(at), tag: tagOf(at) })),
+  recipients: [0, 1, 2].map((at) => ({ recipientIndex: at, to: sealedFor(at), tag: tagOf(at) })),
 }
 
 const outcome = fc
   .tuple(n, fc.constantFrom(...HAND_RESULTS), fc.option(code))
-  .map(([at, result, said]) => ({ n: at, result, code: said }))
+  .map(([at, result, said]) => ({ recipientIndex: at, result, code: said }))
 const outcomes = fc.array(outcome, { maxLength: 4 })
 
 const id = { mailId: fc.constant(mailId) }
@@ -46,7 +46,7 @@ export const mailCommand = weighted<MailCommand>(
       code,
     }),
   ],
-  [1, commandOf<MailCommand, "ReturnMail">("ReturnMail", { ...id, n, code })],
+  [1, commandOf<MailCommand, "ReturnMail">("ReturnMail", { ...id, recipientIndex: n, code })],
   [1, commandOf<MailCommand, "AbandonMail">("AbandonMail", id)],
 )
 
@@ -56,7 +56,7 @@ const sendingDomainId = fc.constantFrom("sdom_1", "sdom_2")
 export const suppressionCommand: fc.Arbitrary<SuppressionCommand> = fc.oneof(
   fc.tuple(n, fc.option(sendingDomainId)).map(([one, from]): SuppressionCommand => {
     const who = { tag: tagOf(one), to: sealedFor(one) }
-    return { type: "SuppressRecipient", ...who, why: "bounced", sendingDomainId: from }
+    return { type: "SuppressRecipient", ...who, reason: "bounced", sendingDomainId: from }
   }),
   n.map((one): SuppressionCommand => ({ type: "LiftSuppression", tag: tagOf(one) })),
   commandOf<SuppressionCommand, "TurnUnsubscribe">("TurnUnsubscribe", {

@@ -20,7 +20,7 @@ afterEach(async () => {
   // What waits out a back-off would take the next test's outcomes away.
   vi.restoreAllMocks()
   await mailIs("ok")
-  for (const kind of ["send-reminder", "send-funds-notice"]) {
+  for (const kind of ["send-reminder", "send-low-funds-alert"]) {
     await tryAgain(world, company.companyId, kind)
   }
 })
@@ -45,7 +45,7 @@ async function mails(): Promise<readonly Record<string, string>[]> {
 /** The reminders and notices that are not sent, with why they are parked. */
 async function unsent() {
   const { work } = await world.operate("work list")
-  const kinds: unknown[] = ["send-reminder", "send-funds-notice"]
+  const kinds: unknown[] = ["send-reminder", "send-low-funds-alert"]
   return work.filter((row: Record<string, unknown>) => {
     return kinds.includes(row["kind"]) && row["companyId"] === company.companyId
   })
@@ -138,7 +138,7 @@ describe("a reminder that was reached", () => {
     await spend(world, company.companyId, { dollars: 1 })
     await notice({ below: "100" })
     expect(await mails()).toEqual([])
-    expect(await ledgerFacts(world, company.companyId, "FundsRanLow")).toHaveLength(1)
+    expect(await ledgerFacts(world, company.companyId, "LowFundsReached")).toHaveLength(1)
     expect(await unsent()).toEqual([])
   })
 })
@@ -262,7 +262,7 @@ describe("doing it again", () => {
       .toBe(true)
     expect(await unsent()).toMatchObject([{ running: true }])
     await sql`
-      update ledger.work set leased_until = clock_timestamp() - interval '1 second'
+      update ledger.jobs set leased_until = clock_timestamp() - interval '1 second'
       where company_id = ${company.companyId}`.execute(world.ports.readAll)
     expect(await mails()).toHaveLength(1)
     expect(sending).toHaveBeenCalledTimes(2)
@@ -354,7 +354,7 @@ describe("funds notice", () => {
     })
     expect(await shown()).toBe(5_000_000)
     expect(await notice({ below: "5" })).toMatchObject({ replacedMicros: 5_000_000 })
-    expect(await ledgerFacts(world, companyId, "FundsNoticeSet")).toHaveLength(1)
+    expect(await ledgerFacts(world, companyId, "LowFundsAlertSet")).toHaveLength(1)
     expect(await notice({ off: true })).toMatchObject({
       belowMicros: null,
       replacedMicros: 5_000_000,

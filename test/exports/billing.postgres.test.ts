@@ -159,10 +159,12 @@ describe("a month's bill", () => {
     await send(world, company)
     await world.operate("wait")
     const { rows } = await sql<{ id: string }>`
-      select name as id from ledger.simulated where kind = 'text'
-      order by place desc limit 1`.execute(world.ports.readAll)
-    await sql`delete from ledger.simulated where name = ${rows[0]?.id}`.execute(world.ports.readAll)
-    await sql`update ledger.work set due_at = '2031-06-02' where kind = 'ask-text'`.execute(
+      select name as id from ledger.simulated_records where kind = 'text'
+      order by record_id desc limit 1`.execute(world.ports.readAll)
+    await sql`delete from ledger.simulated_records where name = ${rows[0]?.id}`.execute(
+      world.ports.readAll,
+    )
+    await sql`update ledger.jobs set due_at = '2031-06-02' where kind = 'ask-text'`.execute(
       world.ports.readAll,
     )
     await world.operate("clock set", { to: "2031-06-01T00:00:00.000Z" })

@@ -40,7 +40,7 @@ const months = async () => {
   const { bills } = await world.operate("bill list", { company: company.companyId })
   return bills as readonly Record<string, unknown>[]
 }
-const nothing = { addedMicros: 0, purchasedMicros: 0, correctedMicros: 0, givenBackMicros: 0 }
+const nothing = { addedMicros: 0, purchasedMicros: 0, correctedMicros: 0, reducedMicros: 0 }
 
 describe("bill list", () => {
   it("shows the month that is open, and what moved the funds in it", async () => {
@@ -57,7 +57,7 @@ describe("bill list", () => {
         charges: 2,
         addedMicros: 50_000_000,
         chargedMicros: 3_500_000,
-        givenBackMicros: 2_500_000,
+        reducedMicros: 2_500_000,
         closingMicros: 49_000_000,
       },
     ])

@@ -137,7 +137,7 @@ describe("progress", () => {
 
 describe("what is given back", () => {
   it("is a correction in FOCUS once the month of its charge is closed, and not before", async () => {
-    const open = { open: true, unitPriceMicros: 9_000, amountMicros: 9_000 }
+    const open = { isPending: true, unitPriceMicros: 9_000, amountMicros: 9_000 }
     const back = (chargeId: string) =>
       ask(world, company, { type: "GiveBack", chargeId, amountMicros: null, reason: "failed" })
     await ask(world, company, charging({ chargeId: "chg_1", ...open }))

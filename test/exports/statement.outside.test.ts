@@ -38,7 +38,7 @@ async function spend(): Promise<void> {
     world,
     company,
     charging({ chargeId: "chg_1", item: "a model", ...owner, ...one }),
-    charging({ chargeId: "chg_2", item: "deploy", ...owner, ...one, open: true }),
+    charging({ chargeId: "chg_2", item: "deploy", ...owner, ...one, isPending: true }),
     { type: "GiveBack", chargeId: "chg_2", amountMicros: 500_000, reason: "failed" },
   )
 }
@@ -151,7 +151,7 @@ describe("a statement", () => {
         item,
         amountMicros,
         unitPriceMicros: amountMicros,
-        open: true,
+        isPending: true,
       }),
       { type: "GiveBack", chargeId: "chg_1", amountMicros: amountMicros - 1, reason: "failed" },
     )

@@ -29,7 +29,7 @@ async function chargesOf({ operate }: Operator, companyId: CompanyId): Promise<C
   const { events } = await operate("audit show", { stream: `ledger-${companyId}` })
   const of = (type: string) => events.filter((event: { type: string }) => event.type === type)
   const back = new Set(
-    of("ChargeGivenBack").map(({ data }: { data: { chargeId: string } }) => data.chargeId),
+    of("ChargeReduced").map(({ data }: { data: { chargeId: string } }) => data.chargeId),
   )
   const kept = new Map<string, string[]>()
   for (const { data } of of("Charged")) {

@@ -75,7 +75,7 @@ async function listed(): Promise<Record<string, unknown>> {
 const REASONS = {
   "an event of another program": `an event of type "Other" that this program did not write stands there`,
   "metadata of another form": `an event of type "Other" that this program did not write stands there`,
-  "an invalid body": `an event of type "ChargesClosed" whose data has another form stands there`,
+  "an invalid body": `an event of type "ChargesSettled" whose data has another form stands there`,
   "a fact of another revision": expect.stringMatching(
     /^expected the hash \w+, found the hash \w+$/,
   ),

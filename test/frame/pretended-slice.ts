@@ -188,9 +188,9 @@ function mailing(provider: PretendedProvider): readonly Reaction[] {
     about: "this mail",
     unknownTo: "nobody meant this mail",
     from: {
-      Charged: ({ resource, open, chargeId, at }) => {
+      Charged: ({ resource, isPending, chargeId, at }) => {
         const id = parseMailId(resource ?? "")
-        if (!open || id === null) return []
+        if (!isPending || id === null) return []
         return [{ name: id, payload: { chargeId, id, at }, dueAt: at }]
       },
     },
@@ -229,9 +229,9 @@ function doing(provider: PretendedProvider): readonly Reaction[] {
     about: "this thing",
     unknownTo: "nobody meant this thing",
     from: {
-      Charged: ({ resource, open, chargeId, at }) => {
+      Charged: ({ resource, isPending, chargeId, at }) => {
         const id = parseThingId(resource ?? "")
-        if (!open || id === null) return []
+        if (!isPending || id === null) return []
         return [{ name: id, payload: { chargeId, id, at }, dueAt: at }]
       },
     },

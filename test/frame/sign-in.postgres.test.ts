@@ -179,7 +179,11 @@ describe("a session", () => {
 })
 
 async function keptRows({ readAll }: Ports): Promise<unknown> {
-  return readAll.selectFrom("ledger.kept").selectAll().where("slice", "=", "sign-in").execute()
+  return readAll
+    .selectFrom("ledger.expiring_records")
+    .selectAll()
+    .where("slice", "=", "sign-in")
+    .execute()
 }
 
 describe("a stranger", () => {

@@ -36,8 +36,8 @@ const funds = () => fundsOf(world, company)
 const open = async (): Promise<number> =>
   (await world.operate("charges open", { company: company.companyId })).charges.length
 const rows = async (kind: string) => {
-  const found = await sql<{ tries: number; process_id: string | null }>`
-    select tries, process_id from ledger.work
+  const found = await sql<{ attempts: number; process_id: string | null }>`
+    select attempts, process_id from ledger.jobs
     where kind = ${kind} and company_id = ${company.companyId}`.execute(world.ports.readAll)
   return found.rows
 }
@@ -215,7 +215,9 @@ describe("a call that waits while its process stops", () => {
     world = await stopped
     await again.promise
     // As if the first had not been a try.
-    expect(await rows("mail-thing")).toMatchObject([{ tries: 1, process_id: expect.any(String) }])
+    expect(await rows("mail-thing")).toMatchObject([
+      { attempts: 1, process_id: expect.any(String) },
+    ])
     late.resolve()
     await world.operate("wait")
     expect(provider.handed).toHaveLength(2)
@@ -231,12 +233,12 @@ describe("work that takes long", () => {
     const { companyId } = company
     await world.operate("funds add", { company: companyId, dollars: "1", reference: "long" })
     await first.promise
-    expect(await rows("take-long")).toEqual([{ tries: 1, process_id: expect.any(String) }])
+    expect(await rows("take-long")).toEqual([{ attempts: 1, process_id: expect.any(String) }])
     const second = Promise.withResolvers<void>()
     begun = second.resolve
     world = await world.restart()
     await second.promise
-    expect(await rows("take-long")).toEqual([{ tries: 1, process_id: expect.any(String) }])
+    expect(await rows("take-long")).toEqual([{ attempts: 1, process_id: expect.any(String) }])
     begun = () => undefined
   })
 })

@@ -274,7 +274,7 @@ const refused = record({
   at: fc.nat(3 * DAY_MS).map((ms) => NOW + ms),
   keyId: orNull(keyId),
   personId: orNull(personId),
-  refusedBy: orNull(fc.constantFrom(0, 1)),
+  refusingLimit: orNull(fc.constantFrom(0, 1)),
 }).map((fields) => ({ type: "ChargeRefused" as const, ...fields }))
 /** Of the evidence of refusals. */
 export const refusalHistories = historiesOf(

@@ -60,7 +60,7 @@ it.each([
     const shown = await world.operate("company show", { company: companyId })
     await world.close()
     const kept = await truth(home.url)
-    for (const name of ["claims", "work", "simulated", "subject_keys"]) {
+    for (const name of ["idempotent_requests", "jobs", "simulated_records", "subject_keys"]) {
       expect(kept[name], name).not.toEqual([])
     }
 

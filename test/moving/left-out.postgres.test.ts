@@ -134,11 +134,11 @@ it("holds some chunks of a blob at once, and PostgreSQL does not put them all as
   closing.push(() => pool.end())
   const fill = `
     with made as (
-      insert into ledger.blobs (edition, company_id, subject, blob_id, length, mark)
+      insert into ledger.blobs (version_id, company_id, subject, blob_id, length, digest)
       select gen_random_uuid(), 'co_aaaaaa', 'company', 'rec_' || i, 1, 'mark'
-      from generate_series(1, 40) i returning edition)
+      from generate_series(1, 40) i returning version_id)
     insert into ledger.blob_chunks
-    select edition, i, convert_to(repeat('x', 65536), 'UTF8') from made, generate_series(0, 24) i`
+    select version_id, i, convert_to(repeat('x', 65536), 'UTF8') from made, generate_series(0, 24) i`
   await pool.query(fill)
   const blocks: Pick<TableRows, "name" | "count">[] = []
   let longest = 0

@@ -90,8 +90,8 @@ async function tellAgain(world: World, key: string, told: string): Promise<strin
 
 /** Everything that follows from facts, and would follow twice if they were taken for new ones. */
 async function consequences(): Promise<unknown> {
-  const work = "select kind, name, due_at, tries from ledger.work order by 1, 2"
-  const texts = "select * from ledger.simulated order by place"
+  const work = "select kind, name, due_at, attempts from ledger.jobs order by 1, 2"
+  const texts = "select * from ledger.simulated_records order by record_id"
   return [await query(url, work), await query(url, texts)]
 }
 

@@ -56,7 +56,7 @@ describe("charge", () => {
         personId: company.ownerId,
         class: "ai",
         item: "chat completion",
-        open: false,
+        isPending: false,
         priceVersion: 0,
       }),
     ])
@@ -200,7 +200,7 @@ describe("charge give-back", () => {
     const done = await giveBack("c-1")
     expect(done).toMatchObject({ givenBackMicros: 500_000, balanceMicros: 50_000_000 })
     expect(await usedOf("company", "ai")).toBe(0)
-    expect(await facts("ChargeGivenBack")).toEqual([
+    expect(await facts("ChargeReduced")).toEqual([
       expect.objectContaining({ chargeId: "c-1", amountMicros: "500000", reason: "a mistake" }),
     ])
   })

@@ -57,32 +57,32 @@ describe("STOP", () => {
       .when(receiveStop({ word: "QUIT" }))
       .records(
         received(),
-        optedOut({ keyword: "QUIT", standing: { ...STOPPED, stopKeyword: "QUIT" } }),
-        replied("opt_out_reply", { standing: { ...STOPPED, stopKeyword: "QUIT" } }),
+        optedOut({ keyword: "QUIT", optOuts: { ...STOPPED, stopKeyword: "QUIT" } }),
+        replied("opt_out_reply", { optOuts: { ...STOPPED, stopKeyword: "QUIT" } }),
       )
   })
 
   it("is only recorded where a STOP stands: no second reply", () => {
     given(recipient, optedOut())
       .when(receiveStop({ messageId: "msg_in_2", at: LATER }))
-      .records(received({ messageId: "msg_in_2", at: LATER, standing: STOPPED }))
+      .records(received({ messageId: "msg_in_2", at: LATER, optOuts: STOPPED }))
   })
 
   it("stands beside an opt-out that the company added", () => {
     given(recipient, optOutAdded())
       .when(receiveStop({ reply: null }))
       .records(
-        received({ standing: { ...FRESH, addedAt: NOW } }),
-        optedOut({ standing: { ...STOPPED, addedAt: NOW } }),
+        received({ optOuts: { ...FRESH, addedAt: NOW } }),
+        optedOut({ optOuts: { ...STOPPED, addedAt: NOW } }),
       )
   })
 })
 
 describe("START", () => {
   it("ends both opt-outs, and is answered once", () => {
-    given(recipient, optedOut(), optOutAdded({ standing: both }))
+    given(recipient, optedOut(), optOutAdded({ optOuts: both }))
       .when(receiveStart())
-      .records(received({ standing: both }), optedIn(), replied("opt_in_reply"))
+      .records(received({ optOuts: both }), optedIn(), replied("opt_in_reply"))
   })
 
   it.each([
@@ -93,7 +93,7 @@ describe("START", () => {
     expect(isOptedOut(standingOf(state))).toBe(false)
     given(recipient, fact)
       .when(receiveStart({ reply: null }))
-      .records(received({ standing: fact.standing }), optedIn())
+      .records(received({ optOuts: fact.optOuts }), optedIn())
   })
 
   it("is only recorded where nothing was opted out", () => {
@@ -107,13 +107,13 @@ describe("START", () => {
     const first = { ...FRESH, firstMessageId: "msg_1" } as const
     const facts: readonly RecipientEvent[] = [
       queued(),
-      optedOut({ standing: { ...STOPPED, firstMessageId: "msg_1" } }),
+      optedOut({ optOuts: { ...STOPPED, firstMessageId: "msg_1" } }),
     ]
     given(recipient, ...facts)
       .when(receiveStart({ reply: null }))
       .records(
-        received({ standing: { ...STOPPED, firstMessageId: "msg_1" } }),
-        optedIn({ standing: first }),
+        received({ optOuts: { ...STOPPED, firstMessageId: "msg_1" } }),
+        optedIn({ optOuts: first }),
       )
   })
 })
@@ -126,8 +126,8 @@ describe("HELP", () => {
     given(recipient, optedOut())
       .when({ ...help, messageId: "msg_in_2" })
       .records(
-        received({ messageId: "msg_in_2", standing: STOPPED }),
-        replied("help_reply", { standing: STOPPED }),
+        received({ messageId: "msg_in_2", optOuts: STOPPED }),
+        replied("help_reply", { optOuts: STOPPED }),
       )
   })
 
@@ -150,7 +150,7 @@ describe("AddOptOut", () => {
   it("never overwrites a STOP: both stand", () => {
     given(recipient, optedOut())
       .when({ ...ADD, at: LATER })
-      .records(optOutAdded({ at: LATER, standing: both }))
+      .records(optOutAdded({ at: LATER, optOuts: both }))
   })
 })
 
@@ -158,12 +158,12 @@ describe("RemoveOptOut", () => {
   it("ends the opt-out that the company added", () => {
     given(recipient, optOutAdded())
       .when(REMOVE)
-      .records({ type: "OptOutRemoved", at: NOW, standing: FRESH, phone: REMOVE.phone })
+      .records({ type: "OptOutRemoved", at: NOW, optOuts: FRESH, phone: REMOVE.phone })
   })
 
   it("is refused while a STOP stands, whether or not the company added one too", () => {
     given(recipient, optedOut()).when(REMOVE).refuses("stopped_by_text")
-    given(recipient, optedOut(), optOutAdded({ standing: both }))
+    given(recipient, optedOut(), optOutAdded({ optOuts: both }))
       .when(REMOVE)
       .refuses("stopped_by_text")
   })
@@ -181,8 +181,8 @@ describe("the recipient's state", () => {
     const facts: readonly RecipientEvent[] = [
       queued(),
       accepted(),
-      received({ standing: queued().standing }),
-      optedOut({ standing: { ...STOPPED, firstMessageId: "msg_1" } }),
+      received({ optOuts: queued().optOuts }),
+      optedOut({ optOuts: { ...STOPPED, firstMessageId: "msg_1" } }),
     ]
     const state = fold(recipient, ...facts)
     const text = JSON.stringify(recipientCheckpoint.save(state))
@@ -237,7 +237,7 @@ const stop: StopAtCarrier & Stamp = {
 }
 
 const stoppedAtCarrier = (now = standing({ stoppedAt: NOW })) =>
-  ({ type: "StoppedAtCarrier", at: NOW, standing: now, phone: stop.phone }) as const
+  ({ type: "OptedOutAtCarrier", at: NOW, optOuts: now, phone: stop.phone }) as const
 
 const refused = (changed: Parameters<typeof rejected>[0] = {}) =>
   rejected({ errorCode: "opted_out", ...changed })
@@ -248,7 +248,7 @@ describe("StopAtCarrier", () => {
     given(recipient, queued()).when(stop).records(refused(), stoppedAtCarrier(now))
     given(recipient, queued(), queuedNext())
       .when({ ...stop, messageId: "msg_2" })
-      .records(refused({ messageId: "msg_2", standing: standing() }), stoppedAtCarrier())
+      .records(refused({ messageId: "msg_2", optOuts: standing() }), stoppedAtCarrier())
   })
 
   it("records nothing of a text that ended, and stops nobody twice", () => {
@@ -256,9 +256,9 @@ describe("StopAtCarrier", () => {
     given(recipient, queued(), accepted()).when(stop).recordsNothing()
     const out = standing({ stoppedAt: NOW - 5, stopKeyword: "STOP" })
     const after = { ...out, firstMessageId: null }
-    given(recipient, queued({ standing: out }))
+    given(recipient, queued({ optOuts: out }))
       .when(stop)
-      .records(refused({ standing: after }))
+      .records(refused({ optOuts: after }))
   })
 })
 
@@ -284,13 +284,13 @@ describe("a form on which somebody agrees", () => {
   it("ends no STOP, and no opt-out of the company's", () => {
     given(recipient, optedOut())
       .when(agree())
-      .records(agreed({ standing: STOPPED }))
+      .records(agreed({ optOuts: STOPPED }))
     const added = { ...FRESH, addedAt: NOW }
     given(recipient, optOutAdded())
       .when(agree())
-      .records(agreed({ standing: added }))
+      .records(agreed({ optOuts: added }))
     for (const fact of [optedOut(), optOutAdded()]) {
-      const state = fold(recipient, fact, agreed({ standing: fact.standing }))
+      const state = fold(recipient, fact, agreed({ optOuts: fact.optOuts }))
       expect(isOptedOut(standingOf(state))).toBe(true)
     }
   })

@@ -83,7 +83,7 @@ const bought: BoughtNumber = {
 }
 
 const complete = { type: "CompleteOrder", at: NOW + 5, numberId: "num_1" } as const
-const failed = (reason: "taken" | "never_ordered", at = NOW) =>
+const failed = (reason: "taken" | "abandoned", at = NOW) =>
   ({ type: "NumberOrderFailed", at, numberId: "num_1", reason }) as const
 
 const fail = { type: "FailOrder", at: NOW, numberId: "num_1", reason: "taken" } as const
@@ -121,11 +121,11 @@ describe("an order", () => {
   })
 
   it("is given up only where it was never made", () => {
-    const never = { ...fail, reason: "never_ordered" } as const
-    given(phone).when(never).records(failed("never_ordered"))
-    given(phone, failed("never_ordered")).when(order()).refuses("order_failed")
+    const never = { ...fail, reason: "abandoned" } as const
+    given(phone).when(never).records(failed("abandoned"))
+    given(phone, failed("abandoned")).when(order()).refuses("order_failed")
     given(phone, ordered()).when(never).recordsNothing()
-    expect(orderOf(fold(phone, failed("never_ordered")), "num_1")?.is).toBe("failed")
+    expect(orderOf(fold(phone, failed("abandoned")), "num_1")?.is).toBe("failed")
     expect(orderOf(fold(phone), "num_1")).toBeNull()
   })
 
@@ -188,7 +188,7 @@ describe("rent", () => {
 
 describe("a release", () => {
   it("is for good: the number is known for what was written, and held no more", () => {
-    const asked = { ...release, reason: "asked" } as const
+    const asked = { ...release, reason: "requested" } as const
     const { type: _type, ...rest } = asked
     const gone = { ...rest, type: "NumberReleased", carrierRef: "ref_1" } as const
     given(phone, added()).when(asked).records(gone)

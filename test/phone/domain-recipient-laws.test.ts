@@ -42,7 +42,7 @@ function standingAfter(before: Standing, fact: RecipientEvent): Standing {
     }
     case "OptedOutByText":
       return { ...before, stoppedAt: fact.at, stopKeyword: fact.keyword }
-    case "StoppedAtCarrier":
+    case "OptedOutAtCarrier":
       return { ...before, stoppedAt: fact.at, stopKeyword: null }
     case "OptedInByText":
       return { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
@@ -71,7 +71,7 @@ describe("whatever happens between a company and a recipient", () => {
         let standing: Standing = FRESH
         for (const fact of play(given).facts) {
           standing = standingAfter(standing, fact)
-          expect(fact.standing, fact.type).toEqual(standing)
+          expect(fact.optOuts, fact.type).toEqual(standing)
         }
       }),
     )
@@ -80,8 +80,8 @@ describe("whatever happens between a company and a recipient", () => {
   it("nothing is sent to somebody who has opted out", () => {
     fc.assert(
       fc.property(commands, (given) => {
-        for (const { standing } of queuedIn(play(given).facts)) {
-          expect([standing.stoppedAt, standing.addedAt]).toEqual([null, null])
+        for (const { optOuts } of queuedIn(play(given).facts)) {
+          expect([optOuts.stoppedAt, optOuts.addedAt]).toEqual([null, null])
         }
       }),
     )
@@ -94,7 +94,7 @@ describe("whatever happens between a company and a recipient", () => {
         // A text is the first while no text before it is on its way or sent.
         const alive = new Set<string>()
         for (const fact of facts) {
-          if (fact.type === "TextRejected" && fact.standing.firstMessageId === null) alive.clear()
+          if (fact.type === "TextRejected" && fact.optOuts.firstMessageId === null) alive.clear()
           if (fact.type !== "TextQueued") continue
           expect(fact.lineAdded).toBe(alive.size === 0)
           alive.add(fact.messageId)
@@ -106,9 +106,9 @@ describe("whatever happens between a company and a recipient", () => {
   it("a text costs what it has, and what comes back is the rest", () => {
     fc.assert(
       fc.property(commands, (given) => {
-        for (const { lineAdded, giveBackMicros } of queuedIn(play(given).facts)) {
-          expect(giveBackMicros).toBeGreaterThanOrEqual(0)
-          expect(giveBackMicros).toBeLessThanOrEqual(lineAdded ? 0 : 9_000)
+        for (const { lineAdded, refundMicros } of queuedIn(play(given).facts)) {
+          expect(refundMicros).toBeGreaterThanOrEqual(0)
+          expect(refundMicros).toBeLessThanOrEqual(lineAdded ? 0 : 9_000)
         }
       }),
     )

@@ -40,7 +40,7 @@ describe("QueueText", () => {
       body: "s1.rcp.Ym9keQ",
       segments: 1,
       lineAdded: false,
-      giveBackMicros: 9_000,
+      refundMicros: 9_000,
     })
     given(recipient)
       .when(queue({ withLine: null }))
@@ -68,7 +68,7 @@ describe("QueueText", () => {
     const cheap = { ...next, chargedMicros: 9_000 }
     given(recipient, queued())
       .when(cheap)
-      .records(queuedNext({ giveBackMicros: 0 }))
+      .records(queuedNext({ refundMicros: 0 }))
     given(recipient, queued(), rejected()).when(cheap).refuses("line_not_paid")
   })
 
@@ -93,10 +93,10 @@ describe("a STOP and a send", () => {
   it("have one order: the send first, and it is on its way", () => {
     given(recipient, queued())
       .when(receiveStop({ reply: null }))
-      .records(received({ standing: standing() }), optedOut({ standing: stopped }))
-    given(recipient, queued(), optedOut({ standing: stopped }))
+      .records(received({ optOuts: standing() }), optedOut({ optOuts: stopped }))
+    given(recipient, queued(), optedOut({ optOuts: stopped }))
       .when({ type: "AcceptText", at: NOW, messageId: "msg_1", carrierId: "carrier_1" })
-      .records(accepted({ standing: stopped }))
+      .records(accepted({ optOuts: stopped }))
   })
 })
 
@@ -150,7 +150,7 @@ describe("RejectText", () => {
         queued({
           messageId: "msg_2",
           chargeId: "chg_2",
-          standing: { ...FRESH, firstMessageId: "msg_2" },
+          optOuts: { ...FRESH, firstMessageId: "msg_2" },
         }),
       )
   })
@@ -158,7 +158,7 @@ describe("RejectText", () => {
   it("leaves the first text the first where a later one is refused", () => {
     given(recipient, queued(), queuedNext())
       .when({ ...reject, messageId: "msg_2" })
-      .records(rejected({ messageId: "msg_2", standing: standing() }))
+      .records(rejected({ messageId: "msg_2", optOuts: standing() }))
   })
 
   it("records nothing for a text that the carrier took, refused or never saw", () => {
@@ -230,7 +230,7 @@ describe("AbandonText", () => {
         queued({
           messageId: "msg_2",
           chargeId: "chg_2",
-          standing: standing({ firstMessageId: "msg_2" }),
+          optOuts: standing({ firstMessageId: "msg_2" }),
         }),
       )
   })
@@ -241,7 +241,7 @@ describe("a text", () => {
     expect(textOf(fold(recipient, queued(), queuedNext()), "msg_2")).toMatchObject({
       status: "queued",
       chargeId: "chg_2",
-      giveBackMicros: 9_000,
+      refundMicros: 9_000,
     })
     expect(textOf(fold(recipient, queued(), accepted()), "msg_1")).toMatchObject({ status: "sent" })
     expect(textOf(fold(recipient), "msg_1")).toBeNull()

@@ -25,8 +25,8 @@ const BUYING = linesToTry(
     "provider.before=1",
     "append.before:NumberAdded=1",
     "append.after:NumberAdded=1",
-    "append.before:ChargesClosed=1",
-    "append.after:ChargesClosed=1",
+    "append.before:ChargesSettled=1",
+    "append.after:ChargesSettled=1",
   ],
 )
 
@@ -38,7 +38,7 @@ describe("a purchase whose process ended", () => {
     const world = await turns.dieAt(line, async (server) => {
       const sent = buy(server, company, number, idempotent)
       // A closing is gathered behind the answer.
-      if (line.includes("ChargesClosed")) await sent.catch(() => undefined)
+      if (line.includes("ChargesSettled")) await sent.catch(() => undefined)
       else await expect(sent).rejects.toThrow("fetch failed")
     })
     const again = await buy(world, company, number, idempotent)

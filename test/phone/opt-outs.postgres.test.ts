@@ -232,7 +232,7 @@ describe("GET /api/v1/phone/optins", () => {
     const phone = newNumber()
     const stoppedAt = Date.UTC(2026, 2, 1)
     const standing = { stoppedAt, stopKeyword: "STOP", addedAt: null, firstMessageId: null }
-    await optIn(world, own, phone, { standing })
+    await optIn(world, own, phone, { optOuts: standing })
     await expect(sendText(world, own.key, { to: phone })).resolves.toMatchObject({
       status: 409,
     })

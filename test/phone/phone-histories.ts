@@ -41,14 +41,14 @@ export const phoneHistories = historiesOf(
     }),
     commandOf<PhoneCommand, "FailOrder">("FailOrder", {
       numberId,
-      reason: fc.constantFrom("taken", "never_ordered"),
+      reason: fc.constantFrom("taken", "abandoned"),
     }),
     commandOf<PhoneCommand, "PayRent">("PayRent", { numberId, dueAt }),
     commandOf<PhoneCommand, "RefuseRent">("RefuseRent", { numberId, dueAt, code: tag }),
     commandOf<PhoneCommand, "ReleaseNumber">("ReleaseNumber", {
       ...who,
       numberId,
-      reason: fc.constantFrom("asked", "rent"),
+      reason: fc.constantFrom("requested", "rent"),
     }),
     commandOf<PhoneCommand, "ChangeSettings">("ChangeSettings", {
       ...who,

@@ -44,11 +44,11 @@ export const queue = usually<QueueText & Stamp>({
 export const queued = usually<TextQueued>({
   type: "TextQueued",
   at: NOW,
-  standing: standing(),
+  optOuts: standing(),
   messageId: "msg_1",
   purpose: "text",
   chargeId: "chg_1",
-  giveBackMicros: 0,
+  refundMicros: 0,
   numberId: "num_1",
   to: TO,
   body: BODY_WITH_LINE,
@@ -63,14 +63,14 @@ export const queuedNext = usually<TextQueued>(
   queued({
     messageId: "msg_2",
     chargeId: "chg_2",
-    giveBackMicros: 9_000,
+    refundMicros: 9_000,
     body: BODY,
     segments: 1,
     lineAdded: false,
   }),
 )
 
-const about = { at: NOW, standing: standing(), messageId: "msg_1" } as const
+const about = { at: NOW, optOuts: standing(), messageId: "msg_1" } as const
 
 /** The carrier took the first text. */
 export const accepted = usually<RecipientFact<"TextAccepted">>({
@@ -83,7 +83,7 @@ export const accepted = usually<RecipientFact<"TextAccepted">>({
 export const rejected = usually<RecipientFact<"TextRejected">>({
   type: "TextRejected",
   ...about,
-  standing: FRESH,
+  optOuts: FRESH,
   errorCode: "30007",
 })
 
@@ -104,7 +104,7 @@ export const undelivered = usually<RecipientFact<"TextUndelivered">>({
 export const abandoned = usually<RecipientFact<"TextAbandoned">>({
   type: "TextAbandoned",
   ...about,
-  standing: FRESH,
+  optOuts: FRESH,
 })
 
 /** The recipient texts something that is no keyword. */
@@ -138,7 +138,7 @@ export const receiveStart = usually<ReceiveText & Stamp>(
 export const received = usually<RecipientFact<"TextReceived">>({
   type: "TextReceived",
   at: NOW,
-  standing: FRESH,
+  optOuts: FRESH,
   messageId: "msg_in_1",
   numberId: "num_1",
   from: TO,
@@ -152,7 +152,7 @@ export const replied = (
   changed: Partial<TextQueued> = {},
 ): TextQueued =>
   queued({
-    standing: FRESH,
+    optOuts: FRESH,
     purpose,
     messageId: REPLY.messageId,
     chargeId: null,
@@ -171,7 +171,7 @@ export const STOPPED: Standing = { ...FRESH, stoppedAt: NOW, stopKeyword: "STOP"
 export const optedOut = usually<RecipientFact<"OptedOutByText">>({
   type: "OptedOutByText",
   at: NOW,
-  standing: STOPPED,
+  optOuts: STOPPED,
   phone: TO,
   keyword: "STOP",
 })
@@ -180,7 +180,7 @@ export const optedOut = usually<RecipientFact<"OptedOutByText">>({
 export const optedIn = usually<RecipientFact<"OptedInByText">>({
   type: "OptedInByText",
   at: NOW,
-  standing: FRESH,
+  optOuts: FRESH,
   phone: TO,
   keyword: "START",
 })
@@ -189,7 +189,7 @@ export const optedIn = usually<RecipientFact<"OptedInByText">>({
 export const optOutAdded = usually<RecipientFact<"OptOutAdded">>({
   type: "OptOutAdded",
   at: NOW,
-  standing: { ...FRESH, addedAt: NOW },
+  optOuts: { ...FRESH, addedAt: NOW },
   phone: TO,
 })
 
@@ -216,5 +216,5 @@ export const agreed = usually<RecipientFact<"OptedInByForm">>({
   ...agree(),
   type: "OptedInByForm",
   at: NOW,
-  standing: FRESH,
+  optOuts: FRESH,
 })

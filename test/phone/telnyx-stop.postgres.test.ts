@@ -155,7 +155,7 @@ describe("a STOP that the carrier has answered", () => {
     by.server.next = { status: 403, code: "40300" }
     await text(texting)
     await by.world.operate("wait")
-    expect(await texting.facts()).toEqual(["TextQueued", "TextRejected", "StoppedAtCarrier"])
+    expect(await texting.facts()).toEqual(["TextQueued", "TextRejected", "OptedOutAtCarrier"])
     expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
     expect((await text(texting)).body.error).toBe("opted_out")
     const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/opt-outs")

@@ -83,7 +83,7 @@ describe("an address", () => {
     const kept = () =>
       world.ports.readAll
         .withSchema("ledger")
-        .selectFrom("kept")
+        .selectFrom("expiring_records")
         .selectAll()
         .where("company_id", "=", company.companyId)
         .execute()

@@ -115,7 +115,7 @@ export async function leasesOf(
   const picks = ports.kept.of<Loading>({ slice: "places", kind: "pick" })
   const rows = await ports.readAll
     .withSchema("ledger")
-    .selectFrom("kept")
+    .selectFrom("expiring_records")
     .select("name")
     .where("company_id", "=", companyId)
     .where("kind", "=", "pick")

@@ -48,7 +48,7 @@ describe("suggestions", () => {
     await world.operate("wait")
     const found = await world.ports.readAll
       .withSchema("ledger")
-      .selectFrom("kept")
+      .selectFrom("expiring_records")
       .selectAll()
       .where("company_id", "=", company.companyId)
       .execute()

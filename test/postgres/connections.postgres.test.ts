@@ -144,10 +144,10 @@ const oneMore = (known: KeptThing<Count> | null): KeptThing<Count> => ({
   content: { count: (known?.content.count ?? 0) + 1 },
   until: now + MINUTE,
 })
-const rows = async () => (await pool.query("select name from ledger.kept")).rowCount
+const rows = async () => (await pool.query("select name from ledger.expiring_records")).rowCount
 
 beforeEach(async () => {
-  await pool.query("truncate ledger.kept")
+  await pool.query("truncate ledger.expiring_records")
   now = NOW
 })
 
@@ -195,7 +195,7 @@ describe("a thing that is kept", () => {
 
   it("is not written where the change gives the same object", async () => {
     await open().change(COMPANY, "a", oneMore)
-    const versions = () => pool.query("select xmin::text from ledger.kept")
+    const versions = () => pool.query("select xmin::text from ledger.expiring_records")
     const before = (await versions()).rows
     await open().change(COMPANY, "a", (known) => known ?? expect.fail("it was not found"))
     expect((await versions()).rows).toEqual(before)

@@ -14,7 +14,7 @@ export async function workUnderTest() {
   const pool = (await databaseUnderTest()).pool()
   const queue = openPostgresWork(pool, { own: "prc_own", isAlive: async () => true })
   beforeEach(async () => {
-    await pool.query("truncate ledger.work restart identity")
+    await pool.query("truncate ledger.jobs restart identity")
   })
   return {
     pool,
@@ -24,7 +24,7 @@ export async function workUnderTest() {
     /** Adds work on a subject, due at `NOW` unless said otherwise. */
     add: async (subject: string, name: string, dueAt = NOW): Promise<void> => {
       await pool.query(
-        `insert into ledger.work (kind, name, subject, company_id, payload, due_at)
+        `insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
          values ('send-text', $2, $1, 'co_aaaaaa', '{"a":[1]}', to_timestamp($3::float8 / 1000))`,
         [subject, name, dueAt],
       )
@@ -34,7 +34,7 @@ export async function workUnderTest() {
       (await from.take(now, 10)).map(({ name }) => name),
     /** Lets the back-off or the lease of all work run out. */
     runOut: async (column: "retry_at" | "leased_until"): Promise<void> => {
-      await pool.query(`update ledger.work set ${column} = now() - interval '1 second'
+      await pool.query(`update ledger.jobs set ${column} = now() - interval '1 second'
         where ${column} is not null`)
     },
   }

@@ -29,10 +29,10 @@ const newest = async (
   limit = 100,
   company: CompanyId = COMPANY,
 ) => (await journal.newest(company, "box_1", limit)).map(({ content }) => content.n)
-const rows = async () => (await pool.query("select from ledger.journal")).rowCount
+const rows = async () => (await pool.query("select from ledger.activity_log")).rowCount
 
 beforeEach(async () => {
-  await pool.query("truncate ledger.journal")
+  await pool.query("truncate ledger.activity_log")
 })
 
 /** Adds entries one behind the other. */
@@ -172,10 +172,10 @@ describe("a journal that many add to at once", () => {
 
 it.for([
   { when: "before any was analyzed", first: "select" },
-  { when: "once they were", first: "analyze ledger.journal" },
+  { when: "once they were", first: "analyze ledger.activity_log" },
 ])("reads a subject's entries alone, however many there are, $when", async ({ first }) => {
   await pool.query(`
-    insert into ledger.journal (company_id, slice, kind, subject, at, content)
+    insert into ledger.activity_log (company_id, slice, kind, subject, at, content)
     select '${COMPANY}', 'boxes', 'command', 'box_' || i % 100, to_timestamp(i), '{}'
     from generate_series(1, 5000) i`)
   await pool.query(first)
@@ -190,7 +190,7 @@ it.for([
     await journal.newest(COMPANY, "box_7", MOST)
     const read = await client.query<{ whole: number; fetched: number }>(`
       select seq_tup_read as whole, idx_tup_fetch as fetched from pg_stat_xact_user_tables
-      where schemaname = 'ledger' and relname = 'journal'`)
+      where schemaname = 'ledger' and relname = 'activity_log'`)
     expect(read.rows[0]?.whole).toBe(0)
     // 50 of the subject, 45 of which are one too many and deleted.
     expect(read.rows[0]?.fetched).toBeLessThan(300)

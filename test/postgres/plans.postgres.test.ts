@@ -10,11 +10,11 @@ import { ProjectorUnderTest, readModelDatabase, sums, verified } from "./project
 /** Tables that have a row for each call, recipient or company. */
 const GROWING = [
   "ledger.checkpoints",
-  "ledger.claims",
+  "ledger.idempotent_requests",
   "ledger.company_keys",
-  "ledger.simulated",
+  "ledger.simulated_records",
   "ledger.subject_keys",
-  "ledger.work",
+  "ledger.jobs",
   "read.accounts",
   "read.charges",
   "read.limits",

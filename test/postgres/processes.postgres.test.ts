@@ -106,12 +106,12 @@ describe("a registered process", () => {
   it("signs off those that ended, while it lives and when it registers, and lets their work go", async () => {
     const work = async (name: string, processId: string) =>
       pool.query(
-        `insert into ledger.work (kind, name, subject, payload, due_at, process_id, leased_until)
+        `insert into ledger.jobs (kind, name, subject, payload, due_at, process_id, leased_until)
          values ('send-text', $1, $1, '{}', now(), $2, now() + interval '1 minute')`,
         [name, processId],
       )
     const held = async () =>
-      (await pool.query("select name, process_id from ledger.work order by name")).rows
+      (await pool.query("select name, process_id from ledger.jobs order by name")).rows
     const { process: living } = await register()
     const way = await cuttable(database.url)
     const { process: dead } = await register(way.url)
@@ -127,7 +127,7 @@ describe("a registered process", () => {
     expect(await held()).toEqual(free)
     expect(await living.isAlive(dead.own)).toBe(false)
     await pool.query("insert into ledger.processes (process_id, lock_key) values ('prc_x', 0)")
-    await pool.query("update ledger.work set process_id = 'prc_x' where name = 'of the dead'")
+    await pool.query("update ledger.jobs set process_id = 'prc_x' where name = 'of the dead'")
     await register()
     expect(await held()).toEqual(free)
   })

@@ -128,7 +128,10 @@ describe("the catalogue", () => {
   })
 
   it.for([
-    [`grant usage on schema ledger to ${API_ROLE}`, "ledger.claims without row-level security"],
+    [
+      `grant usage on schema ledger to ${API_ROLE}`,
+      "ledger.idempotent_requests without row-level security",
+    ],
     ["alter table read.messages no force row level security", /^read.messages without/],
     ["create view read.all_people as select * from read.people", /^read.all_people without/],
     [`grant create on schema read to ${API_ROLE}`, "makes things in read"],
@@ -269,7 +272,7 @@ describe("a connection of the API", () => {
       "select from eventstore.events",
       "select from ledger.installation",
       "select from ledger.subject_keys",
-      "select from ledger.work",
+      "select from ledger.jobs",
       "create table read.mine (id int)",
       "create temporary table mine (id int)",
       "select eventstore.append_many('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')",

@@ -113,12 +113,12 @@ describe("a statement without an answer", () => {
       (await openPostgresClaims(other, processes).claim(request)) as object
     await claims.claim(request)
     const holder = await other.connect()
-    await holder.query("begin; select 1 from ledger.claims for update")
+    await holder.query("begin; select 1 from ledger.idempotent_requests for update")
     expect(isConnectionFault(await failureOf(claims.release(request)))).toBe(true)
     await holder.query("rollback")
     holder.release()
     const late = `select from pg_stat_activity
-      where datname = current_database() and query like 'update ledger.claims%'`
+      where datname = current_database() and query like 'update ledger.idempotent_requests%'`
     const isLate = async () => (await other.query(late)).rowCount
     await expect.poll(isLate).toBe(0)
     expect(await attempt()).toMatchObject({ state: "mine", attempt: 0, takenOver: true })

@@ -4,7 +4,12 @@ import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
-import { NewerDatabase, migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import {
+  FORMER_MIGRATION,
+  NewerDatabase,
+  OlderDatabase,
+  migrateToLatest,
+} from "../../adapters/postgres/migrate.ts"
 import { Beat } from "../../adapters/postgres/projector/rest.ts"
 import { Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
@@ -187,7 +192,7 @@ describe("migrating", () => {
       where table_schema in ('ledger', 'eventstore', 'read') order by 1, 2`
     const { rows: first } = await owner.query(tables)
     expect(first).toContainEqual({ table_schema: "eventstore", table_name: "events" })
-    expect(first).toContainEqual({ table_schema: "ledger", table_name: "work" })
+    expect(first).toContainEqual({ table_schema: "ledger", table_name: "jobs" })
     await migrateToLatest(database.url)
     expect((await owner.query(tables)).rows).toEqual(first)
   })
@@ -223,6 +228,18 @@ describe("migrating", () => {
     await expect(migrateToLatest(database.url)).rejects.toThrow(NewerDatabase)
     await expect(migrateToLatest(database.url)).rejects.toThrow(/newer version of company-ledger/)
     await owner.query("delete from ledger.kysely_migration where name = '9999-of-tomorrow'")
+    await migrateToLatest(database.url)
+  })
+
+  it("refuses a database of before the first release, and leaves it as it is", async () => {
+    await migrateToLatest(database.url)
+    const owner = database.pool()
+    const rename = (from: string, to: string) =>
+      owner.query("update ledger.kysely_migration set name = $2 where name = $1", [from, to])
+    await rename("0001-first-form", FORMER_MIGRATION)
+    await expect(migrateToLatest(database.url)).rejects.toThrow(OlderDatabase)
+    await expect(migrateToLatest(database.url)).rejects.toThrow(/before the first release/)
+    await rename(FORMER_MIGRATION, "0001-first-form")
     await migrateToLatest(database.url)
   })
 })

@@ -13,10 +13,10 @@ describe("work in hand", () => {
     await add("a", "a1")
     await add("b", "b1")
     await take()
-    await pool.query("update ledger.work set leased_until = now() + interval '1 second'")
+    await pool.query("update ledger.jobs set leased_until = now() + interval '1 second'")
     expect(await queue.renew([1, 2, 99])).toEqual([1, 2])
     const { rows } = await pool.query<{ name: string }>(
-      "select name from ledger.work where leased_until > now() + interval '50 seconds'",
+      "select name from ledger.jobs where leased_until > now() + interval '50 seconds'",
     )
     expect(rows).toHaveLength(2)
     await runOut("leased_until")
@@ -45,12 +45,10 @@ describe("work in hand", () => {
       true,
       false,
     ])
-    const held = await pool.query(
-      "select handed_over_at, work_id from ledger.work order by work_id",
-    )
+    const held = await pool.query("select dispatched_at, job_id from ledger.jobs order by job_id")
     expect(held.rows).toEqual([
-      { work_id: 1, handed_over_at: null },
-      { work_id: 2, handed_over_at: expect.any(Date) },
+      { job_id: 1, dispatched_at: null },
+      { job_id: 2, dispatched_at: expect.any(Date) },
     ])
     expect(await others.handOver(1)).toBe(true)
   })
@@ -58,10 +56,10 @@ describe("work in hand", () => {
   it("is held for another minute once it is handed over", async () => {
     await add("a", "a1")
     await take()
-    await pool.query("update ledger.work set leased_until = now() + interval '1 second'")
+    await pool.query("update ledger.jobs set leased_until = now() + interval '1 second'")
     expect(await queue.handOver(1)).toBe(true)
     const { rows } = await pool.query(
-      "select name from ledger.work where leased_until > now() + interval '50 seconds'",
+      "select name from ledger.jobs where leased_until > now() + interval '50 seconds'",
     )
     expect(rows).toHaveLength(1)
   })
@@ -100,8 +98,8 @@ describe("a kind of which only so many may be in hand", () => {
 
   it("shares its places with others where it is long", async () => {
     for (const name of ["a", "b", "c", "d", "e"]) await add(name, name)
-    await pool.query("update ledger.work set kind = 'other' where name in ('b', 'c')")
-    await pool.query("update ledger.work set kind = 'apart' where name = 'e'")
+    await pool.query("update ledger.jobs set kind = 'other' where name in ('b', 'c')")
+    await pool.query("update ledger.jobs set kind = 'apart' where name = 'e'")
     const shared = { ...none, most: 10, mostShared: 3 }
     const bounds = [
       ...["send-text", "other"].map((kind) => ({ kind, ...shared })),
@@ -113,7 +111,7 @@ describe("a kind of which only so many may be in hand", () => {
 
   it("is taken no more often than that, beside all others", async () => {
     for (const name of ["a", "b", "c"]) await add(name, name)
-    await pool.query("update ledger.work set kind = 'other' where name = 'b'")
+    await pool.query("update ledger.jobs set kind = 'other' where name = 'b'")
     expect((await queue.take(NOW, 10, bound(1))).map(({ name }) => name)).toEqual(["b", "a"])
     expect(await queue.take(NOW, 10, bound(0))).toEqual([])
     expect((await queue.take(NOW, 10, bound(5))).map(({ name }) => name)).toEqual(["c"])
@@ -137,7 +135,7 @@ describe("a kind of which only so many may be in hand", () => {
 
   it("is not taken beyond its number for a company, whichever process asks", async () => {
     for (let i = 0; i < 6; i += 1) await add(`s${i}`, `n${i}`)
-    await pool.query("update ledger.work set company_id = 'co_bbbbbb' where name = 'n5'")
+    await pool.query("update ledger.jobs set company_id = 'co_bbbbbb' where name = 'n5'")
     const asked = [queue, others, queue, others].map((one) => one.take(NOW, 10, bound(10, 2)))
     const names = (await Promise.all(asked)).flat().map(({ name }) => name)
     expect(names.toSorted()).toEqual(["n0", "n1", "n5"])
@@ -176,7 +174,7 @@ it("a home is reckoned by PostgreSQL as by whoever hands over connections", asyn
 
 async function addWork(name: string, tag: string | null, dueAt: number): Promise<void> {
   await pool.query(
-    `insert into ledger.work (kind, name, subject, company_id, payload, due_at)
+    `insert into ledger.jobs (kind, name, subject, company_id, payload, due_at)
      values ('any', $1, $1, $2, '{}', to_timestamp($3::float8 / 1000))`,
     [name, tag === null ? null : companyIdOfTag(tag), dueAt],
   )

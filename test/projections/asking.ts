@@ -68,8 +68,8 @@ async function askInVain(world: World, { companyId }: Pick<Company, "companyId">
     requestedAt: world.ports.clock.now(),
     dueAt: null,
     servedFrom: null,
-    open: false,
-    exempt: null,
+    isPending: false,
+    exemption: null,
     searchedTo: null,
   }
   const stream = ledgerOf(companyId)
@@ -85,6 +85,6 @@ export function counted(company: Company, calls: number, day: number): LedgerCom
     day,
     unitPriceMicros: 100,
     priceVersion: 1,
-    tallies: [{ via: "own_key", keyId: company.keyId, personId: company.ownerId, calls }],
+    counters: [{ via: "own_key", keyId: company.keyId, personId: company.ownerId, calls }],
   }
 }

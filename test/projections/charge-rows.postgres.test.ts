@@ -99,7 +99,7 @@ describe("charges", () => {
       charge: {
         chargeId,
         amountMicros: 400,
-        chargedAt: day,
+        countedAt: day,
         via: "own_key",
         keyId,
         personId: ownerId,
@@ -113,12 +113,12 @@ describe("charges", () => {
 
   it("that are open are listed of one company or of all, oldest first", async () => {
     const first = company
-    await run(charging({ chargeId: "chg_one", open: true, resource: "msg_1" }))
+    await run(charging({ chargeId: "chg_one", isPending: true, resource: "msg_1" }))
     await world.operate("clock advance", { duration: "1m" })
     company = await makeCompany(world)
     await run(
-      charging({ chargeId: "chg_two", open: true }),
-      charging({ chargeId: "chg_three", open: true }),
+      charging({ chargeId: "chg_two", isPending: true }),
+      charging({ chargeId: "chg_three", isPending: true }),
       charging({ chargeId: "chg_final" }),
       { type: "CloseCharges", chargeIds: ["chg_two"] },
     )
@@ -326,9 +326,9 @@ describe("api-calls", () => {
     await run(counted(company, 2, yesterday), counted(company, 3, yesterday))
     expect(await rows()).toEqual([[nameOf(yesterday), ownerId, 5, 100, null]])
     await world.operate("clock advance", { duration: "1d" })
-    const shared = { via: "shared_key", keyId, personId: null, calls: 7 } as const
+    const shared = { via: "app_key", keyId, personId: null, calls: 7 } as const
     const price = { unitPriceMicros: 200, priceVersion: 2 }
-    await run(counted(company, 4, day), { type: "RecordCalls", day, ...price, tallies: [shared] })
+    await run(counted(company, 4, day), { type: "RecordCalls", day, ...price, counters: [shared] })
     const chargedAt = yesterday + DAY + 10 * 60_000
     // The day's first call says what the day's calls cost.
     const ofDay = [

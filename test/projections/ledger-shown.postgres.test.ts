@@ -83,9 +83,9 @@ class PlayedLedger {
 /** What the charge's own fact says of it. */
 function endedOf(fact: Charged): EndedCharge {
   const { chargeId, amountMicros, via, keyId, personId, item, resource } = fact
-  const chargedAt = fact.weighed ? (fact.servedFrom ?? Number.NaN) : fact.at
+  const chargedAt = fact.isAlreadyCounted ? (fact.servedFrom ?? Number.NaN) : fact.at
   const spent = { via, keyId, personId, class: fact.class, item, resource }
-  return { chargeId, amountMicros, chargedAt, ...spent }
+  return { chargeId, amountMicros, countedAt: chargedAt, ...spent }
 }
 
 interface Turn {

@@ -57,7 +57,7 @@ const limit: fc.Arbitrary<LedgerCommand> = fc
 
 const spender = fc.oneof(
   fc.record({ via: fc.constant("own_key" as const), keyId, personId }),
-  fc.record({ via: fc.constant("shared_key" as const), keyId, personId: fc.option(personId) }),
+  fc.record({ via: fc.constant("app_key" as const), keyId, personId: fc.option(personId) }),
   fc.record({ via: fc.constant("person" as const), keyId: fc.constant(null), personId }),
   fc.constant({ via: "company" as const, keyId: null, personId: null }),
 )
@@ -72,14 +72,14 @@ const charge: fc.Arbitrary<LedgerCommand> = fc
     amountMicros: amount,
     class: spendingClass,
     item: fc.constantFrom("text_segment", "number_month_local", "thing"),
-    open: fc.boolean(),
-    exempt: fc.constantFrom(null, null, "funds" as const, "funds_while_above_zero" as const),
+    isPending: fc.boolean(),
+    exemption: fc.constantFrom(null, null, "funds" as const, "funds_while_above_zero" as const),
     isNamed: fc.boolean(),
   })
-  .map(({ id, by, amountMicros, open, exempt, isNamed, ...rest }) => ({
+  .map(({ id, by, amountMicros, isPending, exemption, isNamed, ...rest }) => ({
     type: "Charge",
     // A caller's own id is looked for before: none of these was ever used.
-    chargeId: isNamed && !open ? `own_${id}_${amountMicros}` : id,
+    chargeId: isNamed && !isPending ? `own_${id}_${amountMicros}` : id,
     ...by,
     ...rest,
     quantity: 1,
@@ -90,9 +90,9 @@ const charge: fc.Arbitrary<LedgerCommand> = fc
     requestedAt: 0,
     dueAt: null,
     servedFrom: null,
-    open,
-    exempt,
-    searchedTo: isNamed && !open ? -1 : null,
+    isPending,
+    exemption,
+    searchedTo: isNamed && !isPending ? -1 : null,
   }))
 
 const purchase: fc.Arbitrary<LedgerCommand> = fc.oneof(
@@ -152,7 +152,7 @@ const calls: fc.Arbitrary<CallsCommand> = fc.record({
   day: fc.constant(0),
   unitPriceMicros: fc.constantFrom(0, 100, 700),
   priceVersion: fc.constantFrom(1, 2),
-  tallies: fc.array(
+  counters: fc.array(
     fc.oneof(
       fc.record({
         via: fc.constant("own_key" as const),
@@ -161,7 +161,7 @@ const calls: fc.Arbitrary<CallsCommand> = fc.record({
         calls: fc.integer({ min: 1, max: 50 }),
       }),
       fc.record({
-        via: fc.constant("shared_key" as const),
+        via: fc.constant("app_key" as const),
         keyId,
         personId: fc.option(personId),
         calls: fc.integer({ min: 1, max: 50 }),

@@ -67,7 +67,7 @@ async function say(
     installId: INSTALL,
     version,
     platform: null,
-    seal: null,
+    coreHash: null,
     counts,
   }
   const report: ReportDevice = {

@@ -21,13 +21,13 @@ export function chargesIn(facts: readonly LedgerEvent[]): readonly PlainCharge[]
   const newest = (id: string) => all.findLast(({ charged }) => charged.chargeId === id)
   for (const [revision, fact] of facts.entries()) {
     if (fact.type === "Charged") {
-      const state = fact.open ? "open" : "final"
+      const state = fact.isPending ? "open" : "final"
       all.push({ charged: fact, revision, state, givenBackMicros: 0 })
     }
-    if (fact.type === "ChargesClosed") {
+    if (fact.type === "ChargesSettled") {
       for (const one of fact.chargeIds.map(newest)) if (one !== undefined) one.state = "final"
     }
-    if (fact.type === "ChargeGivenBack") {
+    if (fact.type === "ChargeReduced") {
       const one = newest(fact.chargeId)
       if (one === undefined) continue
       one.givenBackMicros += fact.amountMicros

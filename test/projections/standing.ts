@@ -32,8 +32,8 @@ export function standingOf(state: Ledger, facts: readonly LedgerEvent[], at: num
   return {
     limits: readLimits(state, at)
       .toSorted(byName)
-      .map(({ askedMicros: _asked, pendingMicros, ...one }) => {
-        const usedMicros = one.usedMicros - pendingMicros
+      .map(({ askedMicros: _asked, unrecordedMicros, ...one }) => {
+        const usedMicros = one.usedMicros - unrecordedMicros
         return { ...one, usedMicros, remainingMicros: Math.max(0, one.amountMicros - usedMicros) }
       }),
     spending: spendingOf(state),
@@ -58,9 +58,9 @@ export function standingOf(state: Ledger, facts: readonly LedgerEvent[], at: num
     }),
     bills: facts.flatMap((fact) => {
       if (fact.type !== "MonthClosed") return []
-      const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = fact
+      const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = fact
       const sums = [addedMicros, purchasedMicros, correctedMicros, 0 - chargedMicros]
-      return [[fact.month, ...sums, givenBackMicros, fact.charges]]
+      return [[fact.month, ...sums, reducedMicros, fact.charges]]
     }),
     reminders: facts.flatMap((fact, revision) => {
       if (fact.type !== "ReminderReached") return []

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 let revision = 0
 beforeEach(async () => {
-  await pool.query("delete from ledger.work")
+  await pool.query("delete from ledger.jobs")
   revision = 0
 })
 
@@ -46,7 +46,7 @@ async function rows(): Promise<readonly (readonly unknown[])[]> {
   return inTransaction(pool, async (client) => {
     const found = await sql<Record<string, unknown>>`
       select kind, name, subject, company_id, due_at, payload::json as payload
-      from ledger.work order by kind, name`.execute(kyselyOn(client))
+      from ledger.jobs order by kind, name`.execute(kyselyOn(client))
     return found.rows.map(({ due_at, ...row }) => {
       const { kind, name, subject, company_id, payload } = row
       return [kind, name, subject, company_id, (due_at as Date).toISOString(), payload]
@@ -70,7 +70,7 @@ const closedMonth = (month: string, at: number): LedgerEvent => ({
   purchasedMicros: 0,
   correctedMicros: 0,
   chargedMicros: 0,
-  givenBackMicros: 0,
+  reducedMicros: 0,
   fundsMicros: 0,
   charges: 0,
   headRevision: 0,
@@ -109,8 +109,8 @@ describe("charge-calls", () => {
       day,
       unitPriceMicros: 100,
       priceVersion: 1,
-      tallies: [{ via: "own_key", keyId: "key_1", personId: "per_1", calls: 1 }],
-      exempt: null,
+      counters: [{ via: "own_key", keyId: "key_1", personId: "per_1", calls: 1 }],
+      exemption: null,
     }
     await project(recorded(counted), recorded(counted), recorded(counted, "co_b"))
     await project(recorded(counted))
@@ -124,7 +124,7 @@ describe("charge-calls", () => {
 })
 
 describe("a mail to people", () => {
-  const lowFunds = { type: "FundsRanLow", at: AT, belowMicros: 20, fundsMicros: 19 } as const
+  const lowFunds = { type: "LowFundsReached", at: AT, belowMicros: 20, fundsMicros: 19 } as const
   const reminder = {
     type: "ReminderReached",
     at: AT,
@@ -140,7 +140,7 @@ describe("a mail to people", () => {
   } as const
   it.each([
     ["send-reminder", reminder],
-    ["send-funds-notice", lowFunds],
+    ["send-low-funds-alert", lowFunds],
   ] as const)("is one row a fact, with all that it says: %s", async (kind, fact) => {
     const { type: _type, ...payload } = fact
     await project(recorded(opened), recorded(fact), recorded(fact))
@@ -152,7 +152,7 @@ describe("a mail to people", () => {
   })
 })
 
-describe("end-charge", () => {
+describe("reconcile-charge", () => {
   const charge: LedgerEvent = {
     type: "Charged",
     at: AT,
@@ -170,23 +170,25 @@ describe("end-charge", () => {
     requestedAt: AT,
     dueAt: null,
     servedFrom: null,
-    open: true,
-    exempt: null,
-    once: false,
-    weighed: false,
+    isPending: true,
+    exemption: null,
+    isExternalId: false,
+    isAlreadyCounted: false,
   }
-  const closed: LedgerEvent = { type: "ChargesClosed", at: AT, chargeIds: ["chg_1"] }
+  const closed: LedgerEvent = { type: "ChargesSettled", at: AT, chargeIds: ["chg_1"] }
 
   it("stands behind an open charge until it ends, and behind the next one of its name", async () => {
     await project(recorded(charge))
-    expect((await rows()).map(([kind, name]) => [kind, name])).toEqual([["end-charge", "chg_1"]])
+    expect((await rows()).map(([kind, name]) => [kind, name])).toEqual([
+      ["reconcile-charge", "chg_1"],
+    ])
     await project(recorded(closed), recorded(charge))
     expect(await rows()).toHaveLength(1)
     await project(recorded(closed))
     expect(await rows()).toEqual([])
     await project(recorded(charge), recorded(closed))
     expect(await rows()).toEqual([])
-    await project(recorded({ ...charge, open: false }))
+    await project(recorded({ ...charge, isPending: false }))
     expect(await rows()).toEqual([])
   })
 
@@ -197,7 +199,7 @@ describe("end-charge", () => {
     await projectBy(soon ?? [], [recorded(opened), recorded(charge)])
     expect((await rows()).map(([kind]) => kind)).toEqual(["close-month"])
     await projectBy(late ?? [], [recorded(opened, "co_b"), recorded(charge, "co_b")])
-    expect((await rows()).map(([kind]) => kind)).toEqual(["close-month", "end-charge"])
+    expect((await rows()).map(([kind]) => kind)).toEqual(["close-month", "reconcile-charge"])
     expect(late).toMatchObject([{ gathersMs: 2_000 }])
   })
 })

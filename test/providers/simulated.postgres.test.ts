@@ -26,14 +26,17 @@ const open = (kind = TEXT) =>
   openSimulatorMemory({ pool, clock: { now: () => now } }).of<Count>(kind)
 
 beforeEach(async () => {
-  await pool.query("truncate ledger.simulated")
+  await pool.query("truncate ledger.simulated_records")
   now = NOW
   texts = open()
 })
 
 const stored = async () =>
-  (await pool.query<{ row: string }>("select xmin::text || s::text as row from ledger.simulated s"))
-    .rows
+  (
+    await pool.query<{ row: string }>(
+      "select xmin::text || s::text as row from ledger.simulated_records s",
+    )
+  ).rows
 
 describe("a thing that is kept", () => {
   it("is the first of its name, whoever keeps it", async () => {

@@ -88,7 +88,7 @@ describe("an event of a call", () => {
         leg: { ...leg(0), ref: null },
         kind: "voicemail",
         seconds: 70,
-        audioRef: "leg-1",
+        carrierRef: "leg-1",
       },
     ],
   ])("%s %j", (type, payload, event) => {

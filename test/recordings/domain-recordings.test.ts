@@ -47,7 +47,7 @@ describe("the minutes of a day", () => {
     ask(keepAudio({ seconds }))
     ask(keepAudio({ kind: "voicemail", seconds }))
     expect(ask(countDay(TODAY), TOMORROW)).toEqual([
-      { type: "KeptMinutesCounted", at: TOMORROW, day: TODAY, minutes: 2 * minutes },
+      { type: "StoredMinutesCounted", at: TOMORROW, day: TODAY, minutes: 2 * minutes },
     ])
   })
 
@@ -97,7 +97,13 @@ describe("audio that was deleted", () => {
     const { ask, state } = company()
     const both = deleteAudio({ kinds: ["call", "voicemail"], saved: ["call"] })
     expect(ask(both, NOW + 1)).toEqual([
-      { type: "AudioDeleted", at: NOW + 1, callId: "call_1", kind: "call", reason: "asked" },
+      {
+        type: "RecordingDeleted",
+        at: NOW + 1,
+        callId: "call_1",
+        kind: "call",
+        reason: "requested",
+      },
     ])
     expect([ask(both, NOW + 2), ask(keepAudio(), NOW + KEPT_WITHIN_MS - 1)]).toEqual([[], []])
     expect(standingOf(state(), "call_1", "voicemail")).toBe("never came")
@@ -118,7 +124,7 @@ describe("audio that was deleted", () => {
     const [last, after] = [TODAY + 29 * DAY_MS, TODAY + 30 * DAY_MS]
     expect(ask(deleteOld(last - DAY_MS), last)).toEqual([])
     expect(ask(deleteOld(last), after - 1)).toBe("day_not_over")
-    expect(ask(deleteOld(last), after)).toMatchObject([{ callId: "call_1", reason: "keep" }])
+    expect(ask(deleteOld(last), after)).toMatchObject([{ callId: "call_1", reason: "retention" }])
     expect(ask(deleteOld(after), after + DAY_MS)).toMatchObject([{ callId: "call_2" }])
   })
 
@@ -192,7 +198,7 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
   [
     "rounds all files together",
     deciding((fact, { held }) => {
-      if (fact.type !== "KeptMinutesCounted") return fact
+      if (fact.type !== "StoredMinutesCounted") return fact
       const seconds = [...held.values()].reduce((sum, audio) => sum + audio.seconds, 0)
       return { ...fact, minutes: Math.ceil(seconds / 60) }
     }),
@@ -201,7 +207,7 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
   [
     "counts what was kept since",
     deciding((fact, { held }) => {
-      if (fact.type !== "KeptMinutesCounted") return fact
+      if (fact.type !== "StoredMinutesCounted") return fact
       const all = [...held.values()].map(({ seconds }) => Math.ceil(seconds / 60))
       return { ...fact, minutes: all.reduce((sum, one) => sum + one, 0) }
     }),
@@ -222,16 +228,16 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
   [
     "forgets what was deleted on its way",
     evolving((state, fact) => {
-      if (fact.type === "AudioDeleted") state.deleted.delete(`${fact.callId} ${fact.kind}`)
+      if (fact.type === "RecordingDeleted") state.deleted.delete(`${fact.callId} ${fact.kind}`)
     }),
     "what was deleted is never kept",
   ],
   [
     "goes on holding what was deleted",
     evolving((state, fact) => {
-      if (fact.type !== "AudioDeleted") return
+      if (fact.type !== "RecordingDeleted") return
       const { callId, kind, at } = fact
-      const rest = { seconds: 1, blob: "b", calledAt: at, keptAt: at }
+      const rest = { seconds: 1, blobId: "b", calledAt: at, keptAt: at }
       state.held.set(`${callId} ${kind}`, { callId, kind, ...rest })
     }),
     "what is deleted was held or is on its way, and is deleted once",
@@ -253,7 +259,7 @@ const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof 
   [
     "counts age from when it was kept",
     evolving((state, fact) => {
-      if (fact.type !== "AudioKept") return
+      if (fact.type !== "RecordingStored") return
       const { type: _type, at, ...audio } = fact
       state.held.set(`${fact.callId} ${fact.kind}`, { ...audio, calledAt: at, keptAt: at })
     }),

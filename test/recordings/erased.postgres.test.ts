@@ -29,9 +29,9 @@ describe("the recordings of an erased company", () => {
       type,
       (JSON.parse(data) as { readonly reason?: string }).reason,
     ])
-    expect(facts.filter(([type]) => type === "AudioDeleted")).toEqual([
-      ["AudioDeleted", "erased"],
-      ["AudioDeleted", "erased"],
+    expect(facts.filter(([type]) => type === "RecordingDeleted")).toEqual([
+      ["RecordingDeleted", "erased"],
+      ["RecordingDeleted", "erased"],
     ])
     // Its keys work no more; the stream says the same to whoever else would ask.
     expect((await listen(world, company, callId)).status).toBe(401)

@@ -41,7 +41,7 @@ describe("a recording that the carrier has", () => {
     const calls = await world.call(company.key, "GET", "/api/v1/phone/calls")
     const [call] = calls.body.calls
     expect([shown?.from, shown?.createdAt]).toEqual([call.from, call.createdAt])
-    const ref = (await callOf(world, company, callId)).audio.call?.audioRef ?? ""
+    const ref = (await callOf(world, company, callId)).audio.call?.carrierRef ?? ""
     expect(forget.mock.calls).toEqual([[ref]])
     await expect(world.ports.voice.audio(ref)).rejects.toThrow(AudioGone)
   })
@@ -75,11 +75,11 @@ describe("a recording that the carrier has", () => {
     const company = await makeCalled(world)
     vi.spyOn(world.ports.voice, "audio").mockRejectedValueOnce(error)
     const callId = await playCall(world, company, "voicemail", { voicemailSeconds: 5 })
-    await tryAgain(world, company.companyId, "fetch-audio")
+    await tryAgain(world, company.companyId, "store-recording")
     const { bytes } = await listen(world, company, callId, { kind: "voicemail" })
     expect(bytes.equals(mp3(5))).toBe(true)
     expect(await workOf(world, company.companyId)).not.toContainEqual(
-      expect.objectContaining({ kind: "fetch-audio" }),
+      expect.objectContaining({ kind: "store-recording" }),
     )
   })
 
@@ -88,13 +88,13 @@ describe("a recording that the carrier has", () => {
     const { voice } = world.ports
     vi.spyOn(voice, "forgetAudio").mockRejectedValueOnce(new ProviderUnavailable("503"))
     const callId = await playCall(world, company, "voicemail", { voicemailSeconds: 5 })
-    const row = await rowOf(world, "fetch-audio", `${callId}:voicemail`)
+    const row = await rowOf(world, "store-recording", `${callId}:voicemail`)
     expect((await remove(world, company, callId)).body).toEqual({ deleted: 1 })
     expect(await fetchAudio.perform(world.ports, row)).toEqual({ result: "done" })
     expect((await listen(world, company, callId, { kind: "voicemail" })).status).toBe(404)
-    const ref = (await callOf(world, company, callId)).audio.voicemail?.audioRef ?? ""
+    const ref = (await callOf(world, company, callId)).audio.voicemail?.carrierRef ?? ""
     await expect(voice.audio(ref)).rejects.toThrow(AudioGone)
-    await tryAgain(world, company.companyId, "fetch-audio")
+    await tryAgain(world, company.companyId, "store-recording")
   })
 
   it("that is deleted while it is still on its way never comes, and counts as deleted", async () => {
@@ -107,8 +107,8 @@ describe("a recording that the carrier has", () => {
     expect((await remove(world, company, callId)).body).toEqual({ deleted: 1 })
     expect((await remove(world, company, callId)).body).toEqual({ deleted: 0 })
     away.mockRestore()
-    await tryAgain(world, company.companyId, "fetch-audio")
-    const ref = (await callOf(world, company, callId)).audio.voicemail?.audioRef ?? ""
+    await tryAgain(world, company.companyId, "store-recording")
+    const ref = (await callOf(world, company, callId)).audio.voicemail?.carrierRef ?? ""
     await expect(voice.audio(ref)).rejects.toThrow(AudioGone)
     expect(await listed(world, company)).toEqual([])
     expect((await listen(world, company, callId, { kind: "voicemail" })).status).toBe(404)
@@ -120,7 +120,7 @@ describe("a recording that the carrier has", () => {
     vi.spyOn(world.ports.voice, "audio").mockRejectedValueOnce(new AudioGone("no recording"))
     const callId = await playCall(world, company, "voicemail", { voicemailSeconds: 5 })
     expect((await workOf(world, company.companyId)).map(({ kind }) => kind)).not.toContain(
-      "fetch-audio",
+      "store-recording",
     )
     expect(warn.mock.calls.map(([said]) => said)).toEqual([
       `the carrier lost the audio of ${callId}:voicemail, which nobody can hear now`,
@@ -135,7 +135,7 @@ describe("a recording that the carrier has", () => {
     forget.mockRejectedValueOnce(new ProviderSilent("nothing"))
     expect((await remove(world, company, callId)).body).toEqual({ deleted: 1 })
     await world.operate("wait")
-    await tryAgain(world, company.companyId, "delete-audio")
+    await tryAgain(world, company.companyId, "delete-recording")
     expect(forget.mock.calls.length).toBeGreaterThan(1)
     const { rows } =
       await sql`select from ledger.blobs where blob_id = ${`${callId}-voicemail`}`.execute(

@@ -46,7 +46,7 @@ describe("audio that a carrier has", () => {
       "audio rec_1",
       ...Array.from({ length: 4 }, () => "forget rec_1"),
     ])
-    expect(await factsOf(own)).toEqual(["AudioKept"])
+    expect(await factsOf(own)).toEqual(["RecordingStored"])
     expect(String((await listen(world, own, saved.callId)).bytes)).toBe("abcdef")
   })
 
@@ -54,7 +54,7 @@ describe("audio that a carrier has", () => {
     const own = await makeCompany(world)
     const saved = await savedAudio(world, own)
     await Promise.all(Array.from({ length: 4 }, () => keep(saved, carrierWith(BYTES))))
-    expect(await factsOf(own)).toEqual(["AudioKept"])
+    expect(await factsOf(own)).toEqual(["RecordingStored"])
     expect(await blobsOf(saved.callId)).toBe(1)
     expect(String((await listen(world, own, saved.callId)).bytes)).toBe("abcdef")
   })
@@ -138,7 +138,7 @@ describe("audio that is not kept", () => {
       yield BYTES[1] as Buffer
     }
     await keep(saved, { ...carrierWith([]), audio: async () => slow() })
-    expect(await factsOf(own)).toEqual(["AudioKept", "AudioDeleted"])
+    expect(await factsOf(own)).toEqual(["RecordingStored", "RecordingDeleted"])
     expect(await blobsOf(saved.callId)).toBe(0)
   })
 

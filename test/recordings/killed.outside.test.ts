@@ -24,11 +24,11 @@ const DAY_MS = 86_400_000
 
 /** Every third where there is little time: `LEDGER_DEEP=1` dies at all. */
 const ALL = [
-  "append.before:AudioDeleted=1",
-  "append.after:AudioDeleted=1",
-  "append.before:KeptMinutesCounted=1",
-  "append.after:KeptMinutesCounted=1",
-  "append.after:KeptMinutesCounted=2",
+  "append.before:RecordingDeleted=1",
+  "append.after:RecordingDeleted=1",
+  "append.before:StoredMinutesCounted=1",
+  "append.after:StoredMinutesCounted=1",
+  "append.after:StoredMinutesCounted=2",
   "append.before:Charged=1",
   "append.after:Charged=1",
   "append.after:Charged=2",
@@ -80,12 +80,12 @@ it.each(AT)(
     const stream = recordingsOf(company.companyId).stream
     const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
     expect(types).toEqual([
-      "AudioKept",
-      "AudioKept",
-      "KeepDaysSet",
-      "AudioDeleted",
-      "KeptMinutesCounted",
-      "KeptMinutesCounted",
+      "RecordingStored",
+      "RecordingStored",
+      "RetentionSet",
+      "RecordingDeleted",
+      "StoredMinutesCounted",
+      "StoredMinutesCounted",
     ])
     expect((await listen(world, company, old)).status).toBe(404)
     expect((await listen(world, company, young)).status).toBe(200)

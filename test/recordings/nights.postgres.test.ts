@@ -57,10 +57,10 @@ describe("the night", () => {
       keyId: null,
       personId: null,
       class: "general",
-      open: false,
-      exempt: "funds_while_above_zero",
+      isPending: false,
+      exemption: "funds_while_above_zero",
       resource: null,
-      once: true,
+      isExternalId: true,
       dueAt: Date.parse(at("02", "00:00:00")),
       servedFrom: Date.parse(at("01", "00:00:00")),
     })
@@ -172,7 +172,7 @@ describe("nights that were missed", () => {
     await sleepTo(world, at("05", "12:00:00"))
     await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)
     const names = [dayOf("01"), dayOf("03")].map((day) => `${company.companyId}:${day}`)
-    const rows = await Promise.all(names.map((name) => rowOf(world, "keep-recordings", name)))
+    const rows = await Promise.all(names.map((name) => rowOf(world, "expire-recordings", name)))
     expect(await charged()).toEqual([])
     world = await world.restart()
     await world.operate("clock advance", { duration: "1s" })
@@ -199,7 +199,11 @@ describe("nights that were missed", () => {
   it("of a row that an operator calls early waits for the end of the day", async () => {
     await record(world, company)
     await world.operate("wait")
-    const { workId } = await rowOf(world, "keep-recordings", `${company.companyId}:${dayOf("01")}`)
+    const { workId } = await rowOf(
+      world,
+      "expire-recordings",
+      `${company.companyId}:${dayOf("01")}`,
+    )
     await expect(world.operate("work retry", { workId })).rejects.toThrow("goes on by itself then")
     await world.operate("wait")
     expect(await charged()).toEqual([])

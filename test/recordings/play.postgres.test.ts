@@ -119,8 +119,8 @@ describe("a recording", () => {
 
 /** Changes the chunks of a recording. */
 async function damage(callId: CallId, change: ReturnType<typeof sql>): Promise<void> {
-  const edition = sql`(select edition from ledger.blobs where blob_id = ${`${callId}-call`})`
-  await sql`${change} and edition = ${edition}`.execute(world.ports.readAll)
+  const edition = sql`(select version_id from ledger.blobs where blob_id = ${`${callId}-call`})`
+  await sql`${change} and version_id = ${edition}`.execute(world.ports.readAll)
 }
 
 describe("a recording that somebody changed where it is stored", () => {
@@ -130,7 +130,7 @@ describe("a recording that somebody changed where it is stored", () => {
     [
       "has a chunk twice",
       sql`update ledger.blob_chunks b set sealed = (select sealed from
-      ledger.blob_chunks o where o.edition = b.edition and o.index = 0) where index = 1`,
+      ledger.blob_chunks o where o.version_id = b.version_id and o.index = 0) where index = 1`,
     ],
     [
       "has a byte changed",

@@ -51,7 +51,7 @@ export async function savedAudio(
     callId,
     kind: "call",
     seconds: 60,
-    audioRef: "rec_1",
+    carrierRef: "rec_1",
     calledAt: ports.clock.now(),
     subject: COMPANY_SUBJECT,
     ...changed,

@@ -20,7 +20,7 @@ export const TODAY = Date.parse("2026-03-02T00:00:00.000Z")
 /** The command that keeps a minute of a call that began now. */
 export function keepAudio(changed: Partial<KeepAudio> = {}): KeepAudio {
   const { callId = "call_1", kind = "call" } = changed
-  const rest = { seconds: 60, blob: `${callId}-${kind}`, calledAt: NOW }
+  const rest = { seconds: 60, blobId: `${callId}-${kind}`, calledAt: NOW }
   return { type: "KeepAudio", callId, kind, ...rest, ...changed }
 }
 

@@ -38,7 +38,7 @@ export function play(
   })
 }
 
-type Kept = RecordingFact<"AudioKept">
+type Kept = RecordingFact<"RecordingStored">
 
 const nameOf = ({ callId, kind }: Pick<Kept, "callId" | "kind">) => `${callId} ${kind}`
 
@@ -50,9 +50,9 @@ interface Standing {
 
 function after({ held, days }: Standing, fact: RecordingEvent): Standing {
   const next = new Map(held)
-  if (fact.type === "AudioKept") next.set(nameOf(fact), fact)
-  if (fact.type === "AudioDeleted") next.delete(nameOf(fact))
-  return { held: next, days: fact.type === "KeepDaysSet" ? fact.days : days }
+  if (fact.type === "RecordingStored") next.set(nameOf(fact), fact)
+  if (fact.type === "RecordingDeleted") next.delete(nameOf(fact))
+  return { held: next, days: fact.type === "RetentionSet" ? fact.days : days }
 }
 
 const NOTHING: Standing = { held: new Map(), days: null }
@@ -79,7 +79,7 @@ export type Law = (steps: readonly Step[]) => readonly string[]
 export const LAWS = {
   "the minutes of a day are those of what was kept before its end and is held": (steps) =>
     told(steps).flatMap(({ fact, held }) => {
-      if (fact.type !== "KeptMinutesCounted") return []
+      if (fact.type !== "StoredMinutesCounted") return []
       let seconds = 0
       for (const audio of held.values()) {
         if (audio.at >= fact.day + DAY_MS) continue
@@ -90,7 +90,7 @@ export const LAWS = {
   "a day is counted once, behind those before it, and when it is over": (steps) => {
     let last = Number.NEGATIVE_INFINITY
     return told(steps).flatMap(({ fact }) => {
-      if (fact.type !== "KeptMinutesCounted") return []
+      if (fact.type !== "StoredMinutesCounted") return []
       const isRight = fact.day > last && fact.at >= fact.day + DAY_MS
       last = fact.day
       return isRight ? [] : [`${fact.day} was counted at ${fact.at}`]
@@ -99,7 +99,7 @@ export const LAWS = {
   "the same audio is kept once, for ever": (steps) => {
     const kept = new Set<string>()
     return told(steps).flatMap(({ fact }) => {
-      if (fact.type !== "AudioKept") return []
+      if (fact.type !== "RecordingStored") return []
       const wasKept = kept.has(nameOf(fact))
       kept.add(nameOf(fact))
       return wasKept ? [`${nameOf(fact)} was kept twice`] : []
@@ -110,7 +110,7 @@ export const LAWS = {
     return steps.flatMap(({ command, facts }, i) => {
       const { held } = standing(steps.slice(0, i))
       return facts.flatMap((fact) => {
-        if (fact.type !== "AudioDeleted") return []
+        if (fact.type !== "RecordingDeleted") return []
         const name = nameOf(fact)
         const isAwaited = command.type === "DeleteAudio" && command.saved.includes(fact.kind)
         const isRight = !gone.has(name) && (held.has(name) || isAwaited)
@@ -122,14 +122,16 @@ export const LAWS = {
   "what was deleted is never kept": (steps) => {
     const gone = new Set<string>()
     return told(steps).flatMap(({ fact }) => {
-      if (fact.type === "AudioDeleted") gone.add(nameOf(fact))
-      return fact.type === "AudioKept" && gone.has(nameOf(fact)) ? [`${nameOf(fact)} is back`] : []
+      if (fact.type === "RecordingDeleted") gone.add(nameOf(fact))
+      return fact.type === "RecordingStored" && gone.has(nameOf(fact))
+        ? [`${nameOf(fact)} is back`]
+        : []
     })
   },
   "a night deletes what is old at the end of its day, and nothing else": (steps) =>
     steps.flatMap(({ command, facts, at }, i) => {
       const gone = facts.flatMap((fact) =>
-        fact.type === "AudioDeleted" && fact.reason === "keep" ? [nameOf(fact)] : [],
+        fact.type === "RecordingDeleted" && fact.reason === "retention" ? [nameOf(fact)] : [],
       )
       if (command.type !== "DeleteOld" || at < command.day + DAY_MS) {
         return gone.map((name) => `${name} was deleted at another time`)

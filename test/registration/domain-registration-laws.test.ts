@@ -35,7 +35,7 @@ type Submitted = Extract<RegistrationEvent, { type: "PartSubmitted" }>
 /** Without what nobody got of the first business that was meant: it is as if it had not been. */
 function counted(facts: readonly RegistrationEvent[]): readonly RegistrationEvent[] {
   const unreached = new Set(
-    facts.filter((fact) => fact.type === "PartUnreached").map((fact) => fact.submissionId),
+    facts.filter((fact) => fact.type === "PartUndeliverable").map((fact) => fact.submissionId),
   )
   let isMeant = false
   const dropped = new Set<string>()
@@ -52,7 +52,7 @@ function beginsAt(facts: readonly RegistrationEvent[], part: Part): number {
   const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
   if (part === "business") return Math.max(0, live)
   const anew = facts.findLastIndex((fact, at) => {
-    if (fact.type !== "PartReached" || fact.part !== "business") return false
+    if (fact.type !== "PartReceived" || fact.part !== "business") return false
     const sentAt = facts.findIndex(
       (one) => one.type === "PartSubmitted" && one.submissionId === fact.submissionId,
     )
@@ -72,9 +72,9 @@ function lastOf(all: readonly RegistrationEvent[], part: Part) {
   const behind = facts.filter(
     (fact, i) => i > at && "submissionId" in fact && fact.submissionId === sent?.submissionId,
   )
-  const answers = behind.filter((fact) => fact.type === "PartAnswered")
-  const isUnreached = behind.some(({ type }) => type === "PartUnreached")
-  const isReached = behind.some(({ type }) => type === "PartReached")
+  const answers = behind.filter((fact) => fact.type === "PartReviewed")
+  const isUnreached = behind.some(({ type }) => type === "PartUndeliverable")
+  const isReached = behind.some(({ type }) => type === "PartReceived")
   return { sent, isUnreached, isReached, verdict: answers.at(-1)?.verdict ?? null }
 }
 
@@ -86,7 +86,7 @@ function standsAt(all: readonly RegistrationEvent[], part: Part): string | null 
   const facts = counted(all)
   const live = facts.findIndex((fact) => fact.type === "PartSubmitted" && fact.live)
   const from = part === "business" ? Math.max(0, live) : beginsAt(facts, part)
-  const answers = facts.slice(from).filter((fact) => fact.type === "PartAnswered")
+  const answers = facts.slice(from).filter((fact) => fact.type === "PartReviewed")
   return answers.findLast((fact) => fact.part === part)?.verdict ?? null
 }
 
@@ -95,7 +95,7 @@ function paidFor(all: readonly RegistrationEvent[], part: Part) {
   const facts = counted(all)
   const reached = facts
     .slice(beginsAt(facts, part))
-    .filter((fact) => fact.type === "PartReached" && fact.part === part)
+    .filter((fact) => fact.type === "PartReceived" && fact.part === part)
     .flatMap((fact) =>
       facts.filter((one): one is Submitted => {
         const isSent = one.type === "PartSubmitted"
@@ -152,17 +152,17 @@ const LAWS: Readonly<Record<string, Law>> = {
     return hasPassed ? "" : "a campaign is sent whose pages did not pass"
   }),
   "nobody hears that nothing was got of what was": each((fact, before) => {
-    if (fact.type !== "PartUnreached") return ""
+    if (fact.type !== "PartUndeliverable") return ""
     const of = before.filter(
       (one) => "submissionId" in one && one.submissionId === fact.submissionId,
     )
-    return of.some(({ type }) => type === "PartReached" || type === "PartAnswered")
+    return of.some(({ type }) => type === "PartReceived" || type === "PartReviewed")
       ? `${fact.submissionId} was got`
       : ""
   }),
   "an answer is to what carriers have of what was sent last, and says something new": each(
     (fact, before) => {
-      if (fact.type !== "PartAnswered") return ""
+      if (fact.type !== "PartReviewed") return ""
       const last = lastOf(before, fact.part)
       if (last.sent?.submissionId !== fact.submissionId) return "an answer to a former attempt"
       if (!last.isReached) return "an answer to what carriers do not have"
@@ -194,7 +194,7 @@ const LAWS: Readonly<Record<string, Law>> = {
     return fact.live ? "" : "a test is sent behind what was meant"
   }),
   "a number is approved in an approved campaign alone": each((fact, before) => {
-    if (fact.type !== "NumberAnswered") return ""
+    if (fact.type !== "NumberReviewed") return ""
     const { verdict, isUnreached } = lastOf(before, "campaign")
     return verdict === "approved" && !isUnreached ? "" : `${fact.numberId} has no campaign`
   }),
@@ -254,16 +254,16 @@ const always = (type: RegistrationCommand["type"], make: typeof madeOf): Rules =
 function madeOf(command: RegistrationCommand, at: number): readonly RegistrationEvent[] {
   switch (command.type) {
     case "UnreachPart": {
-      const { submissionId, why, reasons } = command
-      return [{ type: "PartUnreached", at, part: "business", submissionId, why, reasons }]
+      const { submissionId, cause, reasons } = command
+      return [{ type: "PartUndeliverable", at, part: "business", submissionId, cause, reasons }]
     }
     case "AnswerPart": {
       const { submissionId, verdict, reasons } = command
-      return [{ type: "PartAnswered", at, part: "business", submissionId, verdict, reasons }]
+      return [{ type: "PartReviewed", at, part: "business", submissionId, verdict, reasons }]
     }
     case "AnswerNumber": {
       const { numberId, verdict, reasons } = command
-      return [{ type: "NumberAnswered", at, numberId, verdict, reasons }]
+      return [{ type: "NumberReviewed", at, numberId, verdict, reasons }]
     }
     default:
       return []

@@ -110,13 +110,13 @@ describe("a business that is sent", () => {
   it("stands as before where nobody got it", () => {
     const { ask, state, overall } = company(...READY, LIVE)
     const reached = { type: "UnreachPart", submissionId: "reg_1" } as const
-    const away = { ...reached, why: "unavailable", reasons: [] } as const
-    expect(ask(away)).toEqual(["PartUnreached"])
+    const away = { ...reached, cause: "unavailable", reasons: [] } as const
+    expect(ask(away)).toEqual(["PartUndeliverable"])
     expect(overall()).toBe("not_sent")
     expect(ask(away)).toEqual([])
     expect(feeOf(state(), LIVE)).toBe("fee")
     expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toEqual(["PartSubmitted"])
-    expect(ask(reach("reg_3"))).toEqual(["PartReached"])
+    expect(ask(reach("reg_3"))).toEqual(["PartReceived"])
     expect(ask({ ...away, submissionId: "reg_3" })).toEqual([])
   })
 
@@ -136,13 +136,13 @@ describe("a business that is sent", () => {
     const { ask, overall } = company(...READY, LIVE)
     expect(ask(answer("reg_1"))).toEqual([])
     ask(reach("reg_1"))
-    expect(ask(answer("reg_1"))).toEqual(["PartAnswered"])
+    expect(ask(answer("reg_1"))).toEqual(["PartReviewed"])
     expect(ask(answer("reg_1"))).toEqual([])
     expect(ask(LIVE)).toEqual([])
     expect(ask(submit({ live: true, submissionId: "reg_3", ...FEE }))).toBe("approved")
-    expect(ask(answer("reg_1", "action_needed"))).toEqual(["PartAnswered"])
+    expect(ask(answer("reg_1", "action_needed"))).toEqual(["PartReviewed"])
     expect(overall()).toBe("action_needed")
-    expect(ask(answer("reg_1"))).toEqual(["PartAnswered"])
+    expect(ask(answer("reg_1"))).toEqual(["PartReviewed"])
   })
 })
 
@@ -169,10 +169,10 @@ describe("test mode", () => {
     const { ask, state, overall } = company(...TESTED)
     expect(feeOf(state(), submit())).toBe("none")
     expect(ask(confirm)).toEqual([
-      "PartAnswered",
-      "PartAnswered",
-      "NumberAnswered",
-      "NumberAnswered",
+      "PartReviewed",
+      "PartReviewed",
+      "NumberReviewed",
+      "NumberReviewed",
     ])
     expect(overall("num_1", "num_2")).toBe("approved")
     expect(ask(confirm)).toBe("nothing_waits")
@@ -196,7 +196,7 @@ describe("a business that is meant, and that nobody got", () => {
     const meant = submit({ live: true, submissionId: "reg_3", ...FEE })
     const again = company(...TESTED, confirm, meant)
     expect(standing(again.state(), ["num_1"])).toMatchObject({ testMode: false })
-    again.ask({ type: "UnreachPart", submissionId: "reg_3", why: "unavailable", reasons: [] })
+    again.ask({ type: "UnreachPart", submissionId: "reg_3", cause: "unavailable", reasons: [] })
     expect(standing(again.state(), ["num_1"])).toMatchObject({ testMode: true })
     expect(again.overall("num_1", "num_2")).toBe("approved")
     expect(isTextable(again.state(), { numberId: "num_1", test: false })).toBe(true)
@@ -221,7 +221,7 @@ describe("a review that carriers asked something about", () => {
     expect(feeOf(state(), submit({ brandType: "standard" }))).toBe("fee")
     expect(ask(submit(standard))).toBe("fee")
     expect(ask(submit({ ...standard, ...FEE }))).toEqual(["PartSubmitted"])
-    ask({ type: "UnreachPart", submissionId: "reg_3", why: "unavailable", reasons: [] })
+    ask({ type: "UnreachPart", submissionId: "reg_3", cause: "unavailable", reasons: [] })
     // Nobody got it, so nothing of it was paid.
     expect(feeOf(state(), submit({ brandType: "standard" }))).toBe("fee")
     expect(feeOf(state(), submit())).toBe("none")

@@ -13,10 +13,10 @@ const LINES = linesToTry(
     "append.before:PartSubmitted=1",
     "append.after:PartSubmitted=1",
     "provider.before=1",
-    "append.before:PartReached=1",
-    "append.after:PartReached=1",
-    "append.before:ChargesClosed=1",
-    "append.after:ChargesClosed=1",
+    "append.before:PartReceived=1",
+    "append.after:PartReceived=1",
+    "append.before:ChargesSettled=1",
+    "append.after:ChargesSettled=1",
   ],
 )
 
@@ -27,7 +27,7 @@ it.each(LINES)("a submission whose process ended at %s", async (line) => {
   const world = await turns.dieAt(line, async (server) => {
     const sent = sendBusiness(server, company, { live: true }, idempotent)
     // A closing is gathered behind the answer.
-    if (line.includes("ChargesClosed")) await sent.catch(() => undefined)
+    if (line.includes("ChargesSettled")) await sent.catch(() => undefined)
     else await expect(sent).rejects.toThrow("fetch failed")
   })
   const again = await sendBusiness(world, company, { live: true }, idempotent)

@@ -84,7 +84,7 @@ const sending = fc
     return submit({ ...rest, brandType, chargeId: rest.fee === "none" ? null : "chg_1" })
   })
 const carrierRef = fc.constant("ref")
-const unreached = { submissionId, why: fc.constant("unavailable"), reasons: fc.constant([]) }
+const unreached = { submissionId, cause: fc.constant("unavailable"), reasons: fc.constant([]) }
 
 const command = weighted<Of>(
   [2, fc.boolean().map(saveBusiness)],

@@ -128,11 +128,16 @@ it("holds nothing personal in the clear", async () => {
 
 it("was looked at where it matters: facts, work that waits, checkpoints, keys, answers, mails", async () => {
   const tables = new Map([...(await dump("eventstore")), ...(await dump("ledger"))])
-  const kept = ["eventstore.events", "ledger.work", "ledger.checkpoints", "ledger.claims"]
-  for (const table of [...kept, "ledger.simulated"]) {
+  const kept = [
+    "eventstore.events",
+    "ledger.jobs",
+    "ledger.checkpoints",
+    "ledger.idempotent_requests",
+  ]
+  for (const table of [...kept, "ledger.simulated_records"]) {
     expect(tables.get(table)?.length, table).toBeGreaterThan(0)
   }
-  expect(tables.get("ledger.simulated")?.some((row) => row.startsWith("(mail,"))).toBe(true)
+  expect(tables.get("ledger.simulated_records")?.some((row) => row.startsWith("(mail,"))).toBe(true)
 })
 
 it("was looked for in forms that find it: the read models have all of it", async () => {

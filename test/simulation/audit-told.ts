@@ -204,10 +204,10 @@ function refusedChargeFault(
   const known = { facts: facts.slice(0, length), gathered: [] }
   const readings = applyingTo(known, charge, refusal.at, charge.amountMicros)
   const limits = readings.map((reading, i): LimitReading => {
-    const pendingMicros = refusal.limits[i]?.pendingMicros ?? 0
+    const pendingMicros = refusal.limits[i]?.unrecordedMicros ?? 0
     const usedMicros = reading.usedMicros + pendingMicros
     const remainingMicros = Math.max(reading.amountMicros - usedMicros, 0)
-    return { ...reading, pendingMicros, usedMicros, remainingMicros }
+    return { ...reading, unrecordedMicros: pendingMicros, usedMicros, remainingMicros }
   })
   if (show(limits) !== show(refusal.limits)) {
     return `${cause} was refused by ${show(refusal.limits)} where there are ${show(limits)}`
@@ -217,13 +217,13 @@ function refusedChargeFault(
 }
 
 function codeOf(facts: Facts, charge: Charge, limits: readonly LimitReading[]): string | null {
-  const { amountMicros, exempt } = charge
+  const { amountMicros, exemption } = charge
   if (isLast(facts, "LedgerClosed", "LedgerReopened")) return "ledger_closed"
   if (isLast(facts, "AccountLocked", "AccountUnlocked")) return "account_locked"
   const isOver = limits.some((one) => one.usedMicros + amountMicros > one.amountMicros)
   if (isOver) return "spend_limit_reached"
   const isShort = amountMicros > 0 && amountMicros > fundsIn(facts) + creditLineIn(facts)
-  return isShort && exempt === null ? "payment_required" : null
+  return isShort && exemption === null ? "payment_required" : null
 }
 
 function lookFault(streams: Streams, looked: Looked): string | null {
@@ -247,7 +247,7 @@ function callFault(streams: Streams, gathered: Gathered): string | null {
       const { usedMicros } = readingOf(known, limit, answer.windowStart, 0)
       const isSame = limit.amountMicros === answer.amountMicros && limit.period === answer.period
       const isFull = answer.usedMicros + answer.askedMicros > answer.amountMicros
-      return isSame && isFull && usedMicros + answer.pendingMicros === answer.usedMicros
+      return isSame && isFull && usedMicros + answer.unrecordedMicros === answer.usedMicros
     })
     if (isRight) return null
   }

@@ -7,7 +7,7 @@ import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeGivenBack, Charged } from "../../domain/charging/ledger-events.ts"
+import type { ChargeReduced, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
@@ -65,7 +65,7 @@ function auditCalls(
     for (const [i, fact] of facts.entries()) {
       if (fact.type !== "ApiCallsCounted") continue
       const process = truth.writerOf(events[i]?.id ?? "") ?? "nobody"
-      for (const { keyId, personId, calls } of fact.tallies) {
+      for (const { keyId, personId, calls } of fact.counters) {
         tallyOf(process, stream, keyId, personId).recorded += calls
       }
     }
@@ -144,7 +144,7 @@ function orphans({ database }: World, streams: Streams): readonly string[] {
   const rows = database.work.rows().filter(({ parked }) => parked === null)
   const ended = new Set(
     rows.map(({ kind, name, payload }) => {
-      if (kind === "end-charge") return name
+      if (kind === "reconcile-charge") return name
       return kind.endsWith("-text")
         ? (JSON.parse(payload) as { readonly chargeId: string | null }).chargeId
         : null
@@ -251,7 +251,7 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
   for (const ledger of ledgersIn(streams)) {
     const facts = ledgerFacts(ledger)
     for (const fact of facts) {
-      if (fact.type !== "Charged" || !fact.open || paidBy.has(fact.chargeId)) continue
+      if (fact.type !== "Charged" || !fact.isPending || paidBy.has(fact.chargeId)) continue
       const isBack = givenBack(facts, fact.chargeId) === fact.amountMicros
       if (!isBack) breaks.push(`${fact.chargeId} paid for no text, and was kept`)
     }
@@ -271,8 +271,8 @@ function queuedIn(streams: Streams) {
 }
 
 function givenBack(facts: Facts, chargeId: ChargeId): number {
-  const back = facts.filter((fact): fact is ChargeGivenBack => {
-    return fact.type === "ChargeGivenBack" && fact.chargeId === chargeId
+  const back = facts.filter((fact): fact is ChargeReduced => {
+    return fact.type === "ChargeReduced" && fact.chargeId === chargeId
   })
   return back.reduce((sum, { amountMicros }) => sum + amountMicros, 0)
 }

@@ -46,12 +46,12 @@ function foldCharges(rows: Rows, { fact, companyId, revision }: Recorded): void 
   if (companyId === null) return
   const line = chargeLineOf({ fact, companyId, revision })
   if (line !== null) rows.set(`${companyId} ${revision}`, line)
-  if (fact.type === "ChargesClosed") {
+  if (fact.type === "ChargesSettled") {
     for (const chargeId of fact.chargeIds) {
       change(rows, companyId, chargeId, () => ({ state: "final" }))
     }
   }
-  if (fact.type === "ChargeGivenBack") {
+  if (fact.type === "ChargeReduced") {
     change(rows, companyId, fact.chargeId, (charge) => {
       const given_back_micros = charge.given_back_micros + fact.amountMicros
       const isWhole = given_back_micros === -charge.amount_micros
@@ -103,7 +103,7 @@ const LEASE_MS = 5_000
 /** Mail and the payment processor are no part of the simulation. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "send-reminder",
-  "send-funds-notice",
+  "send-low-funds-alert",
   "pay-purchase",
   "collect-credit",
 ])
@@ -149,7 +149,7 @@ class WorkTable {
 
   #write(query: CompiledQuery): void {
     const statement = lineOf(query)
-    if (statement.startsWith("delete from ledger.work where kind = $1 and name = any($2")) {
+    if (statement.startsWith("delete from ledger.jobs where kind = $1 and name = any($2")) {
       const [kind, listed] = query.parameters
       const names = elementsOf(listed)
       for (const row of this.rows()) {
@@ -157,7 +157,7 @@ class WorkTable {
       }
       return
     }
-    if (!statement.startsWith('insert into "ledger"."work" ("kind", "name", "subject"')) {
+    if (!statement.startsWith('insert into "ledger"."jobs" ("kind", "name", "subject"')) {
       throw new Error(`no such statement is answered here: ${statement}`)
     }
     const columns = query.parameters.map(elementsOf)
@@ -311,7 +311,7 @@ export function workQueueOf(
 }
 
 /** Every read model of the simulation. */
-export const MODELS = ["charges", "accounts", "work", "late work"] as const
+export const MODELS = ["charges", "accounts", "jobs", "late jobs"] as const
 
 /** The name of a read model. */
 export type Model = (typeof MODELS)[number]

@@ -138,10 +138,10 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   },
   {
     fault: "asks for no funds",
-    breaks: /"exempt":"funds".* where there should be/,
+    breaks: /"exemption":"funds".* where there should be/,
     likely: 1,
     decide: (real) => (command, state, stamp) =>
-      real(command.type === "Charge" ? { ...command, exempt: "funds" } : command, state, stamp),
+      real(command.type === "Charge" ? { ...command, exemption: "funds" } : command, state, stamp),
   },
   {
     fault: "gives an open charge back and keeps it open",
@@ -151,7 +151,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
       const answer = real(command, state, stamp)
       if (command.type !== "GiveBack" || isRefusal(answer)) return answer
       return answer.map((fact) =>
-        fact.type === "ChargeGivenBack" ? { ...fact, chargeId: `${fact.chargeId}x` } : fact,
+        fact.type === "ChargeReduced" ? { ...fact, chargeId: `${fact.chargeId}x` } : fact,
       )
     },
   },
@@ -219,9 +219,9 @@ function isOnlyForPeople({ code, limits, fundsMicros, ...refused }: ChargeRefuse
 
 function chargedAnyhow(refused: ChargeRefused): Charged {
   const { code: _code, ledgerRevision: _revision, fundsMicros: _funds, ...others } = refused
-  const { creditLineMicros: _credit, prepaidOnly: _prepaid, pendingMicros: _pending } = others
-  const { limits: _limits, refusedBy: _by, type: _type, ...request } = others
-  return { ...request, type: "Charged", once: false, weighed: false }
+  const { creditLineMicros: _credit, prepaidOnly: _prepaid, unrecordedMicros: _pending } = others
+  const { limits: _limits, refusingLimit: _by, type: _type, ...request } = others
+  return { ...request, type: "Charged", isExternalId: false, isAlreadyCounted: false }
 }
 
 const FINDING_TIMEOUT_MS = 120_000

@@ -172,7 +172,7 @@ export function startProcess(world: World, setup: Setup): Process {
   } as unknown as Ports
   const workers = startWorkers(ports, PROGRAM.reactions)
   const onApplied = (model: Model) => {
-    if (model === "work") workers.wake()
+    if (model === "jobs") workers.wake()
   }
   const followers = MODELS.map((model) => {
     return keepUp({ wire: world, owner, store, database, onApplied }, model, stopping.signal)

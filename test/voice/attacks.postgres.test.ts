@@ -1,6 +1,6 @@
 /** Callers who flood, numbers that cost, carriers that do not answer, and callers who show nothing. */
 import { callSlotsOf } from "../../domain/voice/aggregates.ts"
-import { callsWithSlot } from "../../domain/voice/call-slots.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
@@ -38,7 +38,7 @@ async function came({ companyId, to }: Called, from: string, ref: string): Promi
 }
 
 const takenBy = ({ companyId }: Called) =>
-  world.ports.runner.readLatest(callSlotsOf(companyId), callsWithSlot)
+  world.ports.runner.readLatest(callSlotsOf(companyId), holdersOf)
 
 describe("callers", () => {
   it("who call 40 times have ten calls in ten minutes, and the others cost nothing", async () => {
@@ -63,7 +63,10 @@ describe("callers", () => {
     const callIds: CallId[] = []
     for (let i = 0; i < 20; i += 1) callIds.push(await callIn(world, company))
     const refused = await callIn(world, company)
-    expect(await callOf(world, company, refused)).toMatchObject({ reason: "too_many", legs: [] })
+    expect(await callOf(world, company, refused)).toMatchObject({
+      reason: "company_call_limit",
+      legs: [],
+    })
     await does(world, "hang-up", callIds[0] as CallId)
     const next = await callIn(world, company)
     expect(await callOf(world, company, next)).toMatchObject({ phase: "ringing" })
@@ -237,7 +240,7 @@ describe("a carrier that does not answer", () => {
     await does(world, "answer", callId)
     await advance(world, "125s")
     const { offered } = await callOf(world, company, callId)
-    await sql`delete from ledger.simulated where name = ${offered.carrierRef}`.execute(
+    await sql`delete from ledger.simulated_records where name = ${offered.carrierRef}`.execute(
       world.ports.readAll,
     )
     await advance(world, "2h")
@@ -270,7 +273,7 @@ describe("a carrier that says everything fifty times at once", () => {
 async function lostHangUp(ref: string): Promise<number> {
   const endedAt = world.ports.clock.now() + 30_000
   const { numAffectedRows } = await sql`
-    update ledger.simulated
+    update ledger.simulated_records
     set content = content || jsonb_build_object('state', 'gone', 'endedAt', ${endedAt}::bigint)
     where name = ${ref}`.execute(world.ports.readAll)
   return Number(numAffectedRows)
@@ -287,7 +290,7 @@ describe("a company that was deleted", () => {
     await advance(world, "70s")
     expect(await callOf(world, company, callId)).toMatchObject({
       outcome: "answered",
-      reason: "money",
+      reason: "funds",
     })
     expect(await minutesOfBill(world, company)).toMatchObject([{ kept: MINUTE, state: "final" }])
   })

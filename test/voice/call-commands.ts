@@ -2,7 +2,6 @@
 import fc from "fast-check"
 import type { CallCommand, OfferCall } from "../../domain/voice/call-commands.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
-import type { CallSlotCommand } from "../../domain/voice/call-slots.ts"
 import { minutesOf } from "../../domain/voice/call-minutes.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import { call } from "../../domain/voice/call.ts"
@@ -11,6 +10,8 @@ import { directionsOf } from "../../domain/voice/directions.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import type { KeyedHash, Sealed } from "../../domain/kernel/ids.ts"
 import type { CallSettings } from "../../domain/phone/number-settings.ts"
+import type { SlotCommand } from "../../domain/kernel/slots.ts"
+import { MOST_AT_ONCE, MOST_OF_ONE, WINDOW_MS } from "../../domain/voice/aggregates.ts"
 import { asking } from "../support/spec.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
 
@@ -59,7 +60,7 @@ export const paid = (minute = 1): CallCommand => ({ type: "PayMinute", callId, m
 export const refused = (minute = 1): CallCommand => ({ type: "RefuseMinute", callId, minute })
 /** A minute may begin. */
 export const begin = (minute: number, isSeen = true): CallCommand => {
-  return { type: "BeginMinute", callId, minute, isSeen }
+  return { type: "BeginMinute", callId, minute, isCallerPresent: isSeen }
 }
 /** A leg is open; 0 is the caller's. */
 export const open = (leg: number, answeredAt = NOW + 5_000): CallCommand => {
@@ -77,7 +78,7 @@ export const press = (leg: number, digits = "1"): CallCommand => {
 export const said = (leg: number): CallCommand => ({ type: "FinishSaying", callId, leg })
 /** The carrier has a recording. */
 export const audio = (kind: "call" | "voicemail", seconds = 5): CallCommand => {
-  return { type: "SaveAudio", callId, kind, seconds, audioRef: `ref-${kind}` }
+  return { type: "SaveAudio", callId, kind, seconds, carrierRef: `ref-${kind}` }
 }
 
 /** A call that answers what it is told with facts. */
@@ -92,7 +93,7 @@ export function oneCall(settings: CallSettings | null = null) {
   const pass = (of: string): readonly CallEvent[] | string => {
     const found = facts.map(deadlineOf).findLast((one) => one?.of === of)
     if (found === undefined || found === null) throw new Error(`no deadline ${of} was set`)
-    return tell({ type: "PassDeadline", callId, ...found }, found.untilAt)
+    return tell({ type: "PassDeadline", callId, ...found }, found.deadlineAt)
   }
   const live = (): Live => {
     const { call: known } = state()
@@ -147,9 +148,10 @@ const anyCall = fc.constantFrom<CallId>("call_1", "call_2", "call_3")
 const anyTag = fc.constantFrom("aa" as KeyedHash, "bb" as KeyedHash)
 
 /** Anything that can be asked of the slots of a company. */
-export const callSlotCommand: fc.Arbitrary<CallSlotCommand> = fc.oneof(
-  fc.tuple(anyCall, anyTag).map(([one, callerTag]): CallSlotCommand => {
-    return { type: "TakeCallSlot", callId: one, callerTag }
+export const callSlotCommand: fc.Arbitrary<SlotCommand<CallId>> = fc.oneof(
+  fc.tuple(anyCall, anyTag).map(([holderId, tag]) => {
+    const caller = { tag, most: MOST_OF_ONE, windowMs: WINDOW_MS }
+    return { type: "TakeSlot", holderId, most: MOST_AT_ONCE, caller } as const
   }),
-  anyCall.map((one): CallSlotCommand => ({ type: "FreeCallSlot", callId: one })),
+  anyCall.map((holderId) => ({ type: "FreeSlot", holderId }) as const),
 )

@@ -31,9 +31,9 @@ function isEndOf({ of, leg }: Deadline, fact: CallEvent): boolean {
   const ends: Readonly<Record<DeadlineName, readonly CallEvent["type"][]>> = {
     ring: [],
     ask: ["CallAccepted", "CallEnded"],
-    answer: ["CallEnded", "NoticeBegun", "CallJoined"],
-    notice: ["CallEnded", "CallJoined"],
-    greeting: ["CallEnded", "VoicemailBegun"],
+    answer: ["CallEnded", "RecordingNoticeStarted", "CallBridged"],
+    notice: ["CallEnded", "CallBridged"],
+    greeting: ["CallEnded", "VoicemailStarted"],
     voicemail: ["CallEnded"],
     talk: ["CallEnded"],
   }
@@ -60,25 +60,25 @@ const LAWS = {
     const accepted = facts[at]
     if (accepted?.type !== "CallAccepted") return null
     const before = facts.slice(0, at)
-    const silent = new Set<number>([accepted.leg, ...accepted.drops])
-    for (const { leg } of [...ofType(before, "LegGone"), ...ofType(before, "LegDropped")]) {
+    const silent = new Set<number>([accepted.leg, ...accepted.hangUpLegs])
+    for (const { leg } of [...ofType(before, "LegEnded"), ...ofType(before, "LegHungUp")]) {
       silent.add(leg)
     }
-    const rung = ofType(before, "CallRang").flatMap(({ legs }) => legs)
+    const rung = ofType(before, "LegsDialed").flatMap(({ legs }) => legs)
     const still = rung.filter((leg) => !silent.has(leg))
     if (still.length > 0) return `${still.join()} rings on`
     const behind = facts
       .slice(at + 1)
-      .filter(({ type }) => type === "CallRang" || type === "LegAsked")
+      .filter(({ type }) => type === "LegsDialed" || type === "LegPrompted")
     return behind.length === 0 ? null : `${behind[0]?.type} behind the acceptance`
   },
 
   /** Nothing of a call is recorded before both sides heard so. */
   recordsAnnounced: ({ facts }: Played) => {
-    const at = facts.findIndex((fact) => fact.type === "CallJoined" && fact.isRecorded)
+    const at = facts.findIndex((fact) => fact.type === "CallBridged" && fact.isRecorded)
     const joined = facts[at]
-    if (joined?.type !== "CallJoined") return null
-    const heard = new Set(ofType(facts.slice(0, at), "LegSaid").map(({ leg }) => leg))
+    if (joined?.type !== "CallBridged") return null
+    const heard = new Set(ofType(facts.slice(0, at), "LegPromptPlayed").map(({ leg }) => leg))
     return heard.has(0) && heard.has(joined.leg) ? null : "recorded unannounced"
   },
 
@@ -95,15 +95,16 @@ const LAWS = {
       const deadline = deadlineOf(fact)
       if (deadline === null || deadline.of === "ring") continue
       const ends = facts.slice(i + 1).find((one) => isEndOf(deadline, one))
-      if ((ends?.at ?? Infinity) > deadline.untilAt + TIMER_LATE_MS) return `${deadline.of} is late`
+      if ((ends?.at ?? Infinity) > deadline.deadlineAt + TIMER_LATE_MS)
+        return `${deadline.of} is late`
     }
     return null
   },
 
   /** A call whose caller went before it was heard of asks for no money, and nobody rings. */
   goneBeforeIsMissed: ({ facts, state }: Played) => {
-    if (facts[0]?.type !== "CallerGone") return null
-    const asked = facts.filter(({ type }) => type === "CallMinuteBegun" || type === "CallRang")
+    if (facts[0]?.type !== "CallerHungUp") return null
+    const asked = facts.filter(({ type }) => type === "CallMinuteStarted" || type === "LegsDialed")
     const isMissed = asked.length === 0 && state.call?.outcome === "missed"
     return isMissed ? null : "somebody who had gone was served"
   },
@@ -134,7 +135,7 @@ const LAWS = {
   /** It lasted as long as the carrier says, and no more minutes than four hours have. */
   lastsAsTheCarrierSays: (played: Played) => {
     const { call: live } = played.state
-    const asked = ofType(played.facts, "CallMinuteBegun").length
+    const asked = ofType(played.facts, "CallMinuteStarted").length
     if (asked > MOST_MINUTES) return `${asked} minutes began`
     const caller = callerOf(played)
     const [seconds, truly] = [live === null ? 0 : secondsOf(live), secondsOf(caller)]
@@ -199,7 +200,13 @@ describe("60,000 random calls", () => {
       runsOf(60_000),
     )
     // Everything happened, and often.
-    const often = ["CallJoined", "VoicemailBegun", "CallMinuteRefused", "NoticeBegun", "LegAsked"]
+    const often = [
+      "CallBridged",
+      "VoicemailStarted",
+      "CallMinuteRefused",
+      "RecordingNoticeStarted",
+      "LegPrompted",
+    ]
     const all: readonly string[] = [...often, "answered", "voicemail", "missed"]
     expect(all.filter((one) => (seen.get(one) ?? 0) < 100)).toEqual([])
   })
@@ -276,13 +283,15 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
       const isOffer = command.type === "OfferCall" && facts.length > 0
       const { callId } = command
       const untilAt = at + 25_000
-      return isOffer ? [...facts, { type: "CallRang", at, callId, legs: [1], untilAt }] : facts
+      return isOffer
+        ? [...facts, { type: "LegsDialed", at, callId, legs: [1], deadlineAt: untilAt }]
+        : facts
     }),
   },
   {
     fault: "lets the others ring on where somebody takes the call",
     breaks: "ringsNobodyElse",
-    decider: recording("CallAccepted", (fact) => [{ ...fact, drops: [] }]),
+    decider: recording("CallAccepted", (fact) => [{ ...fact, hangUpLegs: [] }]),
   },
   {
     fault: "gives the call to a second one who presses 1",
@@ -291,13 +300,13 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
       if (command.type !== "OpenLeg" || known?.phase !== "accepted" || facts.length === 0)
         return facts
       const { callId, leg } = command
-      return [...facts, { type: "LegAsked", at, callId, leg, untilAt: at + 20_000 }]
+      return [...facts, { type: "LegPrompted", at, callId, leg, deadlineAt: at + 20_000 }]
     }),
   },
   {
     fault: "records where the notice took too long",
     breaks: "recordsAnnounced",
-    decider: recording("CallJoined", (fact) => [{ ...fact, isRecorded: true }]),
+    decider: recording("CallBridged", (fact) => [{ ...fact, isRecorded: true }]),
   },
   {
     fault: "records as soon as one side heard the notice",
@@ -309,7 +318,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
   {
     fault: "leaves those up who ring when the caller goes",
     breaks: "everyLegEnds",
-    decider: recording("CallEnded", (fact) => [{ ...fact, drops: [] }]),
+    decider: recording("CallEnded", (fact) => [{ ...fact, hangUpLegs: [] }]),
   },
   {
     fault: "waits for ever for the key of somebody who answered",
@@ -344,7 +353,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
     breaks: "unansweredIsFree",
     decider: deciding((facts, _command, _known, at) => {
       return facts.flatMap((fact): readonly CallEvent[] => {
-        if (fact.type !== "GreetingBegun" && fact.type !== "CallAccepted") return [fact]
+        if (fact.type !== "GreetingStarted" && fact.type !== "CallAccepted") return [fact]
         return [fact, { type: "CallerAnswered", at, callId: fact.callId, answeredAt: at }]
       })
     }),
@@ -352,7 +361,7 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
   {
     fault: "takes a later word on when the caller went",
     breaks: "lastsAsTheCarrierSays",
-    decider: recording("CallerGone", (fact) => [{ ...fact, goneAt: fact.at }]),
+    decider: recording("CallerHungUp", (fact) => [{ ...fact, goneAt: fact.at }]),
   },
   {
     fault: "calls a call a voicemail where one is found",
@@ -361,7 +370,8 @@ const FAULTY_CALLS: readonly FaultyCall[] = [
       ...call,
       evolve: (state, fact) => {
         const folded = call.evolve(state, fact)
-        if (fact.type === "AudioSaved" && folded.call !== null) folded.call.outcome = "voicemail"
+        if (fact.type === "RecordingAvailable" && folded.call !== null)
+          folded.call.outcome = "voicemail"
         return folded
       },
     },

@@ -160,7 +160,7 @@ class Play {
       const deadline = deadlineOf(fact)
       if (deadline === null) continue
       const passed: CallCommand = { type: "PassDeadline", callId: CALL_ID, ...deadline }
-      this.#at(deadline.untilAt + this.#chance(500), () => this.#tell(passed))
+      this.#at(deadline.deadlineAt + this.#chance(500), () => this.#tell(passed))
     }
     if (answer.length > 0) this.#pay()
   }
@@ -228,7 +228,7 @@ class Play {
     const kind = this.#recorded.get(leg)
     if (kind === undefined) return
     const seconds = this.#chance(30)
-    this.#say({ type: "SaveAudio", callId: CALL_ID, kind, seconds, audioRef: kind })
+    this.#say({ type: "SaveAudio", callId: CALL_ID, kind, seconds, carrierRef: kind })
   }
 
   /** Asks the carrier about every leg, until the call has ended and it is known when the caller went. */
@@ -268,6 +268,6 @@ class Play {
     const { state, answeredAt, goneAt } = this.#legs.get(0) as TrueLeg
     const knowledge = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
     for (const one of missedOf(CALL_ID, 0, knowledge, this.#now)) this.#tell(one)
-    this.#tell({ type: "BeginMinute", callId: CALL_ID, minute, isSeen: state === "open" })
+    this.#tell({ type: "BeginMinute", callId: CALL_ID, minute, isCallerPresent: state === "open" })
   }
 }

@@ -63,73 +63,73 @@ const NEXT_MINUTE = 5_000 + 60_001
 /** What each event comes to in each state: the facts' types, in the order of the states. */
 const TABLE: readonly (readonly [string, CallCommand, Readonly<Partial<Record<Phase, string>>>])[] =
   [
-    ["minute 1 paid", paid(), { paying: "CallMinutePaid CallRang" }],
+    ["minute 1 paid", paid(), { paying: "CallMinutePaid LegsDialed" }],
     ["minute 1 refused", refused(), { paying: "CallMinuteRefused CallEnded" }],
     [
       "caller gone",
       gone(0),
       {
-        paying: "CallerGone",
-        ringing: "CallerGone CallEnded",
-        accepted: "CallerGone CallEnded",
-        talking: "CallerGone CallEnded",
-        greeting: "CallerGone CallEnded",
-        voicemail: "CallerGone CallEnded",
-        ended: "CallerGone",
+        paying: "CallerHungUp",
+        ringing: "CallerHungUp CallEnded",
+        accepted: "CallerHungUp CallEnded",
+        talking: "CallerHungUp CallEnded",
+        greeting: "CallerHungUp CallEnded",
+        voicemail: "CallerHungUp CallEnded",
+        ended: "CallerHungUp",
       },
     ],
     [
       "another leg answered",
       open(2),
       {
-        ringing: "LegAnswered LegAsked",
-        accepted: "LegAnswered LegDropped",
-        talking: "LegAnswered LegDropped",
-        ended: "LegAnswered LegDropped",
+        ringing: "LegAnswered LegPrompted",
+        accepted: "LegAnswered LegHungUp",
+        talking: "LegAnswered LegHungUp",
+        ended: "LegAnswered LegHungUp",
       },
     ],
     ["digit 1", press(1), { ringing: "CallAccepted" }],
     ["digits 11", press(1, "11"), { ringing: "CallAccepted" }],
     ["digits 1#", press(1, "1#"), { ringing: "CallAccepted" }],
     ["digit 1 of who was not asked", press(2), {}],
-    ["another digit", press(1, "2"), { ringing: "LegDropped" }],
-    ["digits #1", press(1, "#1"), { ringing: "LegDropped" }],
-    ["no digit", press(1, ""), { ringing: "LegDropped" }],
-    ["ask over", { type: "EndAsk", callId, leg: 1 }, { ringing: "LegDropped" }],
+    ["another digit", press(1, "2"), { ringing: "LegHungUp" }],
+    ["digits #1", press(1, "#1"), { ringing: "LegHungUp" }],
+    ["no digit", press(1, ""), { ringing: "LegHungUp" }],
+    ["ask over", { type: "EndAsk", callId, leg: 1 }, { ringing: "LegHungUp" }],
     [
       "a leg gone",
       gone(1),
-      { ringing: "LegGone", accepted: "LegGone CallEnded", talking: "LegGone CallEnded" },
+      { ringing: "LegEnded", accepted: "LegEnded CallEnded", talking: "LegEnded CallEnded" },
     ],
     [
       "a leg gone that was hung up",
       gone(2),
-      { ringing: "LegGone", accepted: "LegGone", talking: "LegGone", ended: "LegGone" },
+      { ringing: "LegEnded", accepted: "LegEnded", talking: "LegEnded", ended: "LegEnded" },
     ],
     [
       "caller's leg open",
       open(0),
-      { accepted: "CallerAnswered CallJoined", greeting: "CallerAnswered GreetingPlayed" },
+      { accepted: "CallerAnswered CallBridged", greeting: "CallerAnswered GreetingPlayed" },
     ],
     ["said", said(0), {}],
     [
       "audio saved",
       audio("voicemail"),
-      Object.fromEntries(PHASES.map((one) => [one, "AudioSaved"])),
+      Object.fromEntries(PHASES.map((one) => [one, "RecordingAvailable"])),
     ],
     [
       "a name for a leg",
       { type: "PlaceLeg", callId, leg: 2, ref: "r" },
       {
-        ringing: "LegPlaced",
-        accepted: "LegPlaced",
-        talking: "LegPlaced",
-        greeting: "LegPlaced",
-        voicemail: "LegPlaced",
-        ended: "LegPlaced",
+        ringing: "LegDialed",
+        accepted: "LegDialed",
+        talking: "LegDialed",
+        greeting: "LegDialed",
+        voicemail: "LegDialed",
+        ended: "LegDialed",
       },
     ],
-    ["nobody says when the caller went", { type: "AssumeGone", callId }, { ended: "CallerGone" }],
+    ["nobody says when the caller went", { type: "AssumeGone", callId }, { ended: "CallerHungUp" }],
   ]
 
 describe.each(TABLE)("%s", (_event, command, expected) => {
@@ -154,7 +154,11 @@ describe("a call that is told something before it is known", () => {
     const offered = oneCall(ringing(1))
     expect(offered.minutes()).toMatchObject({ owed: 1 })
     one.tell({ ...({ type: "OfferCall", ...offered.live().offered, turnedAway: null } as const) })
-    expect(one.live()).toMatchObject({ phase: "ended", outcome: "missed", reason: "caller_gone" })
+    expect(one.live()).toMatchObject({
+      phase: "ended",
+      outcome: "missed",
+      reason: "caller_hung_up",
+    })
     expect(one.minutes()).toMatchObject({
       owed: null,
       next: null,
@@ -177,7 +181,7 @@ describe("a minute that begins", () => {
     expect([one.live().phase, next]).toEqual([phase, { minute: 2, dueAt }])
     expect(one.tell(begin(2), dueAt - 1)).toEqual([])
     expect(one.tell(begin(3), dueAt)).toEqual([])
-    expect(one.tell(begin(2), dueAt)).toMatchObject([{ type: "CallMinuteBegun", minute: 2 }])
+    expect(one.tell(begin(2), dueAt)).toMatchObject([{ type: "CallMinuteStarted", minute: 2 }])
     // No other begins while this one is owed.
     expect(one.minutes()).toMatchObject({ owed: 2, next: null, known: 1 })
     const outcomes = {
@@ -188,7 +192,7 @@ describe("a minute that begins", () => {
     }
     expect(one.tell(refused(2))).toMatchObject([
       { type: "CallMinuteRefused", minute: 2 },
-      { type: "CallEnded", outcome: outcomes[phase], reason: "money", caller: "hang_up" },
+      { type: "CallEnded", outcome: outcomes[phase], reason: "funds", caller: "hang_up" },
     ])
     expect(one.tell(paid(2))).toHaveLength(1)
     expect(one.minutes()).toMatchObject({ owed: null, next: null, paid: 2, known: 1 })
@@ -204,37 +208,43 @@ describe("a minute that begins", () => {
 describe("a deadline", () => {
   it("of who was asked hangs that leg up", () => {
     const one = IN.ringing()
-    expect(one.pass("ask")).toMatchObject([{ type: "LegDropped", leg: 1 }])
+    expect(one.pass("ask")).toMatchObject([{ type: "LegHungUp", leg: 1 }])
     expect(one.pass("ask")).toEqual([])
   })
 
   it("of the ringing hangs up who only rings, and lets who is asked take their time", () => {
     const one = IN.ringing()
-    expect(one.pass("ring")).toMatchObject([{ type: "LegDropped", leg: 2 }])
+    expect(one.pass("ring")).toMatchObject([{ type: "LegHungUp", leg: 2 }])
     expect(one.tell(press(1, "3"))).toMatchObject([
-      { type: "LegDropped" },
-      { type: "GreetingBegun" },
+      { type: "LegHungUp" },
+      { type: "GreetingStarted" },
     ])
   })
 
   it("of the caller's leg ends a call that nobody hears", () => {
     const one = IN.accepted()
     expect(one.pass("answer")).toMatchObject([
-      { type: "CallEnded", outcome: "missed", reason: "deadline", drops: [1], caller: "hang_up" },
+      {
+        type: "CallEnded",
+        outcome: "missed",
+        reason: "deadline",
+        hangUpLegs: [1],
+        caller: "hang_up",
+      },
     ])
   })
 
   it("of the notice joins both without a recording", () => {
     const one = oneCall(ringing(1, { screenCalls: false, recordCalls: true }))
     for (const command of [paid(), open(1), open(0), said(1)]) one.tell(command)
-    expect(one.pass("notice")).toMatchObject([{ type: "CallJoined", isRecorded: false }])
+    expect(one.pass("notice")).toMatchObject([{ type: "CallBridged", isRecorded: false }])
     expect(one.tell(said(0))).toEqual([])
     expect(one.words()).not.toContain("record 0")
   })
 
   it("of the greeting records what the caller says all the same, and of the voicemail ends it", () => {
     const one = IN.greeting()
-    expect(one.pass("greeting")).toMatchObject([{ type: "VoicemailBegun" }])
+    expect(one.pass("greeting")).toMatchObject([{ type: "VoicemailStarted" }])
     expect(one.tell(open(0))).toMatchObject([{ type: "CallerAnswered" }])
     expect(one.pass("voicemail")).toMatchObject([{ outcome: "voicemail", caller: "hang_up" }])
   })
@@ -247,7 +257,7 @@ describe("a deadline", () => {
     ] as const) {
       const one = IN.greeting()
       one.pass("greeting")
-      const left = { kind: "voicemail", seconds: seconds ?? 0, audioRef: "rec_1" } as const
+      const left = { kind: "voicemail", seconds: seconds ?? 0, carrierRef: "rec_1" } as const
       if (seconds !== null) one.tell({ type: "SaveAudio", callId, ...left })
       expect(one.pass("voicemail")).toMatchObject([{ outcome, reason: "deadline" }])
     }

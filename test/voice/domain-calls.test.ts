@@ -2,14 +2,9 @@
 import { describe, expect, it } from "vitest"
 import type { KeyedHash } from "../../domain/kernel/ids.ts"
 import { firstMinutePrice, minutePrice, secondsOf } from "../../domain/voice/call-minutes.ts"
-import type { CallSlotCommand } from "../../domain/voice/call-slots.ts"
-import {
-  MOST_AT_ONCE,
-  MOST_OF_ONE,
-  WINDOW_MS,
-  callSlots,
-  callsWithSlot,
-} from "../../domain/voice/call-slots.ts"
+import type { SlotCommand } from "../../domain/kernel/slots.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
+import { CALL_SLOTS, MOST_AT_ONCE, MOST_OF_ONE, WINDOW_MS } from "../../domain/voice/aggregates.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import { asking } from "../support/spec.ts"
 import {
@@ -51,8 +46,8 @@ describe("phones", () => {
     for (const leg of [1, 2]) expect(one.pass("ring")).toMatchObject([{ leg }, { legs: [leg + 1] }])
     // The third has 20 seconds left, and the fourth none.
     expect(one.pass("ring")).toMatchObject([
-      { type: "LegDropped", leg: 3 },
-      { type: "GreetingBegun" },
+      { type: "LegHungUp", leg: 3 },
+      { type: "GreetingStarted" },
     ])
     expect(one.facts.at(-1)?.at).toBe(NOW + 120_000)
     expect(one.words()).toEqual([
@@ -73,7 +68,7 @@ describe("phones", () => {
     const rejected = oneCall(ringing(0, { voicemail: false }))
     rejected.tell(paid())
     expect(rejected.words()).toEqual(["reject 0"])
-    expect(rejected.live()).toMatchObject({ outcome: "missed", reason: "nobody" })
+    expect(rejected.live()).toMatchObject({ outcome: "missed", reason: "unanswered" })
   })
 
   it("do not ring where the caller went while the money was looked for", () => {
@@ -84,7 +79,7 @@ describe("phones", () => {
     expect(one.minutes()).toMatchObject({ paid: 1, known: 0, isFinal: true })
   })
 
-  it.each(["too_many", "one_caller", "closed"] as const)(
+  it.each(["company_call_limit", "caller_call_limit", "closed"] as const)(
     "do not ring for a call turned away: %s",
     (turnedAway) => {
       const one = oneCall()
@@ -100,9 +95,9 @@ describe("a recorded call", () => {
   it("is joined and recorded once both heard the notice", () => {
     const one = talking({ recordCalls: true })
     expect(one.words().slice(-2)).toEqual(["say 0", "say 1"])
-    expect(one.tell(said(1))).toMatchObject([{ type: "LegSaid" }])
+    expect(one.tell(said(1))).toMatchObject([{ type: "LegPromptPlayed" }])
     expect(one.tell(said(1))).toEqual([])
-    expect(one.tell(said(0))).toMatchObject([{ type: "LegSaid" }, { isRecorded: true }])
+    expect(one.tell(said(0))).toMatchObject([{ type: "LegPromptPlayed" }, { isRecorded: true }])
     expect(one.words().slice(-2)).toEqual(["join 0", "record 0"])
   })
 
@@ -188,7 +183,7 @@ describe("the minutes of a call", () => {
     for (const command of [paid(), open(1)]) other.tell(command)
     other.pass("answer")
     expect(other.tell(open(0, OPEN_AT))).toMatchObject([{ type: "CallerAnswered" }, { leg: 0 }])
-    expect(other.tell(gone(0, OPEN_AT + 1_000))).toMatchObject([{ type: "CallerGone" }])
+    expect(other.tell(gone(0, OPEN_AT + 1_000))).toMatchObject([{ type: "CallerHungUp" }])
     expect(other.minutes()).toMatchObject({ known: 1, isFinal: true })
   })
 
@@ -223,12 +218,13 @@ describe("a call", () => {
 
 describe("the slots of a company", () => {
   const tag = (n: number) => n.toString(16).padStart(32, "0") as KeyedHash
-  const take = (n: number, caller: number): CallSlotCommand => {
-    return { type: "TakeCallSlot", callId: `call_${n}` as CallId, callerTag: tag(caller) }
+  const take = (n: number, from: number): SlotCommand<CallId> => {
+    const caller = { tag: tag(from), most: MOST_OF_ONE, windowMs: WINDOW_MS }
+    return { type: "TakeSlot", holderId: `call_${n}` as CallId, most: MOST_AT_ONCE, caller }
   }
   const slots = () => {
-    const { ask: asked, state } = asking(callSlots)
-    const ask = (command: CallSlotCommand, at = NOW) => {
+    const { ask: asked, state } = asking(CALL_SLOTS.decider)
+    const ask = (command: SlotCommand<CallId>, at = NOW) => {
       const answer = asked(command, at)
       return typeof answer === "string" ? answer : answer.length
     }
@@ -238,24 +234,24 @@ describe("the slots of a company", () => {
   it("are twenty at once, a call's own but once", () => {
     const { ask, state } = slots()
     for (let n = 1; n <= MOST_AT_ONCE; n += 1) expect(ask(take(n, n))).toBe(1)
-    expect([ask(take(20, 20)), ask(take(21, 21))]).toEqual([0, "too_many"])
-    const free = { type: "FreeCallSlot", callId: "call_3" } as const
+    expect([ask(take(20, 20)), ask(take(21, 21))]).toEqual([0, "company_limit"])
+    const free = { type: "FreeSlot", holderId: "call_3" } as const
     expect([ask(free), ask(free), ask(take(21, 21))]).toEqual([1, 0, 1])
     // One that ended is not given another one where it is told of once more.
     expect(ask(take(3, 3))).toBe(0)
-    expect(callsWithSlot(state())).toHaveLength(MOST_AT_ONCE)
+    expect(holdersOf(state())).toHaveLength(MOST_AT_ONCE)
   })
 
   it("let one caller have ten calls in ten minutes, to the millisecond", () => {
     const { ask, state } = slots()
     for (let n = 1; n <= MOST_OF_ONE; n += 1) {
       expect(ask(take(n, 7), NOW + n)).toBe(1)
-      ask({ type: "FreeCallSlot", callId: `call_${n}` as CallId }, NOW + n)
+      ask({ type: "FreeSlot", holderId: `call_${n}` as CallId }, NOW + n)
     }
-    expect(ask(take(11, 7), NOW + WINDOW_MS)).toBe("one_caller")
+    expect(ask(take(11, 7), NOW + WINDOW_MS)).toBe("caller_limit")
     expect(ask(take(12, 8), NOW + WINDOW_MS)).toBe(1)
     expect(ask(take(11, 7), NOW + 1 + WINDOW_MS)).toBe(1)
-    expect(ask(take(13, 7), NOW + 1 + WINDOW_MS)).toBe("one_caller")
+    expect(ask(take(13, 7), NOW + 1 + WINDOW_MS)).toBe("caller_limit")
     expect(state().recent).toHaveLength(11)
   })
 })

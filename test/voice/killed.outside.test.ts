@@ -4,7 +4,7 @@
  */
 import { callSlotsOf } from "../../domain/voice/aggregates.ts"
 import { spokenMinutes } from "../../domain/voice/call-minutes.ts"
-import { callsWithSlot } from "../../domain/voice/call-slots.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import { expect, it } from "vitest"
 import { linesToTry, openTurns } from "../support/killed.ts"
@@ -26,7 +26,7 @@ import {
 const LINES = linesToTry(
   ["append.after:Charged=1", "provider.after=1", "append.after:Charged=2"],
   [
-    "append.after:CallSlotTaken=1",
+    "append.after:SlotTaken=1",
     "append.after:CallOffered=1",
     "append.after:CallMinutePaid=1",
     "provider.before=1",
@@ -34,12 +34,12 @@ const LINES = linesToTry(
     "append.after:CallAccepted=1",
     "provider.after=4",
     "append.after:CallerAnswered=1",
-    "append.after:CallJoined=1",
-    "append.before:CallerGone=1",
-    "append.after:CallMinuteBegun=2",
-    "append.after:CallerGone=1",
-    "append.before:ChargesClosed=1",
-    "append.after:ChargesClosed=1",
+    "append.after:CallBridged=1",
+    "append.before:CallerHungUp=1",
+    "append.after:CallMinuteStarted=2",
+    "append.after:CallerHungUp=1",
+    "append.before:ChargesSettled=1",
+    "append.after:ChargesSettled=1",
     "append.after:Charged=3",
   ],
 )
@@ -75,7 +75,7 @@ it.each(LINES)("a call whose process dies at %s costs what was spoken", async (l
   const bill = await minutesOfBill(world, company)
   expect(bill.filter(({ state }) => state === "open")).toEqual([])
   const slots = callSlotsOf(company.companyId)
-  expect(await world.ports.runner.readLatest(slots, callsWithSlot)).toEqual([])
+  expect(await world.ports.runner.readLatest(slots, holdersOf)).toEqual([])
   // Nothing of it is in the way of the next one.
   const next = await callIn(world, company)
   expect(await callOf(world, company, next)).toMatchObject({ phase: "ringing" })

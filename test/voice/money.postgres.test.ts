@@ -63,7 +63,7 @@ describe("a limit for exactly so many minutes", () => {
       expect(await callOf(world, company, callId)).toMatchObject({ outcome: "answered" })
     }
     const call = await callOf(world, company, callId)
-    expect(call).toMatchObject({ phase: "ended", reason: "money", refused: count + 1 })
+    expect(call).toMatchObject({ phase: "ended", reason: "funds", refused: count + 1 })
     expect(call.goneAt).not.toBeNull()
     expect(await keptOf(company)).toEqual(Array.from({ length: count }, () => [MINUTE, "final"]))
     expect(await spentOf(world, company)).toBe(count * MINUTE)

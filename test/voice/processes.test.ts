@@ -25,7 +25,7 @@ import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { PhoneCommand } from "../../domain/phone/phone-commands.ts"
 import { callSlotsOf } from "../../domain/voice/aggregates.ts"
 import { spokenMinutes } from "../../domain/voice/call-minutes.ts"
-import { callsWithSlot } from "../../domain/voice/call-slots.ts"
+import { holdersOf } from "../../domain/kernel/slots.ts"
 import type { Call } from "../../domain/voice/call-state.ts"
 import { call } from "../../domain/voice/call.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
@@ -307,9 +307,9 @@ async function wrongWith(
       const times = (kept.get(fact.chargeId)?.times ?? 0) + 1
       kept.set(fact.chargeId, { times, micros: fact.amountMicros, isOpen: true })
     }
-    const ended = fact.type === "ChargesClosed" ? fact.chargeIds : []
+    const ended = fact.type === "ChargesSettled" ? fact.chargeIds : []
     for (const id of ended) Object.assign(kept.get(id) ?? {}, { isOpen: false })
-    if (fact.type !== "ChargeGivenBack") continue
+    if (fact.type !== "ChargeReduced") continue
     const charge = kept.get(fact.chargeId)
     if (charge !== undefined) charge.micros -= fact.amountMicros
     if (charge !== undefined) charge.isOpen = false
@@ -327,7 +327,7 @@ async function wrongWith(
     if (paid.length !== spoken) wrong.push(`${callId} keeps ${paid.length} minutes of ${spoken}`)
     seen.set(`outcome ${live.outcome}`, (seen.get(`outcome ${live.outcome}`) ?? 0) + 1)
   }
-  const slots = await runners[0]?.readLatest(callSlotsOf(COMPANY), callsWithSlot)
+  const slots = await runners[0]?.readLatest(callSlotsOf(COMPANY), holdersOf)
   if (slots?.length !== 0) wrong.push(`slots of ${String(slots)}`)
   return wrong
 }
@@ -335,12 +335,12 @@ async function wrongWith(
 /** What has to happen in so many histories, so that they show anything. */
 const HAPPENS = [
   "CallMinuteRefused",
-  "CallJoined",
-  "VoicemailBegun",
-  "NoticeBegun",
-  "ChargeGivenBack",
-  "ChargesClosed",
-  "AudioSaved",
+  "CallBridged",
+  "VoicemailStarted",
+  "RecordingNoticeStarted",
+  "ChargeReduced",
+  "ChargesSettled",
+  "RecordingAvailable",
   "outcome answered",
   "outcome voicemail",
   "outcome missed",
@@ -381,7 +381,7 @@ describe("calls of several processes", () => {
     ["free no slot", without("free-call-slot"), /slots of/],
     [
       "pay no minute behind the first",
-      without("call-minute", "end-charge"),
+      without("charge-call-minute", "reconcile-charge"),
       /is open|is paying|minutes of/,
     ],
   ])("are seen to be wrong where they %s", async (_what, reactions, wrong) => {

@@ -169,7 +169,7 @@ describe("a call that comes when all slots are taken", () => {
     const { companyId, callId, phaseOfNext } = await full()
     const { runner } = world.ports
     const really = runner.execute.bind(runner)
-    const free = { type: "FreeCallSlot" as const, callId }
+    const free = { type: "FreeSlot" as const, holderId: callId }
     const isRefused = vi.fn<() => void>()
     vi.spyOn(runner, "execute").mockImplementation(async (...asked: Parameters<typeof really>) => {
       const done = await really(...asked)
@@ -284,7 +284,7 @@ describe("a number that is released", () => {
     expect(await callOf(world, company, callId)).toMatchObject({
       phase: "ended",
       outcome: "voicemail",
-      reason: "caller_gone",
+      reason: "caller_hung_up",
       audio: { voicemail: { seconds: 7 } },
     })
     expect(await recordingsOf(world, company)).toMatchObject([
@@ -322,7 +322,7 @@ describe("a number that is released", () => {
       expect(await callOf(world, company, callId)).toMatchObject({
         phase: "ended",
         outcome: isTaken ? "answered" : "missed",
-        reason: "caller_gone",
+        reason: "caller_hung_up",
       })
       expect(await factsOf(other, callId)).toEqual([])
     }

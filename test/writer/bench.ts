@@ -159,8 +159,8 @@ export function charge(chargeId: string, amountMicros: number): LedgerCommand {
     requestedAt: START,
     dueAt: null,
     servedFrom: null,
-    open: true,
-    exempt: null,
+    isPending: true,
+    exemption: null,
     searchedTo: null,
   }
 }

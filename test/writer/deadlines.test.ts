@@ -145,7 +145,7 @@ async function typesOf(store: EventStore): Promise<readonly string[]> {
 
 async function callsOf(store: EventStore): Promise<number> {
   const events = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
-  const counts = events.map(({ data }) => JSON.parse(data).tallies[0].calls as number)
+  const counts = events.map(({ data }) => JSON.parse(data).counters[0].calls as number)
   return counts.reduce((sum, count) => sum + count, 0)
 }
 

@@ -72,7 +72,7 @@ async function typesOf(store: EventStore): Promise<readonly string[]> {
 
 async function countsOf(store: EventStore): Promise<readonly number[]> {
   const events = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
-  return events.map(({ data }) => JSON.parse(data).tallies[0].calls as number)
+  return events.map(({ data }) => JSON.parse(data).counters[0].calls as number)
 }
 
 const limitOf = (amountMicros: number) => ({
@@ -126,7 +126,9 @@ describe("what is gathered", () => {
     await call(runner)
     const { accepted, ...answer } = await execute(runner, charge("chg_1", 151))
     expect(accepted).toBe(false)
-    expect(answer).toMatchObject({ refusal: { limits: [{ usedMicros: 100, pendingMicros: 100 }] } })
+    expect(answer).toMatchObject({
+      refusal: { limits: [{ usedMicros: 100, unrecordedMicros: 100 }] },
+    })
     expect(await countsOf(store)).toEqual([])
     expect((await execute(runner, charge("chg_2", 150))).accepted).toBe(true)
     expect(await countsOf(store)).toEqual([1])
@@ -154,7 +156,7 @@ describe("what is gathered", () => {
     await execute(runner, limitOf(250))
     expect((await execute(runner, charge("chg_1", 200))).accepted).toBe(true)
     // Stored at the second try: now it is refused, and was not before.
-    expect(await called).toMatchObject({ usedMicros: 200, pendingMicros: 0 })
+    expect(await called).toMatchObject({ usedMicros: 200, unrecordedMicros: 0 })
     expect(await countsOf(store)).toEqual([])
   })
 
@@ -239,7 +241,7 @@ describe("an append that leads with what is gathered", () => {
     await runner.record()
     const marks = (await stored(store))
       .filter(({ type }) => type === "ApiCallsCounted")
-      .map(({ data }) => JSON.parse(data).exempt as string | undefined)
+      .map(({ data }) => JSON.parse(data).exemption as string | undefined)
     expect(marks).toEqual([undefined, "limits"])
   })
 })
@@ -282,7 +284,7 @@ function bench() {
   const losesTime = (pauses = PAUSES_UNSURE) => (pausesUnsure = pauses)
   const counted = async () => {
     const events = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
-    return events.map(({ data }) => JSON.parse(data).tallies[0].calls as number)
+    return events.map(({ data }) => JSON.parse(data).counters[0].calls as number)
   }
   return { runner, warnings, counted, losesTime, losesStore: () => (isAway = true) }
 }

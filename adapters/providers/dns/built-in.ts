@@ -69,7 +69,11 @@ export function openBuiltInResolver({ simulators, pacer, zones }: BuiltInDnsPort
     },
     copy: async (domain) => {
       await outcome()
-      return { records: formerZone(domain).zone.records, leftOut: [], asked: ["@", "www", "mail"] }
+      return {
+        records: formerZone(domain).zone.records,
+        omitted: [],
+        queriedNames: ["@", "www", "mail"],
+      }
     },
   }
 }

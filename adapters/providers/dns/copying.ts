@@ -49,7 +49,7 @@ export async function copyOf(copying: Copying): Promise<CopiedZone> {
     return []
   })
   const kept = keptOf(domain, found)
-  return { records: kept.records, leftOut: [...leftOut, ...kept.leftOut], asked: null }
+  return { records: kept.records, omitted: [...leftOut, ...kept.omitted], queriedNames: null }
 }
 
 async function scanned(copying: Copying): Promise<CopiedZone> {
@@ -67,8 +67,8 @@ async function scanned(copying: Copying): Promise<CopiedZone> {
   const kept = keptOf(domain, [...wildcard, ...own, ...glue])
   return {
     records: kept.records,
-    leftOut: [...leftOut, ...kept.leftOut],
-    asked: USUAL_NAMES.map(([name]) => name),
+    omitted: [...leftOut, ...kept.omitted],
+    queriedNames: USUAL_NAMES.map(([name]) => name),
   }
 }
 
@@ -137,7 +137,7 @@ async function glueOf(
 function keptOf(
   domain: string,
   found: readonly FoundRecord[],
-): Pick<CopiedZone, "records" | "leftOut"> {
+): Pick<CopiedZone, "records" | "omitted"> {
   const records: CopiedZone["records"][number][] = []
   const leftOut: string[] = []
   const leave = ({ type, name }: FoundRecord, why: string) =>
@@ -159,5 +159,5 @@ function keptOf(
     if (clash === null) records.push({ ...read.record, ttl: RECORD_TTL })
     else leave(one, clash)
   }
-  return { records, leftOut }
+  return { records, omitted: leftOut }
 }

@@ -53,12 +53,12 @@ export interface CopiedZone {
   /** In their normal form, without SOA and the domain's own NS; none twice. */
   readonly records: readonly (RecordBody & { readonly ttl: number })[]
   /** What could not be kept, a line each for people: `TXT old.example.com: …`. */
-  readonly leftOut: readonly string[]
+  readonly omitted: readonly string[]
   /**
    * The names that were asked for, relative to the domain, `@` for itself; null where the whole zone was
    * given. What has another name was missed.
    */
-  readonly asked: readonly string[] | null
+  readonly queriedNames: readonly string[] | null
 }
 
 /** Looks at the world. Its calls change nothing. */

@@ -9,9 +9,9 @@ interface Row {
 }
 
 const MOST_AT_ONCE = 500
-const ALL = "select * from ledger.stand_ins"
+const ALL = "select * from ledger.simulators"
 
-/** The settings in the table `ledger.stand_ins`: they outlive a restart. */
+/** The settings in the table `ledger.simulators`: they outlive a restart. */
 export function openPostgresSimulators(pool: Pool): Simulators {
   const find = together<string, Row | undefined>(MOST_AT_ONCE, async (names) => {
     const { rows } = await pool.query<Row>({ name: "stand-ins", text: ALL })
@@ -25,14 +25,14 @@ export function openPostgresSimulators(pool: Pool): Simulators {
       const outcome = row.outcome as O
       if (row.times === null) return outcome
       const counted = await pool.query(
-        "update ledger.stand_ins set times = times - 1 where name = $1 and times > 0",
+        "update ledger.simulators set times = times - 1 where name = $1 and times > 0",
         [name],
       )
       return counted.rowCount === 1 ? outcome : "ok"
     },
     set: async ({ name, outcome, times }) => {
       await pool.query(
-        `insert into ledger.stand_ins values ($1, $2, $3)
+        `insert into ledger.simulators values ($1, $2, $3)
          on conflict (name) do update set outcome = excluded.outcome, times = excluded.times`,
         [name, outcome, times],
       )

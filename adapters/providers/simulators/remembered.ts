@@ -15,7 +15,7 @@ export interface SimulatorMemoryPorts {
   readonly clock: Clock
 }
 
-/** The memory in the table `ledger.simulated`. What comes first is stamped by the ledger's clock. */
+/** The memory in the table `ledger.simulated_records`. What comes first is stamped by the ledger's clock. */
 export function openSimulatorMemory(ports: SimulatorMemoryPorts): SimulatorMemory {
   return { of: (kind) => openThings(ports, kind) }
 }
@@ -78,24 +78,24 @@ interface Row<T> {
 }
 
 const OF_KIND = "provider = $1 and kind = $2"
-const FIND = `select content from ledger.simulated where ${OF_KIND} and name = $3`
-const FORGET = `delete from ledger.simulated where ${OF_KIND} and name = $3`
+const FIND = `select content from ledger.simulated_records where ${OF_KIND} and name = $3`
+const FORGET = `delete from ledger.simulated_records where ${OF_KIND} and name = $3`
 const REPLACE = `
-  update ledger.simulated set content = $5::jsonb
+  update ledger.simulated_records set content = $5::jsonb
   where ${OF_KIND} and name = $3 and content = $4::jsonb`
 const NEWEST = `
   select name, company_id, content, at from (
-    select * from ledger.simulated where ${OF_KIND} and ($3::text is null or company_id = $3)
-    order by place desc limit $4) newest
-  order by place`
+    select * from ledger.simulated_records where ${OF_KIND} and ($3::text is null or company_id = $3)
+    order by record_id desc limit $4) newest
+  order by record_id`
 
 const INSERT = `
-  insert into ledger.simulated (provider, kind, lasting, at, name, company_id, content)
+  insert into ledger.simulated_records (provider, kind, is_permanent, at, name, company_id, content)
   select $1::text, $2::text, $3::boolean, to_timestamp($4::float8 / 1000), name, company_id, content::jsonb
   from unnest($5::text[], $6::text[], $7::text[]) as given (name, company_id, content)
   on conflict do nothing returning name`
 const FIND_SOME = `
-  select name, content from ledger.simulated where ${OF_KIND} and name = any($3::text[])`
+  select name, content from ledger.simulated_records where ${OF_KIND} and name = any($3::text[])`
 
 /** Keeps many things at once; undefined for one that was known, and is forgotten just now. */
 async function keepAll<T>(

@@ -197,7 +197,7 @@ class BuiltInVoice {
     const seconds = recordingSeconds(after, endedAt)
     const audioRef = `audio-${leg.callId}-${kind}`
     await this.#audio.keep(audioRef, leg.companyId, { seconds })
-    await this.#tell({ is: "audio_ready", leg: of, kind, seconds, audioRef })
+    await this.#tell({ is: "audio_ready", leg: of, kind, seconds, carrierRef: audioRef })
   }
 
   /** @throws ProviderUnavailable, ProviderSilent */

@@ -105,7 +105,7 @@ export type VoiceEvent =
       readonly leg: LegNamed
       readonly kind: AudioKind
       readonly seconds: number
-      readonly audioRef: string
+      readonly carrierRef: string
     }
 
 /** The carrier has no such recording, or no longer. */

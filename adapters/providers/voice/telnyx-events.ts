@@ -111,5 +111,11 @@ function recorded(leg: LegNamed, payload: Payload): VoiceEvent | null {
   if ((kind !== "call" && kind !== "voicemail") || !audioRef) return null
   const ms = Date.parse(to ?? "") - Date.parse(from ?? "")
   if (Number.isNaN(ms)) return null
-  return { is: "audio_ready", leg, kind, seconds: Math.max(0, Math.round(ms / 1_000)), audioRef }
+  return {
+    is: "audio_ready",
+    leg,
+    kind,
+    seconds: Math.max(0, Math.round(ms / 1_000)),
+    carrierRef: audioRef,
+  }
 }

@@ -111,7 +111,7 @@ async function spenderOf(
   if (key === null) throw noKey(named)
   const { personId } = key
   return personId === null
-    ? { via: "shared_key", keyId, personId: null }
+    ? { via: "app_key", keyId, personId: null }
     : { via: "own_key", keyId, personId }
 }
 

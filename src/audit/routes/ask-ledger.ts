@@ -24,7 +24,7 @@ const Question = z.object({
 
 const StoppingLimit = LimitShown.extend({
   askedMicros: micros.describe("What was asked of it, millionths of a dollar"),
-  pendingMicros: micros.describe(
+  unrecordedMicros: micros.describe(
     "Of what is used the calls that are counted and not recorded yet, millionths of a dollar",
   ),
   windowStart: isoTime.describe("When its day, week or month began"),

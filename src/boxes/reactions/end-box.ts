@@ -34,7 +34,7 @@ async function noteEnd(ports: Ports, companyId: CompanyId, boxId: BoxId): Promis
 
 /** Ends the machine of a box that has ended. */
 export const clearBox = reaction({
-  kind: "clear-box",
+  kind: "stop-sandbox",
   payload: OfBox,
   from: { BoxStopped: endOf, BoxFailed: endOf },
   // What lives on by mistake ends with its lease.
@@ -61,11 +61,13 @@ export const clearSlot = reaction({
   from: {
     BoxStopped: endOf,
     BoxFailed: endOf,
-    SlotTaken: ({ boxId, at }) => [
-      { name: `${boxId}:taken`, payload: { boxId }, dueAt: at + LOOK_INTO_AFTER_MS },
-    ],
+    SlotTaken: ({ holderId, at }) => {
+      const boxId = parseBoxId(holderId)
+      if (boxId === null) return []
+      return [{ name: `${boxId}:taken`, payload: { boxId }, dueAt: at + LOOK_INTO_AFTER_MS }]
+    },
   },
-  until: { SlotFreed: ({ boxId }) => [`${boxId}:taken`] },
+  until: { SlotFreed: ({ holderId }) => [`${holderId}:taken`] },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { boxId } }) => {
     const cause = causedBy(`free-slot ${name}`)

@@ -65,7 +65,7 @@ async function record(
 
 /** The reaction that makes boxes. */
 export const makeBox = effect<Payload, Answer>({
-  ...{ kind: "make-box", payload: Payload, provider: "the host of boxes", about: "this box" },
+  ...{ kind: "create-box", payload: Payload, provider: "the host of boxes", about: "this box" },
   unknownTo: "nobody knows this box",
   endsWithCompany: true,
   isPersonal: true,
@@ -123,7 +123,7 @@ export const makeBox = effect<Payload, Answer>({
   },
   unavailable: { is: "failed", reason: "box_unavailable" },
   unknown: async () => ({ is: "failed", reason: "box_unavailable" }),
-  givenUp: { is: "failed", reason: "given_up" },
+  givenUp: { is: "failed", reason: "discarded" },
 })
 
 /** Ends a machine that nobody is to know of; one whose host says nothing ends with its lease. */

@@ -1,7 +1,7 @@
 /** Stops the boxes of a company that was deleted: the keys that started them no longer work. */
 import { z } from "zod"
 import { boxStreamOf, slotsOf } from "../../../domain/boxes/aggregates.ts"
-import { boxesWithSlot } from "../../../domain/boxes/slots.ts"
+import { holdersOf } from "../../../domain/kernel/slots.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 
@@ -17,7 +17,7 @@ export const stopBoxes = reaction({
   giveUp: "owed",
   perform: async ({ runner }, { companyId, name }) => {
     const cause = causedBy(`stop-boxes ${name}`)
-    const live = await runner.readLatest(slotsOf(companyId), boxesWithSlot)
+    const live = await runner.readLatest(slotsOf(companyId), holdersOf)
     for (const boxId of live) {
       const command = { type: "StopBox" as const, boxId, reason: "key_changed" as const }
       const stream = boxStreamOf(companyId, boxId)

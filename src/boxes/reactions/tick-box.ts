@@ -102,14 +102,14 @@ function lookAgainAt(view: BoxView | null, now: number): number | null {
 
 /** Charges what is due of a box. */
 export const tickBox = reaction({
-  kind: "tick-box",
+  kind: "charge-box-minute",
   payload: z.object({ boxId: idSchema(parseBoxId) }),
   from: {
     BoxRunning: ({ boxId, at }) => [{ name: boxId, payload: { boxId }, dueAt: at + MINUTE_MS + 1 }],
   },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { boxId } }) => {
-    const cause = causedBy(`tick-box ${name}`)
+    const cause = causedBy(`charge-box-minute ${name}`)
     const known = await readBox(ports, companyId, boxId)
     if (isElsewhere(ports, known)) {
       return { result: "later", dueAt: ports.clock.now() + AGAIN_MS }

@@ -10,7 +10,7 @@ export function ownTerms({ period, amountMicros, leaveKeysOut, remindersMicros }
 type OwnTerms = ReturnType<typeof ownTerms>
 
 /** How a limit stands. Amounts are micros. */
-export function standingOf(reading: Omit<LimitReading, "askedMicros" | "pendingMicros">) {
+export function standingOf(reading: Omit<LimitReading, "askedMicros" | "unrecordedMicros">) {
   const { holder, holderId, class: limited, period, amountMicros } = reading
   const { usedMicros, remainingMicros, resetsAt } = reading
   return {

@@ -9,10 +9,10 @@ import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/m
 
 /** Sends the email of funds that ran low. */
 export const sendFundsNotice = reaction({
-  kind: "send-funds-notice",
+  kind: "send-low-funds-alert",
   payload: LowFunds,
   from: {
-    FundsRanLow: ({ type: _type, ...payload }, { companyId, revision }) => {
+    LowFundsReached: ({ type: _type, ...payload }, { companyId, revision }) => {
       return [{ name: `${companyId}:${revision}`, payload, dueAt: payload.at }]
     },
   },

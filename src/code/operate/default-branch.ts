@@ -39,7 +39,7 @@ export const defaultBranchOperation: AdminOperation = operation({
       const command = {
         type: "ChangeDefaultBranch" as const,
         ref: await ports.sealing.seal(companyId, COMPANY_SUBJECT, ref),
-        tag: await tagOfRef(ports, companyId, ref),
+        refHash: await tagOfRef(ports, companyId, ref),
         tree: await coreTreeAt(ports, companyId, tip),
       }
       accepted(await ports.runner.execute(codeOf(companyId), command, cause))

@@ -14,14 +14,14 @@ export const endScrubbing = reaction({
   kind: "end-scrub",
   payload: z.object({ blob: z.string() }),
   from: {
-    ScrubBegun: ({ blob, at }, { companyId }) => [
+    ScrubStarted: ({ blob, at }, { companyId }) => [
       {
         ...{ name: companyId, subject: `${companyId} cleaning`, payload: { blob } },
         dueAt: at + ENDED_AFTER_MS,
       },
     ],
   },
-  until: { ScrubEnded: (_fact, { companyId }) => [companyId] },
+  until: { ScrubFinished: (_fact, { companyId }) => [companyId] },
   giveUp: "nothing is lost",
   endsWithCompany: true,
   perform: async (ports, work) => {

@@ -13,7 +13,7 @@ export const maintainRepository = reaction({
   kind: "maintain-repository",
   payload: z.object({}),
   from: {
-    PushLanded: ({ at }, { companyId, revision }) => {
+    PushCompleted: ({ at }, { companyId, revision }) => {
       const isDue = revision >= EVERY_REVISIONS && revision % EVERY_REVISIONS < NEAR_REVISIONS
       const subject = `${companyId} maintenance`
       return isDue ? [{ name: companyId, subject, payload: {}, dueAt: at }] : []

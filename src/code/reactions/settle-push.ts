@@ -15,7 +15,7 @@ const SETTLED_AFTER_MS = 60_000
 
 /** The reaction. */
 export const settlePush = reaction({
-  kind: "settle-push",
+  kind: "reconcile-push",
   payload: z.object({ pushId: idSchema(parsePushId) }),
   from: {
     PushAccepted: ({ pushId, at }, { companyId }) => [
@@ -26,14 +26,14 @@ export const settlePush = reaction({
     ],
   },
   until: {
-    PushLanded: ({ pushId }) => [pushId],
-    RefsFound: ({ pushId }) => (pushId === null ? [] : [pushId]),
+    PushCompleted: ({ pushId }) => [pushId],
+    RefsReconciled: ({ pushId }) => (pushId === null ? [] : [pushId]),
   },
   giveUp: "nothing is lost",
   endsWithCompany: true,
   perform: async (ports, work) => {
     const { companyId, name, payload } = work
-    const pusher = { companyId, cause: causedBy(`settle-push ${name}`) }
+    const pusher = { companyId, cause: causedBy(`reconcile-push ${name}`) }
     if (await landed(ports, pusher, payload.pushId)) return { result: "done" }
     return retryLater(work, "the refs moved on all the while")
   },

@@ -13,10 +13,10 @@ import { releaseClaim } from "../remove-domain.ts"
 
 /** The reaction. */
 export const lapseClaim = reaction({
-  kind: "lapse-claim",
+  kind: "expire-domain",
   payload: z.object({ domainId: idSchema(parseDomainId) }),
   from: {
-    DomainClaimed: ({ domainId, companyId, at }) => [
+    DomainReserved: ({ domainId, companyId, at }) => [
       { name: domainId, companyId, payload: { domainId }, dueAt: at + LAPSES_AFTER_MS },
     ],
   },
@@ -26,7 +26,7 @@ export const lapseClaim = reaction({
     const { runner, clock } = ports
     const { companyId, name, payload } = work
     const { domainId } = payload
-    const cause = causedBy(`lapse-claim ${name}`)
+    const cause = causedBy(`expire-domain ${name}`)
     const stream = domainOf(companyId, domainId)
     const command = { type: "RemoveDomain", domainId, reason: "lapsed" } as const
     await runner.execute(stream, command, cause)

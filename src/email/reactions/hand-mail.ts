@@ -87,7 +87,7 @@ async function recordAll(
 ): Promise<MailView> {
   const { mailId } = view.accepted
   const code = result === "bounced" ? "given_up" : null
-  const outcomes = copies.map(({ n }) => ({ n, result, code }))
+  const outcomes = copies.map(({ recipientIndex }) => ({ recipientIndex, result, code }))
   const command = { type: "ProgressMail" as const, mailId, outcomes }
   return (await recordMail(ports, companyId, command, cause)) ?? view
 }

@@ -27,18 +27,19 @@ export const suppressDeadAddresses = reaction<z.infer<typeof OfCopy>>({
   kind: KIND,
   payload: OfCopy,
   from: {
-    MailProgressed: ({ mailId, outcomes, at }) =>
+    MailDispatched: ({ mailId, outcomes, at }) =>
       outcomes
         .filter(({ result, code }) => result === "bounced" && isDeadAddress(code))
-        .map(({ n }) => ofCopy(mailId, n, at)),
-    MailReturned: ({ mailId, n, code, at }) => (isDeadAddress(code) ? [ofCopy(mailId, n, at)] : []),
+        .map(({ recipientIndex }) => ofCopy(mailId, recipientIndex, at)),
+    MailBounced: ({ mailId, recipientIndex, code, at }) =>
+      isDeadAddress(code) ? [ofCopy(mailId, recipientIndex, at)] : [],
   },
   perform: async ({ runner }, { companyId, name, payload: { mailId, n } }) => {
     const view = await runner.readLatest(mailOf(companyId, mailId), mailView)
-    const copy = view?.copies.find((one) => one.n === n)
+    const copy = view?.copies.find((one) => one.recipientIndex === n)
     if (copy === undefined) return { result: "park", reason: "its stream does not know this mail" }
     const { tag, to } = copy
-    const command = { type: "SuppressRecipient", tag, to, why: "bounced" } as const
+    const command = { type: "SuppressRecipient", tag, to, reason: "bounced" } as const
     const cause = causedBy(`${KIND} ${name}`)
     await runner.execute(suppressionsOf(companyId), { ...command, sendingDomainId: null }, cause)
     return { result: "done" }

@@ -50,16 +50,22 @@ function closedBill(row: MonthRow): Bill {
     ...{ month: row.month, state: "closed", openingMicros: row.opening_micros },
     ...{ addedMicros: row.added_micros, purchasedMicros: row.purchased_micros },
     ...{ correctedMicros: row.corrected_micros, chargedMicros: row.charged_micros },
-    ...{ givenBackMicros: row.given_back_micros, charges: row.charges },
+    ...{ reducedMicros: row.reduced_micros, charges: row.charges },
     closingMicros: row.funds_micros,
   }
 }
 
 /** The month of the ledger's last fact, and those since: they are closed by the next fact. */
 function openBills(current: OpenMonth, now: number): readonly Bill[] {
-  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = current
+  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = current
   const { start, openingMicros, fundsMicros: closingMicros, charges } = current
-  const sums = { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros }
+  const sums = {
+    addedMicros,
+    purchasedMicros,
+    correctedMicros,
+    chargedMicros,
+    reducedMicros,
+  }
   const bills: Bill[] = [
     { month: monthName(start), state: "open", openingMicros, ...sums, charges, closingMicros },
   ]

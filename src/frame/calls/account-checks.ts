@@ -56,7 +56,7 @@ export async function enter(
 ): Promise<Refusal | null> {
   const lockStops = counted && !passesLock
   const checks = { spender, lockStops, limitsStop: counted && !goesOn, ownLimitStops: !goesOn }
-  const isByKey = spender.via === "own_key" || spender.via === "shared_key"
+  const isByKey = spender.via === "own_key" || spender.via === "app_key"
   if (lacking !== null || !counted || goesOn || !isByKey) {
     const asked = lacking === null ? checks : { ...checks, limitsStop: false }
     const obstacle = await obstacleIn(ports, companyId, asked)

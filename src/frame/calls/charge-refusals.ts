@@ -24,7 +24,7 @@ export interface Payer {
 export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   switch (refused.code) {
     case "spend_limit_reached":
-      return limitRefusal(refused.limits[refused.refusedBy ?? 0] as LimitReading)
+      return limitRefusal(refused.limits[refused.refusingLimit ?? 0] as LimitReading)
     case "payment_required":
       return paymentRefusal(refused, payer)
     case "account_locked":

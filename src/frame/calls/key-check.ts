@@ -148,5 +148,5 @@ async function lookUpKey(
 function spenderOf(key: Key, person: Person | null): Spender {
   const { keyId } = key
   if (key.personId !== null) return { via: "own_key", keyId, personId: key.personId }
-  return { via: "shared_key", keyId, personId: person?.personId ?? null }
+  return { via: "app_key", keyId, personId: person?.personId ?? null }
 }

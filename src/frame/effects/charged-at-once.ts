@@ -89,7 +89,7 @@ async function make<I extends Checked<unknown, unknown, unknown>, R>(
     if (searched.found !== null) return searched.found
     const made = await placeCharge(ports, caller, price, {
       ...{ chargeId: chargeIdOf(seed), resource: spec.resource(input) },
-      ...{ open: false, searchedTo: searched.to },
+      ...{ isPending: false, searchedTo: searched.to },
     })
     // Whoever had the claim before charged in the same moment, or much else happened: it is looked for again.
     if (made === "search again") continue
@@ -112,7 +112,7 @@ function newlyMade({ at: chargedAt, ...fact }: Charged): Omit<FoundCharge, "sear
       resource,
       chargeId,
       amountMicros,
-      chargedAt,
+      countedAt: chargedAt,
     },
     leftMicros: amountMicros,
   }

@@ -199,7 +199,7 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     if (price === "free") return { chargedMicros: 0, item: null }
     const { chargeId } = named
     const ports = this.#ports
-    const once = { chargeId, resource, open: true, searchedTo }
+    const once = { chargeId, resource, isPending: true, searchedTo }
     const made = await placeCharge(ports, this.#caller, price, once)
     if (made !== "search again" && "refusal" in made) return made
     const isMade = made !== "search again" && made.fact !== null

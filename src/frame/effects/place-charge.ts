@@ -32,7 +32,7 @@ export async function placeCharge(
   ports: Ports,
   caller: Caller,
   { class: spending = "general", ...price }: Price,
-  charge: Pick<Charge, "chargeId" | "resource" | "open" | "searchedTo">,
+  charge: Pick<Charge, "chargeId" | "resource" | "isPending" | "searchedTo">,
 ): Promise<Placed | "search again" | { readonly refusal: Refusal }> {
   const { companyId, spender } = caller
   const command: Charge = {
@@ -40,7 +40,7 @@ export async function placeCharge(
     requestedAt: ports.clock.now(),
     dueAt: null,
     servedFrom: null,
-    exempt: null,
+    exemption: null,
   }
   const made = await ports.runner
     .execute(ledgerOf(companyId), command, causeOf(caller), ledgerRevision)

@@ -52,23 +52,23 @@ export function reconciledBy(
 /** The reaction that looks into open charges, by what they name. */
 export function reconciler(reconciled: readonly Reconciled[]): Reaction {
   return reaction({
-    kind: "end-charge",
+    kind: "reconcile-charge",
     payload: z.object({
       chargeId: z.string(),
       item: z.string(),
       resource: z.string().nullable(),
-      chargedAt: z.number(),
+      countedAt: z.number(),
     }),
     from: {
-      Charged: ({ open, chargeId, item, resource, at }) => {
-        if (!open) return []
-        const payload = { chargeId, item, resource, chargedAt: at }
+      Charged: ({ isPending, chargeId, item, resource, at }) => {
+        if (!isPending) return []
+        const payload = { chargeId, item, resource, countedAt: at }
         return [{ name: chargeId, payload, dueAt: at + LOOK_INTO_AFTER_MS }]
       },
     },
     until: {
-      ChargesClosed: ({ chargeIds }) => chargeIds,
-      ChargeGivenBack: ({ chargeId }) => [chargeId],
+      ChargesSettled: ({ chargeIds }) => chargeIds,
+      ChargeReduced: ({ chargeId }) => [chargeId],
     },
     isLate: true,
     perform: async (ports, { companyId, payload: { chargeId, resource } }) => {
@@ -77,7 +77,7 @@ export function reconciler(reconciled: readonly Reconciled[]): Reaction {
         const reason = `nobody knows how to end a charge for ${String(resource)}`
         return { result: "park", reason }
       }
-      const cause = causedBy(`end-charge ${chargeId}`)
+      const cause = causedBy(`reconcile-charge ${chargeId}`)
       const state = await found.abandon(ports, { companyId, chargeId, resource }, cause)
       if (state === "ended") return { result: "done" }
       if (state === "open") return { result: "later", dueAt: ports.clock.now() + LOOK_AGAIN_MS }

@@ -50,7 +50,7 @@ export const buyEffect = effect<Payload, Answer>({
     settleOrder(ports, companyId, numberId, cause),
   act: async (ports, { companyId, payload: { numberId } }) => {
     const order = await orderAt(ports, companyId, numberId)
-    if (order === null) return { answer: "failed", reason: "given_up" }
+    if (order === null) return { answer: "failed", reason: "discarded" }
     // The test numbers of companies here are nothing that a carrier knows of.
     const held = await holdersOf(ports.readAll, [order.number])
     if (held.size > 0) return { answer: "taken" }
@@ -65,7 +65,7 @@ export const buyEffect = effect<Payload, Answer>({
   },
   ask: async (ports, { companyId, payload: { numberId } }) => {
     const order = await orderAt(ports, companyId, numberId)
-    if (order === null) return { answer: "failed", reason: "given_up" }
+    if (order === null) return { answer: "failed", reason: "discarded" }
     const known = await ports.carrier.askOrder(order)
     return known.answer === "unknown" ? "unknown" : known
   },
@@ -73,13 +73,13 @@ export const buyEffect = effect<Payload, Answer>({
   end: (ports, { companyId, payload: { numberId } }, answer, cause) =>
     endOrder(ports, { companyId, numberId }, answer, cause),
   // Whoever asked is told at once, and may ask again: no number is bought behind their back.
-  unavailable: { answer: "failed", reason: "given_up" },
+  unavailable: { answer: "failed", reason: "discarded" },
   times: { unavailableForMs: 0 },
   unknown: async ({ carrier, clock }, { payload: { orderedAt } }) => {
     const isNo = clock.now() - orderedAt >= carrier.unknownIsNoAfterMs
-    return isNo ? { answer: "failed", reason: "unknown_to_carrier" } : null
+    return isNo ? { answer: "failed", reason: "not_at_carrier" } : null
   },
-  givenUp: { answer: "failed", reason: "given_up" },
+  givenUp: { answer: "failed", reason: "discarded" },
 })
 
 const isUnderWay = ({ answer }: Answer): boolean => answer === "pending" || answer === "settling"
@@ -166,10 +166,10 @@ export const reconciledNumber: Reconciled = {
   abandon: async (ports, { companyId, resource }, cause) => {
     const numberId = parseNumberId(resource)
     if (numberId === null) throw new Error(`${resource} is no number`)
-    const never = { type: "FailOrder" as const, numberId, reason: "never_ordered" as const }
+    const never = { type: "FailOrder" as const, numberId, reason: "abandoned" as const }
     const view = (state: Parameters<typeof orderOf>[0]) => orderOf(state, numberId)
     const known = (await ports.runner.execute(phoneOf(companyId), never, cause, view)).view
-    if (known?.is === "failed" && known.reason === "never_ordered") return "never begun"
+    if (known?.is === "failed" && known.reason === "abandoned") return "never begun"
     const state = await settleOrder(ports, companyId, numberId, cause)
     return state === "open" ? "open" : "ended"
   },

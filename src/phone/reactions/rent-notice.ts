@@ -25,7 +25,7 @@ const WHY: Readonly<Record<string, string>> = {
 
 /** Sends the email of a number whose rent was refused. */
 export const rentNotice = reaction({
-  kind: "rent-notice",
+  kind: "send-rent-notice",
   payload: z.object({
     ...{ numberId: idSchema(parseNumberId), since: z.number(), at: z.number() },
     /** The ledger's reason. */

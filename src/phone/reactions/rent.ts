@@ -106,7 +106,11 @@ async function chargeRent(
     return {
       ...({ via: "company", keyId: null, personId: null, class: "general", item } as const),
       ...{ quantity: 1, ...price, amountMicros: price.unitPriceMicros },
-      ...({ resource: payload.numberId, open: false, exempt: "funds_while_above_zero" } as const),
+      ...({
+        resource: payload.numberId,
+        isPending: false,
+        exemption: "funds_while_above_zero",
+      } as const),
       ...{ requestedAt: now, dueAt, servedFrom: now > dueAt ? dueAt : null },
     }
   }

@@ -10,7 +10,7 @@ import { openedTexting } from "../texting-rules.ts"
 
 /** Sets the carrier's own replies. */
 export const setReplies = reaction({
-  kind: "set-replies",
+  kind: "configure-replies",
   payload: z.object({ revision: z.number() }),
   from: {
     PhoneSettingsChanged: ({ texting, at }, { companyId, revision }) =>
@@ -43,7 +43,7 @@ export const setReplies = reaction({
       if (!isOutside(error)) throw error
       return retryLater(work, error.message)
     }
-    const cause = causedBy(`set-replies ${work.name}`)
+    const cause = causedBy(`configure-replies ${work.name}`)
     await ports.runner.execute(stream, { type: "ApplyReplies", revision }, cause)
     return { result: "done" }
   },

@@ -16,7 +16,7 @@ const Payload = z.object({
   stream: z.string(),
   messageId: idSchema(parseMessageId),
   chargeId: z.string().nullable(),
-  giveBackMicros: z.number(),
+  refundMicros: z.number(),
   numberId: idSchema(parseNumberId),
   to: sealed,
   body: sealed,
@@ -38,8 +38,8 @@ export const textEffect = effect<Payload, Answer>({
   isPersonal: true,
   from: {
     TextQueued: (fact, { stream }) => {
-      const { messageId, chargeId, giveBackMicros, numberId, to, body, at } = fact
-      const text = { messageId, chargeId, giveBackMicros, numberId, to, body }
+      const { messageId, chargeId, refundMicros, numberId, to, body, at } = fact
+      const text = { messageId, chargeId, refundMicros, numberId, to, body }
       const payload = { stream, ...text, queuedAt: at }
       return [{ name: messageId, subject: stream, payload, dueAt: at }]
     },

@@ -178,7 +178,7 @@ async function outcomeOf(
   if (known === null || known.is === "open") return null
   if (known.is !== "unreached") return told(ports, companyId)
   const reasons = await openedReasons(ports, companyId, known.reasons)
-  return { refusal: known.why === "not_taken" ? notTaken(reasons) : away() }
+  return { refusal: known.cause === "rejected" ? notTaken(reasons) : away() }
 }
 
 function notTaken(reasons: readonly string[]): Refusal {

@@ -20,13 +20,13 @@ const ENDED_WITHIN_MS = 60_000
 
 /** Ends the charge of a publish. */
 export const settleCharge = reaction({
-  kind: "settle-publish",
+  kind: "settle-publish-charge",
   payload: OfPublish,
   from: { PublishLive: once(), PublishFailed: once(), PublishReplaced: once() },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { publishId } }) => {
     const view = await ports.runner.readLatest(publishesOf(companyId), publishOf(publishId))
-    const cause = causedBy(`settle-publish ${name}`)
+    const cause = causedBy(`settle-publish-charge ${name}`)
     if (view !== null) await settlePublish(ports, companyId, view, cause)
     return { result: "done" }
   },
@@ -49,7 +49,7 @@ async function drainedInTime(
 
 /** Ends a version of an app that the preview showed before, once nobody is at it any more. */
 export const endVersion = reaction({
-  kind: "end-version",
+  kind: "stop-app-version",
   payload: OfPublish,
   from: { PublishReplaced: (fact, to) => (fact.wasLive ? once()(fact, to) : []) },
   isLong: true,
@@ -94,7 +94,7 @@ export const removeArtifacts = reaction({
 
 /** Takes away what was built of one: behind what is under way of the company, before it is built anew. */
 export const clearArtifact = reaction({
-  kind: "clear-artifact",
+  kind: "delete-artifact",
   payload: OfPublish,
   from: {
     ArtifactRemoved: inOrder,
@@ -108,7 +108,7 @@ export const clearArtifact = reaction({
 
 /** Takes away what the build and the start of a publish wrote, after thirty days. */
 export const forgetLogs = reaction({
-  kind: "forget-build-log",
+  kind: "delete-build-log",
   payload: OfPublish,
   from: {
     PublishQueued: once(LOG_KEPT_MS),

@@ -77,7 +77,7 @@ export const runPublish = reaction<OfPublish>({
   endsWithCompany: true,
   giveUp: async (ports, { companyId, name, payload: { publishId } }) => {
     const giving = { ports, companyId, publishId, cause: causedBy(`run-publish ${name}`) }
-    await fail(giving, new PublishFailed("given_up", "An operator gave it up."))
+    await fail(giving, new PublishFailed("discarded", "An operator gave it up."))
     return null
   },
   perform: async (ports, work) => {

@@ -12,11 +12,11 @@ const ITEM = "recording_minute_day"
 
 /** Charges a day. Where the ledger refuses it, that day costs nothing. */
 export const chargeKeptMinutes = reaction({
-  kind: "charge-kept-minutes",
+  kind: "charge-stored-minutes",
   // The first millisecond of the day in UTC.
   payload: z.object({ day: z.number(), minutes: z.int() }),
   from: {
-    KeptMinutesCounted: ({ at, day, minutes }, { companyId }) => {
+    StoredMinutesCounted: ({ at, day, minutes }, { companyId }) => {
       if (minutes === 0) return []
       const subject = `${companyId} kept minutes`
       return [{ name: nameOf(companyId, day), subject, payload: { day, minutes }, dueAt: at }]
@@ -25,7 +25,7 @@ export const chargeKeptMinutes = reaction({
   giveUp: "owed",
   perform: async (ports, { companyId, payload }) => {
     const chargeId = nameOf(companyId, payload.day)
-    const cause = causedBy(`charge-kept-minutes ${dayText(payload.day)}`)
+    const cause = causedBy(`charge-stored-minutes ${dayText(payload.day)}`)
     const price = await ports.runner.read(PRICES, (book) => priceOf(book, ITEM))
     const charge = () => chargeOf(price, payload, ports.clock.now())
     const named = { chargeId, knownTo: null }
@@ -47,7 +47,7 @@ function chargeOf(
   return {
     ...({ via: "company", keyId: null, personId: null, class: "general" } as const),
     ...{ item: ITEM, quantity, ...price, amountMicros: quantity * price.unitPriceMicros },
-    ...({ resource: null, open: false, exempt: "funds_while_above_zero" } as const),
+    ...({ resource: null, isPending: false, exemption: "funds_while_above_zero" } as const),
     ...{ requestedAt, dueAt: day + DAY_MS, servedFrom: day },
   }
 }

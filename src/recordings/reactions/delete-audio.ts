@@ -15,10 +15,10 @@ import { CARRIER, SILENT, blobOf } from "../keep-audio.ts"
 
 /** Deletes both. What is not there: nothing. */
 export const deleteAudio = reaction({
-  kind: "delete-audio",
+  kind: "delete-recording",
   payload: z.object({ callId: idSchema(parseCallId), kind: z.enum(AUDIO_KINDS) }),
   from: {
-    AudioDeleted: ({ at, callId, kind }) => [
+    RecordingDeleted: ({ at, callId, kind }) => [
       { name: `${callId}:${kind}`, payload: { callId, kind }, dueAt: at },
     ],
   },
@@ -48,6 +48,6 @@ function refOf(
 ): Promise<string | null> {
   return runner.readLatest(
     callStreamOf(companyId, callId),
-    ({ call }) => call?.audio[kind]?.audioRef ?? null,
+    ({ call }) => call?.audio[kind]?.carrierRef ?? null,
   )
 }

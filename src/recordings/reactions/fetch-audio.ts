@@ -16,16 +16,16 @@ const FETCHED_WITHIN_MS = 10 * 60_000
 
 /** Keeps it. */
 export const fetchAudio = reaction({
-  kind: "fetch-audio",
+  kind: "store-recording",
   payload: z.object({
     callId: idSchema(parseCallId),
     kind: z.enum(AUDIO_KINDS),
     seconds: z.int(),
-    audioRef: z.string(),
+    carrierRef: z.string(),
   }),
   from: {
-    AudioSaved: ({ at, callId, kind, seconds, audioRef }) => [
-      { name: `${callId}:${kind}`, payload: { callId, kind, seconds, audioRef }, dueAt: at },
+    RecordingAvailable: ({ at, callId, kind, seconds, carrierRef }) => [
+      { name: `${callId}:${kind}`, payload: { callId, kind, seconds, carrierRef }, dueAt: at },
     ],
   },
   isLong: true,
@@ -41,7 +41,7 @@ export const fetchAudio = reaction({
     if (offered === null) throw new Error(`${payload.callId} is no call`)
     const { at: calledAt, callerTag: subject } = offered
     const saved = { companyId, ...payload, calledAt, subject }
-    const cause = causedBy(`fetch-audio ${name}`)
+    const cause = causedBy(`store-recording ${name}`)
     try {
       await inTime(pacer, CARRIER, keepAudio(ports, saved, voice, cause), FETCHED_WITHIN_MS)
       return { result: "done" }

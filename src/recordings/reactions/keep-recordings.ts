@@ -32,12 +32,12 @@ const nightAfter = (companyId: CompanyId, day: number) => [
 
 /** The nights of a company: one behind each day on which something was kept, until nothing is held. */
 export const keepRecordings = reaction({
-  kind: "keep-recordings",
+  kind: "expire-recordings",
   // The first millisecond of the UTC day that is over when it is due.
   payload: z.object({ day: z.number() }),
   from: {
-    AudioKept: ({ at }, { companyId }) => nightAfter(companyId, dayStart(at)),
-    KeptMinutesCounted: ({ day }, { companyId }) => nightAfter(companyId, day + DAY_MS),
+    RecordingStored: ({ at }, { companyId }) => nightAfter(companyId, dayStart(at)),
+    StoredMinutesCounted: ({ day }, { companyId }) => nightAfter(companyId, day + DAY_MS),
   },
   giveUp: "owed",
   perform: async (ports, { companyId, payload }) => {
@@ -47,7 +47,7 @@ export const keepRecordings = reaction({
     for (;;) {
       const day = await ports.runner.readLatest(recordingsOf(companyId), nextDay)
       if (day === null || day > payload.day) return { result: "done" }
-      const cause = causedBy(`keep-recordings ${dayText(day)}`)
+      const cause = causedBy(`expire-recordings ${dayText(day)}`)
       await untilNothing(ports, companyId, { type: "DeleteOld", day, most: MOST_AT_ONCE }, cause)
       await untilNothing(ports, companyId, { type: "CountKeptMinutes", day }, cause)
     }

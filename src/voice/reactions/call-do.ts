@@ -51,25 +51,25 @@ function follow(
 
 /** Does what one fact asks for. */
 export const callDo = reaction<Payload>({
-  kind: "call-do",
+  kind: "send-call-command",
   payload: Payload,
   from: {
-    CallRang: follow,
-    LegAsked: follow,
-    LegDropped: follow,
+    LegsDialed: follow,
+    LegPrompted: follow,
+    LegHungUp: follow,
     CallAccepted: follow,
-    NoticeBegun: follow,
-    CallJoined: follow,
-    GreetingBegun: follow,
+    RecordingNoticeStarted: follow,
+    CallBridged: follow,
+    GreetingStarted: follow,
     GreetingPlayed: follow,
-    VoicemailBegun: follow,
+    VoicemailStarted: follow,
     CallEnded: follow,
   },
   endsWithCompany: true,
   // Whoever is not told so is hung up by the deadline that stands behind it.
   giveUp: "nothing is lost",
   perform: async (ports, work): Promise<WorkResult> => {
-    const cause = causedBy(`call-do ${work.name}`)
+    const cause = causedBy(`send-call-command ${work.name}`)
     try {
       for (const [i, direction] of work.payload.directions.entries()) {
         await direct(ports, work, direction, i, cause)

@@ -14,28 +14,28 @@ const PAID_BY_MS = 2_000
 
 /** Whatever is said of the end of a call may change what its minutes come to. */
 function settle(
-  { callId, at }: CallFact<"CallerGone" | "CallEnded">,
-  { revision }: Pick<At<"CallerGone">, "revision">,
+  { callId, at }: CallFact<"CallerHungUp" | "CallEnded">,
+  { revision }: Pick<At<"CallerHungUp">, "revision">,
 ) {
   return [{ name: `${callId}:${revision}`, payload: { callId }, dueAt: at }]
 }
 
 /** Pays a call. */
 export const callMinute = reaction({
-  kind: "call-minute",
+  kind: "charge-call-minute",
   payload: z.object({ callId: idSchema(parseCallId) }),
   from: {
-    CallMinuteBegun: ({ callId, minute, at }) =>
+    CallMinuteStarted: ({ callId, minute, at }) =>
       minute === 1
         ? [{ name: `${callId}:first`, payload: { callId }, dueAt: at + PAID_BY_MS }]
         : [],
     CallerAnswered: ({ callId, at }) => [{ name: callId, payload: { callId }, dueAt: at }],
-    CallerGone: settle,
+    CallerHungUp: settle,
     CallEnded: settle,
   },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { callId } }) => {
-    const call = await payCall(ports, { companyId, callId }, causedBy(`call-minute ${name}`))
+    const call = await payCall(ports, { companyId, callId }, causedBy(`charge-call-minute ${name}`))
     const next = call === null ? null : minutesOf(call).next
     // One row looks at each minute of a call as it begins.
     const isOwn = name === callId && next !== null

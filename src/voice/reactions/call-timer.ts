@@ -33,9 +33,13 @@ function follow(fact: CallEvent) {
   const deadline = deadlineOf(fact)
   if (deadline === null) return []
   const { callId } = fact
-  const { of, leg, untilAt } = deadline
+  const { of, leg, deadlineAt } = deadline
   return [
-    { name: timerName(callId, of, leg), payload: { callId, of, leg, untilAt }, dueAt: untilAt },
+    {
+      name: timerName(callId, of, leg),
+      payload: { callId, of, leg, deadlineAt },
+      dueAt: deadlineAt,
+    },
   ]
 }
 
@@ -46,16 +50,16 @@ export const callTimer = reaction({
     callId: idSchema(parseCallId),
     of: z.enum(DEADLINES),
     leg: z.int(),
-    untilAt: z.number(),
+    deadlineAt: z.number(),
   }),
   from: {
-    CallRang: follow,
-    LegAsked: follow,
+    LegsDialed: follow,
+    LegPrompted: follow,
     CallAccepted: follow,
-    NoticeBegun: follow,
-    GreetingBegun: follow,
-    VoicemailBegun: follow,
-    CallJoined: follow,
+    RecordingNoticeStarted: follow,
+    GreetingStarted: follow,
+    VoicemailStarted: follow,
+    CallBridged: follow,
   },
   until: {
     CallEnded: ({ callId }) =>
@@ -63,7 +67,7 @@ export const callTimer = reaction({
   },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { callId, ...deadline } }) => {
-    const { untilAt: dueAt } = deadline
+    const { deadlineAt: dueAt } = deadline
     if (ports.clock.now() < dueAt) return { result: "later", dueAt }
     const place = { companyId, callId }
     const cause = causedBy(`call-timer ${name}`)
@@ -77,7 +81,7 @@ export const callTimer = reaction({
 
 /** Asks the carrier about a call's legs, until it is over and known when the caller went. */
 export const callWatch = reaction({
-  kind: "call-watch",
+  kind: "check-call",
   payload: z.object({ callId: idSchema(parseCallId) }),
   from: {
     CallOffered: ({ callId, at }) => [
@@ -87,7 +91,7 @@ export const callWatch = reaction({
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { callId } }) => {
     const place = { companyId, callId }
-    const cause = causedBy(`call-watch ${name}`)
+    const cause = causedBy(`check-call ${name}`)
     const known = await readCall(ports, place)
     const now = ports.clock.now()
     if (known === null || isOver(known)) return { result: "done" }

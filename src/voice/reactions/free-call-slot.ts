@@ -16,18 +16,20 @@ export const freeCallSlot = reaction({
   payload: z.object({ callId: idSchema(parseCallId) }),
   from: {
     CallEnded: ({ callId, at }) => [{ name: callId, payload: { callId }, dueAt: at }],
-    CallSlotTaken: ({ callId, at }) => [
-      { name: `${callId}:taken`, payload: { callId }, dueAt: at + LOOK_INTO_AFTER_MS },
-    ],
+    SlotTaken: ({ holderId, at }) => {
+      const callId = parseCallId(holderId)
+      if (callId === null) return []
+      return [{ name: `${callId}:taken`, payload: { callId }, dueAt: at + LOOK_INTO_AFTER_MS }]
+    },
   },
-  until: { CallSlotFreed: ({ callId }) => [`${callId}:taken`] },
+  until: { SlotFreed: ({ holderId }) => [`${holderId}:taken`] },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { callId } }) => {
     const call = await readCall(ports, { companyId, callId })
     if (call !== null && call.endedAt === null) {
       return { result: "later", dueAt: ports.clock.now() + LOOK_INTO_AFTER_MS }
     }
-    const command = { type: "FreeCallSlot" as const, callId }
+    const command = { type: "FreeSlot" as const, holderId: callId }
     const cause = causedBy(`free-call-slot ${name}`)
     await ports.runner.execute(callSlotsOf(companyId), command, cause)
     return { result: "done" }

@@ -20,7 +20,7 @@ const month = { windowStart: Date.UTC(2026, 10, 1), resetsAt: Date.UTC(2026, 11,
 /** A limit that lets no call through any more. */
 export const USED_UP: LimitReading = {
   ...{ holder: "company", holderId: null, class: "general", period: "month" },
-  ...{ amountMicros: 20_000_000, usedMicros: 20_000_000, pendingMicros: 0 },
+  ...{ amountMicros: 20_000_000, usedMicros: 20_000_000, unrecordedMicros: 0 },
   ...{ remainingMicros: 0, askedMicros: 0, ...month },
 }
 

@@ -25,10 +25,10 @@ const NEWS_WITHIN_MS = 1_500
 
 /** Follows what was sent. */
 export const followPart = reaction({
-  kind: "follow-part",
+  kind: "check-part",
   payload: z.object({ submissionId: idSchema(parseSubmissionId), reachedAt: z.number() }),
   from: {
-    PartReached: ({ submissionId, at }) => [
+    PartReceived: ({ submissionId, at }) => [
       { name: submissionId, payload: { submissionId, reachedAt: at }, dueAt: at + FIRST_AFTER_MS },
     ],
   },
@@ -44,7 +44,7 @@ export const followPart = reaction({
     try {
       const answer = await inTime(ports.pacer, "the registry", ports.registry.ask(asked))
       if (answer.answer === "taken") {
-        const cause = causedBy(`follow-part ${submissionId}`)
+        const cause = causedBy(`check-part ${submissionId}`)
         await recordReview(
           ports,
           companyId,

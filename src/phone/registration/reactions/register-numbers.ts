@@ -46,9 +46,9 @@ export const registerNumbers = reaction({
     begunAt: z.number(),
   }),
   from: {
-    PartReached: ({ part, submissionId, at }) =>
+    PartReceived: ({ part, submissionId, at }) =>
       part === "campaign" ? [all(`${submissionId}:sent`, at)] : [],
-    PartAnswered: ({ part, verdict, submissionId, at }) =>
+    PartReviewed: ({ part, verdict, submissionId, at }) =>
       part === "campaign" && verdict === "approved" ? [all(`${submissionId}:${at}`, at)] : [],
     // Of a number that carriers refused this is the correction.
     CampaignSaved: ({ at }, { companyId }) => [all(`${companyId}:${at}`, at)],

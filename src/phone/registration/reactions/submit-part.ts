@@ -45,12 +45,12 @@ export const submitPart = effect<Payload, Answer>({
     settleSubmission(ports, companyId, submissionId, cause),
   act: async (ports, { companyId, payload: { submissionId } }) => {
     const submission = await submissionAsSent(ports, companyId, submissionId)
-    if (submission === null) return { answer: "failed", why: "given_up" }
+    if (submission === null) return { answer: "failed", why: "discarded" }
     return ports.registry.submit(submission)
   },
   ask: async (ports, { companyId, payload: { submissionId } }) => {
     const asked = await askedSubmission(ports, companyId, submissionId)
-    if (asked === null) return { answer: "failed", why: "given_up" }
+    if (asked === null) return { answer: "failed", why: "discarded" }
     const known = await ports.registry.ask(asked)
     return known.answer === "unknown" ? "unknown" : known
   },
@@ -66,7 +66,7 @@ export const submitPart = effect<Payload, Answer>({
     const isNo = clock.now() - sentAt >= registry.unknownIsNoAfterMs
     return isNo ? { answer: "failed", why: "unavailable" } : null
   },
-  givenUp: { answer: "failed", why: "given_up" },
+  givenUp: { answer: "failed", why: "discarded" },
 })
 
 async function recordAnswer(
@@ -87,9 +87,9 @@ async function recordAnswer(
     return recordReview(ports, companyId, reviewed, answer.review, cause)
   }
   const isRefused = answer.answer === "not_taken"
-  const why = isRefused ? "not_taken" : answer.why
+  const why = isRefused ? "rejected" : answer.why
   const reasons = isRefused ? await sealedReasons(ports, companyId, answer.reasons) : []
-  const unreach = { type: "UnreachPart" as const, submissionId, why, reasons }
+  const unreach = { type: "UnreachPart" as const, submissionId, cause: why, reasons }
   await ports.runner.execute(stream, unreach, cause)
 }
 

@@ -1,0 +1,139 @@
+/**
+ * How many boxes or calls of a company run at once, and how often one caller calls.
+ *
+ * A slot is taken before its holder is charged or offered and freed when it has ended, or nothing came of it: of
+ * two that start at once for the last slot, one is refused.
+ */
+import type { CheckpointForm, Decider, Stamp } from "./decider.ts"
+import { unreachable } from "./decider.ts"
+import type { FactOf, FormatTable } from "./format.ts"
+import { codecOf, optional, time } from "./format.ts"
+import { idKind } from "./id-kinds.ts"
+import type { KeyedHash } from "./ids.ts"
+import { parseKeyedHash } from "./ids.ts"
+import type { Kind } from "./kind.ts"
+
+/** A caller within a company, in the forms of facts: the keyed hash of the number. */
+export const callerTag = idKind("a keyed hash", parseKeyedHash)
+
+/** How often one caller may take a slot within a window. */
+export interface CallerBound {
+  readonly tag: KeyedHash
+  readonly most: number
+  /** The length of the window, milliseconds. */
+  readonly windowMs: number
+}
+
+/** Takes a slot. A holder that has one, or took one within its caller's window: nothing new. */
+export interface TakeSlot<H extends string> {
+  readonly type: "TakeSlot"
+  readonly holderId: H
+  /** How many the company has. */
+  readonly most: number
+  /** Null where callers are not counted. */
+  readonly caller: CallerBound | null
+}
+
+/** Frees a slot. A holder that has none: nothing new. */
+export interface FreeSlot<H extends string> {
+  readonly type: "FreeSlot"
+  readonly holderId: H
+}
+
+/** What can be asked of slots. */
+export type SlotCommand<H extends string> = TakeSlot<H> | FreeSlot<H>
+
+/** A slot was refused: the company has no more, or the caller called too often. */
+export interface SlotRefused {
+  readonly type: "SlotRefused"
+  readonly at: number
+  readonly code: "company_limit" | "caller_limit"
+}
+
+interface Taken<H> {
+  readonly holderId: H
+  readonly callerTag: KeyedHash
+  readonly at: number
+}
+
+/** The holders that have a slot, and those that callers took lately. Only the functions of this file look inside. */
+export interface Slots<H> {
+  readonly holders: Set<H>
+  recent: readonly Taken<H>[]
+}
+
+function formatsOf<H extends string>(holderId: Kind<H>) {
+  return {
+    /** A holder that is about to start has one. */
+    SlotTaken: {
+      version: 1,
+      fields: { at: time, holderId, callerTag: optional(callerTag) },
+    },
+    /** It is another holder's to take. */
+    SlotFreed: { version: 1, fields: { at: time, holderId } },
+  } satisfies FormatTable
+}
+
+/** Everything that can happen to slots. */
+export type SlotEvent<H extends string> = FactOf<ReturnType<typeof formatsOf<H>>>
+
+/** The rules and forms of the slots of one kind of holder; callers are remembered for `windowMs`. */
+export function slotsFor<H extends string>(holderId: Kind<H>, windowMs: number) {
+  const decider: Decider<SlotCommand<H>, Slots<H>, SlotEvent<H>, SlotRefused> = {
+    initial: () => ({ holders: new Set(), recent: [] }),
+    decide,
+    evolve: (state, event) => {
+      if (event.type === "SlotFreed") {
+        state.holders.delete(event.holderId)
+        return state
+      }
+      const { at, holderId: one, callerTag: tag } = event
+      state.holders.add(one)
+      if (tag === null) return state
+      const inWindow = state.recent.filter((taken) => taken.at > at - windowMs)
+      state.recent = [...inWindow, { holderId: one, callerTag: tag, at }]
+      return state
+    },
+  }
+  const checkpoint: CheckpointForm<Slots<H>> = {
+    shape: 1,
+    save: ({ holders, recent }) => ({ holders: [...holders], recent }),
+    load: (saved) => {
+      const { holders, recent } = saved as { holders: H[]; recent: Taken<H>[] }
+      return { holders: new Set(holders), recent }
+    },
+  }
+  return { decider, codec: codecOf(formatsOf(holderId)), checkpoint }
+}
+
+function decide<H extends string>(
+  command: SlotCommand<H>,
+  { holders, recent }: Slots<H>,
+  { at }: Stamp,
+): readonly SlotEvent<H>[] | SlotRefused {
+  const { holderId } = command
+  switch (command.type) {
+    case "TakeSlot": {
+      const { most, caller } = command
+      if (holders.has(holderId)) return []
+      const inWindow =
+        caller === null ? [] : recent.filter((taken) => taken.at > at - caller.windowMs)
+      if (inWindow.some((taken) => taken.holderId === holderId)) return []
+      if (holders.size >= most) return { type: "SlotRefused", at, code: "company_limit" }
+      const ofCaller = inWindow.filter((taken) => taken.callerTag === caller?.tag)
+      if (caller !== null && ofCaller.length >= caller.most) {
+        return { type: "SlotRefused", at, code: "caller_limit" }
+      }
+      return [{ type: "SlotTaken", at, holderId, callerTag: caller?.tag ?? null }]
+    }
+    case "FreeSlot":
+      return holders.has(holderId) ? [{ type: "SlotFreed", at, holderId }] : []
+    default:
+      return unreachable(command)
+  }
+}
+
+/** The holders that have a slot. */
+export function holdersOf<H extends string>({ holders }: Slots<H>): readonly H[] {
+  return [...holders]
+}
