@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { announced } from "../adapters/data-folder/announced.ts"
-import { serverOf } from "./frame/operator/cli/admin-client.ts"
+import { serverOf } from "./frame/operator/cli/client.ts"
 import { exportedCommand } from "./frame/operator/cli/exported-command.ts"
 import type { Catalogue } from "./frame/operator/cli/command.ts"
 import type { Host } from "./frame/operator/cli/host.ts"

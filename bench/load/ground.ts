@@ -1,6 +1,11 @@
 /** The running server of a data folder, and the company that a load spends the money of. */
 import { announced } from "../../adapters/data-folder/announced.ts"
-import { ServerGone, askServer, serverOf } from "../../src/frame/operator/cli/admin-client.ts"
+import {
+  ServerGone,
+  askOperation,
+  onSocket,
+  serverOf,
+} from "../../src/frame/operator/cli/client.ts"
 import { harmless } from "../../src/frame/operator/cli/terminal.ts"
 import type { CallerKeys } from "./calls.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
@@ -39,13 +44,14 @@ export async function findServer(
     )
   }
   const { hostname, port } = new URL(found.url)
-  const talk = { progress, send: async () => undefined, signal }
+  const following = { progress, send: async () => undefined, signal }
+  const send = onSocket(found.socketPath)
   return {
     host: hostname.replace(/^\[|\]$/gu, ""),
     port: Number(port),
     operate: async (operation, input) => {
       const request = { operation, input, actor: "load", reason: "npm run load" }
-      const answer = await askServer(found.socketPath, request, talk).catch((error: unknown) => {
+      const answer = await askOperation(send, request, following).catch((error: unknown) => {
         if (!(error instanceof ServerGone)) throw error
         throw new LoadFault(error.message, { cause: error })
       })

@@ -6,11 +6,10 @@ import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import type { Listening } from "../frame/daemon.ts"
 import { startDaemons } from "../frame/daemon.ts"
 import { DOCS_URL } from "../frame/http/documents/documents.ts"
+import { serveOperators } from "../frame/http/operator-app.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
-import { runOperation } from "../frame/operator/run-operation.ts"
-import { serveAdmin } from "../frame/operator/socket-server.ts"
 import type { Log } from "../frame/ports.ts"
 import { PROGRAM } from "../slices.ts"
 import type { NamedCloser } from "./closers.ts"
@@ -51,16 +50,18 @@ export async function beginBeside(
   const { config, settings, demo, isPlayed, log, say, url, pid } = beside
   const listening = await startDaemons(PROGRAM.daemons, ports, (closer) => closers.push(closer))
   const { socketPath, folderId } = folder
-  const admin = await explained(dirname(socketPath), () =>
-    serveAdmin({
+  const closeOperators = await explained(dirname(socketPath), () =>
+    serveOperators({
       socketPath,
-      folderId,
-      settings,
-      run: (request, talk) => runOperation(PROGRAM.operations, ports, request, talk),
+      ports,
+      operations: PROGRAM.operations,
+      topics: PROGRAM.topics,
+      identity: { folderId, pid: process.pid, settings },
+      logRequests: config.logRequests,
       onFault: (error) => log.warn("an operator's command failed", error),
     }),
   )
-  closers.push({ what: "operators' commands in hand", close: admin.close })
+  closers.push({ what: "operators' commands in hand", close: closeOperators })
   const others = Object.fromEntries(listening.map(({ name, address }) => [name, address]))
   await announce(folder, { pid, url, socketPath, folderId, beside: others })
   closers.push({ what: "the announcement of this server", close: () => withdraw(folder) })

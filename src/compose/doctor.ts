@@ -10,7 +10,7 @@ import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { inTime } from "../../adapters/providers/outside.ts"
 import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
-import type { AdminAnswer } from "../frame/operator/protocol.ts"
+import type { OperatorAnswer } from "../frame/operator/protocol.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
 import { well } from "../frame/operator/cli/finding.ts"
 import type { Probe } from "../frame/http/health.ts"
@@ -34,7 +34,7 @@ export interface LivingServer {
   /** What it answers to `/readyz`. @throws what the network throws */
   readonly readiness: () => Promise<string>
   /** What it answers to an operation. @throws what the socket throws */
-  readonly ask: (operation: string, input: object) => Promise<AdminAnswer>
+  readonly ask: (operation: string, input: object) => Promise<OperatorAnswer>
 }
 
 /** What that answers, of which this needs some. */

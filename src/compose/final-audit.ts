@@ -1,9 +1,10 @@
 /** The audit that every move of an installation ends in. */
-import { PROGRAM } from "../slices.ts"
 import type { Verdict } from "../audit/operate/audit.ts"
-import type { AdminPorts } from "../frame/operator/operation.ts"
+import { verifyAll } from "../audit/operate/audit.ts"
+import { newId } from "../frame/kernel/ids.ts"
+import type { AdminContext, AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
-import { runOperation } from "../frame/operator/run-operation.ts"
+import { performed } from "../frame/operator/run-operation.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import { openInstallation } from "./installation.ts"
@@ -39,11 +40,21 @@ export async function auditMoved(
   try {
     await ports.outsideInBackups.putBack(progress)
     await shown(ports, { progress, signal })
-    const request = { operation: "audit verify", input: {}, actor: "system", reason: null }
+    const cause = {
+      command: newId("cmd"),
+      actor: "system",
+      keyId: null,
+      personId: null,
+      reason: null,
+    }
+    const audit = {
+      isPatient: true,
+      run: (context: AdminContext) => verifyAll(context, null, null),
+    } as const
     const talk = { progress, signal, send: async () => undefined }
-    const answer = await runOperation(PROGRAM.operations, ports, request, talk)
-    if (!("error" in answer)) return answer.result as Verdict
-    throw new OperatorRefused(answer.error.error, answer.error.message)
+    const done = await performed(audit, { ports, cause }, {}, talk)
+    if ("result" in done) return done.result as Verdict
+    throw new OperatorRefused(done.refusal.error, done.refusal.message)
   } finally {
     await close()
   }

@@ -1,5 +1,5 @@
 /** The settings of a command, shown without anything of the program being loaded but what reads them. */
-import { ServerGone } from "../frame/operator/cli/admin-client.ts"
+import { ServerGone } from "../frame/operator/cli/client.ts"
 import type { Catalogue } from "../frame/operator/cli/command.ts"
 import type { Settings as Shown } from "../frame/operator/cli/host.ts"
 import type { Provider } from "../frame/provider.ts"

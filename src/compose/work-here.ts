@@ -2,7 +2,8 @@
 import { availableParallelism } from "node:os"
 import { StartupFault } from "../../adapters/startup/port.ts"
 import { PROGRAM } from "../slices.ts"
-import { askServer } from "../frame/operator/cli/admin-client.ts"
+import { openHere } from "../frame/http/operator-app.ts"
+import { askOperation, onSocket } from "../frame/operator/cli/client.ts"
 import type { Host } from "../frame/operator/cli/host.ts"
 import type { Stopping } from "../frame/operator/cli/stopping.ts"
 import type { Terminal } from "../frame/operator/cli/terminal.ts"
@@ -115,7 +116,8 @@ export function openWork(around: Around): WorkHere {
         isLeft = true
         terminal.err(`Ended before all was done: ${left.join("; ")}.\n`)
       }
-      return { operations: PROGRAM.operations, ports: stores.ports, close }
+      const { send, close: closeRoutes } = await openHere(PROGRAM.operations, stores.ports, signal)
+      return { send, close: () => closeRoutes().finally(close) }
     },
     start: async ({ demo, week, processes }) => {
       const config = readConfig(env)
@@ -137,13 +139,13 @@ export function openWork(around: Around): WorkHere {
     examine: async () => {
       const config = readConfig(env)
       const server = await livingServer()
-      const talk = { progress: () => undefined, send: async () => undefined, signal }
+      const following = { send: async () => undefined, signal }
       const living = server && {
         url: server.url,
         readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
         ask: (operation: string, input: object) => {
           const request = { operation, actor: "doctor", reason: null, input }
-          return askServer(server.socketPath, request, talk)
+          return askOperation(onSocket(server.socketPath), request, following)
         },
       }
       return examine(config, living)

@@ -1,18 +1,20 @@
 /** What of the operator's commands somebody does themselves: the list, and doing one. */
 import { z } from "zod"
+import type { Reply } from "../frame/calls/route.ts"
 import { PIECES, openRoute } from "../frame/calls/route.ts"
 import type { AsSent } from "../frame/calls/as-sent.ts"
+import { answered } from "../frame/operator/answering.ts"
 import type { ConsoleRequest } from "../frame/operator/console-port.ts"
+import { MOST_REASON } from "../frame/operator/protocol.ts"
+import { UPLOAD_WITHIN_MS } from "../frame/operator/spooled.ts"
+import type { Ports } from "../frame/ports.ts"
 import { ANY_QUERY } from "../frame/calls/unknown-query.ts"
-import { answered } from "./sending.ts"
 import { OTHER_SITE, SIGNED_OUT, whoAsks } from "./session.ts"
 import { AT_COMPANY } from "./way.ts"
 
 const Company = z.object({ company: z.string() })
 const Named = Company.extend({ operation: z.string() })
 const base = { group: "console", method: "POST" } as const
-const MOST_REASON = 2_000
-const UPLOAD_WITHIN_MS = 10 * 60_000
 
 /** The operations there are, and which of them this person may do. */
 export const listOperations = openRoute({
@@ -49,11 +51,8 @@ export const doOperation = openRoute({
     const who = await whoAsks(ports, { ...sent, method: "POST", params })
     if ("error" in who) return { ok: false, refusal: who }
     const { input, reason, confirm: confirmed } = body
-    return answered(
-      ports,
-      { ...asked(who, sent, params), input, reason, confirmed, file: null },
-      gone,
-    )
+    const request = { ...asked(who, sent, params), input, reason, confirmed, file: null }
+    return done(ports, request, gone)
   },
 })
 
@@ -74,7 +73,7 @@ export const sendFileTo = openRoute({
     if ("error" in who) return { ok: false, refusal: who }
     const input = query as Readonly<Record<string, unknown>>
     const request = { ...asked(who, sent, params), input, reason: null, confirmed: null }
-    return answered(ports, { ...request, file: body }, gone)
+    return done(ports, { ...request, file: body }, gone)
   },
 })
 
@@ -85,4 +84,15 @@ function asked(
 ): Pick<ConsoleRequest, "companyId" | "personId" | "requestId" | "address" | "operation"> {
   const { companyId, personId } = who
   return { companyId, personId, requestId, address, operation }
+}
+
+/** Does it; the file that it may send is named by its operation and format. */
+function done(ports: Ports, request: ConsoleRequest, gone: AbortSignal): Promise<Reply<unknown>> {
+  const { operation, input } = request
+  const { format } = input
+  const isNamed = typeof format === "string" && /^[\w-]{1,20}$/.test(format)
+  return answered((send) => ports.inConsole.run(request, { send, signal: gone }), {
+    name: isNamed ? `${operation}.${format}` : operation,
+    hasTrailer: false,
+  })
 }

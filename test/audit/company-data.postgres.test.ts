@@ -2,7 +2,7 @@
 import { expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
-import { fakeHost, recordingTerminal } from "../operator/fake-host.ts"
+import { fakeHost, recordingTerminal, storesOf } from "../operator/fake-host.ts"
 import { sendText } from "../phone/texting.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 
@@ -24,9 +24,7 @@ interface Line {
 /** What the command writes for a company. */
 async function exported(companyId: string): Promise<readonly Line[]> {
   const host = fakeHost(PROGRAM.operations, {
-    openLocal: async () => {
-      return { operations: PROGRAM.operations, ports: world.ports, close: async () => undefined }
-    },
+    openLocal: () => storesOf(PROGRAM.operations, world.ports),
   })
   const terminal = recordingTerminal()
   const words = ["company", "export", companyId, "--out", "-"]

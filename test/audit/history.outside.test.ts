@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { fakeHost, recordingTerminal } from "../operator/fake-host.ts"
+import { fakeHost, recordingTerminal, storesOf } from "../operator/fake-host.ts"
 import { makeCompany, ownWorld, setLimit } from "../support/world.ts"
 import { chainMadeAnew, whileTampered } from "./rewriting.ts"
 
@@ -44,9 +44,7 @@ afterAll(async () => {
 /** Runs a command line beside the world's stores. */
 async function run(...words: readonly string[]) {
   const host = fakeHost(PROGRAM.operations, {
-    openLocal: async () => {
-      return { operations: PROGRAM.operations, ports: world.ports, close: async () => undefined }
-    },
+    openLocal: () => storesOf(PROGRAM.operations, world.ports),
   })
   const terminal = recordingTerminal()
   const code = await runCommandLine(words, host, terminal, new AbortController().signal)

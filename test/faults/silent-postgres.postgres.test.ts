@@ -6,7 +6,8 @@ import { setImmediate as soon } from "node:timers/promises"
 import pg from "pg"
 import { afterEach, describe, expect, it, onTestFinished } from "vitest"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
-import { runOperation } from "../../src/frame/operator/run-operation.ts"
+import { openHere } from "../../src/frame/http/operator-app.ts"
+import { askOperation } from "../../src/frame/operator/cli/client.ts"
 import { unlessSilent } from "../../src/frame/operator/silence.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import type { CuttableWay } from "../support/cuttable.ts"
@@ -181,12 +182,10 @@ describe("a PostgreSQL that falls silent", () => {
 async function give(world: World, operation: string, input: object = {}) {
   const begunAt = performance.now()
   const request = { operation, input, actor: "test", reason: null }
-  const talk = {
-    progress: () => undefined,
-    send: async () => undefined,
-    signal: new AbortController().signal,
-  }
-  const answer = await runOperation(PROGRAM.operations, world.ports, request, talk)
+  const { signal } = new AbortController()
+  const { send, close } = await openHere(PROGRAM.operations, world.ports, signal)
+  const answer = await askOperation(send, request, { send: async () => undefined, signal })
+  await close()
   return { answer, tookMs: performance.now() - begunAt }
 }
 

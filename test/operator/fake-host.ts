@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { expect, onTestFinished } from "vitest"
 import { z } from "zod"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { NO_TRACING } from "../../adapters/tracing/port.ts"
 import type {
   AdminContext,
   AdminOperation,
@@ -14,6 +15,8 @@ import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
 import { parseWords } from "../../src/frame/operator/cli/program.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { exportedCommand } from "../../src/frame/operator/cli/exported-command.ts"
+import type { Opened } from "../../src/frame/operator/cli/client.ts"
+import { openHere } from "../../src/frame/http/operator-app.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import type { Host } from "../../src/frame/operator/cli/host.ts"
 import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
@@ -22,7 +25,13 @@ import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
 export const PORT = { name: "PORT", value: "3000", source: "default" } as const
 
 /** Ports that no fake operation touches. */
-export const NO_PORTS = { silentSince: () => null, pacer: machinePacer } as unknown as AdminPorts
+export const NO_PORTS = {
+  silentSince: () => null,
+  pacer: machinePacer,
+  runner: {},
+  tracing: NO_TRACING,
+  log: { info: () => undefined, warn: () => undefined },
+} as unknown as AdminPorts
 
 /** An operation of any input that does what the test says, and shows it as the true one does. */
 export function fakeOperation(
@@ -39,6 +48,20 @@ export const CATALOGUE = catalogueOf(PROGRAM)
 /** Reads words as the command line does. */
 export const parseLine = (line: string, columns = 80) =>
   parseWords(CATALOGUE, wordsOf(line), columns)
+
+/** The operations on these stores, as the command line opens them where no server runs. */
+export async function storesOf(
+  operations: readonly AdminOperation[],
+  ports: AdminPorts,
+  close: () => Promise<void> = async () => undefined,
+): Promise<Opened> {
+  const { send, close: closeRoutes } = await openHere(
+    operations,
+    ports,
+    new AbortController().signal,
+  )
+  return { send, close: () => closeRoutes().finally(close) }
+}
 
 /** A host whose stores are fake operations, and what was asked of it. */
 export function fakeHost(
@@ -58,8 +81,7 @@ export function fakeHost(
     livingServer: async () => null,
     openLocal: async () => {
       deeds.push("open")
-      const close = async () => void deeds.push("close")
-      return { operations, ports: NO_PORTS, close }
+      return storesOf(operations, NO_PORTS, async () => void deeds.push("close"))
     },
     start: async ({ demo }) => {
       deeds.push(demo ? "start with demo" : "start")

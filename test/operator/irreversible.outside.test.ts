@@ -6,13 +6,10 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { describe, expect, it } from "vitest"
 import { BUNDLE } from "../../bin/program.mjs"
-import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
-import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import {
   CATALOGUE,
-  NO_PORTS,
   fakeHost,
   fakeOperation,
   parseLine,
@@ -21,7 +18,7 @@ import {
   testFolder,
   wordsOf,
 } from "./fake-host.ts"
-import { request, serve, talkOf } from "./serve-admin.ts"
+import { askServer, request, serve, talkOf } from "./serve-admin.ts"
 
 /** An operation that notes that it was done. */
 function deleting(name: string) {
@@ -105,7 +102,7 @@ describe.each(lines)("%s", (name, line, named, says) => {
     const asked = request(name, { [field]: named })
     for (const confirmed of [{}, { confirmed: "other" }, { confirmed: "" }]) {
       const answer = await askServer(socketPath, { ...asked, ...confirmed }, talkOf().talk)
-      expect(answer).toMatchObject({ error: { error: "usage" } })
+      expect(answer).toMatchObject({ error: { fields: { confirm: expect.any(String) } } })
     }
     expect(deeds).toEqual([])
     const sure = { ...asked, confirmed: named }
@@ -150,12 +147,8 @@ it("asks before nothing else", async () => {
     "preview reset",
   ])
   expect(parseLine("company lock acme --yes").kind).toBe("usage")
-  const answer = await runOperation(
-    [fakeOperation("company list", async () => ({ done: true }))],
-    NO_PORTS,
-    request("company list"),
-    talkOf().talk,
-  )
+  const { socketPath } = await serve([fakeOperation("company list", async () => ({ done: true }))])
+  const answer = await askServer(socketPath, request("company list"), talkOf().talk)
   expect(answer).toEqual({ result: { done: true } })
 })
 

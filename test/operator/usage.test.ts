@@ -1,21 +1,13 @@
 /** Words of the command line that no command has a meaning for, and values that do not fit. */
 import { describe, expect, it } from "vitest"
-import {
-  fakeHost,
-  run,
-  wordsOf,
-  CATALOGUE,
-  NO_PORTS,
-  parseLine as parse,
-  parseLine,
-} from "./fake-host.ts"
+import { fakeHost, run, wordsOf, CATALOGUE, parseLine } from "./fake-host.ts"
 import { z } from "zod"
 import { PROGRAM } from "../../src/slices.ts"
 import type { AdminOperation } from "../../src/frame/operator/operation.ts"
-import { wordOfField } from "../../src/frame/operator/catalogue.ts"
-import { runOperation } from "../../src/frame/operator/run-operation.ts"
+import { invalid, parse } from "../../src/frame/calls/validate.ts"
+import { inWordsOf } from "../../src/frame/operator/cli/error-bodies.ts"
 import type { CommandSpec, OptionSpec } from "../../src/frame/operator/cli/command.ts"
-import { parseWords } from "../../src/frame/operator/cli/program.ts"
+import { parseWords, wordOfField } from "../../src/frame/operator/cli/program.ts"
 import { readFile } from "node:fs/promises"
 import { BILL_FORMATS } from "../../src/exports/formats.ts"
 
@@ -146,18 +138,24 @@ const LONG = "x".repeat(200_000)
 const TEXTS = ["", " ", LONG, "\0", "\uD800", "-1", "0.5", "1e99", "nonsense", "2026-13-45T99:00Z"]
 const OTHERS = [null, Number.NaN, -1, 0, 0.5, 1e99, true, {}, [], [7], ["\0"], [LONG], [{}]]
 
-/** Operations that do nothing with what they take, so that none asks whether it is meant. */
-const CHECKING: readonly AdminOperation[] = PROGRAM.operations.map(
-  ({ irreversible: _named, ...operation }) => ({ ...operation, run: async () => null }),
-)
-
-const talk = { progress: () => {}, send: async () => {}, signal: new AbortController().signal }
+const specOf = (operation: string): CommandSpec =>
+  CATALOGUE.commands.find(({ name }) => name === operation) ?? {
+    name: operation,
+    does: "operation",
+    summary: "",
+    notes: [],
+    example: "",
+    arguments: [],
+    options: [],
+  }
 
 /** What an operator is told of an input; null where it is taken. */
-async function toldOf(operation: string, input: unknown): Promise<string | null> {
-  const request = { operation, input, actor: "test", reason: null }
-  const answer = await runOperation(CHECKING, NO_PORTS, request, talk)
-  return "error" in answer ? answer.error.message : null
+function toldOf(operation: string, input: unknown): string | null {
+  const found = PROGRAM.operations.find(({ name }) => name === operation)
+  const { fields } = parse(found?.input, input)
+  if (Object.keys(fields).length === 0) return null
+  const { error, message } = invalid(fields)
+  return inWordsOf(specOf(operation), { error, message, fields }).message
 }
 
 function fieldsOf({ input }: AdminOperation): readonly string[] {
@@ -165,21 +163,21 @@ function fieldsOf({ input }: AdminOperation): readonly string[] {
 }
 
 describe("an operation's input", () => {
-  it.for(PROGRAM.operations)("is refused in words for people: $name", async (operation) => {
+  it.for(PROGRAM.operations)("is refused in words for people: $name", (operation) => {
     const { name } = operation
     for (const input of [undefined, null, 7, "text", [], Number.NaN]) {
-      expect(await toldOf(name, input)).toBe(
-        "This is not valid: input: must be an object of named fields",
+      expect(toldOf(name, input)).toMatch(
+        /^This is not valid: (--)?body: the body must be an object$/,
       )
     }
     for (const field of fieldsOf(operation)) {
       let refusals = 0
       for (const value of [...TEXTS, ...OTHERS]) {
-        const told = await toldOf(name, { [field]: value })
+        const told = toldOf(name, { [field]: value })
         if (told === null) continue
         const about = told.replace("This is not valid: ", "").split("; ")
         const own = about.filter((fault) =>
-          fault.startsWith(`${wordOfField(operation.input, field)}: `),
+          fault.startsWith(`${wordOfField(specOf(name), field)}: `),
         )
         refusals += own.length
         expect(told).not.toMatch(ZODS_OWN)
@@ -190,20 +188,20 @@ describe("an operation's input", () => {
     }
   })
 
-  it("says which field is wrong and what it would be", async () => {
+  it("says which field is wrong and what it would be", () => {
     const revision = { stream: "s", from: 0.5, limit: 0 }
-    expect(await toldOf("audit show", revision)).toBe(
+    expect(toldOf("audit show", revision)).toBe(
       "This is not valid: --from: must be a whole number; --limit: must be more than 0",
     )
-    expect(await toldOf("clock set", { to: "soon" })).toBe(
+    expect(toldOf("clock set", { to: "soon" })).toBe(
       "This is not valid: ISO: must be a time such as 2026-11-30T23:59:00Z",
     )
-    expect(await toldOf("company create", { name: "a", plan: "30" })).toBe(
+    expect(toldOf("company create", { name: "a", plan: "30" })).toBe(
       "This is not valid: --plan: must be one of 29, 79, 197, 329, payg",
     )
-    expect(await toldOf("company show", {})).toBe("This is not valid: COMPANY: is required")
+    expect(toldOf("company show", {})).toBe("This is not valid: COMPANY: is required")
     const named = { company: "acme", app: true, operations: ["phone.message.send"] }
-    expect(await toldOf("key create", named)).toBe(
+    expect(toldOf("key create", named)).toBe(
       "This is not valid: --operation: phone.message.send is no operation; " +
         "was phone.messages.send meant?",
     )
@@ -230,7 +228,7 @@ function withArgument(spec: CommandSpec, place: number, value: string): readonly
 const takesText = ({ flags }: OptionSpec) => flags.includes("<")
 
 /** What is told of words, by the command line or by the operation; null where they are taken. */
-async function toldOfWords(words: readonly string[]): Promise<string | null> {
+function toldOfWords(words: readonly string[]): string | null {
   const parsed = parseWords(CATALOGUE, words, 80)
   if (parsed.kind === "usage") return parsed.text
   if (parsed.kind === "help" || parsed.invocation.command.does !== "operation") return null
@@ -238,8 +236,8 @@ async function toldOfWords(words: readonly string[]): Promise<string | null> {
 }
 
 describe("a word of the command line", () => {
-  it.for(CATALOGUE.commands)("is refused in words for people: $name", async (spec) => {
-    expect(await toldOfWords(wordsOf(spec.example))).toBeNull()
+  it.for(CATALOGUE.commands)("is refused in words for people: $name", (spec) => {
+    expect(toldOfWords(wordsOf(spec.example))).toBeNull()
     const options = spec.options.filter(takesText).flatMap((option) => {
       const flag = option.flags.split(" ")[0] ?? ""
       return TEXTS.map((text) => [...otherWords(spec, option), flag, text])
@@ -248,26 +246,26 @@ describe("a word of the command line", () => {
       TEXTS.map((text) => withArgument(spec, place, text)),
     )
     for (const words of [...options, ...places]) {
-      const told = await toldOfWords(words)
+      const told = toldOfWords(words)
       expect(told ?? "").not.toMatch(ZODS_OWN)
       expect(told ?? "").not.toMatch(FOR_NOBODY)
     }
   })
 
-  it.for(["as", "reason"])("is refused where --%s is longer than is kept", async (name) => {
-    const told = await toldOfWords(["company", "lock", "acme", `--${name}`, "x".repeat(2_001)])
+  it.for(["as", "reason"])("is refused where --%s is longer than is kept", (name) => {
+    const told = toldOfWords(["company", "lock", "acme", `--${name}`, "x".repeat(2_001)])
     expect(told).toMatch(/It must be at most (200|2000) characters long/)
   })
 })
 
 it.each(["--version", "-V"])("%s prints the release of the package", async (word) => {
   const { version } = JSON.parse(await readFile("package.json", "utf8"))
-  expect(parse(word)).toEqual({ kind: "help", text: `${version}\n` })
+  expect(parseLine(word)).toEqual({ kind: "help", text: `${version}\n` })
 })
 
 it("leaves a command's own --version alone", () => {
   const words = 'release publish --version 2.1.0 --notes "Faster lists" --channel stable'
-  expect(parse(words)).toMatchObject({
+  expect(parseLine(words)).toMatchObject({
     kind: "command",
     invocation: { input: { version: "2.1.0" } },
   })

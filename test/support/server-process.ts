@@ -11,7 +11,7 @@ import { afterAll } from "vitest"
 import { announced } from "../../adapters/data-folder/announced.ts"
 import { BUNDLE } from "../../bin/program.mjs"
 import { runFolderIn } from "../../src/boxes/settings.ts"
-import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
+import { askOperation, onSocket } from "../../src/frame/operator/cli/client.ts"
 import { callerAt } from "./caller.ts"
 import type { Operator } from "./company.ts"
 import { newSignal } from "./waiting.ts"
@@ -89,8 +89,7 @@ export async function makePlace(
       const found = await announced(dataDir)
       if (found === null) throw new Error(`no server runs on ${dataDir}`)
       const request = { operation, input, actor: "test", reason: null }
-      const answer = await askServer(found.socketPath, request, {
-        progress: () => undefined,
+      const answer = await askOperation(onSocket(found.socketPath), request, {
         send: async () => undefined,
         signal: new AbortController().signal,
       })

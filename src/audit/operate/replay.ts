@@ -92,11 +92,11 @@ async function* pagesOfStores(
   )
   // Where the taker has gone, the sender ends: nobody has to hear of it any more.
   asked.catch(() => undefined)
+  let rest = ""
   for await (const chunk of readable) {
     signal.throwIfAborted()
-    yield chunk
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => JSON.parse(line) as FileEvent)
+    const lines = (rest + chunk).split("\n")
+    rest = lines.pop() ?? ""
+    yield lines.map((line) => JSON.parse(line) as FileEvent)
   }
 }

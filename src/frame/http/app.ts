@@ -3,38 +3,35 @@ import type { IncomingMessage } from "node:http"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
-import { DOCS_URL, addDocuments } from "./documents/documents.ts"
+import { DOCS_URL, addDocument, addDocuments } from "./documents/documents.ts"
 import type { Shown } from "./documents/documents.ts"
 import { HEALTH_URLS, addHealth } from "./health.ts"
 import type { Probe } from "./health.ts"
 import type { Measure } from "./metrics.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
-import type { CallPorts } from "../calls/carry-out.ts"
-import { askedBy } from "../calls/asked-by.ts"
-import { carryOutTraced } from "../calls/traced-call.ts"
 import type { WayIn } from "../calls/way-in.ts"
 import type { Asked } from "../calls/faults.ts"
-import { faultRefusal, overloadedRefusal, stoppingRefusal } from "../calls/faults.ts"
+import { faultRefusal, stoppingRefusal } from "../calls/faults.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "../calls/rate-limits.ts"
 import { openLastWrites } from "../calls/read-position.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { Route } from "../calls/route.ts"
-import type { ByQuery, OneOf } from "../calls/one-of.ts"
+import type { OneOf } from "../calls/one-of.ts"
 import { BODY_WITHIN_MS } from "../calls/body-bounds.ts"
-import { meantBy, routesIn } from "../calls/one-of.ts"
+import { routesIn } from "../calls/one-of.ts"
 import type { Ports } from "../ports.ts"
 import type { Page } from "../slice.ts"
 import type { Simulated } from "../provider.ts"
-import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
 import { DOOR_TARGET, addDoors, upgradeOf } from "./doors.ts"
 import type { Alias, Door } from "./hosts.ts"
 import { doorOf, hostOf, ledTo, misdirected } from "./hosts.ts"
-import { callOf, fieldsOf } from "./incoming.ts"
+import type { Served } from "./entries.ts"
+import { addEntry } from "./entries.ts"
 import type { KnownPaths } from "./known-paths.ts"
 import { VERBS, addRetired, knownPaths, nothingHere, refuseOtherVerbs } from "./known-paths.ts"
 import type { EntryConfig } from "./outgoing.ts"
-import { sendAnswer, sendRefusal } from "./outgoing.ts"
+import { sendRefusal } from "./outgoing.ts"
 import type { Numbered } from "./own-state.ts"
 import { tellOfItself } from "./own-state.ts"
 import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
@@ -42,7 +39,7 @@ import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
 import { answeredVerbs, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
-import { enteringBy, reachedBy } from "./ways-in.ts"
+import { reachedBy } from "./ways-in.ts"
 
 /** An answer in JSON loads nothing; the page of the document says what it loads itself. */
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
@@ -87,6 +84,10 @@ export interface AppSettings {
   readonly measures?: readonly Measure[]
   /** Which of several processes of this machine it is; default the only one. */
   readonly seat?: Numbered
+  /** Whether it is the app of the admin socket: without pages for browsers, health and figures. */
+  readonly isForOperators?: boolean
+  /** The most bytes in the head of a request; default Node's own 16 KiB. */
+  readonly mostHeadBytes?: number
 }
 
 /** Builds the app. `ready` it before injecting. */
@@ -96,7 +97,7 @@ export async function buildApp(
   retired: readonly string[],
   settings: AppSettings = { rateLimits: "on" },
 ): Promise<FastifyInstance> {
-  const { rateLimits, ownHost = null, doors = [], aliases = [] } = settings
+  const { rateLimits, ownHost = null, doors = [], aliases = [], isForOperators = false } = settings
   const { webhooks = [], pages = [] } = settings
   const app = openServer([...entries, ...webhooks, ...pages], settings)
   const known = knownPaths(MOST_IN_PATH)
@@ -125,7 +126,7 @@ export async function buildApp(
     return refused === null ? undefined : sendRefusal(reply, refused)
   })
   tellOfItself(app, settings.seat ?? { number: 1, of: 1 }, WATCHED_URLS)
-  await watchPressure(app)
+  if (!isForOperators) await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
     const asked = { requestId: request.id, ...UNKNOWN }
     sendRefusal(reply, faultRefusal(error, asked, ports.log))
@@ -136,8 +137,10 @@ export async function buildApp(
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
-  const ready = addHealth(app, ports, settings)
-  addMetrics(app, ports, admission, [ready, ...(settings.measures ?? [])])
+  if (!isForOperators) {
+    const ready = addHealth(app, ports, settings)
+    addMetrics(app, ports, admission, [ready, ...(settings.measures ?? [])])
+  }
   logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
   const served = [...entries, ...webhooks, ...pages]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping)
@@ -145,9 +148,13 @@ export async function buildApp(
   const reached = waysIn.flatMap((way) => reachedBy(entries).map((entry) => ({ way, entry })))
   for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping, way)
   const beside = reached.map(({ way, entry }) => ({ ...entry, url: `${way.at}${entry.url}` }))
-  const documents = await addDocuments(app, entries, retired, ports.baseUrl, settings.shown)
+  const documents = { entries, retired, baseUrl: ports.baseUrl, shown: settings.shown }
+  const urls = await (isForOperators ? addDocument : addDocuments)(app, documents)
   for (const url of retired) addRetired(app, url)
-  app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
+  if (!isForOperators) {
+    app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
+    for (const url of ["/", ...WATCHED_URLS]) urls.push(url)
+  }
   const taken = new Map<string, readonly string[]>()
   for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
     taken.set(
@@ -155,7 +162,7 @@ export async function buildApp(
       own.flatMap(({ method }) => answeredVerbs(method)),
     )
   }
-  for (const url of ["/", ...WATCHED_URLS, ...documents]) taken.set(url, answeredVerbs("GET"))
+  for (const url of urls) taken.set(url, answeredVerbs("GET"))
   refuseOtherVerbs(app, known, taken, retired)
   return app
 }
@@ -176,7 +183,7 @@ function stoppingOf(app: FastifyInstance): AbortSignal {
 /** The web framework, without a route. */
 function openServer(
   entries: readonly Served[],
-  { trustProxy = [], doors = [], aliases = [] }: AppSettings,
+  { trustProxy = [], doors = [], aliases = [], mostHeadBytes }: AppSettings,
 ): FastifyInstance {
   const routes = entries.flatMap((entry) =>
     "parameter" in entry ? Object.values(entry.routes) : routesIn([entry]),
@@ -199,6 +206,7 @@ function openServer(
     },
     clientErrorHandler: refuseBytes,
     http: {
+      ...(mostHeadBytes !== undefined && { maxHeaderSize: mostHeadBytes }),
       // Node would refuse it without a body: a missing Host is looked for below.
       requireHostHeader: false,
       // Who offers another protocol to the API (h2c, as some clients always do) is answered in this one.
@@ -237,64 +245,5 @@ function refusedAtOnce(
     : null
 }
 
-/** What a path and a verb lead to. */
-type Served = Route | OneOf | ByQuery
-
-const placesInHand = new WeakMap<FastifyRequest, Place>()
-
 /** Leads whoever opens the server's address in a browser to the page of the document. */
 const toDocs = async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(DOCS_URL)
-
-/** Adds a route, or several on one verb and path. */
-function addEntry(
-  app: FastifyInstance,
-  calls: CallPorts,
-  admission: Admission,
-  entry: Served,
-  stopping: AbortSignal,
-  way: WayIn | null = null,
-): void {
-  const { method } = entry
-  const url = `${way?.at ?? ""}${entry.url}`
-  const config = configOf(entry)
-  app.route({
-    ...{ method: answeredVerbs(method), url, config },
-    onRequest: async (request, reply) => {
-      const route = routeOf(entry, request)
-      if ("error" in route) return sendRefusal(reply, route)
-      const place = admission.enter()
-      if (place === null) {
-        const asking = { route, requestId: request.id, headers: fieldsOf(request.raw) }
-        return sendRefusal(reply, overloadedRefusal(askedBy(asking)))
-      }
-      reply.raw.once("close", place.leave)
-      placesInHand.set(request, place)
-      return undefined
-    },
-    handler: async (request, reply) => {
-      const place = placesInHand.get(request) as Place
-      await place.work(async () => {
-        // What means none was refused before.
-        const route = routeOf(entry, request) as Route | OneOf
-        const came = callOf(route, request, reply, stopping)
-        const call = way === null ? came : enteringBy(way, calls.ports, came)
-        const answer = await carryOutTraced(calls, call)
-        await sendAnswer(reply, answer, calls.ports.log)
-      })
-      return reply
-    },
-  })
-}
-
-/** What a request asks for, by its query where that says it. */
-function routeOf(entry: Served, { query }: FastifyRequest): Route | OneOf | Refusal {
-  return "parameter" in entry ? (meantBy(entry, query) ?? entry.otherwise) : entry
-}
-
-/** Who an entry is for, as far as those are no clients of the API, and how it refuses. */
-function configOf(entry: Served): EntryConfig {
-  if ("shapes" in entry) return {}
-  const [route] = "parameter" in entry ? Object.values(entry.routes) : [entry]
-  const { client, errorForm } = route ?? {}
-  return { ...(client && { client }), ...(errorForm && { errorForm }) }
-}

@@ -29,7 +29,8 @@ export function callOf(
     headers: fieldsOf(raw),
     target: request.url,
     body: sentBody(raw),
-    address: countedAddress(request.ip),
+    // A socket in the file system has no address.
+    address: countedAddress(request.ip ?? ""),
     gone: gone.signal,
     stopping,
     who: null,

@@ -124,13 +124,6 @@ function wordsOf(input: ZodType, readModels: readonly string[]) {
   }
 }
 
-/** What a field of an input is called on the command line: `--operation`, or `KEY_ID` by its place. */
-export function wordOfField(input: ZodType, name: string): string | null {
-  const field = fieldsOf(input).properties[name]
-  if (field === undefined) return null
-  return field.argument ?? optionOf(name, field, false).flags.split(" ")[0] ?? null
-}
-
 function argumentOf(name: string, field: Field, isRequired: boolean): ArgumentSpec {
   const { argument = name, description = name } = field
   const isVariadic = field.type === "array"

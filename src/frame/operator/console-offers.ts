@@ -4,11 +4,7 @@ import type { Person } from "../../../domain/access/grants.ts"
 import type { OfferedOperation } from "./console-port.ts"
 import type { ConsoleWord } from "./console-word.ts"
 import type { AdminOperation } from "./operation.ts"
-
-/** The name of an operation as paths have it: `key create` is `key-create`. */
-export function pathOf(name: string): string {
-  return name.replaceAll(" ", "-")
-}
+import { pathOf } from "./protocol.ts"
 
 /** The field of its input that names a file of the operator's; null where it reads none. */
 export function fileField({ input }: Pick<AdminOperation, "input">): string | null {

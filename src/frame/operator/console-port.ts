@@ -1,6 +1,6 @@
 /** The operator's commands that people do themselves, in their company's console. */
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
-import type { Refusal } from "../calls/refusal.ts"
+import type { Done } from "./answering.ts"
 
 /** Somebody asks for one. */
 export interface ConsoleRequest {
@@ -28,9 +28,6 @@ export interface ConsoleTalk {
   /** Aborted when nobody waits any more. */
   readonly signal: AbortSignal
 }
-
-/** What came of one. */
-export type ConsoleAnswer = { readonly result: unknown } | { readonly refusal: Refusal }
 
 /** An operation as somebody is shown it. */
 export interface OfferedOperation {
@@ -64,5 +61,5 @@ export interface InConsole {
    *
    * @throws the signal's reason
    */
-  readonly run: (request: ConsoleRequest, talk: ConsoleTalk) => Promise<ConsoleAnswer>
+  readonly run: (request: ConsoleRequest, talk: ConsoleTalk) => Promise<Done>
 }

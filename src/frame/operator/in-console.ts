@@ -9,21 +9,25 @@ import { findPerson } from "../../../domain/access/access.ts"
 import type { Person } from "../../../domain/access/grants.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { inWords } from "../calls/schema-words.ts"
+import { parse } from "../calls/validate.ts"
 import { NO_RATE_LIMITS, RATE_LIMITS, openRateLimits, rateSettings } from "../calls/rate-limits.ts"
 import type { RateLimits } from "../calls/rate-limits.ts"
 import type { Refusal } from "../calls/refusal.ts"
-import { STATUS_OF, refusal } from "../calls/refusal.ts"
-import type { ConsoleAnswer, ConsoleRequest, ConsoleTalk, InConsole } from "./console-port.ts"
+import { refusal } from "../calls/refusal.ts"
+import type { Done } from "./answering.ts"
+import type { ConsoleRequest, ConsoleTalk, InConsole } from "./console-port.ts"
 import type { ConsoleWord } from "./console-word.ts"
-import { fileField, isLet, offeredTo, pathOf } from "./console-offers.ts"
-import { withSpooled } from "./console-files.ts"
+import { fileField, isLet, offeredTo } from "./console-offers.ts"
+import { USAGE, pathOf } from "./protocol.ts"
+import { withSpooled } from "./spooled.ts"
 import { findCompany } from "./inputs.ts"
 import type { AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
-import type { ErrorBody } from "./protocol.ts"
-import { performed, usageFault } from "./run-operation.ts"
+import { performed, unconfirmed } from "./run-operation.ts"
 import { scopedTo } from "./scoped.ts"
+
+/** The most bytes of a file that somebody of a company sends. */
+const MOST_FILE_BYTES = 512 * 1024 * 1024
 
 /** An operation that consoles offer. */
 type Offered = AdminOperation & { readonly console: ConsoleWord<unknown> }
@@ -60,19 +64,11 @@ export function openInConsole(
       const { file } = request
       const field = fileField(found)
       if (field === null || file === null) return doIt(asked, me, talk, {})
-      return withSpooled(file, async (path) =>
-        withoutPath(await doIt(asked, me, talk, { [field]: path }), path),
+      return withSpooled({ pieces: file, name: null, mostBytes: MOST_FILE_BYTES }, (path) =>
+        doIt(asked, me, talk, { [field]: path }),
       )
     },
   }
-}
-
-/** The same answer for whoever sent a file: where the server kept it meanwhile is nothing to them. */
-function withoutPath(answer: ConsoleAnswer, path: string): ConsoleAnswer {
-  if (!("refusal" in answer)) return answer
-  const { message } = answer.refusal
-  const said = message.startsWith(path) ? `This file${message.slice(path.length)}` : message
-  return { refusal: { ...answer.refusal, message: said.replaceAll(path, "this file") } }
 }
 
 /** An operation that was asked for, and what it is done with. */
@@ -125,22 +121,21 @@ async function doIt(
   me: Person,
   talk: ConsoleTalk,
   spooled: Readonly<Record<string, string>>,
-): Promise<ConsoleAnswer> {
+): Promise<Done> {
   const { ports, found, request } = asked
   const { companyId, personId, reason, requestId, confirmed } = request
   const input = inputOf(asked, spooled)
   const other = hasCompany(found) ? await otherCompany(ports, companyId, input["company"]) : null
   if (other !== null) return { refusal: other }
-  const parsed = await found.input.safeParseAsync(input, { error: inWords })
-  if (!parsed.success) return { refusal: await invalid(found, input, parsed.error) }
-  const may = await mayBe(found.console, { input: parsed.data, me, companyId, ports })
+  const { value, fields } = parse(found.input, input)
+  if (Object.keys(fields).length > 0) return { refusal: invalid(fields) }
+  const may = await mayBe(found.console, { input: value, me, companyId, ports })
   if ("refusal" in may) return may
   const why = unconfirmed(found, input, confirmed) ?? mailsTooOften(asked, may.input)
   if (why !== null) return { refusal: why }
   const cause = { command: requestId, actor: personId, keyId: null, personId, reason }
   const given = { ports, cause, within: companyId }
-  const done = await performed(found, given, may.input, { progress: () => undefined, ...talk })
-  return "error" in done ? { refusal: refusedWith(done.error) } : done
+  return performed(found, given, may.input, { progress: () => undefined, ...talk })
 }
 
 /** What was sent, at the console's company. A path of the server's own is nobody's to name. */
@@ -203,30 +198,8 @@ function lackText({ permission, roles, own }: ConsoleWord<unknown>): string {
   return `Only an ${(roles ?? []).join(" or ")} of the company may do this${rest}.`
 }
 
-/** What is lost must be confirmed by its name, as it was given. */
-function unconfirmed(
-  { irreversible }: AdminOperation,
-  input: Readonly<Record<string, unknown>>,
-  confirmed: string | null,
-): Refusal | null {
-  if (irreversible === undefined) return null
-  const named = input[irreversible.field]
-  if (confirmed !== null && confirmed === named) return null
-  const message = `Confirm it by the ${String(irreversible.field)}: ${irreversible.says}.`
-  return refusal("validation", message, { fields: { confirm: message } })
-}
-
-async function invalid(found: Offered, input: object, error: z.ZodError): Promise<Refusal> {
-  const usage = await usageFault(found.input, input)
-  if (usage !== null) return refusal("validation", usage, { fields: { input: usage } })
-  const fields: Record<string, string> = {}
-  for (const issue of error.issues) fields[issue.path.join(".") || "input"] ??= issue.message
-  return invalidFields(fields)
-}
-
-/** Why an operator would be refused, with the status of its code. */
-function refusedWith({ error, message, ...details }: ErrorBody): Refusal {
-  const known: Readonly<Record<string, number>> = STATUS_OF
-  const status = known[error] ?? (error.startsWith("no_such_") ? 404 : 409)
-  return { error, status, message, details }
+/** The refusal of an input. */
+function invalid({ [USAGE]: usage, ...fields }: Readonly<Record<string, string>>): Refusal {
+  if (usage === undefined) return invalidFields(fields)
+  return refusal("validation", usage, { fields: { input: usage } })
 }

@@ -16,6 +16,7 @@ import { companyOfPerson } from "../../../projections/access/people.ts"
 import { givenTime } from "../kernel/schema.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
+import { USAGE } from "./protocol.ts"
 
 const OWN_WRITE_WAIT_MS = 5_000
 
@@ -70,7 +71,7 @@ export function together<S extends z.ZodObject>(
 ): S {
   return fields.superRefine((input, context) => {
     const message = fault(input)
-    if (message !== null) context.addIssue({ code: "custom", message, params: { isUsage: true } })
+    if (message !== null) context.addIssue({ code: "custom", message, path: [USAGE] })
   })
 }
 

@@ -1,20 +1,34 @@
 /**
- * How the command line and a running server talk over the admin socket: HTTP, a request as one JSON
- * document, the answer as lines of JSON. Any number of lines tell progress or carry a piece of a
- * file; the last one, and no other, is a result or an error.
+ * The operator's HTTP: where its routes are, and the forms of what they say. The command line starts for each command
+ * again, so nothing here needs a schema.
  */
-import { isRow } from "./cli/rows.ts"
 
-/** Where the server says who it is, and where it takes operations. */
-export const ADMIN_PATHS = { identity: "/identity", operations: "/operations" } as const
+/** The path in front of every route for operators. */
+const OPERATOR_AT = "/operator/v1"
 
-/** The form of an answer's lines, as a content type. */
-export const LINES_TYPE = "application/x-ndjson; charset=utf-8"
+/** Where a server says which data folder it holds. */
+export const SERVER_URL = `${OPERATOR_AT}/server`
 
-/** How many characters the name of an actor may have, and a reason. */
+/** Where an operation says how far it has come, by the name that its caller gave it. */
+export const progressUrl = (name: string): string => `${OPERATOR_AT}/progress/${name}`
+
+/** The name of an operation as paths have it: `key create` is `key-create`. */
+export const pathOf = (operation: string): string => operation.replaceAll(" ", "-")
+
+/** Where an operation is done. */
+export const operationUrl = (operation: string): string =>
+  `${OPERATOR_AT}/operations/${pathOf(operation)}`
+
+/** The trailer behind a file that says how its operation ended: percent-encoded JSON. */
+export const ANSWER_TRAILER = "operator-answer"
+
+/** The most bytes in the head of a request or an answer: a reason and a trailer are percent-encoded. */
+export const MOST_HEAD_BYTES = 256 * 1024
+
+/** The most characters in the name of an actor, and in a reason. */
 export const [MOST_ACTOR, MOST_REASON] = [200, 2_000] as const
 
-/** Why something was not done, in the form of the API's errors; more fields may stand beside. */
+/** Why something was not done, in the form of the API's errors; more fields may follow. */
 export interface ErrorBody {
   /** A code that scripts can compare. */
   readonly error: string
@@ -23,58 +37,35 @@ export interface ErrorBody {
   readonly [detail: string]: unknown
 }
 
-/**
- * How an operation ended: with its answer, or why it was not done. In words for people there is no
- * more of the answer than its `ok`.
- */
-export type AdminAnswer =
-  { readonly result: unknown; readonly text?: string | undefined } | { readonly error: ErrorBody }
+/** How an operation ended: with its answer, or why it was not done. */
+export type OperatorAnswer = { readonly result: unknown } | { readonly error: ErrorBody }
 
-/** The error of an input whose fields cannot stand together: wrong usage, exit code 2. */
-export const USAGE = "usage"
-
-/** One line of an answer. */
-export type AdminLine =
-  | { readonly progress: string }
-  | { readonly chunk: string }
-  /** A piece of a file that is no text, in base64. */
-  | { readonly bytes: string }
-  | AdminAnswer
-
-/** A line of an answer as it is sent, with its end. */
-export function lineText(line: AdminLine): string {
-  return `${JSON.stringify(line)}\n`
-}
-
-/** Reads a line of an answer. @throws AdminProtocolFault where it is none */
-export function readLine(text: string): AdminLine {
-  const line = parsedJson(text, "line")
-  if (isLine(line)) return line
-  throw new AdminProtocolFault(`The line is not as agreed: ${startOf(text)}`)
-}
-
-// Whoever asks a server reads few forms, and starts for each command anew: they are looked at by hand.
-function isLine(value: unknown): value is AdminLine {
-  if (!isRow(value)) return false
-  const names = Object.keys(value)
-  if ("result" in value) {
-    const { result, text } = value
-    const isBare = names.every((name) => name === "result" || name === "text")
-    return isBare && result !== undefined && (text === undefined || typeof text === "string")
+/** One operation, asked for by an operator. */
+export interface OperatorRequest {
+  /** Its name, such as `company create`. */
+  readonly operation: string
+  readonly input: unknown
+  /** Who asks: goes into the metadata of every fact. */
+  readonly actor: string
+  /** Why, for auditors. */
+  readonly reason: string | null
+  /** The name of what is lost by the operation, as a confirmation. */
+  readonly confirmed?: string | null
+  /** The field of the input that names a file of this machine, which is sent as the body. */
+  readonly uploads?: string
+  /** Where people read the answer, and the file that takes what is sent; absent: it is read as JSON. */
+  readonly page?: {
+    readonly isTTY: boolean
+    readonly columns: number
+    readonly file: string | null
   }
-  const { progress, chunk, bytes, error } = value
-  const isText = typeof progress === "string" || typeof chunk === "string" || isBase64(bytes)
-  return names.length === 1 && (isText || isErrorBody(error))
 }
 
-function isErrorBody(value: unknown): value is ErrorBody {
-  return isRow(value) && typeof value["error"] === "string" && typeof value["message"] === "string"
-}
-
-function isBase64(value: unknown): boolean {
-  const isOfIt = typeof value === "string" && /^[A-Za-z0-9+/]*={0,2}$/.test(value)
-  return isOfIt && value.length % 4 === 0
-}
+/**
+ * Wrong usage, exit code 2: the error of words that cannot stand together, and the field by which a refusal of an input
+ * says so.
+ */
+export const USAGE = "usage"
 
 /** An effective setting, as it is shown. Its value is text, and masked where it is secret. */
 export interface ShownSetting {
@@ -87,46 +78,5 @@ export interface ShownSetting {
 export interface Identity {
   readonly folderId: string
   readonly pid: number
-  /** One of an earlier release says nothing of its settings. */
   readonly settings: readonly ShownSetting[]
-}
-
-/** Reads who a server says it is. @throws AdminProtocolFault where it says nothing of the kind */
-export function readIdentity(text: string): Identity {
-  const identity = parsedJson(text, "identity")
-  if (isRow(identity)) {
-    const { folderId, pid, settings = [] } = identity
-    const isNumbered = typeof pid === "number" && Number.isSafeInteger(pid) && pid > 0
-    const isWhole = typeof folderId === "string" && isNumbered
-    if (isWhole && Array.isArray(settings) && settings.every(isSetting)) {
-      return { folderId, pid, settings }
-    }
-  }
-  throw new AdminProtocolFault(`The identity is not as agreed: ${startOf(text)}`)
-}
-
-function isSetting(value: unknown): value is ShownSetting {
-  if (!isRow(value)) return false
-  const { name, value: shown, source } = value
-  const isNamed = typeof name === "string" && typeof shown === "string"
-  return isNamed && (source === "default" || source === "environment")
-}
-
-/** What came over the admin socket is not what was agreed. */
-export class AdminProtocolFault extends Error {
-  override readonly name = "AdminProtocolFault"
-}
-
-/** What a text says in JSON. @throws AdminProtocolFault where it is none */
-export function parsedJson(text: string, what: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new AdminProtocolFault(`The ${what} is no JSON: ${startOf(text)}`, { cause: error })
-  }
-}
-
-/** So much of what came that it is known again. */
-export function startOf(text: string): string {
-  return text.slice(0, 200)
 }

@@ -1,16 +1,13 @@
-/** Runs one operation for an operator, in the server or in the command line itself. */
-import type { ZodType, core, z } from "zod"
+/** Does one operation, for an operator or in a company's console. */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { DamagedStream, later } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
-import { newId } from "../kernel/ids.ts"
-import { inWords } from "../calls/schema-words.ts"
-import { wordOfField } from "./catalogue.ts"
+import type { Refusal } from "../calls/refusal.ts"
+import { STATUS_OF, refusal } from "../calls/refusal.ts"
+import type { Done } from "./answering.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
-import type { AdminRequest } from "./admin-request.ts"
-import type { AdminAnswer, ErrorBody } from "./protocol.ts"
-import { USAGE } from "./protocol.ts"
+import type { ErrorBody } from "./protocol.ts"
 import { isRow } from "./cli/rows.ts"
 import { DatabaseSilent, unlessSilent } from "./silence.ts"
 
@@ -28,38 +25,13 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
 /** Errors after which nobody knows whether the facts are stored. */
 const UNKNOWN: ReadonlySet<string> = new Set(["OutcomeUnknown", "UnknownOutcome"])
 
-/**
- * Runs the operation that a request names. What an operator can act on is an answer; every other
- * error is thrown: a fault, or the signal's reason.
- */
-export async function runOperation(
-  operations: readonly AdminOperation[],
-  ports: AdminPorts,
-  request: AdminRequest,
-  talk: Talk,
-): Promise<AdminAnswer> {
-  const { operation: name, actor, reason } = request
-  const found = operations.find((operation) => operation.name === name)
-  if (found === undefined) {
-    const message = `This server has no operation "${name}": it may be of another version.`
-    return { error: { error: "unknown_operation", message } }
-  }
-  const input = await found.input.safeParseAsync(request.input, { error: operatorWords })
-  if (!input.success) return { error: invalid(found.input, input.error) }
-  const unsure = unconfirmed(found, request)
-  if (unsure !== null) return { error: unsure }
-  const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
-  const done = await performed(found, { ports, cause }, input.data, talk)
-  return "error" in done ? done : shownAs(found, done.result, request.page)
-}
-
-/** Does an operation whose input was checked, and tells what came of it. @throws as `runOperation` does */
+/** Does an operation whose input was checked. @throws a fault of the program, or the signal's reason */
 export async function performed<I>(
   { run, isPatient }: Pick<AdminOperation<I>, "run" | "isPatient">,
   given: Pick<AdminContext, "ports" | "cause" | "within">,
   input: I,
   talk: Talk,
-): Promise<{ readonly result: unknown } | { readonly error: ErrorBody }> {
+): Promise<Done> {
   const { ports } = given
   const answered = new AbortController()
   const context = { ...given, ...talkUntil(talk, answered.signal) }
@@ -71,44 +43,30 @@ export async function performed<I>(
   } catch (error) {
     const body = errorBodyOf(silenceBehind(error, ports.silentSince()))
     if (body === null) throw error
-    return { error: body }
+    return { refusal: refusedWith(body) }
   } finally {
     answered.abort()
   }
 }
 
-/** Why something is not done by which something is lost; null where nothing is, or it was confirmed. */
-function unconfirmed(
-  { name, irreversible }: AdminOperation,
-  { input, confirmed }: AdminRequest,
-): ErrorBody | null {
+/** Why an operator is refused, with the status of its code. */
+function refusedWith({ error, message, ...details }: ErrorBody): Refusal {
+  const known: Readonly<Record<string, number>> = STATUS_OF
+  const status = known[error] ?? (error.startsWith("no_such_") ? 404 : 409)
+  return { error, status, message, details }
+}
+
+/** Why nothing is lost by an operation yet; null where it loses nothing, or its loss was confirmed. */
+export function unconfirmed(
+  { irreversible }: Pick<AdminOperation, "irreversible">,
+  input: unknown,
+  confirmed: string | null,
+): Refusal | null {
   if (irreversible === undefined) return null
-  const named: unknown = isRow(input) ? input[irreversible.field] : undefined
-  if (confirmed !== undefined && confirmed === named) return null
-  const message = `${name}: ${irreversible.says}. Nobody confirmed it: say that it is meant, with --yes`
-  return { error: USAGE, message }
-}
-
-/** The answer as it was asked for: in words where it is for people and the operation has its own. */
-function shownAs(
-  { render }: AdminOperation,
-  result: unknown,
-  page: AdminRequest["page"],
-): AdminAnswer {
-  if (page === undefined || render === undefined) return { result }
-  const named = page.file === null || !isRow(result) ? result : { ...result, file: page.file }
-  return { result: isRow(result) ? { ok: result["ok"] } : null, text: render(named, page) }
-}
-
-/** Why the fields of an input cannot stand together; null where they can, or where one is wrong. */
-export async function usageFault(schema: ZodType, input: unknown): Promise<string | null> {
-  const parsed = await schema.safeParseAsync(input)
-  return parsed.success ? null : usageIn(parsed.error)
-}
-
-function usageIn({ issues }: z.ZodError): string | null {
-  const [first] = issues.filter((issue) => issue.code === "custom" && issue.params?.["isUsage"])
-  return first === undefined || issues.length > 1 ? null : first.message
+  const named = isRow(input) ? input[irreversible.field] : undefined
+  if (confirmed !== null && confirmed === named) return null
+  const message = `Confirm it by the ${irreversible.field}: ${irreversible.says}.`
+  return refusal("validation", message, { fields: { confirm: message } })
 }
 
 /**
@@ -186,25 +144,3 @@ const damagedText = (why: string): string =>
 
 const unknownText = (why: string): string =>
   `Nobody knows whether this was stored: look before you do it again. (${why})`
-
-/** What is wrong with a field, to stand behind its name. */
-function operatorWords(issue: core.$ZodRawIssue): string {
-  if ((issue.path ?? []).length === 0) return "must be an object of named fields"
-  const text = inWords(issue)
-  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
-}
-
-/** What is wrong with an input: `fields` by their names, the message by the words of the command line. */
-function invalid(schema: ZodType, error: z.ZodError): ErrorBody {
-  const usage = usageIn(error)
-  if (usage !== null) return { error: USAGE, message: usage }
-  const fields: Record<string, string> = {}
-  for (const issue of error.issues) {
-    const field = issue.path.length === 0 ? "input" : issue.path.join(".")
-    fields[field] ??= issue.message
-  }
-  const faults = Object.entries(fields).map(([field, fault]) => {
-    return `${wordOfField(schema, field.split(".")[0] ?? field) ?? field}: ${fault}`
-  })
-  return { error: "validation", message: `This is not valid: ${faults.join("; ")}`, fields }
-}

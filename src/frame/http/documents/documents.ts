@@ -33,6 +33,8 @@ export interface Shown {
   /** What each group of routes is for, in Markdown. */
   readonly groups: Readonly<Record<string, string>>
   readonly answers: Answers
+  /** Name, version and first page; default those of the API. */
+  readonly info?: Json
 }
 
 const NOTHING_SHOWN: Shown = { groups: {}, answers: {} }
@@ -44,22 +46,40 @@ const NOTHING_YET = { openapi: "3.1.0", info: { title: TITLE, version: "" }, pat
 const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40" viewBox="0 0 200 40">
 <text x="0" y="27" font-family="sans-serif" font-size="22" font-weight="bold" fill="#fff">${PRODUCT}</text></svg>`
 
-/** Adds `/openapi.json` and `/docs`; the paths that are there now, each with GET and HEAD. */
-export async function addDocuments(
-  app: FastifyInstance,
-  entries: readonly (Route | OneOf)[],
-  retired: readonly string[],
-  baseUrl: () => string,
-  shown?: Shown,
-): Promise<readonly string[]> {
-  // The address alone can change, and everybody may ask for it: it is made once, and by no start, which
-  // it would hold up.
+/** What the document is made of. */
+interface Documented {
+  readonly entries: readonly (Route | OneOf)[]
+  readonly retired: readonly string[]
+  readonly baseUrl: () => string
+  readonly shown?: Shown | undefined
+}
+
+/**
+ * The document of a server. The address alone can change, and everybody may ask for it: it is made once, and by no
+ * start, which it would hold up.
+ */
+function documentOf({ entries, retired, baseUrl, shown }: Documented): () => Json {
   let made: { readonly url: string; readonly document: Json } | null = null
-  const document = (): Json => {
+  return () => {
     const url = baseUrl()
     if (made?.url !== url) made = { url, document: openApi(entries, retired, url, shown) }
     return made.document
   }
+}
+
+/** Adds `/openapi.json` alone; the paths that are there now, each with GET and HEAD. */
+export async function addDocument(app: FastifyInstance, documented: Documented): Promise<string[]> {
+  const document = documentOf(documented)
+  app.route({ method: ["GET", "HEAD"], url: DOCUMENT_URL, handler: async () => document() })
+  return [DOCUMENT_URL]
+}
+
+/** Adds `/openapi.json` and `/docs`; the paths that are there now, each with GET and HEAD. */
+export async function addDocuments(
+  app: FastifyInstance,
+  documented: Documented,
+): Promise<string[]> {
+  const document = documentOf(documented)
   await app.register(swagger, { mode: "static", specification: { document: NOTHING_YET } })
   const urls = new Set([DOCUMENT_URL, `${DOCS_URL}/`])
   await app.register(async (page) => {
@@ -101,7 +121,7 @@ export function openApi(
   entries: readonly (Route | OneOf)[],
   retired: readonly string[],
   baseUrl: string,
-  { groups, answers }: Shown = NOTHING_SHOWN,
+  { groups, answers, info = INFO }: Shown = NOTHING_SHOWN,
 ): Json {
   const codes = allCodes(entries)
   const schemas: Record<string, Json> = {}
@@ -111,7 +131,7 @@ export function openApi(
   const used = routesIn(entries).map(({ group }) => group)
   return {
     openapi: "3.1.0",
-    info: INFO,
+    info,
     servers: [{ url: baseUrl }],
     security: [{ key: [] }],
     tags: tagsOf(used, groups, retired.length > 0),

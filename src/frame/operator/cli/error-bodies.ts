@@ -1,17 +1,11 @@
 /** Errors in words that an operator can act on. */
 import type { ErrorBody } from "../protocol.ts"
-import { ServerGone } from "./admin-client.ts"
+import { USAGE } from "../protocol.ts"
+import { Refused, ServerGone } from "./client.ts"
+import type { CommandSpec } from "./command.ts"
 import { CannotWrite } from "./out-file.ts"
-
-/** An operation was refused that a command asked for. */
-export class Refused extends Error {
-  override readonly name = "Refused"
-  readonly body: ErrorBody
-  constructor(body: ErrorBody) {
-    super(body.message)
-    this.body = body
-  }
-}
+import { wordOfField } from "./program.ts"
+import { isRow } from "./rows.ts"
 
 /** The first broken place, which a fault of a file carries. */
 function placeOf(error: Error): object {
@@ -39,4 +33,18 @@ export async function plainBodyOf(error: unknown): Promise<ErrorBody | null> {
   if (error instanceof CannotWrite) return { error: "cannot_write", message }
   // Others are of the stores, which are there by then.
   return (await import("../run-operation.ts")).errorBodyOf(error)
+}
+
+/** The faults of an input in the words of its command; words that cannot stand together are wrong usage. */
+export function inWordsOf(command: CommandSpec, body: ErrorBody): ErrorBody {
+  const { error, fields } = body
+  if (error !== "validation" || !isRow(fields)) return body
+  if (typeof fields[USAGE] === "string") return { error: USAGE, message: fields[USAGE] }
+  const faults = Object.entries(fields).map(([path, fault]) => {
+    const [field = path] = path.split(".")
+    const text = String(fault)
+    const behind = `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
+    return `${wordOfField(command, field)}: ${behind}`
+  })
+  return { ...body, message: `This is not valid: ${faults.join("; ")}` }
 }

@@ -3,17 +3,16 @@
  * interrupted. With `--json` standard output carries exactly one JSON document, whatever happens.
  */
 import { userInfo } from "node:os"
-import type { AdminRequest } from "../admin-request.ts"
-import type { AdminAnswer } from "../protocol.ts"
+import type { OperatorAnswer, OperatorRequest } from "../protocol.ts"
 import { USAGE } from "../protocol.ts"
-import type { Talk } from "../run-operation.ts"
-import { askServer } from "./admin-client.ts"
+import type { Following } from "./client.ts"
+import { Refused, askOperation, onSocket } from "./client.ts"
 import type { Shell } from "./completion.ts"
 import { completionOf } from "./completion.ts"
 import { confirmationOf } from "./confirming.ts"
 import { benchWords } from "./bench-words.ts"
 import type { Command, LocalWork, MoveCommand } from "../commands.ts"
-import { Refused } from "./error-bodies.ts"
+import { inWordsOf } from "./error-bodies.ts"
 import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
 import { openOutFile } from "./out-file.ts"
@@ -121,7 +120,7 @@ async function showSettings({ json }: Invocation, host: Host, terminal: Terminal
     server === null ? { ...one } : { ...one, server: values.get(one.name) ?? null },
   )
   if (json) printJson(terminal, { settings })
-  else terminal.out((await rendering()).renderTable(settings, terminal, "settings"))
+  else terminal.out((await import("./render.ts")).renderTable(settings, terminal, "settings"))
   return DONE
 }
 
@@ -152,34 +151,29 @@ async function operate(
   const isSecret = command.hasSecretFile === true || command.isPrivate === true
   const file = out === null || out === "-" ? null : await openOutFile(out, isSecret)
   const progress = progressLine(terminal)
-  const send = async (chunk: string | Uint8Array) => {
+  const send = async (piece: Uint8Array) => {
     signal.throwIfAborted()
     if (out === null) throw new Error(`${command.name} sent a file and takes none`)
-    if (file === null) terminal.out(chunk)
-    else await file.write(chunk)
+    if (file === null) terminal.out(piece)
+    else await file.write(piece)
   }
   try {
-    const talk = { progress: progress.report, send, signal }
-    const request = {
-      ...requestOf(invocation, file === null ? null : out, terminal),
-      ...(asked.confirmed === null ? {} : { confirmed: asked.confirmed }),
-    }
-    const answer = await ask(host, request, talk).finally(progress.end)
-    if ("error" in answer) return refused(answer.error, json, terminal)
+    const request = requestOf(invocation, file === null ? null : out, terminal)
+    const following = { progress: progress.report, send, signal }
+    const answer = await ask(host, { ...request, confirmed: asked.confirmed }, following).finally(
+      progress.end,
+    )
+    if ("error" in answer) return refused(inWordsOf(command, answer.error), json, terminal)
     await file?.keep(signal)
     const say = out === "-" ? terminal.err : terminal.out
-    const { result, text } = answer
-    const shown = file === null || !isRow(result) ? result : { ...result, file: out }
-    if (json) printJson(terminal, shown)
-    else say(text ?? (await rendering()).renderResult(shown, terminal))
+    const { result } = answer
+    if (!json) say(isRow(result) ? String(result["text"]) : "")
+    else printJson(terminal, file === null || !isRow(result) ? result : { ...result, file: out })
     return exitCodeOf(command, result)
   } finally {
     await file?.discard()
   }
 }
-
-/** Tables are drawn only for people, and by a server where it has words of its own. */
-const rendering = () => import("./render.ts")
 
 function exitCodeOf({ isVerdict }: Invocation["command"], result: unknown): number {
   return isVerdict !== true || (isRow(result) && result["ok"] === true) ? DONE : REFUSED
@@ -199,10 +193,8 @@ async function workHere(
     progress: progress.report,
     signal,
     ask: async (operation, asked, take) => {
-      const send = async (chunk: string | Uint8Array) => {
-        if (typeof chunk !== "string") throw new Error(`${operation} sent bytes instead of text`)
-        await take(chunk)
-      }
+      const decoder = new TextDecoder()
+      const send = async (piece: Uint8Array) => take(decoder.decode(piece, { stream: true }))
       const request = { operation, input: asked, actor: systemUser(), reason: null }
       const answer = await ask(host, request, { progress: progress.report, send, signal })
       if ("error" in answer) throw new Refused(answer.error)
@@ -240,9 +232,16 @@ function requestOf(
   { command, input, actor, reason, json }: Invocation,
   file: string | null,
   { isTTY, columns }: Terminal,
-): AdminRequest {
-  const request = { operation: command.name, input, actor: actor ?? systemUser(), reason }
-  return json ? request : { ...request, page: { isTTY, columns, file } }
+): OperatorRequest {
+  const uploads = command.arguments.find(({ form }) => form === "file")?.field
+  return {
+    operation: command.name,
+    input,
+    actor: actor ?? systemUser(),
+    reason,
+    ...(uploads !== undefined && { uploads }),
+    ...(!json && { page: { isTTY, columns, file } }),
+  }
 }
 
 /** The user of the operating system by name; by number where it has none. */
@@ -256,28 +255,24 @@ function systemUser(): string {
   }
 }
 
-/** Sends the request to the living server; without one opens the stores here. */
-async function ask(host: Host, request: AdminRequest, talk: Talk): Promise<AdminAnswer> {
+/** Asks the living server; without one the same app, on stores that are opened here. */
+async function ask(
+  host: Host,
+  request: OperatorRequest,
+  following: Following,
+): Promise<OperatorAnswer> {
   const living = await host.livingServer()
-  talk.signal.throwIfAborted()
-  if (living !== null) return askServer(living.socketPath, request, talk)
+  following.signal.throwIfAborted()
+  if (living !== null) return askOperation(onSocket(living.socketPath), request, following)
   // A server says so itself; here no store need be opened to see that words are wrong.
   const { input, begins } = await declared(host, "operation", request.operation)
-  const { runOperation, usageFault } = await import("../run-operation.ts")
-  const fault = await usageFault(input, request.input)
-  if (fault !== null) return { error: { error: USAGE, message: fault } }
-  const stores = await host.openLocal({ mayMake: begins === true })
+  const { parse } = await import("../../calls/validate.ts")
+  const { [USAGE]: fault } = parse(input, request.input).fields
+  if (fault !== undefined) return { error: { error: USAGE, message: fault } }
+  const { send, close } = await host.openLocal({ mayMake: begins === true })
   try {
-    const { operations, ports } = stores
-    talk.signal.throwIfAborted()
-    const answer = runOperation(operations, ports, request, talk)
-    return asSent(await untilAborted(answer, talk.signal))
+    return await untilAborted(askOperation(send, request, following), following.signal)
   } finally {
-    await stores.close()
+    await close()
   }
-}
-
-/** An answer as it would have come through the socket, so that both ways print the same. */
-function asSent(answer: AdminAnswer): AdminAnswer {
-  return JSON.parse(JSON.stringify(answer)) as AdminAnswer
 }

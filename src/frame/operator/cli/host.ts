@@ -1,21 +1,13 @@
 /** What the command line asks of the program that it is part of. */
-import type { AdminOperation, AdminPorts } from "../operation.ts"
 import type { Command, LocalCommand } from "../commands.ts"
+import type { Opened } from "./client.ts"
 import type { Catalogue, CommandSpec, Input } from "./command.ts"
 import type { Finding } from "./finding.ts"
 import type { ShownSetting } from "../protocol.ts"
-import type { Talk } from "../run-operation.ts"
-
-/** The stores, opened for the length of one command. */
-export interface OpenedStores {
-  readonly operations: readonly AdminOperation[]
-  readonly ports: AdminPorts
-  /** Waits for what is in flight, then closes everything that was opened. */
-  close(): Promise<void>
-}
+import type { AdminContext } from "../operation.ts"
 
 /** How a move tells its operator where it is, and hears that nobody waits any more. */
-export type MoveTalk = Pick<Talk, "progress" | "signal">
+export type MoveTalk = Pick<AdminContext, "progress" | "signal">
 
 /** What a move answers: `ok` says whether the audit at its end found everything in order. */
 export interface Moved {
@@ -47,7 +39,7 @@ export interface Host {
    *
    * @param options `mayMake`: whether an installation is made where there is none
    */
-  openLocal(options: { readonly mayMake: boolean }): Promise<OpenedStores>
+  openLocal(options: { readonly mayMake: boolean }): Promise<Opened>
   /** Runs the server until it is stopped; resolves with the exit code. */
   start(options: {
     readonly demo: boolean

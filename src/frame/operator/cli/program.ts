@@ -148,6 +148,13 @@ function missingOf(spec: Placed, { input, out }: Invocation): string | null {
   return `a ${name} needs ${missing.map(({ flags }) => flags.split(" ")[0]).join(", ")}`
 }
 
+/** What a field of an input is called on the command line: `--operation`, or `KEY_ID` by its place. */
+export function wordOfField(spec: CommandSpec, field: string): string {
+  const argument = spec.arguments.find((one) => one.field === field)
+  const option = spec.options.find((one) => fieldOf(one) === field)
+  return argument?.name ?? option?.flags.split(" ")[0] ?? field
+}
+
 const fieldOf = ({ field, flags }: OptionSpec): string => field ?? new Option(flags).attributeName()
 
 function topicOf(program: Command, name: string, about: string | null): Command {

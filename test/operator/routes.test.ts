@@ -1,22 +1,28 @@
-/** The admin socket: its server, its protocol, and a command line that finds a server there. */
+/** The admin socket: the operations as routes, and a command line that finds a server there. */
 import { once } from "node:events"
 import { existsSync, statSync, writeFileSync } from "node:fs"
+import { readFile, writeFile } from "node:fs/promises"
 import { type IncomingMessage, request as httpRequest } from "node:http"
 import { createServer } from "node:net"
-import { join } from "node:path"
+import { basename, join } from "node:path"
+import { text } from "node:stream/consumers"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { type AdminContext, OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { MAX_SOCKET_PATH_BYTES } from "../../src/frame/operator/private-socket.ts"
-import { ServerGone, askServer, serverOf } from "../../src/frame/operator/cli/admin-client.ts"
-import { PORT, fakeOperation, testFolder, fakeHost, run, wordsOf } from "./fake-host.ts"
-import { request, serve, talkOf, waiting } from "./serve-admin.ts"
-import { AdminProtocolFault, readIdentity, readLine } from "../../src/frame/operator/protocol.ts"
+import { ServerGone, onSocket, serverOf } from "../../src/frame/operator/cli/client.ts"
+import { operationUrl } from "../../src/frame/operator/protocol.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { NO_PORTS, PORT, fakeOperation, testFolder, fakeHost, run, wordsOf } from "./fake-host.ts"
+import { askServer, request, serve, talkOf, waiting } from "./serve-admin.ts"
 
 const IDENTITY = { folderId: "folder-1", pid: process.pid, settings: [PORT] }
 
 /** Posts a body as it stands; the status and text of the answer. */
 async function post(socketPath: string, path: string, body: string) {
-  const asked = httpRequest({ socketPath, path, method: "POST", agent: false })
+  const headers = { "content-type": "application/json" }
+  const asked = httpRequest({ socketPath, path, method: "POST", agent: false, headers })
+  // The server answers what is too long before it has read all of it.
+  asked.on("error", () => undefined)
   asked.end(body)
   const [response] = (await once(asked, "response")) as [IncomingMessage]
   let text = ""
@@ -85,7 +91,7 @@ describe("an operation over the socket", () => {
       result: { input: { month: "2026-11" }, actor: "ada", reason: "year end" },
     })
     expect(heard.progress).toEqual(["begins"])
-    expect(heard.chunks).toEqual(pieces)
+    expect(Buffer.concat(heard.chunks).toString("utf8")).toBe(pieces.join(""))
     expect(faults).toEqual([])
   })
 
@@ -98,11 +104,7 @@ describe("an operation over the socket", () => {
     const { socketPath } = await serve([exporting])
     const { heard, talk } = talkOf()
     expect(await askServer(socketPath, request("export billing"), talk)).toEqual({ result: {} })
-    expect(heard.chunks[0]).toBe("head\n")
-    expect(heard.chunks.slice(1).map((piece) => Buffer.from(piece as Uint8Array))).toEqual([
-      Buffer.from(bytes),
-      Buffer.alloc(0),
-    ])
+    expect(Buffer.concat(heard.chunks)).toEqual(Buffer.concat([Buffer.from("head\n"), bytes]))
   })
 
   it("waits for a reader that is behind", async () => {
@@ -123,16 +125,16 @@ describe("an operation over the socket", () => {
     const gate = Promise.withResolvers<void>()
     const { talk } = talkOf()
     let taken = 0
-    const send = async () => {
+    const send = async (piece: Uint8Array) => {
       await gate.promise
-      taken += 1
+      taken += piece.length
     }
     const answer = askServer(socketPath, request("export billing"), { ...talk, send })
     await full.promise
     expect(sent.length).toBeLessThan(400)
     gate.resolve()
     expect(await answer).toEqual({ result: null })
-    expect(taken).toBe(400)
+    expect(taken).toBe(400 * 100_000)
   })
 
   it("answers with a refusal, and with the faults of the input", async () => {
@@ -198,19 +200,75 @@ describe("an operation over the socket", () => {
 
   it.each([
     ["no JSON", "{", 400],
-    ["no request", '{"operation": 3}', 400],
-    ["too much", JSON.stringify({ operation: "x".repeat(2 * 1024 * 1024) }), 400],
+    ["no input of the operation", "[]", 400],
+    ["too much", JSON.stringify({ name: "x".repeat(2 * 1024 * 1024) }), 413],
   ])("refuses what is %s", async (_, body, status) => {
-    const { socketPath } = await serve([])
-    const answer = await post(socketPath, "/operations", body)
+    const { socketPath } = await serve(PROGRAM.operations)
+    const answer = await post(socketPath, `${operationUrl("company create")}?actor=ada`, body)
     expect(answer.status).toBe(status)
-    expect(JSON.parse(answer.text)).toMatchObject({ error: { error: expect.any(String) } })
+    expect(JSON.parse(answer.text)).toMatchObject({ error: expect.any(String) })
   })
 
   it("knows no other route", async () => {
     const { socketPath } = await serve([])
     expect((await post(socketPath, "/elsewhere", "{}")).status).toBe(404)
+    expect((await post(socketPath, "/api/v1/phone/messages", "{}")).status).toBe(404)
   })
+})
+
+it("writes nothing of what was sent and answered into its log", async () => {
+  const lines: unknown[] = []
+  const info = (message: string, details?: object) => void lines.push({ message, ...details })
+  const log = { info, warn: (message: string) => void lines.push({ message }) }
+  const creating = fakeOperation("key create", async () => ({ key: "cpk_hidden" }))
+  const failing = fakeOperation("company lock", async () => {
+    throw new OperatorRefused("conflict", "The word hidden is in use.")
+  })
+  const options = { ports: { ...NO_PORTS, log }, logRequests: 1 }
+  const { socketPath } = await serve([creating, failing], options)
+  const talk = { ...talkOf().talk, progress: undefined }
+  const asked = { actor: "hidden", reason: "hidden", confirmed: "hidden" }
+  const input = { company: "hidden", password: "hidden" }
+  await askServer(socketPath, { ...request("key create", input), ...asked }, talk)
+  await askServer(socketPath, { ...request("company lock", input), ...asked }, talk)
+  expect(lines).toMatchObject([
+    { route: "/operator/v1/operations/key-create", status: 200 },
+    { route: "/operator/v1/operations/company-lock", status: 409, error: "conflict" },
+  ])
+  expect(JSON.stringify(lines)).not.toContain("hidden")
+})
+
+it("describes itself in a document", async () => {
+  const { socketPath } = await serve(PROGRAM.operations)
+  const { signal } = new AbortController()
+  const send = onSocket(socketPath)
+  const { status, body } = await send({ method: "GET", url: "/openapi.json", signal })
+  const document = JSON.parse(await text(body)) as { paths: Record<string, object> }
+  expect(status).toBe(200)
+  expect(Object.keys(document.paths)).toEqual(
+    expect.arrayContaining(PROGRAM.operations.map(({ name }) => operationUrl(name))),
+  )
+})
+
+it("takes the file of an operation as the body", async () => {
+  const read: unknown[] = []
+  const taking = fakeOperation("repository upload", async (_, input) => {
+    const { file, message } = input as { readonly file: string; readonly message: string }
+    read.push(basename(file), await readFile(file, "utf8"), message)
+    throw new OperatorRefused("bad_file", `${file} cannot be taken.`)
+  })
+  const own = PROGRAM.operations.find(({ name }) => name === "repository upload")
+  const { socketPath } = await serve([{ ...taking, input: own?.input ?? taking.input }])
+  const folder = await testFolder()
+  const path = join(folder, "app.zip")
+  await writeFile(path, "ü".repeat(300_000))
+  const input = { company: "acme", file: path, message: "ä & b" }
+  const asked = { ...request("repository upload", input), uploads: "file" }
+  const answer = await askServer(socketPath, asked, talkOf().talk)
+  expect(answer).toEqual({ error: { error: "bad_file", message: "app.zip cannot be taken." } })
+  expect(read).toEqual(["app.zip", "ü".repeat(300_000), "ä & b"])
+  const missing = { ...asked, input: { ...input, file: folder } }
+  await expect(askServer(socketPath, missing, talkOf().talk)).rejects.toThrow("is no file")
 })
 
 describe("a server that stops", () => {
@@ -236,81 +294,12 @@ describe("a server that stops", () => {
     const { operation, began, ended } = waiting()
     const { socketPath, server } = await serve([operation], { graceMs: 1 })
     const answer = askServer(socketPath, request("wait"), talkOf().talk)
-    const refused = expect(answer).rejects.toThrow(/look whether the command was done/)
     await began
     await server.close()
-    await refused
+    expect(await answer).toMatchObject({
+      error: { error: "unavailable", message: expect.stringMatching(/look whether it was done/) },
+    })
     expect(await ended).toBe("aborted")
-  })
-})
-
-const setting = { name: "PORT", value: "3000", source: "default" }
-
-describe("a line of an answer", () => {
-  it.each([
-    { progress: "half way" },
-    { chunk: "" },
-    { bytes: "" },
-    { bytes: "YQ==" },
-    { bytes: "YWJj" },
-    { error: { error: "conflict", message: "Not now.", limit: null } },
-    { result: null },
-    { result: { ok: true }, text: "Done.\n" },
-  ])("is taken as it stands: %j", (line) => {
-    expect(readLine(JSON.stringify(line))).toEqual(line)
-  })
-
-  it.each([
-    "",
-    "nothing",
-    "null",
-    "7",
-    "[]",
-    "{}",
-    '"progress"',
-    '{"progress":7}',
-    '{"chunk":null}',
-    '{"bytes":"YQ"}',
-    '{"bytes":"Y Q="}',
-    '{"bytes":7}',
-    '{"text":"alone"}',
-    '{"result":1,"text":7}',
-    '{"result":1,"more":2}',
-    '{"error":"conflict"}',
-    '{"error":{"error":"conflict"}}',
-    '{"error":{"message":"why"}}',
-    '{"progress":"a","chunk":"b"}',
-    '{"error":{"error":"a","message":"b"},"result":1}',
-  ])("is refused: %s", (text) => {
-    expect(() => readLine(text)).toThrow(AdminProtocolFault)
-  })
-})
-
-describe("who a server says it is", () => {
-  it("is taken with the settings, of which an earlier release says nothing", () => {
-    const bare = { folderId: "f", pid: 7 }
-    expect(readIdentity(JSON.stringify(bare))).toEqual({ ...bare, settings: [] })
-    const told = { ...bare, settings: [setting, { ...setting, source: "environment" }] }
-    expect(readIdentity(JSON.stringify({ ...told, more: 1 }))).toEqual(told)
-  })
-
-  it.each([
-    "",
-    "null",
-    "[]",
-    "{}",
-    '{"folderId":"f"}',
-    '{"pid":7}',
-    '{"folderId":7,"pid":7}',
-    '{"folderId":"f","pid":0}',
-    '{"folderId":"f","pid":1.5}',
-    '{"folderId":"f","pid":"7"}',
-    JSON.stringify({ folderId: "f", pid: 7, settings: setting }),
-    JSON.stringify({ folderId: "f", pid: 7, settings: [{ ...setting, value: 3_000 }] }),
-    JSON.stringify({ folderId: "f", pid: 7, settings: [{ ...setting, source: "file" }] }),
-    JSON.stringify({ folderId: "f", pid: 7, settings: [null] }),
-  ])("is refused: %s", (text) => {
-    expect(() => readIdentity(text)).toThrow(AdminProtocolFault)
   })
 })
 

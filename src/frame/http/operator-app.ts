@@ -1,0 +1,100 @@
+/** The app of the admin socket: the operations as routes, in the pipeline of the API. */
+import type { FastifyInstance } from "fastify"
+import type { Opened, Send } from "../operator/cli/client.ts"
+import type { AdminOperation, AdminPorts } from "../operator/operation.ts"
+import { listenPrivately } from "../operator/private-socket.ts"
+import { RELEASE } from "../operator/cli/release.ts"
+import { MOST_HEAD_BYTES } from "../operator/protocol.ts"
+import type { Serving } from "../operator/routes.ts"
+import { operatorRoutes } from "../operator/routes.ts"
+import { buildApp } from "./app.ts"
+import { PRODUCT } from "./documents/document-info.ts"
+
+const FIRST_PAGE = `What an operator can do: the command line asks these routes. They are served on the admin socket alone,
+which only the user that the server runs as can open, and need no key. An operation takes its input as JSON and
+answers with its result. One that takes a file takes it as the body, with its input in the query; one that writes a
+file answers with its bytes, and says in the trailer \`operator-answer\` how it ended.`
+
+/** What the app is built with. */
+export interface OperatorAppOptions extends Serving {
+  /** What the first words of operations are about. */
+  readonly topics?: Readonly<Record<string, string>>
+  /** The share of requests that went well and have a line in the log, 0 to 1; default 0. */
+  readonly logRequests?: number
+}
+
+/** Builds the app; it does not listen. */
+export function operatorApp(options: OperatorAppOptions): Promise<FastifyInstance> {
+  const { ports, topics = {}, logRequests = 0 } = options
+  const title = `Operator API of ${PRODUCT}`
+  const info = { title, version: RELEASE, description: FIRST_PAGE.replaceAll("\n", " ") }
+  // The document needs an address, and a socket has none.
+  const local = { ...ports, baseUrl: () => "http://localhost" }
+  return buildApp(local, operatorRoutes(options), [], {
+    rateLimits: "off",
+    isForOperators: true,
+    mostHeadBytes: MOST_HEAD_BYTES,
+    shown: { groups: topics, answers: {}, info },
+    logRequests,
+  })
+}
+
+/** Opens the routes in this process. @param signal aborted when operations under way are to end */
+export async function openHere(
+  operations: readonly AdminOperation[],
+  ports: AdminPorts,
+  signal: AbortSignal,
+): Promise<Opened> {
+  const identity = { folderId: "", pid: process.pid, settings: [] }
+  const faults: unknown[] = []
+  const onFault = (error: unknown) => void faults.push(error)
+  const app = await operatorApp({ operations, ports, identity, ended: signal, onFault })
+  const send: Send = async ({ method, url, body, signal: unasked }) => {
+    const answered = await app.inject({
+      method,
+      url,
+      signal: unasked,
+      payloadAsStream: true,
+      ...(body !== undefined && { payload: body }),
+      headers: typeof body === "string" ? { "content-type": "application/json" } : {},
+    })
+    if (faults.length > 0) throw faults[0]
+    const { statusCode: status, headers, trailers } = answered
+    return {
+      status,
+      mediaType: headers["content-type"],
+      body: answered.stream(),
+      trailers: () => trailers,
+    }
+  }
+  return { send, close: () => app.close() }
+}
+
+/** How long operations may run on once the server stops, milliseconds. */
+const GRACE_MS = 3_000
+
+/**
+ * Serves the routes on a socket, whose file has mode 0600 from the moment it has its name.
+ *
+ * @param served the path is at most `MAX_SOCKET_PATH_BYTES` bytes long, and its folder exists
+ * @returns takes no more operations, removes the socket and waits for those that run; after the grace they are aborted
+ * @throws RangeError: the path is too long for a socket; the operating system's error
+ */
+export async function serveOperators({
+  socketPath,
+  graceMs = GRACE_MS,
+  ...options
+}: Omit<OperatorAppOptions, "ended"> & {
+  readonly socketPath: string
+  readonly graceMs?: number
+}): Promise<() => Promise<void>> {
+  const ended = new AbortController()
+  const app = await operatorApp({ ...options, ended: ended.signal })
+  const remove = await listenPrivately(socketPath, (path) => app.listen({ path }))
+  return async () => {
+    remove()
+    const timer = setTimeout(() => ended.abort(), graceMs)
+    await app.close()
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,235 @@
+/** The command line as a client of the operator's routes. */
+import { randomUUID } from "node:crypto"
+import { createReadStream } from "node:fs"
+import { stat } from "node:fs/promises"
+import type { IncomingMessage } from "node:http"
+import { request as httpRequest } from "node:http"
+import { basename } from "node:path"
+import type { Readable } from "node:stream"
+import { pipeline } from "node:stream"
+import { text } from "node:stream/consumers"
+import type { ErrorBody, Identity, OperatorAnswer, OperatorRequest } from "../protocol.ts"
+import {
+  ANSWER_TRAILER,
+  MOST_HEAD_BYTES,
+  SERVER_URL,
+  operationUrl,
+  progressUrl,
+} from "../protocol.ts"
+import type { Row } from "./rows.ts"
+import { isRow } from "./rows.ts"
+
+const IDENTITY_TIMEOUT_MS = 5_000
+
+/** A request to a route. */
+interface Asked {
+  readonly method: "GET" | "POST"
+  readonly url: string
+  /** JSON as it is sent, or a file. */
+  readonly body?: string | Readable
+  readonly signal: AbortSignal
+}
+
+/** What it is answered with. */
+interface Answered {
+  readonly status: number
+  readonly mediaType: unknown
+  readonly body: Readable
+  /** What was sent behind the body, once that has ended. */
+  readonly trailers: () => Readonly<Record<string, string | undefined>>
+}
+
+/** A way to the routes: the socket of a server, or the same app in this process. */
+export type Send = (asked: Asked) => Promise<Answered>
+
+/** A way to the routes that lasts until it is closed. */
+export interface Opened {
+  /** Asks a route. @throws a fault of the program as it is */
+  readonly send: Send
+  /** Waits for what is in flight, then closes what was opened. */
+  readonly close: () => Promise<void>
+}
+
+/** How a caller follows an operation. */
+export interface Following {
+  /** Takes how far long work has come; absent where nobody reads it. */
+  readonly progress?: ((message: string) => void) | undefined
+  /** Takes a piece of a file; the next comes once it resolves. */
+  readonly send: (piece: Uint8Array) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** The server did not answer, or not to the end; the sentence says what that means. */
+export class ServerGone extends Error {
+  override readonly name = "ServerGone"
+}
+
+/** Something was refused that a command asked for. */
+export class Refused extends Error {
+  override readonly name = "Refused"
+  readonly body: ErrorBody
+  constructor(body: ErrorBody) {
+    super(body.message)
+    this.body = body
+  }
+}
+
+/** The way over a socket. */
+export function onSocket(socketPath: string): Send {
+  return async ({ method, url, body, signal }) => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const asked = httpRequest({
+      socketPath,
+      method,
+      path: url,
+      signal,
+      agent: false,
+      maxHeaderSize: MOST_HEAD_BYTES,
+      headers: typeof body === "string" ? { "content-type": "application/json" } : {},
+    })
+    asked.once("response", resolve)
+    // Also after the response: a connection that breaks later is an error of the response itself.
+    asked.on("error", reject)
+    if (body === undefined || typeof body === "string") asked.end(body)
+    else pipeline(body, asked, (error) => error && reject(error))
+    const response = await promise
+    const { statusCode: status = 0 } = response
+    const mediaType = response.headers["content-type"]
+    return { status, mediaType, body: response, trailers: () => response.trailers }
+  }
+}
+
+/**
+ * Who the server behind a socket is; null where it does not hold the data folder with this id. No
+ * socket, or one where nobody listens, is no server.
+ *
+ * @param timeoutMs how long it may take to say who it is, milliseconds
+ * @throws ServerGone: a process listens and does not say who it is
+ */
+export async function serverOf(
+  socketPath: string,
+  folderId: string,
+  timeoutMs = IDENTITY_TIMEOUT_MS,
+): Promise<Identity | null> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    const { status, body } = await onSocket(socketPath)({ method: "GET", url: SERVER_URL, signal })
+    const identity: unknown = JSON.parse(await text(body))
+    if (status !== 200 || !isRow(identity)) throw new Error(`it answers ${status}`)
+    return identity["folderId"] === folderId ? (identity as unknown as Identity) : null
+  } catch (error) {
+    if (isNobodyThere(error)) return null
+    const message =
+      "A server holds this data folder and does not answer: wait for it to end, or stop it."
+    throw new ServerGone(message, { cause: error })
+  }
+}
+
+/**
+ * Has an operation done and waits for its answer.
+ *
+ * @throws ServerGone: the server ended before it answered; Refused where no file can be sent
+ * @throws the signal's reason where that was aborted
+ */
+export async function askOperation(
+  send: Send,
+  request: OperatorRequest,
+  following: Following,
+): Promise<OperatorAnswer> {
+  const { signal } = following
+  signal.throwIfAborted()
+  const over = new AbortController()
+  try {
+    const watched = await watch(send, following, AbortSignal.any([signal, over.signal]))
+    const answer = await answerOf(send, request, watched?.name, following)
+    // What was said last is shown, too: the server ends it with the operation.
+    if (!("error" in answer)) await watched?.ended
+    return answer
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isNobodyThere(error)) {
+      throw new ServerGone("The server has just ended; give the command again.", { cause: error })
+    }
+    if (!isBroken(error)) throw error
+    throw new ServerGone(UNKNOWN_END, { cause: error })
+  } finally {
+    over.abort()
+  }
+}
+
+const UNKNOWN_END =
+  "The server ended before it answered: look whether the command was done before giving it again."
+
+/** Begins to watch how far an operation comes; null where nobody reads it. */
+async function watch(send: Send, { progress }: Following, signal: AbortSignal) {
+  if (progress === undefined) return null
+  const name = randomUUID()
+  const { body } = await send({ method: "GET", url: progressUrl(name), signal })
+  const { createInterface } = await import("node:readline")
+  const read = async () => {
+    for await (const line of createInterface({ input: body, signal })) {
+      if (line.startsWith("data: ")) progress(line.slice("data: ".length))
+    }
+  }
+  // The answer itself says whether the server is gone.
+  return { name, ended: read().catch(() => undefined) }
+}
+
+async function answerOf(
+  send: Send,
+  request: OperatorRequest,
+  progress: string | undefined,
+  { send: take, signal }: Following,
+): Promise<OperatorAnswer> {
+  const { operation, input, uploads } = request
+  const { query, body } =
+    uploads === undefined
+      ? { query: {}, body: JSON.stringify(input) }
+      : await uploadOf(input as Row, uploads)
+  const url = `${operationUrl(operation)}?${queryOf({ ...query, ...askedOf(request), progress })}`
+  const answered = await send({ method: "POST", url, body, signal })
+  if (answered.mediaType === "application/octet-stream") {
+    for await (const piece of answered.body) await take(piece as Uint8Array)
+    const answer = answered.trailers()[ANSWER_TRAILER]
+    if (answer === undefined) throw new ServerGone(UNKNOWN_END)
+    return JSON.parse(decodeURIComponent(answer)) as OperatorAnswer
+  }
+  const said: unknown = JSON.parse(await text(answered.body))
+  return answered.status < 400 ? { result: said } : { error: said as ErrorBody }
+}
+
+/** What an operator says of any operation, as its query has it. */
+function askedOf({ actor, reason, confirmed, page }: OperatorRequest): Row {
+  const shown = page && {
+    columns: page.columns,
+    terminal: page.isTTY ? "true" : null,
+    out: page.file,
+  }
+  return { actor, reason, confirm: confirmed, ...shown }
+}
+
+/** The file of an input as a body, and its other fields as a query. @throws Refused where it is no file */
+async function uploadOf(input: Row, field: string) {
+  const path = String(input[field])
+  if (!(await stat(path)).isFile()) {
+    throw new Refused({ error: "cannot_read", message: `${path} is no file: name another one.` })
+  }
+  return { query: { ...input, [field]: basename(path) }, body: createReadStream(path) }
+}
+
+function queryOf(fields: Row): URLSearchParams {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)
+  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))
+}
+
+/** Whether no process listens at a socket. */
+const isNobodyThere = (error: unknown): boolean =>
+  hasCode(error, ["ENOENT", "ECONNREFUSED"]) && "syscall" in error && error.syscall === "connect"
+
+/** Whether a connection ended before its answer did. */
+const isBroken = (error: unknown): boolean =>
+  hasCode(error, ["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE"])
+
+function hasCode(error: unknown, codes: readonly string[]): error is Error {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code))
+}
