@@ -25,9 +25,7 @@ async function post(socketPath: string, path: string, body: string) {
   asked.on("error", () => undefined)
   asked.end(body)
   const [response] = (await once(asked, "response")) as [IncomingMessage]
-  let text = ""
-  for await (const part of response) text += String(part)
-  return { status: response.statusCode, text }
+  return { status: response.statusCode, text: await text(response) }
 }
 
 describe("the admin socket", () => {

@@ -16,7 +16,7 @@ answers with its result. One that takes a file takes it as the body, with its in
 file answers with its bytes, and says in the trailer \`operator-answer\` how it ended.`
 
 /** What the app is built with. */
-export interface OperatorAppOptions extends Serving {
+interface OperatorAppOptions extends Serving {
   /** What the first words of operations are about. */
   readonly topics?: Readonly<Record<string, string>>
   /** The share of requests that went well and have a line in the log, 0 to 1; default 0. */
@@ -24,7 +24,7 @@ export interface OperatorAppOptions extends Serving {
 }
 
 /** Builds the app; it does not listen. */
-export function operatorApp(options: OperatorAppOptions): Promise<FastifyInstance> {
+function operatorApp(options: OperatorAppOptions): Promise<FastifyInstance> {
   const { ports, topics = {}, logRequests = 0 } = options
   const title = `Operator API of ${PRODUCT}`
   const info = { title, version: RELEASE, description: FIRST_PAGE.replaceAll("\n", " ") }

@@ -1,15 +1,12 @@
 /** How an operation is answered: by its result, or by the file that it sends. */
-import type { Refusal } from "../calls/refusal.ts"
 import { bodyOf } from "../calls/refusal.ts"
 import type { Reply } from "../calls/route.ts"
 import type { SentFile } from "../calls/sent.ts"
+import type { Done } from "./console-port.ts"
 import { ANSWER_TRAILER } from "./protocol.ts"
 
 /** Takes a piece of a file; resolves when there is room for the next. */
 type Send = (piece: string | Uint8Array) => Promise<void>
-
-/** What an operation came to. */
-export type Done = { readonly result: unknown } | { readonly refusal: Refusal }
 
 /** How the file of an operation is sent. */
 interface Sending {

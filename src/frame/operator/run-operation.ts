@@ -4,7 +4,7 @@ import { DamagedStream, later } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import { STATUS_OF, refusal } from "../calls/refusal.ts"
-import type { Done } from "./answering.ts"
+import type { Done } from "./console-port.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import type { ErrorBody } from "./protocol.ts"
@@ -65,7 +65,7 @@ export function unconfirmed(
   if (irreversible === undefined) return null
   const named = isRow(input) ? input[irreversible.field] : undefined
   if (confirmed !== null && confirmed === named) return null
-  const message = `Confirm it by the ${irreversible.field}: ${irreversible.says}.`
+  const message = `Confirm it by the ${String(irreversible.field)}: ${irreversible.says}.`
   return refusal("validation", message, { fields: { confirm: message } })
 }
 

@@ -6,7 +6,7 @@ import { basename, join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { BodyTooLarge } from "../calls/call.ts"
-import type { Done } from "./answering.ts"
+import type { Done } from "./console-port.ts"
 
 /** How long a file may take to come, milliseconds. */
 export const UPLOAD_WITHIN_MS = 10 * 60_000

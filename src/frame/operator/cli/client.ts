@@ -186,7 +186,8 @@ async function answerOf(
     uploads === undefined
       ? { query: {}, body: JSON.stringify(input) }
       : await uploadOf(input as Row, uploads)
-  const url = `${operationUrl(operation)}?${queryOf({ ...query, ...askedOf(request), progress })}`
+  const said = queryOf({ ...query, ...askedOf(request), progress })
+  const url = `${operationUrl(operation)}?${said}`
   const answered = await send({ method: "POST", url, body, signal })
   if (answered.mediaType === "application/octet-stream") {
     for await (const piece of answered.body) await take(piece as Uint8Array)
@@ -194,8 +195,8 @@ async function answerOf(
     if (answer === undefined) throw new ServerGone(UNKNOWN_END)
     return JSON.parse(decodeURIComponent(answer)) as OperatorAnswer
   }
-  const said: unknown = JSON.parse(await text(answered.body))
-  return answered.status < 400 ? { result: said } : { error: said as ErrorBody }
+  const answer: unknown = JSON.parse(await text(answered.body))
+  return answered.status < 400 ? { result: answer } : { error: answer as ErrorBody }
 }
 
 /** What an operator says of any operation, as its query has it. */
@@ -217,9 +218,10 @@ async function uploadOf(input: Row, field: string) {
   return { query: { ...input, [field]: basename(path) }, body: createReadStream(path) }
 }
 
-function queryOf(fields: Row): URLSearchParams {
+function queryOf(fields: Row): string {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)
-  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))
+  const words = given.map(([name, value]): [string, string] => [name, String(value)])
+  return new URLSearchParams(words).toString()
 }
 
 /** Whether no process listens at a socket. */
