@@ -44,7 +44,7 @@ export async function findServer(
     )
   }
   const { hostname, port } = new URL(found.url)
-  const following = { progress, send: async () => undefined, signal }
+  const following = { progress, signal }
   const send = onSocket(found.socketPath)
   return {
     host: hostname.replace(/^\[|\]$/gu, ""),

@@ -139,13 +139,12 @@ export function openWork(around: Around): WorkHere {
     examine: async () => {
       const config = readConfig(env)
       const server = await livingServer()
-      const following = { send: async () => undefined, signal }
       const living = server && {
         url: server.url,
         readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
         ask: (operation: string, input: object) => {
           const request = { operation, actor: "doctor", reason: null, input }
-          return askOperation(onSocket(server.socketPath), request, following)
+          return askOperation(onSocket(server.socketPath), request, { signal })
         },
       }
       return examine(config, living)

@@ -91,8 +91,8 @@ function done(ports: Ports, request: ConsoleRequest, gone: AbortSignal): Promise
   const { operation, input } = request
   const { format } = input
   const isNamed = typeof format === "string" && /^[\w-]{1,20}$/.test(format)
-  return answered((send) => ports.inConsole.run(request, { send, signal: gone }), {
-    name: isNamed ? `${operation}.${format}` : operation,
-    hasTrailer: false,
-  })
+  return answered(
+    (send) => ports.inConsole.run(request, { send, signal: gone }),
+    isNamed ? `${operation}.${format}` : operation,
+  )
 }

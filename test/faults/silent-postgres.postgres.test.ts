@@ -184,7 +184,7 @@ async function give(world: World, operation: string, input: object = {}) {
   const request = { operation, input, actor: "test", reason: null }
   const { signal } = new AbortController()
   const { send, close } = await openHere(PROGRAM.operations, world.ports, signal)
-  const answer = await askOperation(send, request, { send: async () => undefined, signal })
+  const answer = await askOperation(send, request, { signal })
   await close()
   return { answer, tookMs: performance.now() - begunAt }
 }

@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished } from "vitest"
 import { appOf } from "../../src/compose/app.ts"
 import { readConfig } from "../../src/compose/config.ts"
-import { SERVER_URL, operationUrl, progressUrl } from "../../src/frame/operator/protocol.ts"
+import { SERVER_URL, eventsUrl, operationUrl } from "../../src/frame/operator/protocol.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { sharedWorld } from "../support/world.ts"
 import { serve } from "./serve-admin.ts"
@@ -10,7 +10,7 @@ import { serve } from "./serve-admin.ts"
 const world = await sharedWorld()
 const paths = [
   ["GET", SERVER_URL],
-  ["GET", progressUrl("work")],
+  ["GET", eventsUrl("work")],
   ...PROGRAM.operations.map(({ name }) => ["POST", operationUrl(name)]),
 ] as const
 

@@ -135,6 +135,22 @@ describe("an operation over the socket", () => {
     expect(taken).toBe(400 * 100_000)
   })
 
+  it("says why a file is cut off", async () => {
+    const exporting = fakeOperation("export billing", async ({ send }) => {
+      await send("head")
+      throw new OperatorRefused("conflict", "It was changed meanwhile.")
+    })
+    const { socketPath, faults } = await serve([exporting])
+    const answer = await askServer(socketPath, request("export billing"), talkOf().talk)
+    expect(answer).toEqual({ error: { error: "conflict", message: "It was changed meanwhile." } })
+    expect(faults).toEqual([])
+    const ran = await run(
+      wordsOf("export billing --company acme --month 2026-11 --format csv --out -"),
+      fakeHost([exporting]),
+    )
+    expect(ran).toMatchObject({ code: 1, stderr: "It was changed meanwhile.\n" })
+  })
+
   it("answers with a refusal, and with the faults of the input", async () => {
     const refusing = fakeOperation("wait", async () => {
       throw new OperatorRefused("not_found", "There is nothing.")
@@ -224,7 +240,7 @@ it("writes nothing of what was sent and answered into its log", async () => {
   })
   const options = { ports: { ...NO_PORTS, log }, logRequests: 1 }
   const { socketPath } = await serve([creating, failing], options)
-  const talk = { ...talkOf().talk, progress: undefined }
+  const talk = { signal: new AbortController().signal }
   const asked = { actor: "hidden", reason: "hidden", confirmed: "hidden" }
   const input = { company: "hidden", password: "hidden" }
   await askServer(socketPath, { ...request("key create", input), ...asked }, talk)

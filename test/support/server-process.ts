@@ -90,7 +90,6 @@ export async function makePlace(
       if (found === null) throw new Error(`no server runs on ${dataDir}`)
       const request = { operation, input, actor: "test", reason: null }
       const answer = await askOperation(onSocket(found.socketPath), request, {
-        send: async () => undefined,
         signal: new AbortController().signal,
       })
       if ("error" in answer) throw new Error(`${operation}: ${JSON.stringify(answer.error)}`)

@@ -98,6 +98,6 @@ export function refusal(
 }
 
 /** The body of a refusal. */
-export function bodyOf({ error, message, details }: Refusal): Record<string, unknown> {
+export function bodyOf({ error, message, details }: Refusal) {
   return { error, message, ...details }
 }

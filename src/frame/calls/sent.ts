@@ -5,8 +5,6 @@ export interface SentFile {
   readonly mediaType: string
   /** What to call it where it is kept; null for what nobody keeps. */
   readonly name: string | null
-  /** What is sent behind it, as a trailer of this name; asked for once it was made. */
-  readonly trailer?: { readonly name: string; readonly text: () => Promise<string> }
   /** Makes it. What is thrown ends the connection before the file does. */
   readonly write: (target: {
     /** Takes a piece; resolves when there is room for the next. */

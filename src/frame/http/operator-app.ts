@@ -13,7 +13,8 @@ import { PRODUCT } from "./documents/document-info.ts"
 const FIRST_PAGE = `What an operator can do: the command line asks these routes. They are served on the admin socket alone,
 which only the user that the server runs as can open, and need no key. An operation takes its input as JSON and
 answers with its result. One that takes a file takes it as the body, with its input in the query; one that writes a
-file answers with its bytes, and says in the trailer \`operator-answer\` how it ended.`
+file answers with its bytes. Whoever watches it first, by a name of their own, is told how far it has come and how it
+ended.`
 
 /** What the app is built with. */
 interface OperatorAppOptions extends Serving {
@@ -59,13 +60,8 @@ export async function openHere(
       headers: typeof body === "string" ? { "content-type": "application/json" } : {},
     })
     if (faults.length > 0) throw faults[0]
-    const { statusCode: status, headers, trailers } = answered
-    return {
-      status,
-      mediaType: headers["content-type"],
-      body: answered.stream(),
-      trailers: () => trailers,
-    }
+    const { statusCode: status, headers } = answered
+    return { status, mediaType: headers["content-type"], body: answered.stream() }
   }
   return { send, close: () => app.close() }
 }

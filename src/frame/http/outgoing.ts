@@ -95,14 +95,13 @@ function sendNoPart(reply: FastifyReply, size: number): void {
 
 /** Sends a file while it is made; resolves when it was, or nobody takes it any more. */
 async function sendFile(reply: FastifyReply, file: SentFile, log: Log): Promise<void> {
-  const { mediaType, name, trailer, write } = file
+  const { mediaType, name, write } = file
   const stream = new PassThrough()
   const gone = new AbortController()
   stream.once("close", () => gone.abort())
   // Whoever sends the stream on is told of its error too; here it has been told of already.
   stream.on("error", () => undefined)
   if (name !== null) void reply.header("content-disposition", `attachment; filename="${name}"`)
-  if (trailer !== undefined) void reply.trailer(trailer.name, trailer.text)
   void reply.header("content-type", mediaType).send(stream)
   const { signal } = gone
   const send = async (piece: string | Uint8Array) => {

@@ -9,8 +9,8 @@ const OPERATOR_AT = "/operator/v1"
 /** Where a server says which data folder it holds. */
 export const SERVER_URL = `${OPERATOR_AT}/server`
 
-/** Where an operation says how far it has come, by the name that its caller gave it. */
-export const progressUrl = (name: string): string => `${OPERATOR_AT}/progress/${name}`
+/** Where an operation is watched, by the name that its caller gave it. */
+export const eventsUrl = (name: string): string => `${OPERATOR_AT}/events/${name}`
 
 /** The name of an operation as paths have it: `key create` is `key-create`. */
 export const pathOf = (operation: string): string => operation.replaceAll(" ", "-")
@@ -19,11 +19,8 @@ export const pathOf = (operation: string): string => operation.replaceAll(" ", "
 export const operationUrl = (operation: string): string =>
   `${OPERATOR_AT}/operations/${pathOf(operation)}`
 
-/** The trailer behind a file that says how its operation ended: percent-encoded JSON. */
-export const ANSWER_TRAILER = "operator-answer"
-
-/** The most bytes in the head of a request or an answer: a reason and a trailer are percent-encoded. */
-export const MOST_HEAD_BYTES = 256 * 1024
+/** The most bytes in the head of a request: a reason stands there, percent-encoded. */
+export const MOST_HEAD_BYTES = 64 * 1024
 
 /** The most characters in the name of an actor, and in a reason. */
 export const [MOST_ACTOR, MOST_REASON] = [200, 2_000] as const
@@ -39,6 +36,14 @@ export interface ErrorBody {
 
 /** How an operation ended: with its answer, or why it was not done. */
 export type OperatorAnswer = { readonly result: unknown } | { readonly error: ErrorBody }
+
+/** What whoever watches an operation is told, as the data of an event of this name. */
+export interface WatchedEvents {
+  /** How far long work has come. */
+  readonly progress: string
+  /** How it ended; a file that it sent is then known to be whole. */
+  readonly answer: OperatorAnswer
+}
 
 /** One operation, asked for by an operator. */
 export interface OperatorRequest {

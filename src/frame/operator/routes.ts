@@ -5,7 +5,7 @@
 import { EventEmitter, on } from "node:events"
 import { z } from "zod"
 import type { OwnCode } from "../calls/refusal.ts"
-import { refusal } from "../calls/refusal.ts"
+import { bodyOf, refusal } from "../calls/refusal.ts"
 import type { Reply, Route } from "../calls/route.ts"
 import { PIECES, openRoute } from "../calls/route.ts"
 import { ANY_QUERY } from "../calls/unknown-query.ts"
@@ -17,8 +17,8 @@ import { renderResult } from "./cli/render.ts"
 import { isRow } from "./cli/rows.ts"
 import { fileField } from "./console-offers.ts"
 import type { AdminOperation, AdminPorts } from "./operation.ts"
-import type { Identity } from "./protocol.ts"
-import { MOST_ACTOR, MOST_REASON, SERVER_URL, operationUrl, progressUrl } from "./protocol.ts"
+import type { Identity, WatchedEvents } from "./protocol.ts"
+import { MOST_ACTOR, MOST_REASON, SERVER_URL, eventsUrl, operationUrl } from "./protocol.ts"
 import { performed, unconfirmed } from "./run-operation.ts"
 import { UPLOAD_WITHIN_MS, withSpooled } from "./spooled.ts"
 
@@ -45,7 +45,7 @@ export function operatorRoutes(serving: Serving): readonly Route[] {
       ? plainRoute(serving, watched, one)
       : uploadRoute(serving, watched, one, field)
   })
-  return [serverRoute(serving), progressRoute(watched), ...operations, unknownRoute]
+  return [serverRoute(serving), eventsRoute(watched), ...operations, unknownRoute]
 }
 
 const UNKNOWN: OwnCode = {
@@ -84,13 +84,20 @@ const serverRoute = ({ identity }: Serving): Route =>
     handle: async () => ({ ok: true, body: { ...identity, settings: [...identity.settings] } }),
   })
 
-const progressRoute = (watched: Watched): Route =>
+/** What an emitter tells its watcher, in the order of the arguments of `emit`. */
+const tell = <E extends keyof WatchedEvents>(
+  watcher: EventEmitter | undefined,
+  event: E,
+  data: WatchedEvents[E],
+): void => void watcher?.emit("told", event, data)
+
+const eventsRoute = (watched: Watched): Route =>
   openRoute({
-    name: "watchProgress",
+    name: "watch",
     group: "server",
     method: "GET",
-    url: progressUrl(":name"),
-    summary: "How far an operation has come that is given this name behind this request",
+    url: eventsUrl(":name"),
+    summary: "How far the operation has come that is given this name next, and how it ended",
     params: z.object({ name: z.string() }),
     reply: z.string(),
     files: ["text/event-stream"],
@@ -102,13 +109,13 @@ const progressRoute = (watched: Watched): Route =>
         name: null,
         write: async ({ send, signal }) => {
           const emitter = new EventEmitter()
-          const messages = on(emitter, "progress", { signal, close: ["end"] })
+          const told = on(emitter, "told", { signal, close: ["end"] })
           watched.set(name, emitter)
           try {
-            // A comment: the watcher learns by it that nothing is missed from here on.
+            // A comment: by it the watcher learns that nothing is missed from here on.
             await send(":\n\n")
-            for await (const [message] of messages) {
-              await send(`data: ${String(message).replaceAll("\n", " ")}\n\n`)
+            for await (const [event, data] of told) {
+              await send(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
             }
           } finally {
             watched.delete(name)
@@ -127,7 +134,7 @@ const ASKED = z.object({
     .meta({ description: "who does it: goes into the metadata of every fact" }),
   reason: z.string().max(MOST_REASON).optional().meta({ description: "why, for auditors" }),
   confirm: z.string().optional().meta({ description: "the name of what is lost by it" }),
-  progress: z.string().optional().meta({ description: "its name for whoever watches it" }),
+  watched: z.string().optional().meta({ description: "its name for whoever watches it" }),
   columns: z.coerce
     .number()
     .int()
@@ -214,29 +221,26 @@ function doIt(
 ): Promise<Reply<unknown>> {
   const { ports, ended, onFault } = serving
   const { actor, reason = null } = asked
-  const watcher = asked.progress === undefined ? undefined : watched.get(asked.progress)
+  const watcher = watched.get(asked.watched ?? "")
   const signal = AbortSignal.any([gone, ended])
-  const progress = (message: string): void => void watcher?.emit("progress", message)
+  const progress = (message: string): void => tell(watcher, "progress", message)
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
   const run: Run = async (input, talk) => {
     const done = await performed(found, { ports, cause }, input, talk)
     return "refusal" in done ? done : { result: shownAs(found, done.result, asked) }
   }
-  return answered(
-    async (send) => {
-      try {
-        return await withInput({ progress, send, signal }, run)
-      } catch (error) {
-        if (signal.aborted) return { refusal: refusal("unavailable", ABORTED) }
-        onFault(error)
-        const why = error instanceof Error ? error.message : String(error)
-        return { refusal: refusal("internal", `The server failed: ${why}`) }
-      } finally {
-        watcher?.emit("end")
-      }
-    },
-    { name: null, hasTrailer: true },
-  )
+  const ending = async (work: () => Promise<Done>): Promise<Done> => {
+    const done = await work().catch((error: unknown): Done => {
+      if (signal.aborted) return { refusal: refusal("unavailable", ABORTED) }
+      onFault(error)
+      const why = error instanceof Error ? error.message : String(error)
+      return { refusal: refusal("internal", `The server failed: ${why}`) }
+    })
+    tell(watcher, "answer", "refusal" in done ? { error: bodyOf(done.refusal) } : done)
+    watcher?.emit("end")
+    return done
+  }
+  return answered((send) => ending(() => withInput({ progress, send, signal }, run)), null)
 }
 
 const ABORTED =

@@ -9,13 +9,7 @@ import type { Readable } from "node:stream"
 import { pipeline } from "node:stream"
 import { text } from "node:stream/consumers"
 import type { ErrorBody, Identity, OperatorAnswer, OperatorRequest } from "../protocol.ts"
-import {
-  ANSWER_TRAILER,
-  MOST_HEAD_BYTES,
-  SERVER_URL,
-  operationUrl,
-  progressUrl,
-} from "../protocol.ts"
+import { SERVER_URL, eventsUrl, operationUrl } from "../protocol.ts"
 import type { Row } from "./rows.ts"
 import { isRow } from "./rows.ts"
 
@@ -35,8 +29,6 @@ interface Answered {
   readonly status: number
   readonly mediaType: unknown
   readonly body: Readable
-  /** What was sent behind the body, once that has ended. */
-  readonly trailers: () => Readonly<Record<string, string | undefined>>
 }
 
 /** A way to the routes: the socket of a server, or the same app in this process. */
@@ -54,8 +46,8 @@ export interface Opened {
 export interface Following {
   /** Takes how far long work has come; absent where nobody reads it. */
   readonly progress?: ((message: string) => void) | undefined
-  /** Takes a piece of a file; the next comes once it resolves. */
-  readonly send: (piece: Uint8Array) => Promise<void>
+  /** Takes a piece of a file, the next once it resolves; absent where no file is expected. */
+  readonly send?: ((piece: Uint8Array) => Promise<void>) | undefined
   readonly signal: AbortSignal
 }
 
@@ -84,7 +76,6 @@ export function onSocket(socketPath: string): Send {
       path: url,
       signal,
       agent: false,
-      maxHeaderSize: MOST_HEAD_BYTES,
       headers: typeof body === "string" ? { "content-type": "application/json" } : {},
     })
     asked.once("response", resolve)
@@ -95,7 +86,7 @@ export function onSocket(socketPath: string): Send {
     const response = await promise
     const { statusCode: status = 0 } = response
     const mediaType = response.headers["content-type"]
-    return { status, mediaType, body: response, trailers: () => response.trailers }
+    return { status, mediaType, body: response }
   }
 }
 
@@ -141,9 +132,9 @@ export async function askOperation(
   const over = new AbortController()
   try {
     const watched = await watch(send, following, AbortSignal.any([signal, over.signal]))
-    const answer = await answerOf(send, request, watched?.name, following)
+    const answer = await answerOf(send, request, following, watched)
     // What was said last is shown, too: the server ends it with the operation.
-    if (!("error" in answer)) await watched?.ended
+    if (!("error" in answer)) await watched?.answer
     return answer
   } catch (error) {
     signal.throwIfAborted()
@@ -160,43 +151,77 @@ export async function askOperation(
 const UNKNOWN_END =
   "The server ended before it answered: look whether the command was done before giving it again."
 
-/** Begins to watch how far an operation comes; null where nobody reads it. */
-async function watch(send: Send, { progress }: Following, signal: AbortSignal) {
-  if (progress === undefined) return null
+/** An operation that is watched. */
+interface Watched {
+  readonly name: string
+  /** How it ended; null where that was not told. */
+  readonly answer: Promise<OperatorAnswer | null>
+}
+
+/** Begins to watch an operation; null where its answer says all that is of interest. */
+async function watch(
+  send: Send,
+  { progress, send: take }: Following,
+  signal: AbortSignal,
+): Promise<Watched | null> {
+  if (progress === undefined && take === undefined) return null
   const name = randomUUID()
-  const { body } = await send({ method: "GET", url: progressUrl(name), signal })
+  const { body } = await send({ method: "GET", url: eventsUrl(name), signal })
   const { createInterface } = await import("node:readline")
   const read = async () => {
+    let event: string | undefined
+    let answer: OperatorAnswer | null = null
     for await (const line of createInterface({ input: body, signal })) {
-      if (line.startsWith("data: ")) progress(line.slice("data: ".length))
+      const [field, value = ""] = line.split(/: (.*)/s, 2)
+      if (field === "event") event = value
+      if (field !== "data") continue
+      if (event === "answer") answer = JSON.parse(value) as OperatorAnswer
+      else progress?.(JSON.parse(value) as string)
     }
+    return answer
   }
   // The answer itself says whether the server is gone.
-  return { name, ended: read().catch(() => undefined) }
+  return { name, answer: read().catch(() => null) }
 }
 
 async function answerOf(
   send: Send,
   request: OperatorRequest,
-  progress: string | undefined,
   { send: take, signal }: Following,
+  watched: Watched | null,
 ): Promise<OperatorAnswer> {
   const { operation, input, uploads } = request
   const { query, body } =
     uploads === undefined
       ? { query: {}, body: JSON.stringify(input) }
       : await uploadOf(input as Row, uploads)
-  const said = queryOf({ ...query, ...askedOf(request), progress })
+  const said = queryOf({ ...query, ...askedOf(request), watched: watched?.name })
   const url = `${operationUrl(operation)}?${said}`
   const answered = await send({ method: "POST", url, body, signal })
   if (answered.mediaType === "application/octet-stream") {
-    for await (const piece of answered.body) await take(piece as Uint8Array)
-    const answer = answered.trailers()[ANSWER_TRAILER]
-    if (answer === undefined) throw new ServerGone(UNKNOWN_END)
-    return JSON.parse(decodeURIComponent(answer)) as OperatorAnswer
+    if (take === undefined || watched === null) throw new Error(`${operation} sends a file`)
+    return fileTaken(answered.body, take, watched)
   }
   const answer: unknown = JSON.parse(await text(answered.body))
   return answered.status < 400 ? { result: answer } : { error: answer as ErrorBody }
+}
+
+/** Takes a file; how its operation ended is told to who watches it, also where the file is cut off. */
+async function fileTaken(
+  file: Readable,
+  take: NonNullable<Following["send"]>,
+  watched: Watched,
+): Promise<OperatorAnswer> {
+  try {
+    for await (const piece of file) await take(piece as Uint8Array)
+  } catch (error) {
+    const answer = file.errored === error ? await watched.answer : null
+    if (answer === null || !("error" in answer)) throw error
+    return answer
+  }
+  const answer = await watched.answer
+  if (answer === null) throw new ServerGone(UNKNOWN_END)
+  return answer
 }
 
 /** What an operator says of any operation, as its query has it. */

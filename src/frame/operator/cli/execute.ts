@@ -153,13 +153,16 @@ async function operate(
   const progress = progressLine(terminal)
   const send = async (piece: Uint8Array) => {
     signal.throwIfAborted()
-    if (out === null) throw new Error(`${command.name} sent a file and takes none`)
     if (file === null) terminal.out(piece)
     else await file.write(piece)
   }
   try {
     const request = requestOf(invocation, file === null ? null : out, terminal)
-    const following = { progress: progress.report, send, signal }
+    const following = {
+      progress: terminal.errIsTTY ? progress.report : undefined,
+      send: out === null ? undefined : send,
+      signal,
+    }
     const answer = await ask(host, { ...request, confirmed: asked.confirmed }, following).finally(
       progress.end,
     )
