@@ -4,7 +4,7 @@ import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
 import { DOCS_URL, addDocument, addDocuments } from "./documents/documents.ts"
-import type { Shown } from "./documents/documents.ts"
+import type { Documented, Shown } from "./documents/documents.ts"
 import { HEALTH_URLS, addHealth } from "./health.ts"
 import type { Probe } from "./health.ts"
 import type { Measure } from "./metrics.ts"
@@ -22,6 +22,7 @@ import { routesIn } from "../calls/one-of.ts"
 import type { Ports } from "../ports.ts"
 import type { Page } from "../slice.ts"
 import type { Simulated } from "../provider.ts"
+import type { Admission } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
 import { DOOR_TARGET, addDoors, upgradeOf } from "./doors.ts"
 import type { Alias, Door } from "./hosts.ts"
@@ -126,7 +127,6 @@ export async function buildApp(
     return refused === null ? undefined : sendRefusal(reply, refused)
   })
   tellOfItself(app, settings.seat ?? { number: 1, of: 1 }, WATCHED_URLS)
-  if (!isForOperators) await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
     const asked = { requestId: request.id, ...UNKNOWN }
     sendRefusal(reply, faultRefusal(error, asked, ports.log))
@@ -137,10 +137,10 @@ export async function buildApp(
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
-  if (!isForOperators) {
-    const ready = addHealth(app, ports, settings)
-    addMetrics(app, ports, admission, [ready, ...(settings.measures ?? [])])
-  }
+  const documents = { entries, retired, baseUrl: ports.baseUrl, shown: settings.shown }
+  const urls = isForOperators
+    ? addDocument(app, documents)
+    : [...(await addWatched(app, ports, settings, admission)), ...(await addPages(app, documents))]
   logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
   const served = [...entries, ...webhooks, ...pages]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping)
@@ -148,13 +148,7 @@ export async function buildApp(
   const reached = waysIn.flatMap((way) => reachedBy(entries).map((entry) => ({ way, entry })))
   for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping, way)
   const beside = reached.map(({ way, entry }) => ({ ...entry, url: `${way.at}${entry.url}` }))
-  const documents = { entries, retired, baseUrl: ports.baseUrl, shown: settings.shown }
-  const urls = await (isForOperators ? addDocument : addDocuments)(app, documents)
   for (const url of retired) addRetired(app, url)
-  if (!isForOperators) {
-    app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
-    for (const url of ["/", ...WATCHED_URLS]) urls.push(url)
-  }
   const taken = new Map<string, readonly string[]>()
   for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
     taken.set(
@@ -243,6 +237,25 @@ function refusedAtOnce(
   return isStopping && !WATCHED_URLS.includes(request.routeOptions.url ?? "")
     ? stoppingRefusal(request.id)
     : null
+}
+
+/** Adds what supervisors ask, and turns calls away under pressure; the paths that are there now. */
+async function addWatched(
+  app: FastifyInstance,
+  ports: Ports,
+  settings: AppSettings,
+  admission: Admission,
+): Promise<readonly string[]> {
+  await watchPressure(app)
+  const ready = addHealth(app, ports, settings)
+  addMetrics(app, ports, admission, [ready, ...(settings.measures ?? [])])
+  return WATCHED_URLS
+}
+
+/** Adds what browsers open of the API itself; the paths that are there now. */
+async function addPages(app: FastifyInstance, documents: Documented): Promise<readonly string[]> {
+  app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
+  return ["/", ...(await addDocuments(app, documents))]
 }
 
 /** Leads whoever opens the server's address in a browser to the page of the document. */

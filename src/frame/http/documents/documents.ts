@@ -47,7 +47,7 @@ const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40" vi
 <text x="0" y="27" font-family="sans-serif" font-size="22" font-weight="bold" fill="#fff">${PRODUCT}</text></svg>`
 
 /** What the document is made of. */
-interface Documented {
+export interface Documented {
   readonly entries: readonly (Route | OneOf)[]
   readonly retired: readonly string[]
   readonly baseUrl: () => string
@@ -68,8 +68,11 @@ function documentOf({ entries, retired, baseUrl, shown }: Documented): () => Jso
 }
 
 /** Adds `/openapi.json` alone; the paths that are there now, each with GET and HEAD. */
-export async function addDocument(app: FastifyInstance, documented: Documented): Promise<string[]> {
-  const document = documentOf(documented)
+export function addDocument(
+  app: FastifyInstance,
+  documented: Documented,
+  document: () => Json = documentOf(documented),
+): readonly string[] {
   app.route({ method: ["GET", "HEAD"], url: DOCUMENT_URL, handler: async () => document() })
   return [DOCUMENT_URL]
 }
@@ -78,7 +81,7 @@ export async function addDocument(app: FastifyInstance, documented: Documented):
 export async function addDocuments(
   app: FastifyInstance,
   documented: Documented,
-): Promise<string[]> {
+): Promise<readonly string[]> {
   const document = documentOf(documented)
   await app.register(swagger, { mode: "static", specification: { document: NOTHING_YET } })
   const urls = new Set([DOCUMENT_URL, `${DOCS_URL}/`])
@@ -104,7 +107,7 @@ export async function addDocuments(
       transformSpecification: () => document(),
     })
   })
-  app.route({ method: ["GET", "HEAD"], url: DOCUMENT_URL, handler: async () => document() })
+  addDocument(app, documented, document)
   return [...urls]
 }
 
