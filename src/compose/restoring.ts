@@ -124,7 +124,7 @@ function fileFault(file: string, error: unknown): unknown {
   return new OperatorRefused("bad_backup", `${file} cannot be read (${code}). ${FIX}`)
 }
 
-/** Writes everything but what is not proven of corrupt streams, in backups of before. */
+/** Writes everything but what is not proven of corrupt streams. */
 async function restoreAll(
   stage: Stage,
   eventStoreUrl: string | null,
@@ -138,8 +138,6 @@ async function restoreAll(
   try {
     await begin(stage, chosen, summary)
     const { handledEvents } = summary.end
-    const handledBy = (hint: string): number =>
-      typeof handledEvents === "number" ? handledEvents : (handledEvents[hint] ?? 0)
     const leaving = new LeavingOut()
     // What was restored says how far a chain goes: not the ends of all are in memory.
     const proving = { streams: PROGRAM.streams, endAt: endsIn(chosen.store) }
@@ -150,7 +148,7 @@ async function restoreAll(
       signal,
       onEvent: () => undefined,
       hints: HINTS,
-      isUnhandled: (hint, { index }) => index >= handledBy(hint),
+      isUnhandled: (hint, { index }) => index >= (handledEvents[hint] ?? 0),
       progress: (events) => {
         if (events % REPORT_EVERY === 0)
           progress(`${events} of ${summary.end.counts[EVENTS]} events`)

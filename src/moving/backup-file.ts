@@ -29,11 +29,11 @@ export const EVENTS = "events"
 const Head = z.object({
   migrations: z.array(z.string()).readonly(),
   /** How often the events had moved before. */
-  generation: z.int().default(0),
+  generation: z.int(),
 })
-/** By each projection that is written once, from how many events; one number for all in former backups. */
-const HandledEvents = z.union([z.record(z.string(), z.int()), z.int()])
-const End = z.object({ counts: z.record(z.string(), z.int()), handledEvents: HandledEvents })
+const Counts = z.record(z.string(), z.int())
+/** `handledEvents`: by each projection that is written once, from how many events. */
+const End = z.object({ counts: Counts, handledEvents: Counts })
 
 /** What a backup says of itself at its beginning. */
 export type BackupHead = z.infer<typeof Head>
