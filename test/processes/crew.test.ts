@@ -5,8 +5,7 @@ import type { Socket } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
 import type { Pacer } from "../../adapters/clock/port.ts"
 import type { FromProcess, ToProcess } from "../../src/compose/processes/messages.ts"
-import type { Crew } from "../../src/compose/processes/crew.ts"
-import { openCrew } from "../../src/compose/processes/crew.ts"
+import { Crew } from "../../src/compose/processes/crew.ts"
 import { howMany } from "../../src/compose/processes/how-many.ts"
 
 /** A clock that goes on when the test says so. */
@@ -105,9 +104,9 @@ function openStage(count: number): Stage {
   }
   const log = { info: () => undefined, warn: (message: string) => void warnings.push(message) }
   const seatOf = (number: number, isAgain: boolean) =>
-    ({ is: "seat", number, isAgain }) as ReturnType<Parameters<typeof openCrew>[0]["seatOf"]>
+    ({ is: "seat", number, isAgain }) as ReturnType<ConstructorParameters<typeof Crew>[0]["seatOf"]>
   const exits = process.listeners("exit")
-  const crew = openCrew({ count, pacer, log, signal: stop.signal, fork, seatOf })
+  const crew = new Crew({ count, pacer, log, signal: stop.signal, fork, seatOf })
   onTestFinished(() => {
     for (const one of process.listeners("exit")) if (!exits.includes(one)) process.off("exit", one)
   })

@@ -54,26 +54,7 @@ interface Exit {
 }
 
 /** Processes that serve. */
-export interface Crew {
-  /**
-   * Starts all, the first before the others: it makes what is not there yet. Answers whether they serve, or
-   * the signal aborted first. @throws StartupFault
-   */
-  readonly start: () => Promise<boolean>
-  /** Hands over a connection of which so much was read. */
-  readonly hand: (beginning: Beginning, socket: Socket) => Promise<void>
-  /** Settles with a sentence where one ends however often it is started. */
-  readonly lost: Promise<string>
-  /** Has all stop in order; those that have not by then are ended. Answers who was. */
-  readonly stop: (withinMs: number) => Promise<readonly string[]>
-}
-
-/** Makes a crew; nothing is started yet. */
-export function openCrew(options: CrewOptions): Crew {
-  return new Processes(options)
-}
-
-class Processes implements Crew {
+export class Crew {
   readonly #options: CrewOptions
   readonly #members: readonly Member[]
   readonly #lost = Promise.withResolvers<string>()
@@ -83,20 +64,29 @@ class Processes implements Crew {
   readonly #stopping: AbortSignal
   readonly #stop = new AbortController()
 
+  /** Settles with a sentence where one ends however often it is started. */
   readonly lost = this.#lost.promise
 
+  /** Nothing is started yet. */
   constructor(options: CrewOptions) {
     this.#options = options
     this.#stopping = AbortSignal.any([options.signal, this.#stop.signal])
     this.#members = Array.from({ length: options.count }, () => ({
-      ...{ child: null, handOver: null, hasBegun: false, isServing: false },
+      child: null,
+      handOver: null,
+      hasBegun: false,
+      isServing: false,
       ended: Promise.resolve(),
     }))
     // Who is ended by force leaves nobody behind.
     process.on("exit", () => this.#members.forEach(({ child }) => child?.kill("SIGKILL")))
   }
 
-  readonly start = async (): Promise<boolean> => {
+  /**
+   * Starts all, the first before the others: it makes what is not there yet. Answers whether they serve, or
+   * the signal aborted first. @throws StartupFault
+   */
+  async start(): Promise<boolean> {
     const [first = 1, ...others] = this.#members.map((_, place) => place + 1)
     const startAll = async () => {
       await this.#begin(first)
@@ -109,7 +99,8 @@ class Processes implements Crew {
     return Promise.race([startAll(), stopped])
   }
 
-  readonly hand = async (beginning: Beginning, socket: Socket): Promise<void> => {
+  /** Hands over a connection of which so much was read. */
+  async hand(beginning: Beginning, socket: Socket): Promise<void> {
     const { name } = beginning
     // Of a number that nobody has, anybody says so.
     const asked = this.#members[(beginning.process ?? 0) - 1] ? beginning.process : null
@@ -124,6 +115,7 @@ class Processes implements Crew {
     handOver.add({ beginning, socket, home })
   }
 
+  /** Has all stop in order; those that have not by then are ended. Answers who was. */
   readonly stop = async (withinMs: number): Promise<readonly string[]> => {
     this.#stop.abort()
     // Nobody waits for a process any more.
@@ -228,7 +220,9 @@ class Processes implements Crew {
       this.#serves(number, true)
       begun(null)
       return askAgainAndAgain({
-        ...{ pacer, ended, ask: () => this.#tell(number, { is: "ask" }) },
+        pacer,
+        ended,
+        ask: () => this.#tell(number, { is: "ask" }),
         onChange: (answers) => this.#serves(number, answers),
         onSilent: () => {
           log.warn(`process ${number} does not answer, and is ended`, null)

@@ -10,7 +10,6 @@ import { machinePacer } from "../../../adapters/clock/pacer.ts"
 import { tellReady } from "../../../adapters/supervisor/systemd.ts"
 import type { NamedCloser } from "../closers.ts"
 import type { Config } from "../config.ts"
-import type { HostEnvironment } from "../host-environment.ts"
 import { openHostEnvironment } from "../host-environment.ts"
 import { checkAddress, listen } from "../listening.ts"
 import type { ServerOptions } from "../server.ts"
@@ -18,8 +17,8 @@ import { STOP_WITHIN_MS, closeBeforePostgres, weekOf } from "../server.ts"
 import { CONNECTIONS_SHARED } from "../settings-reading.ts"
 import { unlessStopped, untilStopped } from "../until-stopped.ts"
 import { beginningOf } from "./beginning.ts"
-import type { Crew } from "./crew.ts"
-import { openCrew } from "./crew.ts"
+import { Crew } from "./crew.ts"
+import type { Seat } from "./messages.ts"
 
 /** Connections to PostgreSQL beside those of the processes: an operator's, and its own. */
 const OTHER_CONNECTIONS = 20
@@ -45,12 +44,23 @@ export async function runProcesses(options: ServerOptions, count: number): Promi
     openHostEnvironment(config, log, signal, opening),
   )
   if (environment === null) return 0
-  const seating = { options, count, environment, isPlayed: () => week?.isPlayed() === true }
+  const { databaseUrl, folder } = environment
   let url = ""
-  const crew = openCrew({
-    ...{ count, log, signal, pacer: machinePacer },
-    seatOf: (number, isAgain) => seatIn(seating, url, number, isAgain),
+  const seatOf = (number: number, isAgain: boolean): Seat => ({
+    is: "seat",
+    number,
+    of: count,
+    // No longer than the name of the admin socket, which has its place there.
+    socketPath: join(folder.socketPath, "..", `p${number}.sock`),
+    url,
+    databaseUrl,
+    databaseConnections: connectionsOf(config),
+    parentPid: process.pid,
+    demo: options.demo,
+    isPlayed: week?.isPlayed() === true,
+    isAgain,
   })
+  const crew = new Crew({ count, log, signal, pacer: machinePacer, seatOf })
   const databaseLost = Promise.race([environment.databaseLost, crew.lost])
   const close = (withinMs: number) => closeBeforePostgres(crew.stop, environment, withinMs)
   const stopping = { log, signal, withinMs: STOP_WITHIN_MS }
@@ -67,30 +77,6 @@ export async function runProcesses(options: ServerOptions, count: number): Promi
 /** Each has so many, where they share one PostgreSQL. */
 const connectionsOf = ({ databaseUrl, databaseConnections }: Config): number =>
   databaseUrl === null ? Math.min(databaseConnections, CONNECTIONS_SHARED) : databaseConnections
-
-/** What a process is told first. */
-function seatIn(
-  seating: {
-    readonly options: ServerOptions
-    readonly count: number
-    readonly environment: HostEnvironment
-    readonly isPlayed: () => boolean
-  },
-  url: string,
-  number: number,
-  isAgain: boolean,
-) {
-  const { config, demo } = seating.options
-  const { databaseUrl, folder } = seating.environment
-  return {
-    is: "seat" as const,
-    ...{ number, url, databaseUrl, demo, isAgain, parentPid: process.pid },
-    // No longer than the name of the admin socket, which has its place there.
-    socketPath: join(folder.socketPath, "..", `p${number}.sock`),
-    databaseConnections: connectionsOf(config),
-    ...{ of: seating.count, isPlayed: seating.isPlayed() },
-  }
-}
 
 /** Listens, and hands over what comes; answers where. @throws StartupFault where it cannot */
 async function serve(config: Config, crew: Crew, closers: NamedCloser[]): Promise<string> {
