@@ -2,8 +2,8 @@
 // `test/tidy/import-rules.test.ts` sees each rule fire on a small tree; `house-imports.outside.test.ts` holds them here.
 
 /** Rooms of `src/` above the frame and below the operator; with frame and composition, no slices. */
-const ABOVE_FRAME = "audit|exports|moving|operations"
-const NO_SLICES = `frame|compose|${ABOVE_FRAME}`
+const ABOVE_FRAME = "audit|billing|storage|operations"
+const NO_SLICES = `frame|bootstrap|${ABOVE_FRAME}`
 
 /** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */
 const VENDORS = {
@@ -18,11 +18,11 @@ const VENDORS = {
   "providers/carrier": ["zod"],
   "providers/registry": ["zod"],
   "providers/telnyx": ["zod"],
-  "providers/boxhost": ["zod"],
-  "providers/preview-host": ["tar-stream"],
-  "data-folder": ["zod"],
-  tracing: ["@opentelemetry/[^/]+"],
-  "secret-scan": ["@secretlint/[^/]+"],
+  "sandbox/boxhost": ["zod"],
+  "sandbox/preview-host": ["tar-stream"],
+  "machine/data-folder": ["zod"],
+  telemetry: ["@opentelemetry/[^/]+"],
+  "git/secret-scan": ["@secretlint/[^/]+"],
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]
 
@@ -52,9 +52,9 @@ const adapterRules = [
   rule(
     "adapter-keeper-alone",
     "The keeper of a box runs from a folder of its own, in which there is nothing else.",
-    { path: "^adapters/providers/boxhost/bubblewrap/keeper/" },
+    { path: "^adapters/sandbox/boxhost/bubblewrap/keeper/" },
     {
-      pathNot: "^adapters/providers/boxhost/bubblewrap/keeper/",
+      pathNot: "^adapters/sandbox/boxhost/bubblewrap/keeper/",
       dependencyTypesNot: ["core"],
     },
   ),
@@ -91,7 +91,7 @@ const adapterRules = [
       "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, what strangers name is " +
       "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/outcome.ts.",
     {
-      path: "^adapters/(providers/[^/]+|[^/]+)/",
+      path: "^adapters/((?:providers|sandbox|machine)/[^/]+|[^/]+)/",
       pathNot: "^adapters/postgres/first-migration.ts",
     },
     {
@@ -110,9 +110,9 @@ const adapterRules = [
 const srcRules = [
   rule(
     "src-ports-only",
-    "Only src/main.ts, with src/compose/, chooses adapters; the rest of src knows their ports, and " +
+    "Only src/main.ts, with src/bootstrap/, chooses adapters; the rest of src knows their ports, and " +
       "the words that all providers share.",
-    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/|[^/]+/providers/)" },
+    { path: "^src/", pathNot: "^src/(main\\.ts$|bootstrap/|[^/]+/providers/)" },
     { path: "^adapters/", pathNot: SHOWN },
   ),
   rule(
@@ -120,7 +120,10 @@ const srcRules = [
     "A slice chooses among providers, its git, its scanner and its keys, and nothing else of what " +
       "the program stands on.",
     { path: "^src/[^/]+/providers/" },
-    { path: "^adapters/", pathNot: ["^adapters/(providers|git|secret-scan|dkim-keys)/", ...SHOWN] },
+    {
+      path: "^adapters/",
+      pathNot: ["^adapters/(providers|sandbox|git|postgres/dkim-keys)/", ...SHOWN],
+    },
   ),
   rule(
     "src-providers-behind-slice",
@@ -129,10 +132,10 @@ const srcRules = [
     { path: "^src/[^/]+/providers/" },
   ),
   rule(
-    "src-compose-behind-main",
+    "src-bootstrap-behind-main",
     "Who could import the composition could reach every adapter through it.",
-    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/)" },
-    { path: "^src/(compose/|main\\.ts$)" },
+    { path: "^src/", pathNot: "^src/(main\\.ts$|bootstrap/)" },
+    { path: "^src/(bootstrap/|main\\.ts$)" },
   ),
   rule(
     "src-frame-below",

@@ -17,11 +17,11 @@ const MODULES = "src/modules.ts"
 const DRAWS = "src/frame/operator/cli/render.ts"
 /** Where a process or a thread begins, and the file of `dist/` that it runs. @type {Record<string, string>} */
 const ENTRIES = {
-  "src/compose/processes/main.ts": "process.cjs",
-  "adapters/secret-scan/worker.ts": "secret-scan.cjs",
+  "src/bootstrap/processes/main.ts": "process.cjs",
+  "adapters/git/secret-scan/worker.ts": "secret-scan.cjs",
   "src/phone/registration/page-thread.ts": "page-thread.cjs",
 }
-const PROCESS = "src/compose/processes/main.ts"
+const PROCESS = "src/bootstrap/processes/main.ts"
 const THREADS = Object.keys(ENTRIES).filter((path) => path !== PROCESS)
 
 /** Packages that stay files of their own: they read files beside them, may be absent, or are needed seldom. */

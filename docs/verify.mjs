@@ -114,9 +114,8 @@ function checkInputs(event, inputs) {
     return check(isSame(inputs, is), JSON.stringify(is), JSON.stringify(inputs))
   }
   const left = (one) => (said.isAlreadyCounted ? Infinity : one.amountMicros - one.usedMicros)
-  const more =
-    said.exemption === "funds" || (said.exemption && inputs.fundsMicros > 0) ? Infinity : 0
-  const funds = Math.max(more, inputs.fundsMicros + inputs.creditLineMicros)
+  const isExempt = said.exemption === "funds" || (said.exemption && inputs.fundsMicros > 0)
+  const funds = isExempt ? Infinity : inputs.fundsMicros + inputs.creditLineMicros
   const isFree = said.amountMicros <= Math.min(funds, ...inputs.limits.map(left))
   check(inputs.locked === false && isFree, "inputs that let it pass", JSON.stringify(inputs))
   const facts = inputs.events.map((one) => ({ ...one, ...JSON.parse(one.data, read) }))

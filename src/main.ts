@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
-import { announced } from "../adapters/data-folder/announced.ts"
+import { announced } from "../adapters/machine/data-folder/announced.ts"
 import { serverOf } from "./frame/operator/cli/client.ts"
 import { exportedCommand } from "./frame/operator/cli/exported-command.ts"
 import type { Catalogue } from "./frame/operator/cli/command.ts"
@@ -12,7 +12,7 @@ import type { Host } from "./frame/operator/cli/host.ts"
 import { runCommandLine } from "./frame/operator/cli/execute.ts"
 import { processTerminal } from "./frame/operator/cli/terminal.ts"
 import { listenForStop } from "./frame/operator/cli/stopping.ts"
-import type { Around, WorkHere } from "./compose/work-here.ts"
+import type { Around, WorkHere } from "./bootstrap/commands/work-here.ts"
 import type { Log } from "./frame/ports.ts"
 import { moduleAt } from "./modules.ts"
 
@@ -44,7 +44,7 @@ const around: Around = { env, terminal, stopping, livingServer }
 /** What is done in this process, loaded once something is. */
 const loaded: { work?: Promise<WorkHere> } = {}
 const here = () =>
-  (loaded.work ??= import("./compose/work-here.ts").then(({ openWork }) => {
+  (loaded.work ??= import("./bootstrap/commands/work-here.ts").then(({ openWork }) => {
     const work = openWork(around)
     telling.warn = work.warn
     return work
@@ -61,7 +61,11 @@ const host: Host = {
   examine: async () => (await here()).examine(),
   bench: async (words) => (await here()).bench(words),
   settings: async () =>
-    (await import("./compose/settings-here.ts")).settingsHere(catalogue, moduleAt, around),
+    (await import("./bootstrap/settings/settings-here.ts")).settingsHere(
+      catalogue,
+      moduleAt,
+      around,
+    ),
 }
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 /** An event store that tells of each append what came of it. */
-import type { Pacer } from "../clock/port.ts"
+import type { Pacer } from "../machine/clock/port.ts"
 import type { EventStore, ProposedEvent } from "./port.ts"
 
 /** Told of an append: `error` is the name of what it failed with, null where it was stored. */

@@ -3,7 +3,7 @@ import type { Kysely } from "kysely"
 import { sql } from "kysely"
 import type { Migration } from "kysely/migration"
 import { Migrator } from "kysely/migration"
-import type { Migrations } from "../installation/port.ts"
+import type { Migrations } from "./installation/port.ts"
 import { kyselyOf, openPool } from "./database.ts"
 import { firstMigration } from "./first-migration.ts"
 

@@ -2,7 +2,7 @@
  * What any provider can do beside answering as its port says: refuse to do anything for now, or say
  * nothing. The two are one vocabulary for all of them, for what follows from each is the same.
  */
-import type { Pacer } from "../clock/port.ts"
+import type { Pacer } from "../machine/clock/port.ts"
 
 /** A provider's answer has so long where nothing else is said. */
 const ANSWER_WITHIN_MS = 10_000

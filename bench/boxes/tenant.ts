@@ -1,5 +1,5 @@
 /** A company whose people have boxes, for benchmarks. */
-import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { honest } from "../benchmark.ts"
 import { openPlace } from "../code/place.ts"

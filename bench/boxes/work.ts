@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Agent, request } from "node:http"
 import { setTimeout as pause } from "node:timers/promises"
-import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { honest } from "../benchmark.ts"
 import type { Tenant } from "./tenant.ts"

@@ -3,7 +3,7 @@
  * lines there were and how much memory the process took for it at most.
  */
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
-import { writeOpened } from "../../src/exports/write-bill.ts"
+import { writeOpened } from "../../src/billing/write-bill.ts"
 import { billPorts, openedBill } from "./bill.ts"
 
 const { EXPORTED_URL: url = "", EXPORTED_LINES: count = "", EXPORTED_HASH: hash = "" } = process.env

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import type { Checkpoint, Checkpoints } from "../../adapters/checkpoints/port.ts"
+import type { Checkpoint, Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import { settling } from "./settled-checkpoints.ts"
 
 const CHECKPOINT: Checkpoint = { revision: 1, hash: "", shape: 1, saved: null }

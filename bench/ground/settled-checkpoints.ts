@@ -1,6 +1,6 @@
 /** Checkpoints that can be waited for: a runner keeps them behind its callers, and is never closed here. */
 import { setImmediate as nextTurn } from "node:timers/promises"
-import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
+import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 
 /** Checkpoints, and a wait until none is being kept. */
 export interface SettledCheckpoints {

@@ -1,6 +1,6 @@
 /** A charge against what its company did before. */
 import { performance } from "node:perf_hooks"
-import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
+import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import type { SpendingCompany } from "../ground/company.ts"

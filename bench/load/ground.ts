@@ -1,5 +1,5 @@
 /** The running server of a data folder, and the company that a load spends the money of. */
-import { announced } from "../../adapters/data-folder/announced.ts"
+import { announced } from "../../adapters/machine/data-folder/announced.ts"
 import {
   ServerGone,
   askOperation,

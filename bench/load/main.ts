@@ -1,6 +1,6 @@
 /** `npm run load`: calls a running server, in this process. */
 import { processTerminal } from "../../src/frame/operator/cli/terminal.ts"
-import { readConfig } from "../../src/compose/config.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { runLoad } from "./load.ts"
 
 /** A terminal's Ctrl-C comes from the terminal and again from npm: the second one changes nothing. */

@@ -1,5 +1,5 @@
 /** What it costs to load a company's ledger, and to charge one that is in memory, through the real writer. */
-import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
+import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { honest } from "../benchmark.ts"
 import type { SpendingCompany } from "../ground/company.ts"

@@ -1,15 +1,15 @@
 /** `GET /api/v1/people`: the company's people, who is online and who is invited. */
 import { z } from "zod"
-import type { Sighting } from "../../adapters/presence/port.ts"
-import { PLACES } from "../../adapters/presence/port.ts"
+import type { Sighting } from "../../adapters/postgres/online-status/port.ts"
+import { PLACES } from "../../adapters/postgres/online-status/port.ts"
 import { GRANTABLE, personOf } from "../../domain/access/grants.ts"
 import { PERMISSIONS, isAdminRole } from "../../domain/access/permissions.ts"
 import type { InvitationRow } from "../../projections/access/invitations.ts"
 import { listInvitations } from "../../projections/access/invitations.ts"
 import type { PersonRow } from "../../projections/access/people.ts"
 import { listPeople } from "../../projections/access/people.ts"
-import type { Caller } from "../frame/calls/route.ts"
-import { route } from "../frame/calls/route.ts"
+import type { Caller } from "../frame/routes/declare/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { idOf, isoTime, roleName } from "../frame/kernel/schema.ts"
 
 /** Active within this many seconds counts as online. */

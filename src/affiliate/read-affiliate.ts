@@ -2,7 +2,7 @@
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { companyStanding } from "../../domain/access/access.ts"
-import { route } from "../frame/calls/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { exactDollars, isoTime } from "../frame/kernel/schema.ts"
 
 /** The least that is paid out, dollars. */

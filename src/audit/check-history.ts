@@ -1,7 +1,7 @@
 /** Checking an exported history on a machine that has nothing else. */
 import { createHash, createPublicKey, verify } from "node:crypto"
 import { z } from "zod"
-import type { SignedHead } from "../../adapters/tree-heads/port.ts"
+import type { SignedHead } from "../../adapters/postgres/tree-heads/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { NO_HASH, expectedHash, hashIn } from "../frame/kernel/envelope.ts"
 import { FORM } from "./history-file.ts"

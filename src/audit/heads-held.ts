@@ -3,7 +3,7 @@
  * Whoever writes a history anew, with every hash made again, cannot make the former heads of it.
  */
 import type { Signing } from "../../adapters/sealing/port.ts"
-import type { SignedHead, TreeHeads } from "../../adapters/tree-heads/port.ts"
+import type { SignedHead, TreeHeads } from "../../adapters/postgres/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Place } from "./findings.ts"
 import { NO_STREAM } from "./findings.ts"

@@ -13,7 +13,7 @@
 import { createHash } from "node:crypto"
 import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import type { SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
+import type { SignedHead, TreeHead } from "../../adapters/postgres/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import type { Streams } from "../frame/writer/streams.ts"

@@ -5,11 +5,11 @@
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
-import type { KeptTree, SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
+import type { KeptTree, SignedHead, TreeHead } from "../../adapters/postgres/tree-heads/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { hashIn } from "../frame/kernel/envelope.ts"
-import { tokenOf } from "../frame/calls/position-token.ts"
+import { tokenOf } from "../frame/routes/lists/position-token.ts"
 import { TreeEdge } from "./merkle.ts"
 
 /** The tree of the streams that belong to no company. */

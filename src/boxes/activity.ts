@@ -5,8 +5,8 @@
  */
 import { z } from "zod"
 import type { KeyId, Sealed } from "../../domain/kernel/ids.ts"
-import type { Caller } from "../frame/calls/route.ts"
-import { route } from "../frame/calls/route.ts"
+import type { Caller } from "../frame/routes/declare/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { idOrNull, isoTime } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { firstOf } from "./cut-text.ts"

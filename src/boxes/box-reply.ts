@@ -1,6 +1,6 @@
 /** A box as answers show it. */
 import { z } from "zod"
-import { WORKSPACE } from "../../adapters/providers/boxhost/port.ts"
+import { WORKSPACE } from "../../adapters/sandbox/boxhost/port.ts"
 import type { StopReason } from "../../domain/boxes/box-events.ts"
 import { STOP_REASONS } from "../../domain/boxes/box-events.ts"
 import type { BoxSize } from "../../domain/boxes/box-size.ts"

@@ -1,5 +1,5 @@
 /** The company's code, into a box: on the branch that was asked for, a new one from the default branch. */
-import type { Box, GitPerson } from "../../adapters/providers/boxhost/port.ts"
+import type { Box, GitPerson } from "../../adapters/sandbox/boxhost/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"

@@ -1,8 +1,8 @@
 /** The refusals that boxes alone have (specification, "Errors"). */
 import type { BoxRefused } from "../../domain/boxes/box-commands.ts"
 import { MESSAGES } from "../../domain/boxes/box-commands.ts"
-import type { OwnCode, Refusal } from "../frame/calls/refusal.ts"
-import { refusal } from "../frame/calls/refusal.ts"
+import type { OwnCode, Refusal } from "../frame/routes/answers/refusal.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
 
 /** The plan's boxes at once all have begun and not ended. */
 export const TOO_MANY_BOXES: OwnCode = {

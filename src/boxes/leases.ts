@@ -2,7 +2,7 @@
  * How long a box lives when nobody extends it: what is paid, and a minute more. So boxes of a server that
  * is gone end by themselves, and at most two minutes of one are late (decisions.md §8).
  */
-import { BoxGone } from "../../adapters/providers/boxhost/port.ts"
+import { BoxGone } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
 import { MINUTE_MS } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
-import { BoxGone } from "../../adapters/providers/boxhost/port.ts"
+import { BoxGone } from "../../adapters/sandbox/boxhost/port.ts"
 import { isOutside } from "../../adapters/providers/outside.ts"
 import type { PreviewRow } from "../../projections/boxes/previews.ts"
 import { findPreview } from "../../projections/boxes/previews.ts"

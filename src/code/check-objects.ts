@@ -1,7 +1,7 @@
 /** What a push brought, object by object: how much it is, and what stands in it that must not. */
 import type { NewObject, Push } from "../../adapters/git/port.ts"
 import { MOST_PIECE } from "../../adapters/git/port.ts"
-import type { FoundSecret, ScannedText } from "../../adapters/secret-scan/port.ts"
+import type { FoundSecret, ScannedText } from "../../adapters/git/secret-scan/port.ts"
 import type { Ports } from "../frame/ports.ts"
 import { namesIn, textsOf } from "./git-objects.ts"
 import type { WrittenKey } from "./platform-keys.ts"

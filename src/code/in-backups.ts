@@ -4,7 +4,7 @@
  * repositories where it is opened first, and by any later start where that was cut short.
  */
 import { join } from "node:path"
-import type { Blob } from "../../adapters/blobs/port.ts"
+import type { Blob } from "../../adapters/postgres/blobs/port.ts"
 import { GitFailed, NoRepository, folderNameOf } from "../../adapters/git/port.ts"
 import { CompanyErased, COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"

@@ -2,7 +2,7 @@
  * How many packs a process makes and takes in at once. They have places of their own: a clone is a hundred
  * times the work of a call, and neither keeps the other waiting.
  */
-import type { Pacer } from "../../adapters/clock/port.ts"
+import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** Where a pack goes: out to who fetches, in from who pushes. */

@@ -2,11 +2,11 @@
 import { Readable, pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
 import type { PackCommand } from "../../adapters/git/port.ts"
-import type { AsSent } from "../frame/calls/as-sent.ts"
-import { fieldOf } from "../frame/calls/as-sent.ts"
-import { BodyTooLarge } from "../frame/calls/call.ts"
-import type { Refusal } from "../frame/calls/refusal.ts"
-import { refusal } from "../frame/calls/refusal.ts"
+import type { AsSent } from "../frame/routes/as-sent.ts"
+import { fieldOf } from "../frame/routes/as-sent.ts"
+import { BodyTooLarge } from "../frame/routes/call.ts"
+import type { Refusal } from "../frame/routes/answers/refusal.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
 
 /** So much a fetch may ask: a million objects that its client has. What is pushed git bounds itself. */
 const MOST_ASKED = 64 * 1024 * 1024

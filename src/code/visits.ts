@@ -4,7 +4,7 @@
  * counted; who asks for two at once is counted for two.
  */
 import type { PackCommand } from "../../adapters/git/port.ts"
-import type { Caller } from "../frame/calls/route.ts"
+import type { Caller } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
 
 const FOR_MS = 10 * 60_000

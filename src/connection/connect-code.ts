@@ -7,10 +7,10 @@
  */
 import { randomBytes } from "node:crypto"
 import type { Operation } from "../../domain/access/operations.ts"
-import type { KeptThing } from "../../adapters/kept/port.ts"
+import type { KeptThing } from "../../adapters/postgres/ttl-store/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { NewApiKey } from "../frame/calls/api-key.ts"
-import { deriveApiKey } from "../frame/calls/api-key.ts"
+import type { NewApiKey } from "../frame/routes/checks/api-key.ts"
+import { deriveApiKey } from "../frame/routes/checks/api-key.ts"
 import type { Ports } from "../frame/ports.ts"
 import { NOBODYS } from "../frame/sign-in/tokens.ts"
 

@@ -1,7 +1,7 @@
 /** `GET /connect/<code>`: the address that an app shows beside its code leads to where an owner approves it. */
 import { z } from "zod"
-import { htmlPage } from "../frame/calls/page.ts"
-import { openRoute } from "../frame/calls/route.ts"
+import { htmlPage } from "../frame/routes/answers/page.ts"
+import { openRoute } from "../frame/routes/declare/route.ts"
 import { connectCodeOf, isConnectCode } from "./connect-code.ts"
 
 /** The route: nothing is looked up, so it tells nobody whether there is such a code. */

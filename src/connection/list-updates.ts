@@ -8,7 +8,7 @@ import { companyStanding } from "../../domain/access/access.ts"
 import { notTakenIn, updatesAfter } from "../../domain/connection/releases.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import { route } from "../frame/calls/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 import { orderedVersion } from "./schema.ts"
 

@@ -6,9 +6,9 @@ import {
   UPDATE_REASONS,
   UPDATE_STATUSES,
 } from "../../domain/connection/app-events.ts"
-import { causeOf } from "../frame/calls/caller-cause.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import { route } from "../frame/calls/route.ts"
+import { causeOf } from "../frame/routes/caller-cause.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { installId, oneOf, versionName } from "./schema.ts"
 
 const MOST_BYTES = 4_096

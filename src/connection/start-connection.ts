@@ -14,10 +14,10 @@ import {
   connectedKey,
   newConnectCode,
 } from "./connect-code.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
-import type { Reply } from "../frame/calls/route.ts"
-import { openRoute } from "../frame/calls/route.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import type { Reply } from "../frame/routes/declare/route.ts"
+import { openRoute } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
 import { idOf, idOrNull, isoTime, shortText } from "../frame/kernel/schema.ts"
 import { installId, versionName } from "./schema.ts"

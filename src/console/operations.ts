@@ -1,14 +1,14 @@
 /** What of the operator's commands somebody does themselves: the list, and doing one. */
 import { z } from "zod"
-import type { Reply } from "../frame/calls/route.ts"
-import { PIECES, openRoute } from "../frame/calls/route.ts"
-import type { AsSent } from "../frame/calls/as-sent.ts"
+import type { Reply } from "../frame/routes/declare/route.ts"
+import { PIECES, openRoute } from "../frame/routes/declare/route.ts"
+import type { AsSent } from "../frame/routes/as-sent.ts"
 import { answered } from "../frame/operator/answering.ts"
 import type { ConsoleRequest } from "../frame/operator/console-port.ts"
 import { MOST_REASON } from "../frame/operator/protocol.ts"
 import { UPLOAD_WITHIN_MS } from "../frame/operator/spooled.ts"
 import type { Ports } from "../frame/ports.ts"
-import { ANY_QUERY } from "../frame/calls/unknown-query.ts"
+import { ANY_QUERY } from "../frame/routes/checks/unknown-query.ts"
 import { OTHER_SITE, SIGNED_OUT, whoAsks } from "./session.ts"
 import { AT_COMPANY } from "./way.ts"
 

@@ -1,6 +1,6 @@
 /** Somebody looks at the console: a beat a minute, and no fact. */
 import { z } from "zod"
-import { openRoute } from "../frame/calls/route.ts"
+import { openRoute } from "../frame/routes/declare/route.ts"
 import { OTHER_SITE, SIGNED_OUT, whoAsks } from "./session.ts"
 import { AT_COMPANY } from "./way.ts"
 

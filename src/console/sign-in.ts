@@ -1,9 +1,9 @@
 /** Signing in to the console and out of it. */
 import { z } from "zod"
-import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import { openRoute } from "../frame/calls/route.ts"
-import { htmlPage } from "../frame/calls/page.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { openRoute } from "../frame/routes/declare/route.ts"
+import { htmlPage } from "../frame/routes/answers/page.ts"
 import { CODE_LASTS_MS } from "../frame/sign-in/codes.ts"
 import { MOST_MS } from "../frame/sign-in/accounts.ts"
 import { keeping, keptIn } from "./cookies.ts"

@@ -6,8 +6,8 @@ import type { PurchaseRefusalCode, PurchaseRefused } from "../../domain/charging
 import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros, moneyText } from "../../domain/kernel/money.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import type { Reply } from "../frame/calls/route.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import type { Reply } from "../frame/routes/declare/route.ts"
 import { exactDollars, idOf } from "../frame/kernel/schema.ts"
 
 /** A purchase as it stands. */

@@ -6,7 +6,7 @@ import type { Allowance } from "../../domain/charging/ledger-views.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { fundsOf } from "../../projections/charging/accounts.ts"
 import { purchaseAllowance } from "../../projections/charging/purchases.ts"
-import { route } from "../frame/calls/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { exactDollars } from "../frame/kernel/schema.ts"
 
 const Credits = z.object({

@@ -10,10 +10,10 @@ import {
   WRITABLE_TYPES,
   readRecord,
 } from "../../domain/domains/records.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import type { Caller, Reply } from "../frame/calls/route.ts"
-import { route } from "../frame/calls/route.ts"
-import { invalid } from "../frame/calls/validate.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import type { Caller, Reply } from "../frame/routes/declare/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
+import { invalid } from "../frame/routes/checks/7-values.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import { filledText, shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"

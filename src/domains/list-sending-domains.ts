@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { listSendingDomains } from "../../projections/domains/sending-domains.ts"
 import { listSenders } from "../../projections/domains/senders.ts"
-import { route } from "../frame/calls/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { SendingDomainReply, sendingDomainReply } from "./domain-reply.ts"
 
 /** Senders are shown for so long, milliseconds. */

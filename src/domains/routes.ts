@@ -1,6 +1,6 @@
 /** What the routes of domains say of themselves. */
-import type { Refusal } from "../frame/calls/refusal.ts"
-import { refusal } from "../frame/calls/refusal.ts"
+import type { Refusal } from "../frame/routes/answers/refusal.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
 
 const RETRY_S = "60"
 

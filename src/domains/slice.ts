@@ -5,7 +5,7 @@ import { countDomains, domains as domainRows } from "../../projections/domains/d
 import { hostnames } from "../../projections/domains/hostnames.ts"
 import { senders } from "../../projections/domains/senders.ts"
 import { sendingDomains } from "../../projections/domains/sending-domains.ts"
-import { oneOf } from "../frame/calls/one-of.ts"
+import { oneOf } from "../frame/routes/declare/one-of.ts"
 import type { Measure } from "../frame/http/metrics.ts"
 import type { Slice } from "../frame/slice.ts"
 import { appDoor } from "./app-door.ts"

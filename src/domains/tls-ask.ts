@@ -3,8 +3,8 @@
  * Strangers make it ask, so it is answered from memory.
  */
 import { z } from "zod"
-import { refusal } from "../frame/calls/refusal.ts"
-import { openRoute } from "../frame/calls/route.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { openRoute } from "../frame/routes/declare/route.ts"
 import { shortText } from "../frame/kernel/schema.ts"
 
 /** The route. */

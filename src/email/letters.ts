@@ -1,7 +1,7 @@
 /** What a mail says: too much for a fact, so it is kept as a sealed blob, and for as long as it is sent. */
 import { createHash } from "node:crypto"
 import { z } from "zod"
-import { BlobExists } from "../../adapters/blobs/port.ts"
+import { BlobExists } from "../../adapters/postgres/blobs/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { MailId } from "../../domain/email/ids.ts"
 import type { Mailbox } from "../../domain/email/mailbox.ts"

@@ -1,5 +1,5 @@
 /** What people see where they ask not to be written to again. */
-import { escaped, htmlPage } from "../frame/calls/page.ts"
+import { escaped, htmlPage } from "../frame/routes/answers/page.ts"
 
 /** Where they ask for it. */
 export const unsubscribePath = (token: string): string => `/u/${token}`

@@ -1,17 +1,22 @@
 /** Everything outside that the program works with, chosen once in `main.ts`. */
 import type { Kysely } from "kysely"
-import type { Blobs } from "../../adapters/blobs/port.ts"
-import type { Claims } from "../../adapters/claims/port.ts"
-import type { Clock, Pacer } from "../../adapters/clock/port.ts"
-import type { Erasure } from "../../adapters/erasure/port.ts"
+import type { Blobs } from "../../adapters/postgres/blobs/port.ts"
+import type { Claims } from "../../adapters/postgres/idempotency/port.ts"
+import type { Clock, Pacer } from "../../adapters/machine/clock/port.ts"
+import type { Erasure } from "../../adapters/postgres/erasure/port.ts"
 import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
 import type { Projector } from "../../adapters/postgres/projector/port.ts"
-import type { Journals } from "../../adapters/journal/port.ts"
-import type { Kept } from "../../adapters/kept/port.ts"
-import type { Presence } from "../../adapters/presence/port.ts"
+import type { Journals } from "../../adapters/postgres/activity-log/port.ts"
+import type { Kept } from "../../adapters/postgres/ttl-store/port.ts"
+import type { Presence } from "../../adapters/postgres/online-status/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
-import type { Tracing } from "../../adapters/tracing/port.ts"
-import type { FoundWork, NewWork, ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
+import type { Tracing } from "../../adapters/telemetry/port.ts"
+import type {
+  FoundWork,
+  NewWork,
+  ParkedWork,
+  WorkQueue,
+} from "../../adapters/postgres/jobs/port.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Counts } from "./counts.ts"

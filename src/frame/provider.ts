@@ -3,14 +3,14 @@
  * simulator that stands in for it where they choose none.
  */
 import type { Pool } from "pg"
-import type { Clock, Pacer } from "../../adapters/clock/port.ts"
+import type { Clock, Pacer } from "../../adapters/machine/clock/port.ts"
 import type {
   Simulator,
   SimulatorMemory,
   Simulators,
 } from "../../adapters/providers/simulators/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
-import type { Tracing } from "../../adapters/tracing/port.ts"
+import type { Tracing } from "../../adapters/telemetry/port.ts"
 import type { Ports, ProvidedPorts } from "./ports.ts"
 import type { Given, ReadSettings } from "./settings.ts"
 import { tracedPorts } from "./traced-ports.ts"

@@ -2,15 +2,15 @@
  * A slice of the program, as data: everything that a kind of thing brings with it. The program is made
  * from the list of its slices, and nothing else has to know of them.
  */
-import type { Migrations, OwnTable } from "../../adapters/installation/port.ts"
+import type { Migrations, OwnTable } from "../../adapters/postgres/installation/port.ts"
 import type { Simulator } from "../../adapters/providers/simulators/port.ts"
 import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import { FOLLOW_UPS, LATE_FOLLOW_UPS, followUps } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Route } from "./calls/route.ts"
-import type { WayIn } from "./calls/way-in.ts"
-import type { ByQuery, OneOf } from "./calls/one-of.ts"
-import { isOneOf, routesIn } from "./calls/one-of.ts"
+import type { Route } from "./routes/declare/route.ts"
+import type { WayIn } from "./routes/declare/way-in.ts"
+import type { ByQuery, OneOf } from "./routes/declare/one-of.ts"
+import { isOneOf, routesIn } from "./routes/declare/one-of.ts"
 import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
 import type { Reconciled } from "./effects/reconcile.ts"

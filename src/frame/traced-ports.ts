@@ -1,6 +1,6 @@
 /** What is asked outside, told of in the trace in which it is asked. */
-import type { Tracing } from "../../adapters/tracing/port.ts"
-import { NO_TRACING } from "../../adapters/tracing/port.ts"
+import type { Tracing } from "../../adapters/telemetry/port.ts"
+import { NO_TRACING } from "../../adapters/telemetry/port.ts"
 
 /** The same ports. What is asked where nothing is traced begins no trace. */
 export function tracedPorts<P extends object>(ports: P, tracing: Tracing): P {

@@ -3,8 +3,8 @@ import { z } from "zod"
 import { leadsOf } from "../../domain/leads/aggregates.ts"
 import type { LeadEvent } from "../../domain/leads/lead-events.ts"
 import { parseLeadId } from "../../domain/leads/ids.ts"
-import { causeOf } from "../frame/calls/caller-cause.ts"
-import { route } from "../frame/calls/route.ts"
+import { causeOf } from "../frame/routes/caller-cause.ts"
+import { route } from "../frame/routes/declare/route.ts"
 
 const MOST_COLLECTED = 500
 

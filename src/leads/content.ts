@@ -1,8 +1,8 @@
 /** What of a form is kept, and within which bounds; and the same as it is shown. */
 import { createHash } from "node:crypto"
-import { HONEYPOT, PAGE_TIME } from "../frame/calls/form-sender.ts"
-import type { Refusal } from "../frame/calls/refusal.ts"
-import { refusal } from "../frame/calls/refusal.ts"
+import { HONEYPOT, PAGE_TIME } from "../frame/routes/declare/form-sender.ts"
+import type { Refusal } from "../frame/routes/answers/refusal.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
 import { isBlank } from "../frame/kernel/schema.ts"
 
 /** The names that every lead has a place for; all others are fields of the form's own. */

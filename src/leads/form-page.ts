@@ -1,6 +1,6 @@
 /** What people see of a form: the hosted page, and the thanks. */
-import { escaped, htmlPage } from "../frame/calls/page.ts"
-import { PAGE_TIME, honeypot } from "../frame/calls/form-sender.ts"
+import { escaped, htmlPage } from "../frame/routes/answers/page.ts"
+import { PAGE_TIME, honeypot } from "../frame/routes/declare/form-sender.ts"
 
 /** A field of the hosted page: its name, what stands beside it, and what browsers may fill in. */
 const FIELDS = [

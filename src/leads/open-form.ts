@@ -7,8 +7,8 @@ import type { FormId } from "../../domain/leads/ids.ts"
 import { parseFormId } from "../../domain/leads/ids.ts"
 import { faultOf } from "../../domain/leads/leads.ts"
 import { findForm } from "../../projections/leads/forms.ts"
-import type { Refusal } from "../frame/calls/refusal.ts"
-import { refusal } from "../frame/calls/refusal.ts"
+import type { Refusal } from "../frame/routes/answers/refusal.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** A form that takes leads. */

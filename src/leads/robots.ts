@@ -2,7 +2,7 @@
  * What gives robots away. They are answered like everybody, nothing of what they sent is stored, and the
  * metrics say how many there were.
  */
-import { givenAwayBy } from "../frame/calls/form-sender.ts"
+import { givenAwayBy } from "../frame/routes/declare/form-sender.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Measure } from "../frame/http/metrics.ts"
 import type { OpenForm } from "./open-form.ts"

@@ -1,6 +1,6 @@
 /** What each method of the Model Context Protocol does. */
 import { z } from "zod"
-import type { Checked } from "../frame/calls/route.ts"
+import type { Checked } from "../frame/routes/declare/route.ts"
 import { RELEASE } from "../frame/operator/cli/release.ts"
 import type { Answer, Id, Message } from "./messages.ts"
 import { errorOf, idIn, isResponse, messageIn, resultOf } from "./messages.ts"

@@ -1,8 +1,8 @@
 /** `POST /api/v1/mcp`: the tools of AI clients, by the Model Context Protocol. */
 import { z } from "zod"
-import type { Reply, Route } from "../frame/calls/route.ts"
-import { route } from "../frame/calls/route.ts"
-import type { SentFile } from "../frame/calls/sent.ts"
+import type { Reply, Route } from "../frame/routes/declare/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
+import type { SentFile } from "../frame/routes/answers/sent.ts"
 import type { Server } from "./dispatch.ts"
 import { VERSIONS, answerTo } from "./dispatch.ts"
 import { Answer, Sent, errorOf, isUnanswered } from "./messages.ts"

@@ -1,5 +1,5 @@
 /** Refusals of the whole request, before any message of it is looked at, as JSON-RPC says them. */
-import type { ErrorForm } from "../frame/calls/error-form.ts"
+import type { ErrorForm } from "../frame/routes/declare/error-form.ts"
 import type { CODES } from "./messages.ts"
 import { Answer, errorOf, idIn } from "./messages.ts"
 

@@ -5,7 +5,7 @@ import type { Comparison, Verification } from "../../adapters/postgres/projector
 import { FoldFault } from "../../adapters/postgres/projector/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
-import { tokenOf } from "../frame/calls/position-token.ts"
+import { tokenOf } from "../frame/routes/lists/position-token.ts"
 import { renderFields, renderTable } from "../frame/operator/cli/render.ts"
 import type { Streams } from "../frame/writer/streams.ts"
 import { showWrites } from "../frame/operator/inputs.ts"

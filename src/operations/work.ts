@@ -1,6 +1,6 @@
 /** The queue of work: listing it, trying a row again, giving one up. */
 import { z } from "zod"
-import type { FoundWork } from "../../adapters/work/port.ts"
+import type { FoundWork } from "../../adapters/postgres/jobs/port.ts"
 import { harmless } from "../frame/operator/cli/terminal.ts"
 import type { AdminOperation, AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../frame/operator/operation.ts"

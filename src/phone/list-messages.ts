@@ -5,8 +5,8 @@
 import { z } from "zod"
 import type { MessageRow } from "../../projections/phone/messages.ts"
 import { listMessages } from "../../projections/phone/message-lists.ts"
-import { NewestQuery, newestOf, nextCursor } from "../frame/calls/newest-list.ts"
-import { route } from "../frame/calls/route.ts"
+import { NewestQuery, newestOf, nextCursor } from "../frame/routes/lists/newest-list.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { idOf, idOrNull, isoTime } from "../frame/kernel/schema.ts"
 
 const MOST_MESSAGES = 200

@@ -1,7 +1,7 @@
 /** `GET /api/v1/phone/optins`: who agreed to be texted, on a form of the company's. */
 import { z } from "zod"
 import { listOptIns } from "../../projections/phone/opt-ins.ts"
-import { route } from "../frame/calls/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"
 
 const MOST_OPT_INS = 500

@@ -2,9 +2,9 @@
 import { z } from "zod"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { parseNumberId } from "../../domain/phone/ids.ts"
-import { causeOf } from "../frame/calls/caller-cause.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import { route } from "../frame/calls/route.ts"
+import { causeOf } from "../frame/routes/caller-cause.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { shortText } from "../frame/kernel/schema.ts"
 
 const NO_NUMBER = "The company holds no number of this id."

@@ -2,9 +2,9 @@
 import { z } from "zod"
 import { inTime, isOutside } from "../../adapters/providers/outside.ts"
 import { holdersOf } from "../../projections/phone/numbers.ts"
-import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import { route } from "../frame/calls/route.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { numberFields } from "./number-record.ts"
 
 const MOST_OFFERED = 20

@@ -3,7 +3,7 @@
  * Whoever takes a pick first looks it up, and is known by the charge for it. What a crash leaves is a pick
  * that nobody ends: once its lease is over the next caller takes it.
  */
-import type { KeptThing } from "../../adapters/kept/port.ts"
+import type { KeptThing } from "../../adapters/postgres/ttl-store/port.ts"
 import type { Address } from "../../adapters/providers/places/port.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { ChargeId, CompanyId, Sealed } from "../../domain/kernel/ids.ts"

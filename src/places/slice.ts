@@ -1,5 +1,5 @@
 /** Address look-ups. */
-import { oneOf } from "../frame/calls/one-of.ts"
+import { oneOf } from "../frame/routes/declare/one-of.ts"
 import type { Slice } from "../frame/slice.ts"
 import { placeDetails, reconciledPick } from "./details.ts"
 import { placesProvider } from "./providers/places.ts"

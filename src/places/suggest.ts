@@ -1,8 +1,8 @@
 /** `POST /api/v1/places` with `action: suggest`: places that may be meant, charged each time. */
 import { z } from "zod"
 import { MOST_SUGGESTIONS } from "../../adapters/providers/places/port.ts"
-import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
-import { route } from "../frame/calls/route.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { chargedAtOnce } from "../frame/effects/charged-at-once.ts"
 import { priceOfOne } from "../frame/effects/price-of-one.ts"
 import { PROVIDER, asked, lookUpOf, sessionToken, typedInput } from "./looking-up.ts"

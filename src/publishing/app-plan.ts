@@ -1,5 +1,5 @@
 /** How a version of a company's app is started. */
-import type { AppPlan, AppVersion } from "../../adapters/providers/preview-host/port.ts"
+import type { AppPlan, AppVersion } from "../../adapters/sandbox/preview-host/port.ts"
 import type { Ports } from "../frame/ports.ts"
 import { addressOf } from "./address.ts"
 import { openArtifact } from "./artifacts.ts"

@@ -1,6 +1,6 @@
 /** What the build of a publish wrote, and what its start did: kept for thirty days, sealed. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
-import type { AppVersion } from "../../adapters/providers/preview-host/port.ts"
+import type { AppVersion } from "../../adapters/sandbox/preview-host/port.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 

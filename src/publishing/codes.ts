@@ -1,6 +1,6 @@
 /** The refusals that publishing alone has (specification, "Errors"). */
-import type { OwnCode, Refusal } from "../frame/calls/refusal.ts"
-import { refusal } from "../frame/calls/refusal.ts"
+import type { OwnCode, Refusal } from "../frame/routes/answers/refusal.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
 
 /** There is no such commit. */
 export const COMMIT_NOT_FOUND: OwnCode = {

@@ -3,7 +3,7 @@
  * is served. It is read from the repository's objects, never from a work tree.
  */
 import { z } from "zod"
-import type { Recipe } from "../../adapters/providers/preview-host/port.ts"
+import type { Recipe } from "../../adapters/sandbox/preview-host/port.ts"
 
 /** Where it stands. */
 export const COMPANY_FILE = "company.json"

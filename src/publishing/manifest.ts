@@ -1,5 +1,5 @@
 /** What was built of a commit, and how it is served: the manifest of an artifact. */
-import type { Recipe } from "../../adapters/providers/preview-host/port.ts"
+import type { Recipe } from "../../adapters/sandbox/preview-host/port.ts"
 
 /** A file of a static site. */
 export interface ArtifactFile {

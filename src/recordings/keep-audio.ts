@@ -1,6 +1,6 @@
 /** Keeping audio that a carrier has: brought here, said to be kept, and forgotten there. */
-import type { Blobs } from "../../adapters/blobs/port.ts"
-import { BlobExists } from "../../adapters/blobs/port.ts"
+import type { Blobs } from "../../adapters/postgres/blobs/port.ts"
+import { BlobExists } from "../../adapters/postgres/blobs/port.ts"
 import type { Voice } from "../../adapters/providers/voice/port.ts"
 import { CompanyErased } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"

@@ -3,8 +3,8 @@ import { z } from "zod"
 import { recordingsOf } from "../../domain/recordings/aggregates.ts"
 import { KEEP_DAYS } from "../../domain/recordings/recording-events.ts"
 import { keepDaysOf } from "../../domain/recordings/recordings.ts"
-import { causeOf } from "../frame/calls/caller-cause.ts"
-import { route } from "../frame/calls/route.ts"
+import { causeOf } from "../frame/routes/caller-cause.ts"
+import { route } from "../frame/routes/declare/route.ts"
 
 const Keep = z.object({
   days: z

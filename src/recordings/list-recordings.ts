@@ -2,7 +2,7 @@
 import { z } from "zod"
 import type { RecordedCallRow } from "../../projections/recordings/recordings.ts"
 import { listRecordings } from "../../projections/recordings/recordings.ts"
-import { route } from "../frame/calls/route.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { idOf, isoTime, queryTime } from "../frame/kernel/schema.ts"
 
 const MOST = 100

@@ -3,15 +3,15 @@
  * piece by piece and waits for no read model: what is kept can be heard at once.
  */
 import { z } from "zod"
-import type { Blob } from "../../adapters/blobs/port.ts"
+import type { Blob } from "../../adapters/postgres/blobs/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { recordingsOf } from "../../domain/recordings/aggregates.ts"
 import { parseCallId } from "../../domain/recordings/ids.ts"
 import type { AudioKind } from "../../domain/recordings/recording-events.ts"
 import { AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
 import { heldAudio } from "../../domain/recordings/recordings.ts"
-import { refusal } from "../frame/calls/refusal.ts"
-import { route } from "../frame/calls/route.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
 import { OfCall, URL_OF_CALL } from "./of-call.ts"
 

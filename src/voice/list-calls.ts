@@ -6,8 +6,8 @@ import { z } from "zod"
 import { OUTCOMES } from "../../domain/voice/call-events.ts"
 import type { CallRow } from "../../projections/voice/calls.ts"
 import { listCalls } from "../../projections/voice/calls.ts"
-import { NewestQuery, newestOf, nextCursor } from "../frame/calls/newest-list.ts"
-import { route } from "../frame/calls/route.ts"
+import { NewestQuery, newestOf, nextCursor } from "../frame/routes/lists/newest-list.ts"
+import { route } from "../frame/routes/declare/route.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"
 
 const MOST_CALLS = 200

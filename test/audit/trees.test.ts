@@ -9,9 +9,9 @@ import {
   leafOf,
   rootByInclusion,
 } from "../../src/audit/merkle.ts"
-import type { CorruptStream } from "../../adapters/corrupt-streams/port.ts"
+import type { CorruptStream } from "../../adapters/postgres/corrupt-streams/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
-import type { SignedHead, TreeHeads, TreesRead } from "../../adapters/tree-heads/port.ts"
+import type { SignedHead, TreeHeads, TreesRead } from "../../adapters/postgres/tree-heads/port.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { auditStreams } from "../../src/audit/streams.ts"
 import { signTrees } from "../../src/audit/trees.ts"

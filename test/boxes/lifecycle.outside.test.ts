@@ -1,7 +1,7 @@
 /** Boxes from their start to their end, and what of them is charged; also of ten at once. */
 import { expect, it, afterEach, describe, vi } from "vitest"
 import { collect } from "../contracts/event-store-fixture.ts"
-import { exported } from "../exports/exported.ts"
+import { exported } from "../billing/exported.ts"
 import { advance, makeCompany, makeKey, setLimit, spentOf } from "../support/world.ts"
 import {
   BOXES,

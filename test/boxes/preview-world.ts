@@ -5,7 +5,7 @@ import { createServer as createHttpServer, request } from "node:http"
 import type { AddressInfo, Server, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 import { afterAll, expect } from "vitest"
-import type { BoxHost } from "../../adapters/providers/boxhost/port.ts"
+import type { BoxHost } from "../../adapters/sandbox/boxhost/port.ts"
 import { BOXES, makeBoxCompany, boxWorld, running } from "./boxes-world.ts"
 
 /** What is answered to a visitor. */

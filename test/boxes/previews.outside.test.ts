@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { describe, expect, it } from "vitest"
-import { PAGE_TITLE } from "../../adapters/providers/boxhost/built-in-box.ts"
+import { PAGE_TITLE } from "../../adapters/sandbox/boxhost/built-in-box.ts"
 import { MOST_PREVIEWS } from "../../domain/boxes/box.ts"
 import { advance } from "../support/world.ts"
 import { BOXES, makeBoxCompany, running, see } from "./boxes-world.ts"

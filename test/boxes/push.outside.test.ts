@@ -1,6 +1,6 @@
 /** What stands in a box, onto its branch: through every check of a push, with what those say. */
 import { describe, expect, it } from "vitest"
-import { CodeTorn } from "../../adapters/providers/boxhost/port.ts"
+import { CodeTorn } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { SECRETS } from "../code-checks/pretended.ts"
 import { folderOf } from "../code/code-world.ts"

@@ -1,8 +1,8 @@
 /** Built-in boxes with a clock that stands still until it is moved, and pauses that a test ends. */
-import { openBuiltInBoxHost } from "../../adapters/providers/boxhost/built-in.ts"
-import type { BuiltInMachine } from "../../adapters/providers/boxhost/built-in.ts"
-import { failingBoxHost } from "../../adapters/providers/boxhost/failing.ts"
-import type { BoxPlan, RunOptions } from "../../adapters/providers/boxhost/port.ts"
+import { openBuiltInBoxHost } from "../../adapters/sandbox/boxhost/built-in.ts"
+import type { BuiltInMachine } from "../../adapters/sandbox/boxhost/built-in.ts"
+import { failingBoxHost } from "../../adapters/sandbox/boxhost/failing.ts"
+import type { BoxPlan, RunOptions } from "../../adapters/sandbox/boxhost/port.ts"
 import type { SimulatorSetting, Simulators } from "../../adapters/providers/simulators/port.ts"
 
 /** What a box is to be, where a test does not say. */

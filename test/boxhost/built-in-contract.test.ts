@@ -1,6 +1,6 @@
 /** The built-in boxes keep what every host of boxes does. Their time goes by when the suite says so. */
-import type { BuiltInMachine } from "../../adapters/providers/boxhost/built-in.ts"
-import { openBuiltInBoxHost } from "../../adapters/providers/boxhost/built-in.ts"
+import type { BuiltInMachine } from "../../adapters/sandbox/boxhost/built-in.ts"
+import { openBuiltInBoxHost } from "../../adapters/sandbox/boxhost/built-in.ts"
 import { boxHostContract } from "../contracts/box-host-contract.ts"
 import { PLAN } from "./built-in-boxes.ts"
 

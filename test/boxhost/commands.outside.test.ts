@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { beforeAll, describe, expect, it } from "vitest"
-import { type Box, BoxRefused } from "../../adapters/providers/boxhost/port.ts"
+import { type Box, BoxRefused } from "../../adapters/sandbox/boxhost/port.ts"
 import { absent, errorOf, newPlan, OPTIONS, ownHosts, sh } from "./machine.ts"
 
 const hosts = await ownHosts()
@@ -88,8 +88,8 @@ describe("a command in a box", () => {
 
   it("runs on when its caller goes away, and keeps the box busy no more", async () => {
     const source = `
-      import { openBubblewrap } from "./adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
-      import { machinePacer } from "./adapters/clock/pacer.ts"
+      import { openBubblewrap } from "./adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
+      import { machinePacer } from "./adapters/machine/clock/pacer.ts"
       const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blocked: async () => [], pacer: machinePacer })
       const box = await host.find("${box.boxId}")
       const line = "touch begun; while [ ! -e go ]; do sleep 0.05; done; touch went"

@@ -9,8 +9,8 @@ import { type Server, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Shape, WALLS } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
-import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import { type Shape, WALLS } from "../../adapters/sandbox/boxhost/bubblewrap/shape.ts"
+import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
 import { absent, isRoot, newPlan, ownHosts, sh } from "./machine.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "canary-"))

@@ -15,13 +15,8 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  listFiles,
-  readFile,
-  removeFile,
-  writeFile,
-} from "../../adapters/providers/boxhost/files.ts"
-import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import { listFiles, readFile, removeFile, writeFile } from "../../adapters/sandbox/boxhost/files.ts"
+import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"
 import { PLAN, openBoxes } from "./built-in-boxes.ts"

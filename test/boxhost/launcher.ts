@@ -34,8 +34,8 @@ counted(childProcess, ["spawn", "execFile"])
 syncBuiltinESMExports()
 
 // Not before: they keep what they import.
-const { openBubblewrap } = await import("../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts")
-const { machinePacer } = await import("../../adapters/clock/pacer.ts")
+const { openBubblewrap } = await import("../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts")
+const { machinePacer } = await import("../../adapters/machine/clock/pacer.ts")
 const host = await openBubblewrap({ runDir, blocked: async () => [], pacer: machinePacer })
 const box = await host.start({
   boxId: boxId as BoxId,

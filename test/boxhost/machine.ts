@@ -5,13 +5,13 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeEach } from "vitest"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
 import {
   type BubblewrapOptions,
   openShaped,
-} from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
-import { type Shape, WALLS } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
-import type { Box, BoxPlan, RunOptions } from "../../adapters/providers/boxhost/port.ts"
+} from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
+import { type Shape, WALLS } from "../../adapters/sandbox/boxhost/bubblewrap/shape.ts"
+import type { Box, BoxPlan, RunOptions } from "../../adapters/sandbox/boxhost/port.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 
 /** Why no box can be made on this machine; null where some can. */

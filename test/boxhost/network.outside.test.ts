@@ -4,9 +4,9 @@ import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { type AddressInfo, type Server, createServer } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Lacking } from "../../adapters/providers/boxhost/bubblewrap/settings.ts"
-import { WALLS } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
-import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { Lacking } from "../../adapters/sandbox/boxhost/bubblewrap/settings.ts"
+import { WALLS } from "../../adapters/sandbox/boxhost/bubblewrap/shape.ts"
+import type { Box } from "../../adapters/sandbox/boxhost/port.ts"
 import { absent, isRoot, newPlan, ownHosts, sh } from "./machine.ts"
 
 /** Addresses for documents: nobody's on the internet, and given to this machine for a while. */

@@ -5,9 +5,9 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, describe, expect, it } from "vitest"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
-import { makeApiKey } from "../../src/frame/calls/api-key.ts"
+import { makeApiKey } from "../../src/frame/routes/checks/api-key.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
-import type { Route } from "../../src/frame/calls/route.ts"
+import type { Route } from "../../src/frame/routes/declare/route.ts"
 import { refusalIn, rightRequest } from "../support/reply-contract.ts"
 import type { SpecRoute } from "../support/routes-table.ts"
 import {

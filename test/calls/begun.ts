@@ -2,7 +2,7 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { createHash } from "node:crypto"
 import { sql } from "kysely"
-import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openPostgresClaims } from "../../adapters/postgres/idempotency/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"

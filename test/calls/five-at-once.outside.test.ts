@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { isOneOf } from "../../src/frame/calls/one-of.ts"
+import { isOneOf } from "../../src/frame/routes/declare/one-of.ts"
 import { derivedId } from "../../src/frame/kernel/ids.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { BOXES } from "../boxes/boxes-world.ts"

@@ -2,7 +2,7 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { listSettings, readConfig } from "../../src/compose/config.ts"
+import { listSettings, readConfig } from "../../src/bootstrap/settings/config.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import { SPEC_ROUTES, isBuilt, standInOf } from "../support/routes-table.ts"
 import type { ApiAnswer, Company } from "../support/world.ts"

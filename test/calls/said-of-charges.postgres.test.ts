@@ -4,9 +4,9 @@
  */
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
-import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
-import { overloadedRefusal } from "../../src/frame/calls/faults.ts"
+import { overloadedRefusal } from "../../src/frame/routes/answers/faults.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"

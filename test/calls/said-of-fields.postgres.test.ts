@@ -1,8 +1,8 @@
 /** What is said of the fields of a request that are not right, alike on every route. */
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
-import type { Route } from "../../src/frame/calls/route.ts"
-import { inWords } from "../../src/frame/calls/schema-words.ts"
+import type { Route } from "../../src/frame/routes/declare/route.ts"
+import { inWords } from "../../src/frame/routes/checks/schema-words.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { rightRequest } from "../support/reply-contract.ts"
 import { nameOfRoute } from "../support/routes-table.ts"

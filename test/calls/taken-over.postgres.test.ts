@@ -1,6 +1,6 @@
 import { expectSound } from "../credits/buying.ts"
 import { describe, expect, it, beforeEach } from "vitest"
-import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"

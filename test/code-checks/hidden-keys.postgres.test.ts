@@ -1,7 +1,7 @@
 /** What a push may not hold or do: secrets where few look for them, another core, and a forced default branch. */
 import { beforeEach, describe, expect, it, vi, beforeAll } from "vitest"
 import { MOST_PIECE } from "../../adapters/git/port.ts"
-import { ScanFailed } from "../../adapters/secret-scan/port.ts"
+import { ScanFailed } from "../../adapters/git/secret-scan/port.ts"
 import { judgePush } from "../../src/code/push-checks.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"

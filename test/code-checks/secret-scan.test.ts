@@ -1,10 +1,10 @@
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { placesIn } from "../../adapters/secret-scan/expressions.ts"
-import { ScanFailed } from "../../adapters/secret-scan/port.ts"
-import { openSecretScan } from "../../adapters/secret-scan/scan.ts"
-import { OVERLAP, WINDOW, foundIn, windowsOf } from "../../adapters/secret-scan/windows.ts"
+import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { placesIn } from "../../adapters/git/secret-scan/expressions.ts"
+import { ScanFailed } from "../../adapters/git/secret-scan/port.ts"
+import { openSecretScan } from "../../adapters/git/secret-scan/scan.ts"
+import { OVERLAP, WINDOW, foundIn, windowsOf } from "../../adapters/git/secret-scan/windows.ts"
 import { SECRETS } from "./pretended.ts"
 
 const scan = openSecretScan({ pacer: machinePacer })

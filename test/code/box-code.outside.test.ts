@@ -1,7 +1,7 @@
 /** How packs of boxes are judged, and the code that a box begins with. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { bringCode, takeCode } from "../../adapters/providers/boxhost/code.ts"
-import { writeFile } from "../../adapters/providers/boxhost/files.ts"
+import { bringCode, takeCode } from "../../adapters/sandbox/boxhost/code.ts"
+import { writeFile } from "../../adapters/sandbox/boxhost/files.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { ShellBox } from "../support/shell-box.ts"
 import { openShellBox } from "../support/shell-box.ts"

@@ -11,7 +11,7 @@ import { makeCompany, ownWorld } from "../support/world.ts"
 import { codeWorld, openCodeWorld } from "./code-world.ts"
 import { bundleOf, commitFiles, workingCopy } from "./git.ts"
 import { openGit } from "../../adapters/git/git.ts"
-import { openBackups } from "../moving/lived.ts"
+import { openBackups } from "../storage/lived.ts"
 import { query } from "../support/embedded.ts"
 
 const BUNDLE = "repository-bundle"

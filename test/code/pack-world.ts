@@ -4,7 +4,7 @@ import { expect } from "vitest"
 import { findKey, findPerson } from "../../domain/access/access.ts"
 import type { Access } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
-import type { Caller } from "../../src/frame/calls/route.ts"
+import type { Caller } from "../../src/frame/routes/declare/route.ts"
 import type { Company, World } from "../support/world.ts"
 import { codeWorld, factsOf, makeCodeCompany, quarantines } from "./code-world.ts"
 

@@ -1,7 +1,7 @@
 /** What is refused to a clone or a push, as the person at the terminal reads it. */
 import { describe, expect, it } from "vitest"
 import { FLUSH, pktLine } from "../../adapters/git/port.ts"
-import { readConfig } from "../../src/compose/config.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { callsOf, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
 import { codeAddress, codeWorld, makeCodeCompany } from "./code-world.ts"
 import type { Company } from "../support/world.ts"

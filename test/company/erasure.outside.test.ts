@@ -1,7 +1,7 @@
 /** What is left of a company 14 days after its deletion: amounts, times and hashes, and nobody. */
 import { afterAll, describe, expect, it } from "vitest"
-import { exported } from "../exports/exported.ts"
-import { faultsOf } from "../moving/looking.ts"
+import { exported } from "../billing/exported.ts"
+import { faultsOf } from "../storage/looking.ts"
 import { execute } from "../support/postgres.ts"
 import { openServer } from "../support/embedded.ts"
 import { addPerson, ownWorld } from "../support/world.ts"

@@ -1,7 +1,7 @@
 /** Who is let in where in the console: every call of it, and everybody who may come. */
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Permission } from "../../domain/access/permissions.ts"
-import { routesIn } from "../../src/frame/calls/one-of.ts"
+import { routesIn } from "../../src/frame/routes/declare/one-of.ts"
 import { reachedBy } from "../../src/frame/http/ways-in.ts"
 import { pathOf } from "../../src/frame/operator/protocol.ts"
 import { consoleSlice } from "../../src/console/slice.ts"

@@ -5,8 +5,8 @@
  */
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import type { Route } from "../../src/frame/calls/route.ts"
-import { routesIn } from "../../src/frame/calls/one-of.ts"
+import type { Route } from "../../src/frame/routes/declare/route.ts"
+import { routesIn } from "../../src/frame/routes/declare/one-of.ts"
 import { reachedBy } from "../../src/frame/http/ways-in.ts"
 import { pathOf } from "../../src/frame/operator/protocol.ts"
 import type { AdminOperation } from "../../src/frame/operator/operation.ts"

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { isDeepStrictEqual } from "node:util"
 import { describe, expect, it } from "vitest"
-import { BlobDamaged, CHUNK_BYTES } from "../../adapters/blobs/port.ts"
+import { BlobDamaged, CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
 import type { BlobsUnderTest, StoredBlob, StoredBlobs, StoredChunk } from "./blobs-fixture.ts"
 import { MUCH, OTHERS, WHOSE, blobStores, inPieces, readAll } from "./blobs-fixture.ts"
 

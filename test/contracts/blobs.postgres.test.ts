@@ -8,7 +8,7 @@ import {
   BlobTooLarge,
   CHUNK_BYTES,
   HALF_WRITTEN_KEPT_MS,
-} from "../../adapters/blobs/port.ts"
+} from "../../adapters/postgres/blobs/port.ts"
 import { CompanyErased } from "../../adapters/sealing/port.ts"
 import type { BlobsUnderTest } from "./blobs-fixture.ts"
 import { MUCH, OTHERS, WHOSE, blobStores, heldSource, inPieces, readAll } from "./blobs-fixture.ts"

@@ -11,7 +11,7 @@ import {
   BoxRefused,
   type RunOptions,
   type SandboxId,
-} from "../../adapters/providers/boxhost/port.ts"
+} from "../../adapters/sandbox/boxhost/port.ts"
 
 /** A host, as the suite needs it. */
 export interface BoxHostFixture {

@@ -1,8 +1,8 @@
 /** What every implementation of checkpoints must do. */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import type { Checkpoint } from "../../adapters/checkpoints/port.ts"
-import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import type { Checkpoint } from "../../adapters/postgres/checkpoints/port.ts"
+import { openPostgresCheckpoints } from "../../adapters/postgres/checkpoints/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 

@@ -1,10 +1,10 @@
 /** What every implementation of claims must do. */
 import { describe, expect, it, onTestFinished } from "vitest"
-import { openMemoryClaims } from "../../adapters/claims/memory.ts"
-import type { ClaimRequest } from "../../adapters/claims/port.ts"
-import { ClaimLost } from "../../adapters/claims/port.ts"
-import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
-import type { Processes } from "../../adapters/processes/port.ts"
+import { openMemoryClaims } from "../../adapters/postgres/idempotency/memory.ts"
+import type { ClaimRequest } from "../../adapters/postgres/idempotency/port.ts"
+import { ClaimLost } from "../../adapters/postgres/idempotency/port.ts"
+import { openPostgresClaims } from "../../adapters/postgres/idempotency/postgres.ts"
+import type { Processes } from "../../adapters/postgres/leases/port.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = await databaseUnderTest()

@@ -1,8 +1,8 @@
 /** What every implementation of the port of signing keys does. */
 import { createPrivateKey, createPublicKey, randomBytes } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { openMemoryDkimKeys } from "../../adapters/dkim-keys/memory.ts"
-import { openPostgresDkimKeys } from "../../adapters/dkim-keys/postgres.ts"
+import { openMemoryDkimKeys } from "../../adapters/postgres/dkim-keys/memory.ts"
+import { openPostgresDkimKeys } from "../../adapters/postgres/dkim-keys/postgres.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { openMemorySealing } from "../../adapters/sealing/memory.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"

@@ -3,7 +3,7 @@
  * building, and a page; what only real machines can do has tests of its own.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { AppPlan, PreviewHost } from "../../adapters/providers/preview-host/port.ts"
+import type { AppPlan, PreviewHost } from "../../adapters/sandbox/preview-host/port.ts"
 import { page, read } from "../preview-host/asking.ts"
 import { appOf, buildOf, newPublishId } from "../preview-host/plans.ts"
 

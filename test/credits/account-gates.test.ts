@@ -1,8 +1,8 @@
 /** What an account must have for a route: a card, one that is verified, one that is paid up. */
 import { expect, it } from "vitest"
 import type { CompanyStanding } from "../../domain/access/access.ts"
-import { accountRefusal } from "../../src/frame/calls/account-checks.ts"
-import type { AccountNeed } from "../../src/frame/calls/route.ts"
+import { accountRefusal } from "../../src/frame/routes/checks/2-account.ts"
+import type { AccountNeed } from "../../src/frame/routes/declare/route.ts"
 
 const NEEDS: readonly AccountNeed[] = ["managed", "card", "verified card"]
 

@@ -2,7 +2,7 @@
 import { sql } from "kysely"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
-import { exported } from "../exports/exported.ts"
+import { exported } from "../billing/exported.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
 import { sendText } from "../phone/texting.ts"

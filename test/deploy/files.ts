@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parse, parseAllDocuments } from "yaml"
-import { listSettings } from "../../src/compose/config.ts"
+import { listSettings } from "../../src/bootstrap/settings/config.ts"
 import { ROOT } from "../tidy/tree.ts"
 
 // A test says what it expects of a document.

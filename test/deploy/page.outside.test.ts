@@ -13,7 +13,7 @@ import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import process from "node:process"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { readConfig } from "../../src/compose/config.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { ROOT } from "../tidy/tree.ts"
 import { MANIFEST, documentOf, isThere, textOf } from "./files.ts"
 

@@ -8,7 +8,7 @@ import { answeringFrom } from "../../adapters/providers/dns/answering.ts"
 import { openAnswerLimit } from "../../adapters/providers/dns/answer-limit.ts"
 import { framed, packetsIn } from "../../adapters/providers/dns/framed.ts"
 import { openServedZones } from "../../adapters/providers/dns/served-zones.ts"
-import type { Pacer } from "../../adapters/clock/port.ts"
+import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import { authorityOf } from "../../domain/domains/authority.ts"
 import { record, serving, zoneWith } from "./serving.ts"
 

@@ -1,9 +1,9 @@
 /** A name server of ours in a test, and questions to it. */
 import { spawnSync } from "node:child_process"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
 import { openNameServer } from "../../adapters/providers/dns/own.ts"
 import { openServedZones } from "../../adapters/providers/dns/served-zones.ts"
-import type { Pacer } from "../../adapters/clock/port.ts"
+import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { RecordType, Zone } from "../../domain/domains/records.ts"
 
 /** A record. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { BlobGone } from "../../adapters/blobs/port.ts"
+import { BlobGone } from "../../adapters/postgres/blobs/port.ts"
 import { MUCH, WHOSE, heldSource } from "../contracts/blobs-fixture.ts"
 import { query } from "../support/embedded.ts"
 import { makeCompany, openWorld } from "../support/world.ts"

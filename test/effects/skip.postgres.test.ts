@@ -12,7 +12,7 @@ import {
   silentWhenAsked,
   workOf,
 } from "./texts.ts"
-import type { FoundWork } from "../../adapters/work/port.ts"
+import type { FoundWork } from "../../adapters/postgres/jobs/port.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const FUNDS = 50_000_000

@@ -1,8 +1,8 @@
 /** Which rows the workers of a process take, and how they keep and lose them. */
 import { vi, afterEach, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
-import { NO_TRACING } from "../../adapters/tracing/port.ts"
-import type { Bound, NewWork, TakenWork, WorkQueue } from "../../adapters/work/port.ts"
+import { NO_TRACING } from "../../adapters/telemetry/port.ts"
+import type { Bound, NewWork, TakenWork, WorkQueue } from "../../adapters/postgres/jobs/port.ts"
 import { parseCompanyId, parsed } from "../../domain/kernel/ids.ts"
 import type { Reaction, ReactionSpec } from "../../src/frame/effects/reaction.ts"
 import { reaction } from "../../src/frame/effects/reaction.ts"

@@ -3,8 +3,8 @@
  * repeat what they do not know, and everything adds up.
  */
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest"
-import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
-import { FAILPOINTS } from "../../adapters/failpoints/failpoints.ts"
+import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
+import { FAILPOINTS } from "../../adapters/machine/failpoints/failpoints.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 import type { TestDatabase } from "../support/postgres.ts"

@@ -1,8 +1,8 @@
 /** What the log says of a server of events that does not answer, and what it says all the same. */
 import { expect, it, onTestFinished } from "vitest"
 import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import type { SuppressingWaits } from "../../src/compose/log-suppression.ts"
-import { watchSuppressing } from "../../src/compose/log-suppression.ts"
+import type { SuppressingWaits } from "../../src/bootstrap/open/log-suppression.ts"
+import { watchSuppressing } from "../../src/bootstrap/open/log-suppression.ts"
 import { worldDatabase } from "../support/world-database.ts"
 import { newSignal } from "../support/waiting.ts"
 

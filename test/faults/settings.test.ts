@@ -1,18 +1,18 @@
 /** What a test may set off in a whole process, and that nobody else may. */
 import type pg from "pg"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import { openDatabaseClock } from "../../adapters/clock/database.ts"
-import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openDatabaseClock } from "../../adapters/machine/clock/database.ts"
+import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import {
   FAILPOINTS,
   openFailpoints,
   parseFailpoints,
-} from "../../adapters/failpoints/failpoints.ts"
-import { openMemoryLocks } from "../../adapters/locks/memory.ts"
-import { readConfig } from "../../src/compose/config.ts"
-import { arrangeFaults } from "../../src/compose/faults.ts"
+} from "../../adapters/machine/failpoints/failpoints.ts"
+import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
+import { arrangeFaults } from "../../src/bootstrap/serve/faults.ts"
 import type { Place } from "../../src/frame/http/admission.ts"
 import { openAdmission } from "../../src/frame/http/admission.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"

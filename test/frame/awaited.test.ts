@@ -1,6 +1,6 @@
 /** How long a call waits for what its intent comes to. */
 import { expect, it } from "vitest"
-import type { Caller } from "../../src/frame/calls/route.ts"
+import type { Caller } from "../../src/frame/routes/declare/route.ts"
 import { awaitOutcome } from "../../src/frame/effects/awaited.ts"
 import type { Awaits, Outcome, Told } from "../../src/frame/effects/charged-spec.ts"
 import type { Ports } from "../../src/frame/ports.ts"

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import type { WorkResult } from "../../adapters/work/port.ts"
+import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
 import type { EffectTimes } from "../../src/frame/effects/ask-again.ts"
 import type { Standing } from "../../src/frame/effects/effect.ts"
 import { effect } from "../../src/frame/effects/effect.ts"

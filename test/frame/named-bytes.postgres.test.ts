@@ -1,7 +1,7 @@
 /** What is charged and takes bytes: an `Idempotency-Key` stands for these bytes alone. */
 import { z } from "zod"
 import { afterAll, expect, it } from "vitest"
-import { BYTES, PIECES, route } from "../../src/frame/calls/route.ts"
+import { BYTES, PIECES, route } from "../../src/frame/routes/declare/route.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 

@@ -1,8 +1,8 @@
 /** Routes of a slice that is not there, one for each thing that a route can be. */
 import { z } from "zod"
-import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
-import { BYTES, PIECES, openRoute, route } from "../../src/frame/calls/route.ts"
-import { oneOf } from "../../src/frame/calls/one-of.ts"
+import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
+import { BYTES, PIECES, openRoute, route } from "../../src/frame/routes/declare/route.ts"
+import { oneOf } from "../../src/frame/routes/declare/one-of.ts"
 
 const GROUP = "pretended"
 const base = {

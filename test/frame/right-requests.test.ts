@@ -1,8 +1,8 @@
 /** Examples of routes: each is a right request, and one that is not there is asked for in words. */
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
-import type { Route } from "../../src/frame/calls/route.ts"
-import { route } from "../../src/frame/calls/route.ts"
+import type { Route } from "../../src/frame/routes/declare/route.ts"
+import { route } from "../../src/frame/routes/declare/route.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { entryAt, rightRequest } from "../support/reply-contract.ts"
 import { nameOfRoute } from "../support/routes-table.ts"

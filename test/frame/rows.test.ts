@@ -1,8 +1,8 @@
 /** A table of routes is held against routes line by line, also where several share a verb and a path. */
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
-import { route } from "../../src/frame/calls/route.ts"
-import { oneOf, routesIn } from "../../src/frame/calls/one-of.ts"
+import { route } from "../../src/frame/routes/declare/route.ts"
+import { oneOf, routesIn } from "../../src/frame/routes/declare/one-of.ts"
 import type { SpecRoute } from "../support/routes-table.ts"
 import {
   codesInDocument,

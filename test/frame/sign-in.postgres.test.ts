@@ -1,6 +1,6 @@
 /** Signing in by an emailed code: to whom it is mailed, and whatever else somebody may try instead. */
 import { describe, expect, it } from "vitest"
-import type { KeptKind, KeptThings } from "../../adapters/kept/port.ts"
+import type { KeptKind, KeptThings } from "../../adapters/postgres/ttl-store/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../domain/kernel/ids.ts"

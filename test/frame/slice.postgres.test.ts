@@ -1,8 +1,8 @@
 /** A slice of its own folder and one line in a list: charged, meant, done outside, ended. */
 import { sql } from "kysely"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import type { Route } from "../../src/frame/calls/route.ts"
-import { routesIn } from "../../src/frame/calls/one-of.ts"
+import type { Route } from "../../src/frame/routes/declare/route.ts"
+import { routesIn } from "../../src/frame/routes/declare/one-of.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company } from "../support/world.ts"

@@ -1,6 +1,6 @@
 /** A lead is erased, alone or with its company: its place stays, and what it said is nowhere. */
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import type { Erasure } from "../../adapters/erasure/port.ts"
+import type { Erasure } from "../../adapters/postgres/erasure/port.ts"
 import { dump, files, foundIn, unsealed } from "../company/planted.ts"
 import { tryAgain } from "../effects/texts.ts"
 import { openServer } from "../support/embedded.ts"

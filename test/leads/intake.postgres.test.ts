@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { FormId } from "../../domain/leads/ids.ts"
-import { rateSettings } from "../../src/frame/calls/rate-limits.ts"
+import { rateSettings } from "../../src/frame/routes/checks/rate-limits.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { receiveLead } from "../../src/leads/receive-lead.ts"
 import type { Company } from "../support/world.ts"

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, onTestFinished } from "vitest"
 import { z } from "zod"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { NO_TRACING } from "../../adapters/tracing/port.ts"
+import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { NO_TRACING } from "../../adapters/telemetry/port.ts"
 import type {
   AdminContext,
   AdminOperation,

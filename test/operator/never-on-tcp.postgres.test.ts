@@ -1,7 +1,7 @@
 /** The operator's routes are served on the admin socket alone. */
 import { expect, it, onTestFinished } from "vitest"
-import { appOf } from "../../src/compose/app.ts"
-import { readConfig } from "../../src/compose/config.ts"
+import { appOf } from "../../src/bootstrap/serve/app.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { SERVER_URL, eventsUrl, operationUrl } from "../../src/frame/operator/protocol.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { sharedWorld } from "../support/world.ts"

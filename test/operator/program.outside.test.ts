@@ -9,12 +9,12 @@ import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
-import { listSettings } from "../../src/compose/config.ts"
+import { listSettings } from "../../src/bootstrap/settings/config.ts"
 import { catalogueText } from "../../src/frame/operator/catalogue.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { fakeOperation, testFolder, CATALOGUE } from "./fake-host.ts"
 import { serve } from "./serve-admin.ts"
-import { pastedProgram } from "../../src/compose/pasted.ts"
+import { pastedProgram } from "../../src/bootstrap/settings/pasted.ts"
 import { type Shell, completionOf } from "../../src/frame/operator/cli/completion.ts"
 
 async function opened(...args: Parameters<typeof makePlace>): Promise<Place> {
@@ -113,7 +113,7 @@ async function loadedBy(dataDir: string, ...words: readonly string[]) {
 
 /** What only a command that is done in its own process needs. */
 const ELSEWHERE =
-  /^(src\/compose\/|src\/slices\.ts|src\/\w+\/operate\/|projections\/)|postgres\.ts$/
+  /^(src\/bootstrap\/|src\/slices\.ts|src\/\w+\/operate\/|projections\/)|postgres\.ts$/
 
 /** What a command that is done in its own process loads of packages, if it needs them. */
 const OWN_PACKAGES = new Set(["commander", "zod", "cli-table3", "fastest-levenshtein"])
@@ -169,7 +169,7 @@ describe("the catalogue", () => {
     expect(code).toBe(0)
     const shown = JSON.parse(stdout).settings.map(({ name }: { name: string }) => name)
     expect(shown).toEqual(listSettings({}).map(({ name }) => name))
-    expect(files).toContain("src/compose/settings-reading.ts")
+    expect(files).toContain("src/bootstrap/settings/settings-reading.ts")
     expect(
       files.filter((file) => /^src\/(slices\.ts|\w+\/(operate|slice)|frame\/http)/.test(file)),
     ).toEqual([])
@@ -180,7 +180,7 @@ describe("the catalogue", () => {
     expect(code).toBe(1)
     expect(files).toContain("src/audit/check-file.ts")
     expect(
-      files.filter((file) => /^(src\/compose\/|src\/slices\.ts|projections\/)/.test(file)),
+      files.filter((file) => /^(src\/bootstrap\/|src\/slices\.ts|projections\/)/.test(file)),
     ).toEqual([])
   })
 

@@ -1,8 +1,8 @@
 /** How settings are read, and which are refused or warned of. */
 import { describe, expect, it } from "vitest"
-import { readConfig, listSettings } from "../../src/compose/config.ts"
-import { besideReal, simulatedOf } from "../../src/compose/simulated.ts"
-import { unreadSettings } from "../../src/compose/unread-settings.ts"
+import { readConfig, listSettings } from "../../src/bootstrap/settings/config.ts"
+import { besideReal, simulatedOf } from "../../src/bootstrap/settings/simulated.ts"
+import { unreadSettings } from "../../src/bootstrap/settings/unread-settings.ts"
 import type { Provider } from "../../src/frame/provider.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { readFileSync } from "node:fs"

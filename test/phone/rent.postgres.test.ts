@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest"
-import type { ListedWork } from "../../adapters/work/port.ts"
+import type { ListedWork } from "../../adapters/postgres/jobs/port.ts"
 import { rent } from "../../src/phone/reactions/rent.ts"
 import { rowOf } from "../effects/texts.ts"
 import {

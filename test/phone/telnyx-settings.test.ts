@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { readConfig } from "../../src/compose/config.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { examineCarrier } from "../../src/phone/providers/examine-carrier.ts"
 import { startTelnyx } from "../support/telnyx.ts"

@@ -2,8 +2,8 @@
 import type pg from "pg"
 import { beforeEach, afterAll } from "vitest"
 import { openApiPool, openPool } from "../../adapters/postgres/database.ts"
-import type { WorkQueue } from "../../adapters/work/port.ts"
-import { openPostgresWork } from "../../adapters/work/postgres.ts"
+import type { WorkQueue } from "../../adapters/postgres/jobs/port.ts"
+import { openPostgresWork } from "../../adapters/postgres/jobs/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 
 /** The instant of the tests. */

@@ -11,7 +11,7 @@ import {
   type EmbeddedOptions,
   startEmbedded,
 } from "../../adapters/postgres/embedded/start-embedded.ts"
-import { StartupFault } from "../../adapters/startup/port.ts"
+import { StartupFault } from "../../adapters/machine/startup/port.ts"
 
 const MODULE = new URL("../../adapters/postgres/embedded/start-embedded.ts", import.meta.url).href
 

@@ -1,10 +1,10 @@
 /** What was done, in PostgreSQL. */
 import type pg from "pg"
 import { beforeEach, describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
-import type { Journal, JournalKind } from "../../adapters/journal/port.ts"
-import { openPostgresJournals } from "../../adapters/journal/postgres.ts"
+import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
+import type { Journal, JournalKind } from "../../adapters/postgres/activity-log/port.ts"
+import { openPostgresJournals } from "../../adapters/postgres/activity-log/postgres.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
-import { registerProcess } from "../../adapters/processes/postgres.ts"
+import type { RegisteredProcess } from "../../adapters/postgres/leases/postgres.ts"
+import { registerProcess } from "../../adapters/postgres/leases/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 

@@ -1,8 +1,8 @@
 /** Read models of several processes: one keeps each up, the others stand by. */
 import { describe, expect, it, onTestFinished } from "vitest"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
-import { registerProcess } from "../../adapters/processes/postgres.ts"
+import type { RegisteredProcess } from "../../adapters/postgres/leases/postgres.ts"
+import { registerProcess } from "../../adapters/postgres/leases/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"
 import {
   EARNED,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { homeInSql, homeOf } from "../../adapters/postgres/homes.ts"
-import { openPostgresWork } from "../../adapters/work/postgres.ts"
+import { openPostgresWork } from "../../adapters/postgres/jobs/postgres.ts"
 import { companyIdOfTag } from "../../domain/kernel/ids.ts"
 import { NOW, workUnderTest } from "./database-under-test.ts"
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import type { WorkQueue } from "../../adapters/work/port.ts"
-import { openPostgresWork } from "../../adapters/work/postgres.ts"
+import type { WorkQueue } from "../../adapters/postgres/jobs/port.ts"
+import { openPostgresWork } from "../../adapters/postgres/jobs/postgres.ts"
 import { NOW, workUnderTest } from "./database-under-test.ts"
 
 const { add, others, pool, queue, runOut, take } = await workUnderTest()

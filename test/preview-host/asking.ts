@@ -3,7 +3,7 @@ import { request } from "node:http"
 import { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import { extract } from "tar-stream"
-import type { AppVersion, PreviewHost } from "../../adapters/providers/preview-host/port.ts"
+import type { AppVersion, PreviewHost } from "../../adapters/sandbox/preview-host/port.ts"
 
 /** What a page says; null where nobody listens. */
 export async function page(

@@ -7,13 +7,13 @@ import type { AddressInfo } from "node:net"
 import { createServer } from "node:net"
 import { networkInterfaces, tmpdir } from "node:os"
 import { beforeAll, describe, expect, it, afterAll } from "vitest"
-import type { PreviewHost, Recipe, AppPlan } from "../../adapters/providers/preview-host/port.ts"
+import type { PreviewHost, Recipe, AppPlan } from "../../adapters/sandbox/preview-host/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { absent, errorOf, isRoot } from "../boxhost/machine.ts"
 import { counted, read, page } from "./asking.ts"
 import { loopsOf, ownPreviews, killKeeper, openPreviews } from "./machine.ts"
 import { buildOf, appOf } from "./plans.ts"
-import { portOf } from "../../adapters/providers/preview-host/sandboxed.ts"
+import { portOf } from "../../adapters/sandbox/preview-host/sandboxed.ts"
 
 const previews = await ownPreviews()
 /** One that waits for three seconds only. */

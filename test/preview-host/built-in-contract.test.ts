@@ -1,5 +1,5 @@
 /** The built-in previews keep what every host of previews does. Their time goes by when the suite says so. */
-import { noPreviews, openBuiltInPreviews } from "../../adapters/providers/preview-host/built-in.ts"
+import { noPreviews, openBuiltInPreviews } from "../../adapters/sandbox/preview-host/built-in.ts"
 import { previewHostContract } from "../contracts/preview-host-contract.ts"
 
 previewHostContract("the built-in previews", {

@@ -1,8 +1,8 @@
 /** What hosts of previews can be told to do. */
 import { describe, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { openBuiltInPreviews } from "../../adapters/providers/preview-host/built-in.ts"
-import { failingPreviews } from "../../adapters/providers/preview-host/failing.ts"
+import { openBuiltInPreviews } from "../../adapters/sandbox/preview-host/built-in.ts"
+import { failingPreviews } from "../../adapters/sandbox/preview-host/failing.ts"
 import { memorySimulators } from "../boxhost/built-in-boxes.ts"
 import { errorOf } from "../boxhost/machine.ts"
 import { page, read } from "./asking.ts"

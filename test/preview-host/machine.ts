@@ -4,13 +4,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect } from "vitest"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
-import type { BubblewrapOptions } from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
-import { piecesOf } from "../../adapters/providers/boxhost/pieces.ts"
+import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import type { BubblewrapOptions } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
+import { piecesOf } from "../../adapters/sandbox/boxhost/pieces.ts"
 import {
   type SandboxedOptions,
   openSandboxedPreviews,
-} from "../../adapters/providers/preview-host/sandboxed.ts"
+} from "../../adapters/sandbox/preview-host/sandboxed.ts"
 import { type CompanyId, tagOf } from "../../domain/kernel/ids.ts"
 import { absent, openHosts, skipWhere } from "../boxhost/machine.ts"
 

@@ -1,9 +1,9 @@
 /** A program of an ordinary user that builds and runs previews, as its parent asks. */
 import { join } from "node:path"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { openBubblewrap } from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
-import { piecesOf } from "../../adapters/providers/boxhost/pieces.ts"
-import { openSandboxedPreviews } from "../../adapters/providers/preview-host/sandboxed.ts"
+import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { openBubblewrap } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
+import { piecesOf } from "../../adapters/sandbox/boxhost/pieces.ts"
+import { openSandboxedPreviews } from "../../adapters/sandbox/preview-host/sandboxed.ts"
 import { page, read } from "./asking.ts"
 import { appOf, buildOf } from "./plans.ts"
 

@@ -1,7 +1,7 @@
 /** What tests have built and started. */
 import { randomUUID } from "node:crypto"
 import { pack } from "tar-stream"
-import type { AppPlan, BuildPlan, Recipe } from "../../adapters/providers/preview-host/port.ts"
+import type { AppPlan, BuildPlan, Recipe } from "../../adapters/sandbox/preview-host/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 

@@ -1,7 +1,7 @@
 /** Which host of previews a program has: one beside its boxes, of memory where those are. */
 import { join, resolve } from "node:path"
 import { describe, expect, it } from "vitest"
-import { openBuiltInBoxHost } from "../../adapters/providers/boxhost/built-in.ts"
+import { openBuiltInBoxHost } from "../../adapters/sandbox/boxhost/built-in.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Outside } from "../../src/frame/provider.ts"
 import { settingsIn } from "../../src/frame/settings.ts"

@@ -5,7 +5,7 @@ import { METHODS } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { connect, createServer } from "node:net"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import { beginningOf, openReading } from "../../src/compose/processes/beginning.ts"
+import { beginningOf, openReading } from "../../src/bootstrap/processes/beginning.ts"
 import { homeOf } from "../../adapters/postgres/homes.ts"
 
 const HOST = "ledger.example.com"

@@ -3,10 +3,10 @@ import { EventEmitter } from "node:events"
 import type { ChildProcess } from "node:child_process"
 import type { Socket } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
-import type { Pacer } from "../../adapters/clock/port.ts"
-import type { FromProcess, ToProcess } from "../../src/compose/processes/messages.ts"
-import { Crew } from "../../src/compose/processes/crew.ts"
-import { howMany } from "../../src/compose/processes/how-many.ts"
+import type { Pacer } from "../../adapters/machine/clock/port.ts"
+import type { FromProcess, ToProcess } from "../../src/bootstrap/processes/messages.ts"
+import { Crew } from "../../src/bootstrap/processes/crew.ts"
+import { howMany } from "../../src/bootstrap/processes/how-many.ts"
 
 /** A clock that goes on when the test says so. */
 function openTestPacer() {

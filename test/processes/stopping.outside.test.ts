@@ -1,6 +1,6 @@
 /** Several processes that are stopped, or asked for something, while they start. */
 import { expect, it, onTestFinished } from "vitest"
-import { holdFolder, openDataFolder } from "../../adapters/data-folder/data-folder.ts"
+import { holdFolder, openDataFolder } from "../../adapters/machine/data-folder/data-folder.ts"
 import { makePlace } from "../support/server-process.ts"
 
 const LONG_MS = 120_000

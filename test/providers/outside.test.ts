@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Pacer } from "../../adapters/clock/port.ts"
+import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import {
   ProviderSilent,
   ProviderUnavailable,

@@ -20,7 +20,7 @@ import {
   told,
   viewOf,
 } from "./publish-world.ts"
-import { AppFailed } from "../../adapters/providers/preview-host/port.ts"
+import { AppFailed } from "../../adapters/sandbox/preview-host/port.ts"
 
 const one = await publishWorld()
 const { world } = one

@@ -1,7 +1,7 @@
 /** `kill -9` at each line of a night: every day is counted and charged once, and what is old is deleted. */
 import { sql } from "kysely"
 import { afterAll, expect, it } from "vitest"
-import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
+import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
 import { recordingsOf } from "../../domain/recordings/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { isDeep } from "../charging/runs.ts"

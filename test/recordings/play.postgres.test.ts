@@ -1,7 +1,7 @@
 /** Listening to recordings: the whole and its parts, and what is not there, damaged or erased. */
 import { sql } from "kysely"
 import { beforeAll, describe, expect, it } from "vitest"
-import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
+import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
 import type { CallId } from "../../domain/recordings/ids.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"

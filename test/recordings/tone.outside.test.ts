@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
 import { toneMp3 } from "../../adapters/providers/voice/tone.ts"
-import { missing } from "../exports/programs.ts"
+import { missing } from "../billing/programs.ts"
 
 const absent = missing("mpg123")
 const needed = absent ?? "mpg123 is installed here"

@@ -3,13 +3,18 @@
  * positions, and work. Each statement has its effect at one instant, whole or not at all.
  */
 import type { CompiledQuery, Kysely } from "kysely"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
-import { openMemoryClaims } from "../../adapters/claims/memory.ts"
-import type { Claims } from "../../adapters/claims/port.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
+import { openMemoryClaims } from "../../adapters/postgres/idempotency/memory.ts"
+import type { Claims } from "../../adapters/postgres/idempotency/port.ts"
 import type { StoredEvent, Position } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
-import type { ListedWork, TakenWork, WorkQueue, WorkResult } from "../../adapters/work/port.ts"
+import type {
+  ListedWork,
+  TakenWork,
+  WorkQueue,
+  WorkResult,
+} from "../../adapters/postgres/jobs/port.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"

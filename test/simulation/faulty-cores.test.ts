@@ -3,15 +3,15 @@
  * through. An audit that no fault can break guards nothing.
  */
 import { afterEach, describe, expect, it, vi } from "vitest"
-import type * as keeping from "../../adapters/checkpoints/memory.ts"
-import type { Checkpoint, Checkpoints } from "../../adapters/checkpoints/port.ts"
+import type * as keeping from "../../adapters/postgres/checkpoints/memory.ts"
+import type { Checkpoint, Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import { UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts"
-import type { WorkResult } from "../../adapters/work/port.ts"
+import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
 import type { LEDGER } from "../../domain/charging/aggregates.ts"
 import type * as aggregates from "../../domain/charging/aggregates.ts"
 import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type * as claiming from "../../src/frame/calls/idempotency.ts"
+import type * as claiming from "../../src/frame/routes/idempotency/idempotency.ts"
 import type * as reconciling from "../../src/frame/effects/reconcile.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import type * as running from "../../src/frame/writer/run.ts"
@@ -245,7 +245,7 @@ vi.mock("../../src/frame/writer/runner/deadlines.ts", async (original) => {
   return { ...real, watchDeadlines }
 })
 
-vi.mock("../../src/frame/calls/idempotency.ts", async (original) => {
+vi.mock("../../src/frame/routes/idempotency/idempotency.ts", async (original) => {
   const real = await original<typeof claiming>()
   const letGo: typeof real.letGo = (ports, { claim, takenOver }, error) => {
     const isKnown = takenOver && at.work?.freesTakenOver !== true
@@ -322,7 +322,7 @@ vi.mock("../../src/frame/effects/reconcile.ts", async (original) => {
   return { ...real, reconciler }
 })
 
-vi.mock("../../adapters/checkpoints/memory.ts", async (original) => {
+vi.mock("../../adapters/postgres/checkpoints/memory.ts", async (original) => {
   const real = await original<typeof keeping>()
   const openMemoryCheckpoints: typeof real.openMemoryCheckpoints = () => {
     const checkpoints = real.openMemoryCheckpoints()

@@ -4,7 +4,7 @@
  * first. Between two tasks all that can go on without waiting has gone on, so a run is one order of
  * tasks and nothing else: no real timer and no input decides anything.
  */
-import type { Pacer } from "../../adapters/clock/port.ts"
+import type { Pacer } from "../../adapters/machine/clock/port.ts"
 
 /** Chance that a seed decides: the same seed draws the same for ever, on every machine. */
 export class Chance {

@@ -1,6 +1,6 @@
 /** Servers that are killed at a line of the program, as often as a run has time for. */
 import { afterAll, expect, onTestFinished } from "vitest"
-import type { Failpoint } from "../../adapters/failpoints/failpoints.ts"
+import type { Failpoint } from "../../adapters/machine/failpoints/failpoints.ts"
 import { isDeep } from "../charging/runs.ts"
 import { newChance } from "../faults/callers.ts"
 import type { Place, ServerProcess } from "./server-process.ts"

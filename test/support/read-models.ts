@@ -1,6 +1,6 @@
 /** The read models of a database that tests and benchmarks begin with anew. */
 import type { Pool } from "pg"
-import type { Leases } from "../../adapters/processes/port.ts"
+import type { Leases } from "../../adapters/postgres/leases/port.ts"
 
 /** Everybody who asks has all leases at once. */
 export const EVERYBODY: Leases = {

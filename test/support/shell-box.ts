@@ -9,8 +9,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { WORKSPACE } from "../../adapters/providers/boxhost/port.ts"
-import type { Box, Ran, RunOptions } from "../../adapters/providers/boxhost/port.ts"
+import { WORKSPACE } from "../../adapters/sandbox/boxhost/port.ts"
+import type { Box, Ran, RunOptions } from "../../adapters/sandbox/boxhost/port.ts"
 
 /** A box of the machine's own shell. */
 export interface ShellBox {

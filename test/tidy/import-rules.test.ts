@@ -40,8 +40,8 @@ projections-rooms
   yes projections/a.ts → projections/b.ts
 adapter-vendor
   no  adapters/providers/simulators/a.ts → fastify
-  yes adapters/locks/a.ts → pg
-  yes adapters/locks/a.ts → node:net
+  yes adapters/postgres/locks/a.ts → pg
+  yes adapters/postgres/locks/a.ts → node:net
 adapter-eventstore-vendor
   no  adapters/eventstore/a.ts → fastify
   yes adapters/eventstore/a.ts → @eventstore/db-client
@@ -74,29 +74,29 @@ adapter-providers-registry-vendor
 adapter-providers-telnyx-vendor
   no  adapters/providers/telnyx/a.ts → fastify
   yes adapters/providers/telnyx/a.ts → zod
-adapter-providers-boxhost-vendor
-  no  adapters/providers/boxhost/a.ts → fastify
-  yes adapters/providers/boxhost/a.ts → zod
-adapter-providers-preview-host-vendor
-  no  adapters/providers/preview-host/a.ts → fastify
-  yes adapters/providers/preview-host/a.ts → tar-stream
+adapter-sandbox-boxhost-vendor
+  no  adapters/sandbox/boxhost/a.ts → fastify
+  yes adapters/sandbox/boxhost/a.ts → zod
+adapter-sandbox-preview-host-vendor
+  no  adapters/sandbox/preview-host/a.ts → fastify
+  yes adapters/sandbox/preview-host/a.ts → tar-stream
 adapter-keeper-alone
-  no  adapters/providers/boxhost/bubblewrap/keeper/a.ts → zod
-  yes adapters/providers/boxhost/bubblewrap/keeper/a.ts → node:fs
+  no  adapters/sandbox/boxhost/bubblewrap/keeper/a.ts → zod
+  yes adapters/sandbox/boxhost/bubblewrap/keeper/a.ts → node:fs
 adapter-providers-cards-vendor
   no  adapters/providers/cards/a.ts → fastify
   yes adapters/providers/cards/a.ts → stripe
   yes adapters/providers/cards/a.ts → pg
-adapter-data-folder-vendor
-  no  adapters/data-folder/a.ts → fastify
-  yes adapters/data-folder/a.ts → zod
-  yes adapters/data-folder/a.ts → node:fs
-adapter-tracing-vendor
-  no  adapters/tracing/a.ts → fastify
-  yes adapters/tracing/a.ts → @opentelemetry/api
-adapter-secret-scan-vendor
-  no  adapters/secret-scan/a.ts → fastify
-  yes adapters/secret-scan/a.ts → @secretlint/core
+adapter-machine-data-folder-vendor
+  no  adapters/machine/data-folder/a.ts → fastify
+  yes adapters/machine/data-folder/a.ts → zod
+  yes adapters/machine/data-folder/a.ts → node:fs
+adapter-telemetry-vendor
+  no  adapters/telemetry/a.ts → fastify
+  yes adapters/telemetry/a.ts → @opentelemetry/api
+adapter-git-secret-scan-vendor
+  no  adapters/git/secret-scan/a.ts → fastify
+  yes adapters/git/secret-scan/a.ts → @secretlint/core
 adapter-rooms
   no  adapters/x/a.ts → src/b.ts (types)
   yes adapters/x/a.ts → adapters/x/b.ts
@@ -123,20 +123,20 @@ src-ports-only
   yes src/a.ts → adapters/x/port.ts
   yes src/a.ts → adapters/providers/outside.ts
   yes src/main.ts → adapters/x/b.ts
-  yes src/compose/c.ts → adapters/x/b.ts
+  yes src/bootstrap/c.ts → adapters/x/b.ts
 src-providers-only
-  no  src/phone/providers/a.ts → adapters/work/b.ts
+  no  src/phone/providers/a.ts → adapters/postgres/jobs/b.ts
   yes src/phone/slice.ts → src/phone/providers/a.ts
   yes src/phone/providers/a.ts → adapters/providers/x/b.ts
-  yes src/phone/providers/a.ts → adapters/work/port.ts
+  yes src/phone/providers/a.ts → adapters/postgres/jobs/port.ts
 src-providers-behind-slice
   no  src/phone/a.ts → src/phone/providers/a.ts
   yes src/phone/slice.ts → src/phone/providers/a.ts
   yes src/phone/registration/slice.ts → src/phone/providers/a.ts
   yes src/phone/providers/a.ts → src/phone/providers/b.ts
-src-compose-behind-main
-  no  src/phone/a.ts → src/compose/b.ts
-  yes src/main.ts → src/compose/b.ts
+src-bootstrap-behind-main
+  no  src/phone/a.ts → src/bootstrap/b.ts
+  yes src/main.ts → src/bootstrap/b.ts
 src-frame-below
   no  src/frame/a.ts → src/phone/b.ts (types)
   no  src/frame/calls/a.ts → src/audit/b.ts
@@ -150,15 +150,15 @@ src-slices-apart
   yes src/phone/a.ts → src/phone/operate/c.ts
   yes src/mcp/a.ts → src/phone/a.ts
   yes src/phone/reactions/a.ts → src/phone/b.ts
-  yes src/audit/b.ts → src/exports/c.ts
+  yes src/audit/b.ts → src/billing/c.ts
 src-read-models-apart
   no  src/boxes/a.ts → projections/phone/b.ts
   yes src/phone/a.ts → projections/phone/b.ts
   yes src/credits/a.ts → projections/charging/b.ts
   yes src/audit/a.ts → projections/phone/b.ts
 src-above-frame
-  no  src/moving/a.ts → src/phone/b.ts
-  yes src/moving/a.ts → src/frame/b.ts
+  no  src/storage/a.ts → src/phone/b.ts
+  yes src/storage/a.ts → src/frame/b.ts
 bin-needs-nothing
   no  bin/a.mjs → kysely
   yes bin/a.mjs → node:fs

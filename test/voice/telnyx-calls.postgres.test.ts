@@ -14,7 +14,7 @@ import {
   newCaller,
   openVoiceWorld,
 } from "./voice-world.ts"
-import type { ListedWork } from "../../adapters/work/port.ts"
+import type { ListedWork } from "../../adapters/postgres/jobs/port.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf } from "../../src/voice/receive.ts"

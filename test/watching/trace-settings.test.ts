@@ -1,6 +1,6 @@
 /** Who is told of traces is a setting, and what it may hold is no secret to give away. */
 import { describe, expect, it } from "vitest"
-import { listSettings, readConfig } from "../../src/compose/config.ts"
+import { listSettings, readConfig } from "../../src/bootstrap/settings/config.ts"
 
 describe("OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_TRACES_SAMPLER_ARG", () => {
   it("tell nobody where they are unset or empty", () => {

@@ -3,7 +3,7 @@
  * lost nor recorded twice by what happens to that append.
  */
 import { describe, expect, it } from "vitest"
-import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"

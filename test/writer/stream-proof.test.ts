@@ -1,7 +1,7 @@
 /** Which events of all streams are proven. */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import type { CorruptStream, CorruptStreams } from "../../adapters/corrupt-streams/port.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import type { CorruptStream, CorruptStreams } from "../../adapters/postgres/corrupt-streams/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { AccessDenied, DamagedStream, WrongRevision } from "../../adapters/eventstore/port.ts"

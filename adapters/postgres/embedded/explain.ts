@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises"
 import type { Folder } from "./paths.ts"
-import { StartupFault } from "../../startup/port.ts"
+import { StartupFault } from "../../machine/startup/port.ts"
 
 /** With less than this left PostgreSQL cannot even write why it gave up. */
 const FULL_DISK_BYTES = 1_000_000

@@ -13,7 +13,7 @@ import {
 import { join, resolve } from "node:path"
 import { errorCode, explained } from "./explain.ts"
 import type { Folder } from "./paths.ts"
-import { StartupFault } from "../../startup/port.ts"
+import { StartupFault } from "../../machine/startup/port.ts"
 
 /** PostgreSQL keeps paths in 1,024 bytes and appends file names of its own. */
 const LONGEST_CLUSTER_PATH_BYTES = 900

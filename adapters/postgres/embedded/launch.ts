@@ -7,7 +7,7 @@ import { boundLog, lastLines, logLength } from "./log-file.ts"
 import { type Folder, OWN_CLUSTER } from "./paths.ts"
 import { endPostmaster, endWithProcess, lookFor, readPidFile } from "./postmaster.ts"
 import { PROGRAM_ENVIRONMENT, type Programs } from "./programs.ts"
-import { StartupFault } from "../../startup/port.ts"
+import { StartupFault } from "../../machine/startup/port.ts"
 
 /**
  * Settings for a ledger beside its program on one machine. They are given at each start, so that

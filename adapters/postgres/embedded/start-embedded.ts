@@ -23,7 +23,7 @@ import {
 } from "./postmaster.ts"
 import type { Folder } from "./paths.ts"
 import { type ProgramChoice, type Programs, findPrograms } from "./programs.ts"
-import { StartupFault } from "../../startup/port.ts"
+import { StartupFault } from "../../machine/startup/port.ts"
 
 const WAITS: Waits = { startMs: 60_000, stopMs: 10_000 }
 

@@ -6,7 +6,7 @@
  * would make its commits wait for one another, and for the flushes of the event store's.
  */
 import type { Pool } from "pg"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import type { Updater } from "./updater.ts"
 import { storedRows } from "./tables.ts"
 

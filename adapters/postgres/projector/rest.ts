@@ -1,4 +1,4 @@
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 
 /** Facts that come without a break are gathered until the next beat, so that many share one transaction. */
 export const BEAT_MS = 100

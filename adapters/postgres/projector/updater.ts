@@ -9,7 +9,7 @@
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { Unavailable, comparePositions, later } from "../../eventstore/port.ts"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { Handed } from "./handed.ts"
 import { Pending, readAgain } from "./pending.ts"

@@ -5,7 +5,7 @@
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderMisconfigured, ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { Simulator, SimulatedThings, SimulatorMemory, Simulators } from "../simulators/port.ts"
 import { rememberOrders } from "./last-order.ts"

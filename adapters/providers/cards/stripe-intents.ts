@@ -4,7 +4,7 @@
  * index can be an hour behind.
  */
 import { Stripe } from "stripe"
-import type { Clock } from "../../clock/port.ts"
+import type { Clock } from "../../machine/clock/port.ts"
 import { ProviderUnavailable, onceAccepted } from "../outside.ts"
 import type { CardPayment, OrderedPayment, PaymentRefusal } from "./port.ts"
 import { heard, isMissing, isNameUsed, refusedBy, translated } from "./stripe-faults.ts"

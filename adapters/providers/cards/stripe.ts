@@ -3,7 +3,7 @@
  * default payment method; a payment or a hold is a PaymentIntent (`stripe-intents.ts`).
  */
 import { Stripe } from "stripe"
-import type { Clock } from "../../clock/port.ts"
+import type { Clock } from "../../machine/clock/port.ts"
 import { ProviderSilent } from "../outside.ts"
 import { rememberOrders } from "./last-order.ts"
 import type { CardPages, Cards, HoldAnswer, PaymentAnswer } from "./port.ts"

@@ -3,7 +3,7 @@
  * it sells numbers that nobody has.
  * What it does next can be set (`stand-in set carrier …`).
  */
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import { CARRIER } from "./simulator.ts"
 import type { SimulatorMemory, Simulators } from "../simulators/port.ts"

@@ -1,6 +1,6 @@
 /** How much is answered over UDP, where anybody can write anybody's address on a question. */
 import ipaddr from "ipaddr.js"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 
 /** So many answers a second go to one network. */
 const MOST_ANSWERS_A_SECOND = 200

@@ -7,7 +7,7 @@ import {
   isSameRecord,
   readRecord,
 } from "../../../domain/domains/records.ts"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { isOutside } from "../outside.ts"
 import { foundIn } from "./found-records.ts"
 import type { AskedType, CopiedZone, DnsAnswer, FoundRecord } from "./port.ts"

@@ -1,6 +1,6 @@
 /** The registrar of a domain by RDAP (RFC 9082, 9083, 9224). It never holds anything up: null is enough. */
 import { z } from "zod"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { askJson } from "../ask-json.ts"
 import { knownInTime } from "../outside.ts"
 import type { Registrar } from "./port.ts"

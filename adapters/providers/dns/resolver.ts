@@ -1,7 +1,7 @@
 /** The real resolver: it asks name servers, those of the machine or those that the settings name. */
 import { getServers } from "node:dns"
 import { isIPv6 } from "node:net"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
 import { copyOf } from "./copying.ts"
 import { exchange, transfer } from "./exchange.ts"

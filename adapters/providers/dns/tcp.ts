@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import type { Server, Socket } from "node:net"
 import { createServer } from "node:net"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { framed, packetsIn } from "./framed.ts"
 
 /** So many connections there are at once; further ones are closed. */

@@ -1,6 +1,6 @@
 /** The listener for mails that come back (`BOUNCE_LISTEN`). */
 import type { SMTPServer, SMTPServerDataStream } from "smtp-server"
-import { StartupFault } from "../../startup/port.ts"
+import { StartupFault } from "../../machine/startup/port.ts"
 import { failedStatus } from "./delivery-report.ts"
 import type { BounceReport, Bounces } from "./port.ts"
 

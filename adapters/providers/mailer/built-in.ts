@@ -8,7 +8,7 @@
 import PostalMime from "postal-mime"
 import type { AddressTag } from "../../../domain/email/ids.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../../../domain/kernel/ids.ts"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import type { Sealing } from "../../sealing/port.ts"
 import { COMPANY_SUBJECT } from "../../sealing/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"

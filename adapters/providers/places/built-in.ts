@@ -2,7 +2,7 @@
  * The built-in addresses: they need nothing and are nowhere. What they do next can be set
  * (`stand-in set places …`).
  */
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { Simulator, Simulators } from "../simulators/port.ts"
 import type { Places, Suggestion } from "./port.ts"

@@ -3,7 +3,7 @@
  * in test mode. What it does next can be set (`stand-in set registration …`).
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { SimulatorMemory, Simulators } from "../simulators/port.ts"
 import type { Registry, Review, SubmitAnswer } from "./port.ts"

@@ -1,7 +1,7 @@
 import type { Pool } from "pg"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseCompanyId, parsed } from "../../../domain/kernel/ids.ts"
-import type { Clock } from "../../clock/port.ts"
+import type { Clock } from "../../machine/clock/port.ts"
 import { compareAndSet } from "../../postgres/compare-and-set.ts"
 import { together } from "../../postgres/together.ts"
 import type { Simulated, SimulatedKind, SimulatedThings, SimulatorMemory } from "./port.ts"

@@ -2,7 +2,7 @@
  * Reads pages of public sites. Whoever names them may mean any machine, this one and its neighbours too: each
  * address is looked at before it is talked to, and a redirect is one more address that a stranger named.
  */
-import type { Pacer } from "../../clock/port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 import type { Answered, Connect } from "./exchange.ts"
 import { ask, connectByTls } from "./exchange.ts"
 import { addressesOf } from "./names.ts"

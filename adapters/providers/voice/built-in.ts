@@ -4,7 +4,7 @@
  * What it does next can be set (`stand-in set voice …`).
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { Clock, Pacer } from "../../clock/port.ts"
+import type { Clock, Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { Simulator, SimulatorMemory, Simulators, SimulatedThings } from "../simulators/port.ts"
 import type { LegNamed, Voice, VoiceCommand, VoiceEvent, VoiceLeg } from "./port.ts"

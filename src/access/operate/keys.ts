@@ -6,7 +6,7 @@ import { z } from "zod"
 import { ALL_OPERATIONS } from "../../../domain/access/operations.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import { listUsedKeys } from "../../../projections/access/keys.ts"
-import { makeApiKey } from "../../frame/calls/api-key.ts"
+import { makeApiKey } from "../../frame/routes/checks/api-key.ts"
 import {
   DOLLARS_NOTE,
   accepted,

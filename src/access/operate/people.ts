@@ -1,7 +1,7 @@
 /** People of a company, as an operator adds, changes and shows them. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { PLACES } from "../../../adapters/presence/port.ts"
+import { PLACES } from "../../../adapters/postgres/online-status/port.ts"
 import type { AccessCommand } from "../../../domain/access/access.ts"
 import { findPerson } from "../../../domain/access/access.ts"
 import type { Grantable } from "../../../domain/access/grants.ts"

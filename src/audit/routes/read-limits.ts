@@ -5,7 +5,7 @@ import { accountOf, limitsFor } from "../../../domain/charging/ledger-views.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import { shownLimit } from "../refusal-shown.ts"
-import { route } from "../../frame/calls/route.ts"
+import { route } from "../../frame/routes/declare/route.ts"
 import { micros } from "../../frame/kernel/schema.ts"
 import { LimitShown } from "./schema.ts"
 

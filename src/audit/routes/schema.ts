@@ -1,7 +1,7 @@
 /** Pieces that the answers of this slice share. */
 import { z } from "zod"
 import { CHARGE_REFUSAL_CODES } from "../../../domain/charging/ledger-formats.ts"
-import { limitFields } from "../../frame/calls/limit-fields.ts"
+import { limitFields } from "../../frame/routes/answers/limit-fields.ts"
 import { idOrNull } from "../../frame/kernel/schema.ts"
 
 /** A limit as it stands, or stood. */

@@ -1,15 +1,15 @@
 /** Where boxes run: on this machine, by bubblewrap; or nowhere, in a simulator, where that is chosen. */
 import { lookup } from "node:dns/promises"
 import { resolve } from "node:path"
-import { BOXHOST, failingBoxHost } from "../../../adapters/providers/boxhost/failing.ts"
-import type { BoxCode, BoxFiles, BoxHost } from "../../../adapters/providers/boxhost/port.ts"
-import { bringCode, takeCode } from "../../../adapters/providers/boxhost/code.ts"
+import { BOXHOST, failingBoxHost } from "../../../adapters/sandbox/boxhost/failing.ts"
+import type { BoxCode, BoxFiles, BoxHost } from "../../../adapters/sandbox/boxhost/port.ts"
+import { bringCode, takeCode } from "../../../adapters/sandbox/boxhost/code.ts"
 import {
   listFiles,
   readFile,
   removeFile,
   writeFile,
-} from "../../../adapters/providers/boxhost/files.ts"
+} from "../../../adapters/sandbox/boxhost/files.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
 import type { BoxMachine } from "../box-machine.ts"
 import { boxSettings, runFolderIn } from "../settings.ts"
@@ -48,11 +48,11 @@ async function hostOf(
 ): Promise<{ readonly host: BoxHost; readonly machine: BoxMachine | null }> {
   const { BOX_HOST, LEDGER_BOX_ROOT, LEDGER_BOX_BLOCK } = outside.settings(boxSettings)
   if (BOX_HOST === "simulator") {
-    const { openBuiltInBoxHost } = await import("../../../adapters/providers/boxhost/built-in.ts")
+    const { openBuiltInBoxHost } = await import("../../../adapters/sandbox/boxhost/built-in.ts")
     return { host: openBuiltInBoxHost(outside), machine: null }
   }
   const { openBubblewrap } =
-    await import("../../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts")
+    await import("../../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts")
   const host = await openBubblewrap({
     pacer: outside.pacer,
     runDir: runFolderIn(outside.settings(boxSettings), outside.dataDir),

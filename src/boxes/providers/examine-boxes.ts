@@ -11,7 +11,7 @@ export async function examineBoxes({ settings, pacer }: Examined): Promise<reado
   const { BOX_HOST, LEDGER_BOX_ROOT } = settings(boxSettings)
   if (BOX_HOST === "simulator") return [well("boxes", "simulated: no command runs anywhere")]
   const { openBubblewrap } =
-    await import("../../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts")
+    await import("../../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts")
   const runDir = await mkdtemp("/var/tmp/ledger-boxes-look-")
   try {
     const root = LEDGER_BOX_ROOT === undefined ? {} : { root: resolve(LEDGER_BOX_ROOT) }

@@ -1,7 +1,7 @@
 /** Making a box that was started: the machine, then the code in it. */
 import { z } from "zod"
-import type { Box } from "../../../adapters/providers/boxhost/port.ts"
-import { BoxGone, BoxRefused } from "../../../adapters/providers/boxhost/port.ts"
+import type { Box } from "../../../adapters/sandbox/boxhost/port.ts"
+import { BoxGone, BoxRefused } from "../../../adapters/sandbox/boxhost/port.ts"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
 import type { BoxCommand } from "../../../domain/boxes/box-commands.ts"

@@ -1,8 +1,8 @@
 /** Looks at a running box whenever a minute of it is full, until it has ended and is paid. */
 import { z } from "zod"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import type { Box } from "../../../adapters/providers/boxhost/port.ts"
-import { BoxGone } from "../../../adapters/providers/boxhost/port.ts"
+import type { Box } from "../../../adapters/sandbox/boxhost/port.ts"
+import { BoxGone } from "../../../adapters/sandbox/boxhost/port.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
 import type { BoxView } from "../../../domain/boxes/box.ts"
 import { MINUTE_MS, stopsBy } from "../../../domain/boxes/box.ts"

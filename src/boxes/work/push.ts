@@ -1,9 +1,9 @@
 /** `POST /api/v1/sandboxes/:id/push`: what stands in a box, onto its branch, through every check of a push. */
 import { z } from "zod"
-import { CodeTorn } from "../../../adapters/providers/boxhost/port.ts"
-import type { CodeOut } from "../../../adapters/providers/boxhost/port.ts"
-import { route } from "../../frame/calls/route.ts"
-import type { Caller } from "../../frame/calls/route.ts"
+import { CodeTorn } from "../../../adapters/sandbox/boxhost/port.ts"
+import type { CodeOut } from "../../../adapters/sandbox/boxhost/port.ts"
+import { route } from "../../frame/routes/declare/route.ts"
+import type { Caller } from "../../frame/routes/declare/route.ts"
 import { filledText } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { note } from "../activity.ts"

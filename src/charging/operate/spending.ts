@@ -13,8 +13,8 @@ import type { ChargeRow } from "../../../projections/charging/charges.ts"
 import { listOpenCharges, refundable } from "../../../projections/charging/charges.ts"
 import { lookUpCharge } from "../../frame/effects/charges.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import { bodyOf } from "../../frame/calls/refusal.ts"
-import { chargeRefusal } from "../../frame/calls/charge-refusals.ts"
+import { bodyOf } from "../../frame/routes/answers/refusal.ts"
+import { chargeRefusal } from "../../frame/routes/answers/charge-refusals.ts"
 import {
   DOLLARS_NOTE,
   company,

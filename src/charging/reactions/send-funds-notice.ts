@@ -1,5 +1,5 @@
 /** Tells the owners by one email that the funds fell below the sum at which they want to hear of it. */
-import type { WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 import { listPeople } from "../../../projections/access/people.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Work } from "../../frame/effects/reaction.ts"

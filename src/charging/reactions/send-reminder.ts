@@ -2,7 +2,7 @@
  * Tells people by one email that spending reached an amount at which they want to hear of it: the
  * owners and, for a person's limit, that person.
  */
-import type { WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 import type { KeyRow } from "../../../projections/access/keys.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
 import type { PersonRow } from "../../../projections/access/people.ts"

@@ -1,6 +1,6 @@
 /** The thread that looks for secrets in what is pushed. */
-import type { SecretScan } from "../../../adapters/secret-scan/port.ts"
-import { openSecretScan } from "../../../adapters/secret-scan/scan.ts"
+import type { SecretScan } from "../../../adapters/git/secret-scan/port.ts"
+import { openSecretScan } from "../../../adapters/git/secret-scan/scan.ts"
 import type { Provider } from "../../frame/provider.ts"
 
 declare module "../../frame/ports.ts" {

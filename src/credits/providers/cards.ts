@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { CARDS, openBuiltInCards } from "../../../adapters/providers/cards/built-in.ts"
 import type { CardPages, Cards, TestCards } from "../../../adapters/providers/cards/port.ts"
-import { StartupFault } from "../../../adapters/startup/port.ts"
+import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Provider } from "../../frame/provider.ts"
 import { settings } from "../../frame/settings.ts"
 

@@ -6,7 +6,7 @@
  * of all that was due then nobody knows whether it went, so it goes once more later, and never again.
  */
 import { z } from "zod"
-import type { WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 import { parseMailId } from "../../../domain/email/ids.ts"
 import type { CopyView, MailView } from "../../../domain/email/mail.ts"
 import { mailView } from "../../../domain/email/mail.ts"

@@ -4,8 +4,8 @@
  * row and one way of doing it, whether somebody waits or not, and a crash is carried on by whoever takes
  * the row.
  */
-import type { Pacer } from "../../../adapters/clock/port.ts"
-import type { Caller } from "../calls/route.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import type { Caller } from "../routes/declare/route.ts"
 import type { Ports } from "../ports.ts"
 import type { Awaits, Named, Outcome } from "./charged-spec.ts"
 

@@ -1,5 +1,5 @@
 /** How long work waits that could not be done for a passing reason. */
-import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import type { TakenWork, WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 
 const RETRY_FIRST_MS = 500
 const RETRY_MOST_MS = 5 * 60_000

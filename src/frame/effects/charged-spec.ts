@@ -1,11 +1,11 @@
 /** What a slice says of something that is charged: its price, its intent, its answer. */
 import type { Position } from "../../../adapters/eventstore/port.ts"
-import type { NewWork } from "../../../adapters/work/port.ts"
+import type { NewWork } from "../../../adapters/postgres/jobs/port.ts"
 import type { SpendingClass } from "../../../domain/charging/limits.ts"
 import type { ChargeId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
-import type { Refusal } from "../calls/refusal.ts"
-import type { Caller } from "../calls/route.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import type { Caller } from "../routes/declare/route.ts"
 import type { Ports } from "../ports.ts"
 
 /** What something costs, and for what. */

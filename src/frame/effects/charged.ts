@@ -5,13 +5,13 @@
  * A charge is made open before the intent is recorded, and names it: so a crash at any line leaves an
  * open charge, and either the intent's own row ends it or the reconciler gives it back.
  */
-import { ClaimLost } from "../../../adapters/claims/port.ts"
+import { ClaimLost } from "../../../adapters/postgres/idempotency/port.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
 import type { ChargeId } from "../../../domain/kernel/ids.ts"
-import { causeOf } from "../calls/caller-cause.ts"
-import type { Refusal } from "../calls/refusal.ts"
-import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
+import { causeOf } from "../routes/caller-cause.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import type { Caller, Checked, Reply, Resumed, Seed } from "../routes/declare/route.ts"
 import { canonicalJson } from "../kernel/canonical-json.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"

@@ -14,7 +14,7 @@ import {
   inTime,
   knownInTime,
 } from "../../../adapters/providers/outside.ts"
-import type { WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import { causedBy } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"

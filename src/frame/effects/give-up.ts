@@ -2,7 +2,7 @@
  * Giving a parked row up by an operator's word. What it stood for ends as if it had failed for good:
  * nothing stays open behind it. What is owed to a company or to its bill cannot be given up.
  */
-import type { ParkedWork } from "../../../adapters/work/port.ts"
+import type { ParkedWork } from "../../../adapters/postgres/jobs/port.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 import type { Reaction } from "./reaction.ts"

@@ -2,7 +2,7 @@
  * What a process has in hand: rows of work, each from where it was taken until something came of it. Their
  * leases are renewed here, and what may be held without being in hand is let go.
  */
-import type { NewWork, TakenWork } from "../../../adapters/work/port.ts"
+import type { NewWork, TakenWork } from "../../../adapters/postgres/jobs/port.ts"
 import type { Ports } from "../ports.ts"
 
 /** A third of a lease: one that is late twice is still in time. */

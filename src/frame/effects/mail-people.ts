@@ -9,7 +9,7 @@
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { MailAnswer } from "../../../adapters/providers/mailer/port.ts"
 import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
-import type { WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 import { companyStanding } from "../../../domain/access/access.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 import type { PersonRow } from "../../../projections/access/people.ts"

@@ -3,7 +3,12 @@
  * Every slice lists its own; the rows, the workers, giving up and erasure follow from the list.
  */
 import type { ZodType } from "zod"
-import type { FoundWork, ParkedWork, TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import type {
+  FoundWork,
+  ParkedWork,
+  TakenWork,
+  WorkResult,
+} from "../../../adapters/postgres/jobs/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { EndedWork, WorkItem } from "../../../projections/kernel/follow-ups.ts"
 import type { AnyFact } from "../../../domain/kernel/facts.ts"

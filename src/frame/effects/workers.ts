@@ -4,7 +4,7 @@
  * of a row is renewed while it is worked on, so long work holds it for as long as its process lives.
  */
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
-import type { Bound, NewWork, TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import type { Bound, NewWork, TakenWork, WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 import { FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
 import type { Ports } from "../ports.ts"
 import { retryLater } from "./back-off.ts"

@@ -5,7 +5,7 @@
  * How long a newcomer would wait is what is in hand divided by what is finished in a second. Nobody
  * is turned away below a number that any process serves, nor for a rush that has only just begun.
  */
-import type { Pacer } from "../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 
 /** So many calls are always taken in hand. */
 const ALWAYS = 1_000

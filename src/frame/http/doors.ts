@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { FastifyInstance } from "fastify"
-import type { Pacer } from "../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import { countedAddress } from "./address.ts"
 import type { Alias, Door } from "./hosts.ts"
 import { doorOf, hostOf, ledTo, ownTarget } from "./hosts.ts"

@@ -6,8 +6,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { isIP } from "node:net"
 import type { Duplex } from "node:stream"
-import type { Refusal } from "../calls/refusal.ts"
-import { refusal } from "../calls/refusal.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import { refusal } from "../routes/answers/refusal.ts"
 
 /** Where a request comes from, as the nearest proxy that is trusted says (`TRUST_PROXY`). */
 export interface Origin {

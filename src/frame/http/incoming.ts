@@ -1,11 +1,11 @@
 /** Requests of the web server as calls. */
 import type { IncomingMessage } from "node:http"
 import type { FastifyReply, FastifyRequest } from "fastify"
-import type { Fields } from "../calls/as-sent.ts"
-import type { Call, SentBody } from "../calls/call.ts"
-import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../calls/call.ts"
-import type { Route } from "../calls/route.ts"
-import type { OneOf } from "../calls/one-of.ts"
+import type { Fields } from "../routes/as-sent.ts"
+import type { Call, SentBody } from "../routes/call.ts"
+import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../routes/call.ts"
+import type { Route } from "../routes/declare/route.ts"
+import type { OneOf } from "../routes/declare/one-of.ts"
 import { countedAddress } from "./address.ts"
 import { refuseBytes } from "./outside-routes.ts"
 

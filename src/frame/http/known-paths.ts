@@ -2,7 +2,7 @@
 import { METHODS } from "node:http"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import findMyWay from "find-my-way"
-import type { Refusal } from "../calls/refusal.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
 import { sendRefusal } from "./outgoing.ts"
 import { otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
 

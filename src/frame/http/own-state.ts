@@ -1,7 +1,7 @@
 /** What one of several processes of a machine tells of itself, and of no other. */
 import type { FastifyInstance } from "fastify"
-import type { Refusal } from "../calls/refusal.ts"
-import { refusal } from "../calls/refusal.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import { refusal } from "../routes/answers/refusal.ts"
 import { sendRefusal } from "./outgoing.ts"
 
 /** Which of the processes of a machine one is. */

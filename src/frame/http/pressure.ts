@@ -6,7 +6,7 @@
 import { getHeapStatistics } from "node:v8"
 import underPressure from "@fastify/under-pressure"
 import type { FastifyInstance } from "fastify"
-import { overloadedRefusal } from "../calls/faults.ts"
+import { overloadedRefusal } from "../routes/answers/faults.ts"
 import { sendRefusal } from "./outgoing.ts"
 
 /** Beyond this part of what V8 may use, collecting takes all the time there is. */

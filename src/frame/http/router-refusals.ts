@@ -1,7 +1,7 @@
 /** What is refused before a route is found: paths that are not there, verbs a path does not have. */
-import type { Refusal } from "../calls/refusal.ts"
-import { refusal } from "../calls/refusal.ts"
-import type { Route } from "../calls/route.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import { refusal } from "../routes/answers/refusal.ts"
+import type { Route } from "../routes/declare/route.ts"
 
 /** Nothing is at this address; what stands behind a question mark is not told again. */
 export function unknownPath(url: string): Refusal {

@@ -6,8 +6,8 @@
 import type { IncomingMessage } from "node:http"
 import { Socket } from "node:net"
 import type { FastifyInstance } from "fastify"
-import type { Pacer } from "../../../adapters/clock/port.ts"
-import { BODY_WITHIN_MS } from "../calls/body-bounds.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import { BODY_WITHIN_MS } from "../routes/declare/body-bounds.ts"
 import type { EntryConfig } from "./outgoing.ts"
 
 /** So long a body may come in that was refused before it was read. */

@@ -1,9 +1,9 @@
 /** Calls that come by another way than with a key. */
-import type { Call } from "../calls/call.ts"
-import { isOneOf, routesIn } from "../calls/one-of.ts"
-import type { OneOf } from "../calls/one-of.ts"
-import type { Route } from "../calls/route.ts"
-import type { WayIn } from "../calls/way-in.ts"
+import type { Call } from "../routes/call.ts"
+import { isOneOf, routesIn } from "../routes/declare/one-of.ts"
+import type { OneOf } from "../routes/declare/one-of.ts"
+import type { Route } from "../routes/declare/route.ts"
+import type { WayIn } from "../routes/declare/way-in.ts"
 import type { Ports } from "../ports.ts"
 
 /** What a way leads to: the API's own routes. One that anybody may ask needs no other way. */

@@ -1,6 +1,6 @@
 /** How an operation is answered: by its result, or by the file that it sends. */
-import type { Reply } from "../calls/route.ts"
-import type { SentFile } from "../calls/sent.ts"
+import type { Reply } from "../routes/declare/route.ts"
+import type { SentFile } from "../routes/answers/sent.ts"
 import type { Done } from "./console-port.ts"
 
 /** Takes a piece of a file; resolves when there is room for the next. */

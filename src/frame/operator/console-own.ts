@@ -2,7 +2,7 @@
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import { findKey } from "../../../domain/access/access.ts"
 import { parseKeyId } from "../../../domain/kernel/ids.ts"
-import type { RateLimit } from "../calls/rate-limits.ts"
+import type { RateLimit } from "../routes/checks/rate-limits.ts"
 import type { Asking } from "./console-word.ts"
 
 /** Whether a key is theirs. */

@@ -1,6 +1,6 @@
 /** The operator's commands that people do themselves, in their company's console. */
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
-import type { Refusal } from "../calls/refusal.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
 
 /** What an operation came to. */
 export type Done = { readonly result: unknown } | { readonly refusal: Refusal }

@@ -2,7 +2,7 @@
 import type { Person } from "../../../domain/access/grants.ts"
 import type { Permission, Role } from "../../../domain/access/permissions.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { RateLimit } from "../calls/rate-limits.ts"
+import type { RateLimit } from "../routes/checks/rate-limits.ts"
 import type { Ports } from "../ports.ts"
 
 /** Somebody of a company asks for something. */

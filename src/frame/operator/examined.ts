@@ -1,6 +1,6 @@
 /** What `doctor` has of an installation that it looks at, which may run or not. */
 import type { Kysely } from "kysely"
-import type { Pacer } from "../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { ReadSettings } from "../settings.ts"
 
 /**

@@ -9,11 +9,16 @@ import { findPerson } from "../../../domain/access/access.ts"
 import type { Person } from "../../../domain/access/grants.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { parse } from "../calls/validate.ts"
-import { NO_RATE_LIMITS, RATE_LIMITS, openRateLimits, rateSettings } from "../calls/rate-limits.ts"
-import type { RateLimits } from "../calls/rate-limits.ts"
-import type { Refusal } from "../calls/refusal.ts"
-import { refusal } from "../calls/refusal.ts"
+import { parse } from "../routes/checks/7-values.ts"
+import {
+  NO_RATE_LIMITS,
+  RATE_LIMITS,
+  openRateLimits,
+  rateSettings,
+} from "../routes/checks/rate-limits.ts"
+import type { RateLimits } from "../routes/checks/rate-limits.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import { refusal } from "../routes/answers/refusal.ts"
 import type { ConsoleRequest, ConsoleTalk, Done, InConsole } from "./console-port.ts"
 import type { ConsoleWord } from "./console-word.ts"
 import { fileField, isLet, offeredTo } from "./console-offers.ts"

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
-import { BodyTooLarge } from "../calls/call.ts"
+import { BodyTooLarge } from "../routes/call.ts"
 import type { Done } from "./console-port.ts"
 
 /** How long a file may take to come, milliseconds. */

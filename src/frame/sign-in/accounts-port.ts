@@ -2,7 +2,7 @@
 import type { Operation } from "../../../domain/access/operations.ts"
 import type { Permission, Role } from "../../../domain/access/permissions.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
-import type { Refusal } from "../calls/refusal.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
 
 /** Somebody asked for a code. */
 export interface AskedCode {

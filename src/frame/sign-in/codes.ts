@@ -4,11 +4,16 @@
  * asking, and trying, take the same steps for every email, and no answer, nor its time, says whose it is.
  */
 import { randomInt, timingSafeEqual } from "node:crypto"
-import type { KeptThing, KeptThings } from "../../../adapters/kept/port.ts"
+import type { KeptThing, KeptThings } from "../../../adapters/postgres/ttl-store/port.ts"
 import { inTime } from "../../../adapters/providers/outside.ts"
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
-import { NO_RATE_LIMITS, RATE_LIMITS, openRateLimits, rateSettings } from "../calls/rate-limits.ts"
-import type { Refusal } from "../calls/refusal.ts"
+import {
+  NO_RATE_LIMITS,
+  RATE_LIMITS,
+  openRateLimits,
+  rateSettings,
+} from "../routes/checks/rate-limits.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
 import { newId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { AskedCode } from "./accounts-port.ts"

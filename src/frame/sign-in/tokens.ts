@@ -3,7 +3,7 @@
  * over. As it was looked up it may be known for some seconds more.
  */
 import { hash, randomBytes } from "node:crypto"
-import type { KeptThing, KeptThings } from "../../../adapters/kept/port.ts"
+import type { KeptThing, KeptThings } from "../../../adapters/postgres/ttl-store/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 

@@ -1,7 +1,7 @@
 /** Asking the other processes of an installation, and waiting until they have answered. */
 import { randomUUID } from "node:crypto"
-import type { Pacer } from "../../../adapters/clock/port.ts"
-import type { Calls, Processes } from "../../../adapters/processes/port.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import type { Calls, Processes } from "../../../adapters/postgres/leases/port.ts"
 
 /** What asking works with. */
 export interface AskPorts {

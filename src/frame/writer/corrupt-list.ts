@@ -2,10 +2,13 @@
  * The corrupt streams of an installation, as one process knows them: what it found itself, and what the
  * others found before or released since.
  */
-import type { CorruptStream, CorruptStreams } from "../../../adapters/corrupt-streams/port.ts"
+import type {
+  CorruptStream,
+  CorruptStreams,
+} from "../../../adapters/postgres/corrupt-streams/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
-import type { Processes } from "../../../adapters/processes/port.ts"
+import type { Processes } from "../../../adapters/postgres/leases/port.ts"
 import type { AskPorts } from "./ask-others.ts"
 import { openAsking } from "./ask-others.ts"
 import type { Held } from "./stream-proof.ts"

@@ -1,5 +1,5 @@
 /** An event store as if it held nothing behind the first event of a stream that is not proven. */
-import type { Pacer } from "../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import { Unavailable, marksDeletion } from "../../../adapters/eventstore/port.ts"
 import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"

@@ -14,7 +14,7 @@
  *   was not done.
  */
 import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
-import { NO_TRACING } from "../../../adapters/tracing/port.ts"
+import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
 import { openDamages } from "./runner/damage.ts"
 import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"

@@ -3,7 +3,7 @@
  * are held back: an event is proven where it has the next revision of its stream, carries the hash over
  * the event before it, and is a fact. Behind the first that is not, nothing of its stream is proven.
  */
-import type { CorruptStream } from "../../../adapters/corrupt-streams/port.ts"
+import type { CorruptStream } from "../../../adapters/postgres/corrupt-streams/port.ts"
 import { AccessDenied, DamagedStream } from "../../../adapters/eventstore/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import { hashIn } from "../kernel/envelope.ts"

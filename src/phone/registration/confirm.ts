@@ -2,8 +2,8 @@
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import { heldNumbers } from "../../../domain/phone/phone-views.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
-import { causeOf } from "../../frame/calls/caller-cause.ts"
-import { route } from "../../frame/calls/route.ts"
+import { causeOf } from "../../frame/routes/caller-cause.ts"
+import { route } from "../../frame/routes/declare/route.ts"
 import { registrationRefusal } from "./refused.ts"
 import { RegistrationStatus, registeredNumbers, registrationStatus } from "./status.ts"
 

@@ -2,8 +2,8 @@
  * The three pages that carriers look at: where people agree, the terms, and what is said of privacy. Plain
  * documents without script, the same on a phone.
  */
-import { PAGE_TIME, honeypot } from "../../frame/calls/form-sender.ts"
-import { escaped } from "../../frame/calls/page.ts"
+import { PAGE_TIME, honeypot } from "../../frame/routes/declare/form-sender.ts"
+import { escaped } from "../../frame/routes/answers/page.ts"
 import { shownNumber } from "../../frame/kernel/phone-number.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"

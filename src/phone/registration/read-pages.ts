@@ -1,6 +1,6 @@
 /** `GET /api/v1/phone/pages`: how the pages of texting registration are, and where. */
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
-import { route } from "../../frame/calls/route.ts"
+import { route } from "../../frame/routes/declare/route.ts"
 import { PAGES_URL, PagesReply, pagesAnswer } from "./pages-record.ts"
 import { savedOf } from "./saved.ts"
 

@@ -3,9 +3,9 @@ import type {
   RegistrationRefusalCode,
   RegistrationRefused,
 } from "../../../domain/registration/registration-commands.ts"
-import type { Refusal } from "../../frame/calls/refusal.ts"
-import { refusal } from "../../frame/calls/refusal.ts"
-import { invalid } from "../../frame/calls/validate.ts"
+import type { Refusal } from "../../frame/routes/answers/refusal.ts"
+import { refusal } from "../../frame/routes/answers/refusal.ts"
+import { invalid } from "../../frame/routes/checks/7-values.ts"
 
 /** What comes before each step, as `missing` names it, in words. */
 const STEPS: Readonly<Record<string, string>> = {

@@ -3,15 +3,20 @@
  * this service's own address, what people see at the company's host name, which leads here (`pagesAlias`).
  */
 import { z } from "zod"
-import { BYTES, openRoute } from "../../frame/calls/route.ts"
-import type { Reply } from "../../frame/calls/route.ts"
-import type { AsSent } from "../../frame/calls/as-sent.ts"
-import { formIn } from "../../frame/calls/form-body.ts"
-import { PAGE_TIME, givenAwayBy, mayCome, signedTime } from "../../frame/calls/form-sender.ts"
-import type { RateLimit } from "../../frame/calls/rate-limits.ts"
-import type { Refusal } from "../../frame/calls/refusal.ts"
-import { refusal } from "../../frame/calls/refusal.ts"
-import { ANY_QUERY } from "../../frame/calls/unknown-query.ts"
+import { BYTES, openRoute } from "../../frame/routes/declare/route.ts"
+import type { Reply } from "../../frame/routes/declare/route.ts"
+import type { AsSent } from "../../frame/routes/as-sent.ts"
+import { formIn } from "../../frame/routes/declare/form-body.ts"
+import {
+  PAGE_TIME,
+  givenAwayBy,
+  mayCome,
+  signedTime,
+} from "../../frame/routes/declare/form-sender.ts"
+import type { RateLimit } from "../../frame/routes/checks/rate-limits.ts"
+import type { Refusal } from "../../frame/routes/answers/refusal.ts"
+import { refusal } from "../../frame/routes/answers/refusal.ts"
+import { ANY_QUERY } from "../../frame/routes/checks/unknown-query.ts"
 import type { Alias } from "../../frame/http/hosts.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { sendingNumber } from "../numbers.ts"

@@ -8,7 +8,7 @@ import type { HeldNumber } from "../../../domain/phone/phone-state.ts"
 import { heldNumbers } from "../../../domain/phone/phone-views.ts"
 import { registrationOf } from "../../../domain/registration/aggregates.ts"
 import { standing } from "../../../domain/registration/registration-views.ts"
-import { route } from "../../frame/calls/route.ts"
+import { route } from "../../frame/routes/declare/route.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { openedReasons } from "./reasons.ts"
 

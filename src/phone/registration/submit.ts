@@ -16,12 +16,12 @@ import {
   submissionOf,
   submissionsEnded,
 } from "../../../domain/registration/registration-views.ts"
-import { causeOf } from "../../frame/calls/caller-cause.ts"
-import type { Refusal } from "../../frame/calls/refusal.ts"
-import { refusal } from "../../frame/calls/refusal.ts"
-import { invalid } from "../../frame/calls/validate.ts"
-import type { Checked } from "../../frame/calls/route.ts"
-import { route } from "../../frame/calls/route.ts"
+import { causeOf } from "../../frame/routes/caller-cause.ts"
+import type { Refusal } from "../../frame/routes/answers/refusal.ts"
+import { refusal } from "../../frame/routes/answers/refusal.ts"
+import { invalid } from "../../frame/routes/checks/7-values.ts"
+import type { Checked } from "../../frame/routes/declare/route.ts"
+import { route } from "../../frame/routes/declare/route.ts"
 import { charged } from "../../frame/effects/charged.ts"
 import type { Outcome } from "../../frame/effects/charged-spec.ts"
 import type { Ports } from "../../frame/ports.ts"

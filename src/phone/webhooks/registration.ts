@@ -5,9 +5,9 @@
 import type { RegistryEvent } from "../../../adapters/providers/registry/port.ts"
 import { parseCompanyId } from "../../../domain/kernel/ids.ts"
 import { parseSubmissionId } from "../../../domain/registration/ids.ts"
-import { fieldOf } from "../../frame/calls/as-sent.ts"
-import type { Webhook } from "../../frame/calls/webhook.ts"
-import { webhook } from "../../frame/calls/webhook.ts"
+import { fieldOf } from "../../frame/routes/as-sent.ts"
+import type { Webhook } from "../../frame/routes/declare/webhook.ts"
+import { webhook } from "../../frame/routes/declare/webhook.ts"
 import { askAboutPart } from "../registration/reactions/follow-part.ts"
 import { askAboutNumbers } from "../registration/reactions/register-numbers.ts"
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { isOutside } from "../../../adapters/providers/outside.ts"
-import type { AppVersion } from "../../../adapters/providers/preview-host/port.ts"
+import type { AppVersion } from "../../../adapters/sandbox/preview-host/port.ts"
 import type { PersonId } from "../../../domain/kernel/ids.ts"
 import type { Notice } from "../../frame/http/passing/pages.ts"
 import { noticePage, refusalOf } from "../../frame/http/passing/pages.ts"

@@ -1,5 +1,5 @@
 /** What is live, as the door is given it: by what decides about publishes, and what keeps their artifacts. */
-import type { Blob } from "../../../adapters/blobs/port.ts"
+import type { Blob } from "../../../adapters/postgres/blobs/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { LivePublish } from "../../../domain/publishing/live.ts"

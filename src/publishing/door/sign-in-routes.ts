@@ -1,8 +1,8 @@
 /** What stands at `/.preview/` of every preview: signing in and out. The same for every name, whosever it is. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { BodyTooLarge } from "../../frame/calls/call.ts"
-import { formIn } from "../../frame/calls/form-body.ts"
+import { BodyTooLarge } from "../../frame/routes/call.ts"
+import { formIn } from "../../frame/routes/declare/form-body.ts"
 import { fieldsOf, sentBody } from "../../frame/http/incoming.ts"
 import { CODE_LASTS_MS } from "../../frame/sign-in/codes.ts"
 import { isFromOwnPage, ownPath, tokenCookie, tokenIn } from "../../frame/sign-in/browsers.ts"

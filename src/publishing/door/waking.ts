@@ -1,6 +1,6 @@
 /** Server apps that sleep: the next request starts its version, and waits for it with those that follow. */
-import type { AppVersion } from "../../../adapters/providers/preview-host/port.ts"
-import { AppFailed } from "../../../adapters/providers/preview-host/port.ts"
+import type { AppVersion } from "../../../adapters/sandbox/preview-host/port.ts"
+import { AppFailed } from "../../../adapters/sandbox/preview-host/port.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { Notice } from "../../frame/http/passing/pages.ts"
 import type { Ports } from "../../frame/ports.ts"

@@ -5,8 +5,8 @@
  */
 import { TooMuchCode } from "../../../adapters/git/port.ts"
 import { isOutside } from "../../../adapters/providers/outside.ts"
-import type { Recipe } from "../../../adapters/providers/preview-host/port.ts"
-import { AppFailed } from "../../../adapters/providers/preview-host/port.ts"
+import type { Recipe } from "../../../adapters/sandbox/preview-host/port.ts"
+import { AppFailed } from "../../../adapters/sandbox/preview-host/port.ts"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { publishesOf } from "../../../domain/publishing/aggregates.ts"

@@ -1,7 +1,7 @@
 /** Has the carrier do what a call's facts ask for: in their order, call by call. */
 import { z } from "zod"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import type { WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/postgres/jobs/port.ts"
 import type { CallEvent } from "../../../domain/voice/call-events.ts"
 import { AUDIO_KINDS } from "../../../domain/voice/call-events.ts"
 import type { Direction } from "../../../domain/voice/directions.ts"

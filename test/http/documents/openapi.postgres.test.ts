@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { errorOf, statusOf } from "../../../src/frame/calls/refusal.ts"
+import { errorOf, statusOf } from "../../../src/frame/routes/answers/refusal.ts"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
 import { SHOWN } from "../../../src/shown.ts"

@@ -1,8 +1,8 @@
 /** The answers that the document shows, held against what is answered: they are true, and there. */
 import { readFile, writeFile } from "node:fs/promises"
 import { expect, describe, it } from "vitest"
-import { isOneOf } from "../../../src/frame/calls/one-of.ts"
-import type { Route } from "../../../src/frame/calls/route.ts"
+import { isOneOf } from "../../../src/frame/routes/declare/one-of.ts"
+import type { Route } from "../../../src/frame/routes/declare/route.ts"
 import type { Answers } from "../../../src/frame/http/documents/document-answers.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
 import { ANSWERS_FILE, SHOWN } from "../../../src/shown.ts"

@@ -2,16 +2,16 @@
 import { createHash, randomBytes } from "node:crypto"
 import type { Socket } from "node:net"
 import { afterAll, expect } from "vitest"
-import type { Blob } from "../../../adapters/blobs/port.ts"
-import { CHUNK_BYTES } from "../../../adapters/blobs/port.ts"
-import type { Pacer } from "../../../adapters/clock/port.ts"
+import type { Blob } from "../../../adapters/postgres/blobs/port.ts"
+import { CHUNK_BYTES } from "../../../adapters/postgres/blobs/port.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { Mail, Mailer } from "../../../adapters/providers/mailer/port.ts"
 import type {
   AppPlan,
   AppStanding,
   PreviewHost,
   Recipe,
-} from "../../../adapters/providers/preview-host/port.ts"
+} from "../../../adapters/sandbox/preview-host/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { LivePublish } from "../../../domain/publishing/live.ts"

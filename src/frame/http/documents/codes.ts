@@ -1,6 +1,6 @@
 /** The codes that a route can refuse with: its own, and those of the checks that its data asks for. */
-import type { Code, ErrorCode } from "../../calls/refusal.ts"
-import type { Route } from "../../calls/route.ts"
+import type { Code, ErrorCode } from "../../routes/answers/refusal.ts"
+import type { Route } from "../../routes/declare/route.ts"
 
 /** What any call can meet: even one without a body may name a `Ledger-Position` that is none. */
 const OF_ANY_CALL: readonly ErrorCode[] = [

@@ -1,14 +1,14 @@
 /** The answers of a route in the OpenAPI document: bodies, examples, and what their heads carry. */
 import type { ZodType } from "zod"
 import { codesOf } from "./codes.ts"
-import type { Code } from "../../calls/refusal.ts"
-import { errorOf, statusOf } from "../../calls/refusal.ts"
+import type { Code } from "../../routes/answers/refusal.ts"
+import { errorOf, statusOf } from "../../routes/answers/refusal.ts"
 import type { Json } from "./named-schemas.ts"
 import { bySchemaName, namedSchema, schemaOf, typeName } from "./named-schemas.ts"
 import { exampleOf } from "./examples.ts"
 import { exampleOf as exampleRequestOf } from "./document-requests.ts"
 import { ownExampleOf } from "./route-examples.ts"
-import type { Route } from "../../calls/route.ts"
+import type { Route } from "../../routes/declare/route.ts"
 
 const text = { type: "string" }
 

@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { OPERATIONS } from "../../../../domain/access/operations.ts"
 import type { Operation } from "../../../../domain/access/operations.ts"
-import { limitFields } from "../../calls/limit-fields.ts"
+import { limitFields } from "../../routes/answers/limit-fields.ts"
 import { micros } from "../../kernel/schema.ts"
 
 const GRANTABLE = Object.keys(OPERATIONS) as [Operation, ...Operation[]]

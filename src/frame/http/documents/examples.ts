@@ -1,8 +1,8 @@
 /** One example of each error body, for the document: a code without one does not compile. */
 import type { LimitReading } from "../../../../domain/charging/limits.ts"
-import { limitRefusal } from "../../calls/charge-refusals.ts"
-import type { Code, ErrorCode } from "../../calls/refusal.ts"
-import { bodyOf, errorOf } from "../../calls/refusal.ts"
+import { limitRefusal } from "../../routes/answers/charge-refusals.ts"
+import type { Code, ErrorCode } from "../../routes/answers/refusal.ts"
+import { bodyOf, errorOf } from "../../routes/answers/refusal.ts"
 
 /** Ids of things that were never there. */
 export const EXAMPLE_ID = {

@@ -3,16 +3,16 @@
  * words, so that nobody reads of texts where none is sent.
  */
 import type { Key } from "../../../../domain/access/access.ts"
-import { limitRefusal, lockedRefusal } from "../../calls/charge-refusals.ts"
+import { limitRefusal, lockedRefusal } from "../../routes/answers/charge-refusals.ts"
 import { EXAMPLE_ID, USED_UP, exampleOf } from "./examples.ts"
-import { faultRefusal, overloadedRefusal } from "../../calls/faults.ts"
-import { paidBy } from "../../calls/asked-by.ts"
-import { operationRefusal, personRefusal } from "../../calls/person-checks.ts"
-import { noPosition } from "../../calls/read-position.ts"
-import { rateLimited } from "../../calls/rate-limits.ts"
-import type { Code, ErrorCode, Refusal } from "../../calls/refusal.ts"
-import { bodyOf } from "../../calls/refusal.ts"
-import type { Route } from "../../calls/route.ts"
+import { faultRefusal, overloadedRefusal } from "../../routes/answers/faults.ts"
+import { paidBy } from "../../routes/asked-by.ts"
+import { operationRefusal, personRefusal } from "../../routes/checks/5-permissions.ts"
+import { noPosition } from "../../routes/checks/6-position.ts"
+import { rateLimited } from "../../routes/checks/rate-limits.ts"
+import type { Code, ErrorCode, Refusal } from "../../routes/answers/refusal.ts"
+import { bodyOf } from "../../routes/answers/refusal.ts"
+import type { Route } from "../../routes/declare/route.ts"
 import { otherVerb } from "../router-refusals.ts"
 
 type Body = Readonly<Record<string, unknown>>

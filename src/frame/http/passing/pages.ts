@@ -1,7 +1,7 @@
 /** What visitors are shown where nothing can be passed on, or nothing is there. */
 import type { ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
-import { escaped } from "../../calls/page.ts"
+import { escaped } from "../../routes/answers/page.ts"
 
 /** A page that says why nothing is shown. */
 export interface Notice {

@@ -269,7 +269,7 @@ async function ask(
   if (living !== null) return askOperation(onSocket(living.socketPath), request, following)
   // A server says so itself; here no store need be opened to see that words are wrong.
   const { input, begins } = await declared(host, "operation", request.operation)
-  const { parse } = await import("../../calls/validate.ts")
+  const { parse } = await import("../../routes/checks/7-values.ts")
   const { [USAGE]: fault } = parse(input, request.input).fields
   if (fault !== undefined) return { error: { error: USAGE, message: fault } }
   const { send, close } = await host.openLocal({ mayMake: begins === true })

@@ -12,7 +12,7 @@ import {
   UnknownOutcome,
   WrongRevision,
 } from "../../../../adapters/eventstore/port.ts"
-import type { Pacer } from "../../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import { OutcomeUnknown } from "./port.ts"
 
 const RETRY_FIRST_MS = 20

@@ -1,5 +1,5 @@
 /** Deciding: commands one after the other, each on the state that those before it made. */
-import { ClockUnsure } from "../../../../adapters/clock/port.ts"
+import { ClockUnsure } from "../../../../adapters/machine/clock/port.ts"
 import type { Fact } from "../../../../domain/kernel/decider.ts"
 import { isRefusal } from "../../../../domain/kernel/decider.ts"
 import { wrap } from "../../kernel/envelope.ts"

@@ -2,7 +2,7 @@
  * Saying to the runner, a few times a second, up to when all that was stored was heard: then nothing
  * in its memory is older than a second, and nobody reads the store to find that nothing is new.
  */
-import type { Pacer } from "../../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { EventStore, Position } from "../../../../adapters/eventstore/port.ts"
 import { Unavailable } from "../../../../adapters/eventstore/port.ts"
 import type { Runner } from "./port.ts"

@@ -2,9 +2,9 @@
  * Streams that were found not to be whole. No command is taken and no state shown of one, and the
  * operator is told once, not once a caller.
  */
-import type { CorruptStream } from "../../../../adapters/corrupt-streams/port.ts"
+import type { CorruptStream } from "../../../../adapters/postgres/corrupt-streams/port.ts"
 import { DamagedStream } from "../../../../adapters/eventstore/port.ts"
-import type { Pacer } from "../../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { CorruptList } from "../corrupt-list.ts"
 
 /** A stream that was found damaged is not read again for so long: its damage may lie behind a million facts. */

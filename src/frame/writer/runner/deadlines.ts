@@ -2,7 +2,7 @@
  * Turning each caller away at their own deadline, whatever the work for them is waiting for: the
  * store, a lock, the database, those before them in the queue. The work itself goes on behind them.
  */
-import type { Pacer } from "../../../../adapters/clock/port.ts"
+import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { Lane, Waiting } from "./lane.ts"
 import { DeadlinePassed, OutcomeUnknown } from "./port.ts"
 

@@ -5,7 +5,7 @@ import {
   Unavailable,
   WrongRevision,
 } from "../../../../adapters/eventstore/port.ts"
-import { NO_TRACING } from "../../../../adapters/tracing/port.ts"
+import { NO_TRACING } from "../../../../adapters/telemetry/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
 import { turnAway, turnAwayLate } from "./deadlines.ts"

@@ -10,7 +10,7 @@ import type { Damages } from "./damage.ts"
 import type { Deadlines } from "./deadlines.ts"
 import type { Lane, Waiting } from "./lane.ts"
 import { foldNews } from "./load.ts"
-import type { Tracing } from "../../../../adapters/tracing/port.ts"
+import type { Tracing } from "../../../../adapters/telemetry/port.ts"
 import type { HeardEvent, RunnerPorts } from "./port.ts"
 
 /** An entry of a cache is valid for so long after it was confirmed. */

@@ -1,5 +1,5 @@
 /** Loading a state: the checkpoint if it is of this history, then the facts after it. */
-import type { Checkpoint, Checkpoints } from "../../../../adapters/checkpoints/port.ts"
+import type { Checkpoint, Checkpoints } from "../../../../adapters/postgres/checkpoints/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../../../adapters/eventstore/port.ts"
 import type { CheckpointForm, Decider, Fact } from "../../../../domain/kernel/decider.ts"

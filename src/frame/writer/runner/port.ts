@@ -1,8 +1,8 @@
 /** What callers of the runner see: commands in, outcomes out, and what can go wrong. */
-import type { Checkpoints } from "../../../../adapters/checkpoints/port.ts"
-import type { Clock, Pacer } from "../../../../adapters/clock/port.ts"
-import type { Locks } from "../../../../adapters/locks/port.ts"
-import type { Tracing } from "../../../../adapters/tracing/port.ts"
+import type { Checkpoints } from "../../../../adapters/postgres/checkpoints/port.ts"
+import type { Clock, Pacer } from "../../../../adapters/machine/clock/port.ts"
+import type { Locks } from "../../../../adapters/postgres/locks/port.ts"
+import type { Tracing } from "../../../../adapters/telemetry/port.ts"
 import type {
   DamagedStream,
   EventStore,

@@ -1,5 +1,5 @@
 /** When something is asked about again that carriers review, which takes days: more and more seldom. */
-import type { Clock } from "../../../../adapters/clock/port.ts"
+import type { Clock } from "../../../../adapters/machine/clock/port.ts"
 
 const LEAST_MS = 60_000
 const MOST_MS = 24 * 3_600_000

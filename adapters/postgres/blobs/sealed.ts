@@ -1,0 +1,176 @@
+/** Blobs over rows of sealed bytes: what is cut, sealed, counted and checked is the same everywhere. */
+import { randomUUID } from "node:crypto"
+import type { Sealing } from "../../sealing/port.ts"
+import { SealFault } from "../../sealing/port.ts"
+import type { Blob, Blobs, ByteRange, NewBlob } from "./port.ts"
+import { BlobDamaged, BlobExists, BlobGone, BlobTooLarge, CHUNK_BYTES } from "./port.ts"
+import type { BlobRow, BlobRows } from "./rows.ts"
+
+const NOTHING = Buffer.alloc(0)
+
+/** Which blob something is about, for errors and for what is authenticated. */
+interface Written extends NewBlob {
+  readonly edition: string
+}
+
+/** Blobs whose rows are there, sealed so. Their errors are those of the port. */
+export function openSealedBlobs(rows: BlobRows, sealing: Sealing): Blobs {
+  const opened = (row: BlobRow): Blob => ({
+    length: row.length,
+    edition: row.edition,
+    read: (range = { from: 0, until: row.length }) => readRange(rows, sealing, row, range),
+  })
+  return {
+    write: async (blob, source, { mostBytes }) => {
+      if ((await rows.find(blob.companyId, blob.blobId)) !== null) throw existing(blob)
+      const written = { ...blob, edition: randomUUID() }
+      await rows.begin(written.edition, blob)
+      try {
+        const length = await writeChunks(rows, sealing, written, chunksOf(source, mostBytes))
+        return opened(await finish(rows, sealing, written, length))
+      } catch (error) {
+        // Where that fails too, it is swept.
+        await Promise.allSettled([rows.discard(written.edition)])
+        throw error
+      }
+    },
+    find: async (companyId, blobId) => {
+      const row = await rows.find(companyId, blobId)
+      if (row === null) return null
+      const { mark, length } = row
+      const isMarked = await openChecked(sealing, row, mark, markContext(row, length))
+      return isMarked === null ? null : opened(row)
+    },
+    companiesWith: rows.companiesWith,
+    delete: rows.delete,
+    sweep: rows.sweep,
+  }
+}
+
+/** Cuts a stream into chunks. @throws BlobTooLarge */
+async function* chunksOf(
+  source: AsyncIterable<Uint8Array>,
+  mostBytes: number,
+): AsyncGenerator<Buffer> {
+  let chunk = Buffer.alloc(CHUNK_BYTES)
+  let filled = 0
+  let total = 0
+  for await (const piece of source) {
+    total += piece.length
+    if (total > mostBytes) throw new BlobTooLarge(mostBytes)
+    for (let from = 0; from < piece.length;) {
+      const part = piece.subarray(from, from + CHUNK_BYTES - filled)
+      chunk.set(part, filled)
+      filled += part.length
+      from += part.length
+      if (filled < CHUNK_BYTES) continue
+      yield chunk
+      chunk = Buffer.alloc(CHUNK_BYTES)
+      filled = 0
+    }
+  }
+  if (filled > 0) yield chunk.subarray(0, filled)
+}
+
+/** Writes the chunks; answers how many bytes they were. @throws BlobGone */
+async function writeChunks(
+  rows: BlobRows,
+  sealing: Sealing,
+  written: Written,
+  chunks: AsyncIterable<Buffer>,
+): Promise<number> {
+  const { companyId, subject, edition } = written
+  let index = 0
+  let length = 0
+  for await (const chunk of chunks) {
+    const context = chunkContext(written, index)
+    const sealed = await sealing.sealBytes(companyId, subject, chunk, context)
+    if (!(await rows.addChunk(edition, index, sealed))) throw gone(written)
+    index += 1
+    length += chunk.length
+  }
+  return length
+}
+
+/** @throws BlobExists, BlobGone */
+async function finish(
+  rows: BlobRows,
+  sealing: Sealing,
+  written: Written,
+  length: number,
+): Promise<BlobRow> {
+  const { companyId, subject, edition } = written
+  const context = markContext(written, length)
+  const mark = await sealing.sealBytes(companyId, subject, NOTHING, context)
+  const outcome = await rows.finish(edition, length, mark)
+  switch (outcome) {
+    case "finished":
+      return { ...written, length, mark }
+    case "exists":
+      throw existing(written)
+    case "gone":
+      throw gone(written)
+  }
+}
+
+/** Reads a range, chunk by chunk. @throws RangeError, BlobDamaged, BlobGone */
+async function* readRange(
+  rows: BlobRows,
+  sealing: Sealing,
+  row: BlobRow,
+  { from, until }: ByteRange,
+): AsyncGenerator<Buffer> {
+  const isThere = Number.isInteger(from) && Number.isInteger(until) && 0 <= from && from <= until
+  if (!isThere || until > row.length) {
+    throw new RangeError(`a blob of ${row.length} bytes has none from ${from} until ${until}`)
+  }
+  for (let index = Math.floor(from / CHUNK_BYTES); index * CHUNK_BYTES < until; index += 1) {
+    const sealed = await rows.chunk(row.edition, index)
+    if (sealed === null) throw await missing(rows, row, index)
+    const plain = await openChecked(sealing, row, sealed, chunkContext(row, index))
+    if (plain === null) throw gone(row)
+    const begins = index * CHUNK_BYTES
+    yield plain.subarray(Math.max(0, from - begins), until - begins)
+  }
+}
+
+/** Opens what belongs to a blob; null where its subject's key is gone. @throws BlobDamaged */
+async function openChecked(
+  sealing: Sealing,
+  blob: Written,
+  sealed: Buffer,
+  context: readonly (string | number)[],
+): Promise<Buffer | null> {
+  try {
+    return await sealing.openBytes(blob.companyId, blob.subject, sealed, context)
+  } catch (error) {
+    if (!(error instanceof SealFault)) throw error
+    throw damaged(blob, error.message, error)
+  }
+}
+
+/** Why a chunk is not there: the blob is there no more, or it is damaged. */
+async function missing(rows: BlobRows, row: BlobRow, index: number): Promise<Error> {
+  const now = await rows.find(row.companyId, row.blobId)
+  return now?.edition === row.edition ? damaged(row, `it has no chunk ${index}`) : gone(row)
+}
+
+function chunkContext({ blobId, edition }: Written, index: number) {
+  return ["blob", blobId, edition, "chunk", index] as const
+}
+
+function markContext({ blobId, edition }: Written, length: number) {
+  return ["blob", blobId, edition, "length", length] as const
+}
+
+function existing({ companyId, blobId }: NewBlob): BlobExists {
+  return new BlobExists(`${companyId} has a blob ${blobId} already`)
+}
+
+function gone({ companyId, blobId }: NewBlob): BlobGone {
+  return new BlobGone(`the blob ${blobId} of ${companyId} was deleted`)
+}
+
+function damaged({ companyId, blobId }: NewBlob, why: string, cause?: Error): BlobDamaged {
+  return new BlobDamaged(`the blob ${blobId} of ${companyId} is damaged: ${why}`, { cause })
+}

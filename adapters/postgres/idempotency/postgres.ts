@@ -1,0 +1,165 @@
+import type { Pool } from "pg"
+import { inTransaction } from "../projector/tables.ts"
+import type { Processes } from "../leases/port.ts"
+import { openFinishing, openMaking, placeOf } from "./gathered.ts"
+import type { Claim, ClaimRequest, Claims } from "./port.ts"
+import { ClaimLost, isSameRequest } from "./port.ts"
+
+interface Row {
+  readonly fingerprint: string
+  readonly state: "running" | "done" | "free"
+  readonly process_id: string
+  readonly attempt: number
+  readonly started: string
+  readonly answer: string | null
+}
+
+const NOBODY = ""
+
+/** The row of a request while the process that says so carries it out. */
+const HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and process_id = $3"
+
+/**
+ * Claims in the table `ledger.idempotent_requests`, shared by all processes of the installation. Its calls throw
+ * ClaimLost for a claim that is another's by now.
+ *
+ * What this process has in hand is also kept in its memory: a row of its own that is not in hand is
+ * left over from a moment when the database was away, and may be taken over like a dead process's.
+ */
+export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
+  const inHand = new Set<string>()
+  const heldBy = (request: ClaimRequest) => [request.keyId, request.idempotencyKey, processes.own]
+  const make = openMaking(pool, processes.own)
+  const finish = openFinishing(pool, processes.own)
+  const letGo = async (request: ClaimRequest, write: () => Promise<unknown>): Promise<void> => {
+    try {
+      await write()
+    } finally {
+      inHand.delete(placeOf(request))
+    }
+  }
+  return {
+    has: async (request) => (await findRow(pool, request)) !== null,
+    claim: async (request) => {
+      const place = placeOf(request)
+      if (inHand.has(place)) return lookAtRunning(pool, request)
+      inHand.add(place)
+      const claim = await claimUntilSettled({ pool, processes, make }, request).catch(
+        (error: unknown) => {
+          inHand.delete(place)
+          throw error
+        },
+      )
+      if (claim.state !== "mine") inHand.delete(place)
+      return claim
+    },
+    finish: (request, answer) => letGo(request, () => finish({ request, answer })),
+    release: (request) =>
+      letGo(request, () =>
+        nextAttempt(pool, heldBy(request), "state = 'free', attempt = attempt + 1"),
+      ),
+    leave: (request) =>
+      letGo(request, () =>
+        pool.query(`update ledger.idempotent_requests set process_id = $4 where ${HELD}`, [
+          ...heldBy(request),
+          NOBODY,
+        ]),
+      ),
+    nextAttempt: async (request) => {
+      const attempt = await nextAttempt(pool, heldBy(request), "attempt = attempt + 1")
+      if (attempt === null) throw new ClaimLost("this claim is not held by this process")
+      return attempt
+    },
+    forgetBefore: async (at) => {
+      const { rowCount } = await pool.query(
+        `delete from ledger.idempotent_requests
+         where claimed_at < to_timestamp($1::float8 / 1000) and not (is_permanent and state <> 'free')`,
+        [at],
+      )
+      return rowCount ?? 0
+    },
+  }
+}
+
+/**
+ * Goes on to the next attempt, from which other ids derive; null where the claim is not held.
+ *
+ * In two steps, because a statement whose answer nobody waits for any more may still be on its way,
+ * and would come in the middle of whatever its claim was taken over for: what was changed here is
+ * kept only by who saw it change, and holds up everybody else until then.
+ */
+async function nextAttempt(
+  pool: Pool,
+  held: readonly string[],
+  update: string,
+): Promise<number | null> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<Pick<Row, "attempt">>(
+      `update ledger.idempotent_requests set ${update} where ${HELD} returning attempt`,
+      [...held],
+    )
+    return rows[0]?.attempt ?? null
+  })
+}
+
+/** Somebody here is carrying out a request with this key: whether it is this one is in its row. */
+async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> {
+  const row = await findRow(pool, request)
+  const attempt = row?.attempt ?? 0
+  if (row === null || row.state === "free") return { state: "running", attempt }
+  if (!isSameRequest(row.fingerprint, request)) return { state: "conflict" }
+  if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
+  return { state: "running", attempt }
+}
+
+async function findRow(
+  pool: Pool,
+  { keyId, idempotencyKey }: Pick<ClaimRequest, "keyId" | "idempotencyKey">,
+): Promise<Row | null> {
+  const { rows } = await pool.query<Row>(
+    `select fingerprint, state, process_id, attempt, started, answer from ledger.idempotent_requests
+     where key_id = $1 and idempotency_key = $2`,
+    [keyId, idempotencyKey],
+  )
+  return rows[0] ?? null
+}
+
+interface ClaimPorts {
+  readonly pool: Pool
+  readonly processes: Processes
+  readonly make: (request: ClaimRequest) => Promise<boolean>
+}
+
+async function claimUntilSettled(ports: ClaimPorts, request: ClaimRequest): Promise<Claim> {
+  for (;;) {
+    const claim = await tryClaim(ports, request)
+    if (claim !== null) return claim
+  }
+}
+
+/** One try; null when another process moved the row in between. */
+async function tryClaim(
+  { pool, processes, make }: ClaimPorts,
+  request: ClaimRequest,
+): Promise<Claim | null> {
+  const { keyId, idempotencyKey, fingerprint, requestId: begun, at } = request
+  if (await make(request)) return { state: "mine", attempt: 0, begun, takenOver: false }
+  const row = await findRow(pool, request)
+  if (row === null) return null
+  if (row.state !== "free" && !isSameRequest(row.fingerprint, request)) return { state: "conflict" }
+  if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
+  const isLeft = row.process_id === NOBODY || row.process_id === processes.own
+  const holderLives = !isLeft && (await processes.isAlive(row.process_id))
+  if (row.state === "running" && holderLives) return { state: "running", attempt: row.attempt }
+  const taken = await pool.query(
+    `update ledger.idempotent_requests
+     set state = 'running', process_id = $3, fingerprint = $4,
+         claimed_at = to_timestamp($5::float8 / 1000)
+     where key_id = $1 and idempotency_key = $2
+       and state = $6 and process_id = $7 and attempt = $8`,
+    [keyId, idempotencyKey, processes.own, fingerprint, at, row.state, row.process_id, row.attempt],
+  )
+  if (taken.rowCount !== 1) return null
+  const takenOver = row.state === "running"
+  return { state: "mine", attempt: row.attempt, begun: row.started, takenOver }
+}

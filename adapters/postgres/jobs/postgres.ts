@@ -1,0 +1,211 @@
+import type { Pool } from "pg"
+import { together } from "../together.ts"
+import type { Seat } from "../homes.ts"
+import type { Processes } from "../leases/port.ts"
+import { inTransaction } from "../projector/tables.ts"
+import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED, WAITING_KINDS } from "./taking.ts"
+import { openForOperators } from "./for-operators.ts"
+import type { Backlog, Bound, WorkQueue, WorkResult } from "./port.ts"
+import type { Row } from "./rows.ts"
+import { taken } from "./rows.ts"
+
+/** So many rows that are done are deleted together. */
+const MOST_DONE = 500
+const DONE = "delete from ledger.jobs where job_id = any($1::bigint[])"
+
+/** Two looks, each at an index of its own. */
+const BACKLOG = `
+  select d.due, d.since as "dueSince", p.stuck as parked, p.since as "parkedSince" from
+    (select count(*) as due, extract(epoch from min(due_at))::float8 * 1000 as since
+     from ledger.jobs where stuck is null and due_at <= to_timestamp($1::float8 / 1000)) d,
+    (select count(*) as stuck, extract(epoch from min(due_at))::float8 * 1000 as since
+     from ledger.jobs where stuck is not null) p`
+
+/** Where there is one process to a machine. */
+const ALONE: Seat = { number: 1, of: 1 }
+
+/** The queue in the table `ledger.jobs`. */
+export function openPostgresWork(
+  pool: Pool,
+  processes: Processes,
+  { number, of }: Seat = ALONE,
+): WorkQueue {
+  const drop = together<number, void>(MOST_DONE, async (workIds) => {
+    await pool.query({ name: "work-done", text: DONE, values: [workIds] })
+    return workIds.map(() => undefined)
+  })
+  const handOver = together<number, boolean>(MOST_DONE, async (workIds) => {
+    const values = [workIds, processes.own]
+    const { rows } = await pool.query<Row>({ name: "work-hand-over", text: HAND_OVER, values })
+    const handedOver = new Set(rows.map((row) => row.job_id))
+    return workIds.map((workId) => handedOver.has(workId))
+  })
+  return {
+    take: async (now, limit, bounds = []) => {
+      const values = [now, limit, processes.own, bounds.map(({ kind }) => kind), of, number]
+      const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
+      const free = [...rows]
+      let shared = 0
+      const waiting = free.length < limit ? await waitingKinds(pool, now, bounds) : new Set()
+      for (const bound of bounds.filter(({ kind }) => waiting.has(kind))) {
+        if (free.length >= limit) break
+        const { mostShared } = bound
+        const room = Math.min(
+          limit - free.length,
+          mostShared === null ? limit : mostShared - shared,
+        )
+        const found = await takeBounded(pool, processes.own, now, room, bound)
+        if (mostShared !== null) shared += found.length
+        free.push(...found)
+      }
+      return free.map(taken)
+    },
+    insertTaken: async ({ kind, name, subject, companyId, payload, dueAt, trace = null }) => {
+      const carried = JSON.stringify(payload)
+      const { rows } = await pool.query<Row>({
+        name: "work-insert-taken",
+        text: INSERT_TAKEN,
+        values: [kind, name, subject, companyId, carried, dueAt, processes.own, trace],
+      })
+      const [row] = rows
+      return row === undefined ? null : taken(row)
+    },
+    renew: async (workIds) => {
+      const { rows } = await pool.query<Row>(RENEW, [workIds, processes.own])
+      return rows.map((row) => row.job_id)
+    },
+    handOver: (workId) => handOver(workId),
+    letGo: async (inHand) => {
+      await pool.query(
+        `update ledger.jobs set process_id = null, leased_until = null
+         where process_id = $1 and not (job_id = any($2::bigint[]))`,
+        [processes.own, inHand],
+      )
+    },
+    settle: async (workId, result) => {
+      // A row whose lease ran out may be another process's by now: that it is done counts all the same.
+      if (result.result === "done") await drop(workId)
+      else await settle(pool, processes.own, workId, result)
+    },
+    ...openTimes(pool),
+    ...openForOperators(pool),
+  }
+}
+
+/** How many rows are due, and when the next one is. */
+function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDue"> {
+  return {
+    backlog: async (now) => {
+      const { rows } = await pool.query<Backlog>(BACKLOG, [now])
+      return rows[0] as Backlog
+    },
+    dueCount: async (now) => {
+      const { rows } = await pool.query<{ count: number }>(
+        `select count(*) from ledger.jobs w
+         where stuck is null and due_at <= to_timestamp($1::float8 / 1000)
+           and (retry_at is null or retry_at <= clock_timestamp())
+           and not exists (
+             select 1 from ledger.jobs earlier
+             where earlier.subject = w.subject and earlier.job_id < w.job_id
+               and earlier.stuck is null
+               and earlier.due_at <= to_timestamp($1::float8 / 1000)
+               and earlier.retry_at > clock_timestamp())`,
+        [now],
+      )
+      return rows[0]?.count ?? 0
+    },
+    nextDue: async (now, until) => {
+      const { rows } = await pool.query<{ due: number | null }>(
+        `select ceil(extract(epoch from min(due_at)) * 1000)::bigint as due from ledger.jobs
+         where stuck is null and due_at > to_timestamp($1::float8 / 1000)
+           and due_at <= to_timestamp($2::float8 / 1000)`,
+        [now, until],
+      )
+      return rows[0]?.due ?? null
+    },
+  }
+}
+
+/** The bounded kinds of which a row is due: most of the time there is none, and nobody has to take turns. */
+async function waitingKinds(
+  pool: Pool,
+  now: number,
+  bounds: readonly Bound[],
+): Promise<ReadonlySet<string>> {
+  if (bounds.length === 0) return new Set()
+  const values = [now, bounds.map(({ kind }) => kind)]
+  const query = { name: "work-waiting-kinds", text: WAITING_KINDS, values }
+  const { rows } = await pool.query<Pick<Row, "kind">>(query)
+  return new Set(rows.map(({ kind }) => kind))
+}
+
+/** Takes rows of a bounded kind, one at a time. */
+async function takeBounded(
+  pool: Pool,
+  own: string,
+  now: number,
+  room: number,
+  { kind, most, perMachine, perCompany }: Bound,
+): Promise<readonly Row[]> {
+  const found: Row[] = []
+  while (found.length < Math.min(room, most)) {
+    const row = await inTransaction(pool, async (client) => {
+      await client.query("select pg_advisory_xact_lock(hashtext($1))", [`work ${kind}`])
+      const values = [now, kind, own, perCompany, perMachine]
+      return (await client.query<Row>(TAKE_BOUNDED, values)).rows[0]
+    })
+    if (row === undefined) break
+    found.push(row)
+  }
+  return found
+}
+
+/** What becomes of a row that is not done, unless it is another process's by now. */
+async function settle(
+  pool: Pool,
+  own: string,
+  workId: number,
+  result: Exclude<WorkResult, { readonly result: "done" }>,
+): Promise<void> {
+  switch (result.result) {
+    case "later":
+      await pool.query(
+        `update ledger.jobs
+         set due_at = to_timestamp($2::float8 / 1000), kind = coalesce($3, kind),
+             subject = coalesce($4, subject), process_id = null, leased_until = null,
+             retry_at = null, attempts = 0,
+             dispatched_at = case when $6 then null else dispatched_at end
+         where job_id = $1 and process_id = $5`,
+        [
+          ...[workId, result.dueAt, result.kind ?? null, result.subject ?? null, own],
+          result.isUndone === true,
+        ],
+      )
+      return
+    case "retry":
+      await pool.query(
+        `update ledger.jobs
+         set retry_at = clock_timestamp() + $2 * interval '1 millisecond',
+             process_id = null, leased_until = null,
+             dispatched_at = case when $4 then null else dispatched_at end
+         where job_id = $1 and process_id = $3`,
+        [workId, result.afterMs, own, result.isUndone === true],
+      )
+      return
+    case "let go":
+      await pool.query(
+        `update ledger.jobs
+         set process_id = null, leased_until = null, attempts = greatest(0, attempts - 1),
+             dispatched_at = case when $3 then null else dispatched_at end
+         where job_id = $1 and process_id = $2`,
+        [workId, own, result.isUndone === true],
+      )
+      return
+    case "park":
+      await pool.query(
+        `update ledger.jobs set stuck = $2, process_id = null, leased_until = null
+         where job_id = $1 and process_id = $3`,
+        [workId, result.reason, own],
+      )
+  }
+}

@@ -1,0 +1,249 @@
+/** Control groups: what the kernel holds a whole box to, where this user may make them. */
+import { createHash } from "node:crypto"
+import {
+  access,
+  chown,
+  constants,
+  mkdir,
+  readFile,
+  readdir,
+  rmdir,
+  writeFile,
+} from "node:fs/promises"
+import { dirname, join } from "node:path"
+import type { Pacer } from "../../../machine/clock/port.ts"
+import { codeOf, isAbsent } from "./processes.ts"
+import type { SizeLimits } from "./sizes.ts"
+
+const CONTROLLERS = ["memory", "pids", "cpu"] as const
+type Controller = (typeof CONTROLLERS)[number]
+const PERIOD_US = 100_000
+/** The folder of all boxes of a machine; each is called after its run folder and itself. */
+const BOXES = "ledger-boxes"
+
+/** The groups of one box. */
+export interface BoxGroups {
+  /** All folders, the outermost first. */
+  readonly folders: readonly string[]
+  /** Those that a keeper must see to bring commands in. */
+  readonly shown: readonly string[]
+  /** Where a command writes its id. */
+  readonly commands: readonly string[]
+  /** Where the keeper's own id is written; null where it may stay where it is. */
+  readonly keeper: string | null
+}
+
+/** Groups, as they can be made here. */
+export interface Groups {
+  /** The version of the kernel's interface; null where no groups can be made. */
+  readonly version: 1 | 2 | null
+  /** What they hold. */
+  readonly holds: ReadonlySet<Controller>
+  readonly make: (id: string, limits: SizeLimits, uid: number | null) => Promise<BoxGroups>
+  /** All boxes that there are groups of, with their folders. */
+  readonly left: () => Promise<ReadonlyMap<string, readonly string[]>>
+}
+
+const NO_GROUPS: BoxGroups = { folders: [], shown: [], commands: [], keeper: null }
+
+/** No groups at all. */
+export const noGroups: Groups = {
+  ...{ version: null, holds: new Set<Controller>() },
+  make: async () => NO_GROUPS,
+  left: async () => new Map(),
+}
+
+/** What the kernel calls a limit, and its value. */
+const limitsOfV1 = ({ memoryBytes, processes, cores }: SizeLimits) =>
+  ({
+    memory: [
+      ["memory.limit_in_bytes", memoryBytes],
+      ["memory.memsw.limit_in_bytes", memoryBytes],
+    ],
+    pids: [["pids.max", processes]],
+    cpu: [
+      ["cpu.cfs_period_us", PERIOD_US],
+      ["cpu.cfs_quota_us", Math.round(cores * PERIOD_US)],
+    ],
+  }) as const
+const limitsOfV2 = ({ memoryBytes, processes, cores }: SizeLimits) =>
+  ({
+    memory: [
+      ["memory.max", memoryBytes],
+      ["memory.swap.max", 0],
+      ["memory.oom.group", 0],
+    ],
+    pids: [["pids.max", processes]],
+    cpu: [["cpu.max", `${Math.round(cores * PERIOD_US)} ${PERIOD_US}`]],
+  }) as const
+/** Kernels that do not count swap do not have these. */
+const OPTIONAL = new Set(["memory.memsw.limit_in_bytes", "memory.swap.max"])
+
+/**
+ * The groups that can be made here.
+ *
+ * @param groupsRoot a folder of the second version's tree that is ours to divide; default a folder at
+ * the root of whichever tree there is, which only root may make
+ */
+export async function findGroups(runDir: string, groupsRoot: string | null): Promise<Groups> {
+  const own = `${createHash("sha256").update(runDir).digest("hex").slice(0, 12)}-`
+  if (groupsRoot !== null) return version2(groupsRoot, own)
+  const { unified, controllers } = await mounts()
+  if (controllers.memory !== undefined) return version1(controllers, own)
+  return unified === null ? noGroups : version2(join(unified, BOXES), own)
+}
+
+type Mounts = Partial<Record<Controller, string>>
+
+/** Where the trees of groups are mounted. */
+async function mounts(): Promise<{ unified: string | null; controllers: Mounts }> {
+  const found: { unified: string | null; controllers: Mounts } = { unified: null, controllers: {} }
+  for (const line of (await readFile("/proc/self/mountinfo", "utf8")).split("\n")) {
+    const [before = "", after = ""] = line.split(" - ")
+    const [type, , options = ""] = after.split(" ")
+    const place = before.split(" ")[4] ?? ""
+    if (type === "cgroup2") found.unified = place
+    if (type !== "cgroup") continue
+    for (const controller of CONTROLLERS) {
+      if (options.split(",").includes(controller)) found.controllers[controller] = place
+    }
+  }
+  return found
+}
+
+/** Whether a file or a folder could be written, which is not everybody's right. */
+async function couldWrite(writing: Promise<unknown>): Promise<boolean> {
+  try {
+    await writing
+    return true
+  } catch (error) {
+    const refusals = ["EACCES", "EPERM", "EROFS", "ENOENT", "EBUSY", "EINVAL", "EOPNOTSUPP"]
+    if (refusals.includes(codeOf(error) ?? "")) return false
+    throw error
+  }
+}
+
+/** Whether this folder is there, and groups may be made in it: another user's may be in the way. */
+const makeFolder = (path: string): Promise<boolean> =>
+  couldWrite(mkdir(path, { recursive: true }).then(() => access(path, constants.W_OK)))
+
+async function setLimits(
+  folder: string,
+  limits: readonly (readonly [name: string, value: string | number])[],
+): Promise<void> {
+  for (const [name, value] of limits) {
+    try {
+      await writeFile(join(folder, name), String(value))
+    } catch (error) {
+      if (!(isAbsent(error) && OPTIONAL.has(name))) throw error
+    }
+  }
+}
+
+async function giveTo(uid: number | null, paths: readonly string[]): Promise<void> {
+  if (uid === null) return
+  for (const path of paths) await chown(path, uid, uid)
+}
+
+/** The first version: a tree for each kind of limit. Whoever owns its list may bring itself in. */
+async function version1(mounted: Mounts, own: string): Promise<Groups> {
+  const trees = new Map<Controller, string>()
+  for (const controller of CONTROLLERS) {
+    const place = mounted[controller]
+    const tree = place === undefined ? null : join(place, BOXES)
+    if (tree !== null && (await makeFolder(tree))) trees.set(controller, tree)
+  }
+  if (trees.size === 0) return noGroups
+  return {
+    version: 1,
+    holds: new Set(trees.keys()),
+    make: async (id, limits, uid) => {
+      const folders: string[] = []
+      for (const [controller, tree] of trees) {
+        const folder = join(tree, own + id)
+        await mkdir(folder, { recursive: true })
+        await setLimits(folder, limitsOfV1(limits)[controller])
+        await giveTo(uid, [join(folder, "cgroup.procs")])
+        folders.push(folder)
+      }
+      const commands = folders.map((folder) => join(folder, "cgroup.procs"))
+      return { folders, shown: folders, commands, keeper: null }
+    },
+    left: () => leftIn([...trees.values()], own, () => []),
+  }
+}
+
+/**
+ * The second version: one tree. Who is in a part of it that is a box's own may move within that part,
+ * so the keeper is put there, beside the group of its commands, and is not held to their limits.
+ */
+async function version2(tree: string, own: string): Promise<Groups> {
+  if (!(await makeFolder(tree))) return noGroups
+  for (const folder of [dirname(tree), tree]) await allow(folder)
+  const allowed = (await readFile(join(tree, "cgroup.subtree_control"), "utf8")).split(/\s/)
+  const holds = new Set(CONTROLLERS.filter((controller) => allowed.includes(controller)))
+  const partsOf = (folder: string) => [join(folder, "keeper"), join(folder, "work")] as const
+  return {
+    version: 2,
+    holds,
+    make: async (id, limits, uid) => {
+      const folder = join(tree, own + id)
+      await mkdir(folder, { recursive: true })
+      await allow(folder)
+      const [keeper, work] = partsOf(folder)
+      for (const part of [keeper, work]) await mkdir(part, { recursive: true })
+      for (const controller of holds) await setLimits(work, limitsOfV2(limits)[controller])
+      const folders = [folder, keeper, work]
+      const lists = folders.map((group) => join(group, "cgroup.procs"))
+      await giveTo(uid, [...folders, ...lists])
+      return {
+        ...{ folders, shown: [folder], commands: [join(work, "cgroup.procs")] },
+        keeper: join(keeper, "cgroup.procs"),
+      }
+    },
+    left: () => leftIn([tree], own, partsOf),
+  }
+}
+
+/** Has the groups in a folder hold as much as may be held there. */
+async function allow(folder: string): Promise<void> {
+  for (const controller of CONTROLLERS) {
+    await couldWrite(writeFile(join(folder, "cgroup.subtree_control"), `+${controller}`))
+  }
+}
+
+/** Every box of this run folder that has a group in one of these trees. */
+async function leftIn(
+  trees: readonly string[],
+  own: string,
+  partsOf: (folder: string) => readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = new Map<string, readonly string[]>()
+  for (const tree of trees) {
+    for (const entry of await readdir(tree, { withFileTypes: true })) {
+      if (!entry.isDirectory() || !entry.name.startsWith(own)) continue
+      const [folder, id] = [join(tree, entry.name), entry.name.slice(own.length)]
+      found.set(id, [...(found.get(id) ?? []), folder, ...partsOf(folder)])
+    }
+  }
+  return found
+}
+
+/** Takes groups away once they are empty; those that are not there: nothing. */
+export async function removeGroups(folders: readonly string[], pacer: Pacer): Promise<void> {
+  for (const folder of folders.toReversed()) {
+    while (!(await isRemoved(folder))) await pacer.pause(2)
+  }
+}
+
+/** Whether a group is gone; it cannot go while a process in it is still about to end. */
+async function isRemoved(folder: string): Promise<boolean> {
+  try {
+    await rmdir(folder)
+    return true
+  } catch (error) {
+    if (codeOf(error) === "EBUSY") return false
+    if (isAbsent(error)) return true
+    throw error
+  }
+}

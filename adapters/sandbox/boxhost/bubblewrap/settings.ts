@@ -1,0 +1,58 @@
+/** How boxes are made on this machine, as it is set; and what is found of it once. */
+import type { Pacer } from "../../../machine/clock/port.ts"
+import type { Groups } from "./groups.ts"
+import type { KeeperProgram } from "./program.ts"
+import type { RunFolder } from "./run-folder.ts"
+import type { Shape } from "./shape.ts"
+
+/** What tests pretend that the machine lacks. */
+export type Lacking =
+  "bwrap" | "slirp4netns" | "pasta" | "nft" | "ip" | "groups" | "images" | "seccomp"
+
+/** How boxes are made. */
+export interface BubblewrapOptions {
+  /**
+   * A short path on a disk with room for the files of boxes. All programs of an installation on this
+   * machine share it.
+   */
+  readonly runDir: string
+  /**
+   * IPv4 addresses and networks that no box may reach, beside all private ones and this machine's; asked
+   * for each box.
+   */
+  readonly blocked: () => Promise<readonly string[]>
+  readonly pacer: Pacer
+  /** An unpacked root file system that boxes see in the place of this machine's programs. */
+  readonly root?: string
+  /**
+   * As root each box is a user of its own: this one, and those after it. They must be nobody else's:
+   * whatever runs as one of them is ended with its box. Default: from 2,000,000 on, by the run folder.
+   */
+  readonly firstUid?: number
+  /** Default 100. */
+  readonly mostBoxes?: number
+  /** A folder of the control groups' tree, version 2, that is ours to divide. Default: found. */
+  readonly groupsRoot?: string
+  /** For tests: what to do without. */
+  readonly without?: readonly Lacking[]
+}
+
+/** The machine as it was found, and how boxes are to be made on it. */
+export interface Machine {
+  readonly options: BubblewrapOptions
+  readonly pacer: Pacer
+  readonly runs: RunFolder
+  readonly groups: Groups
+  readonly keeperProgram: () => Promise<KeeperProgram>
+  /** Where programs of the machine lie that boxes can read; they are laid there once. */
+  readonly laid: (from: string) => Promise<string>
+  readonly shape: Shape
+  /** Whether boxes are users of their own. */
+  readonly isRoot: boolean
+  readonly lacks: (part: Lacking) => boolean
+}
+
+/** No box can be made here, or not now, for a reason that the message says. */
+export class CannotLaunch extends Error {
+  override readonly name = "CannotLaunch"
+}

@@ -1,0 +1,147 @@
+/**
+ * `GET /api/v1/billing/lines`: the billing history as JSON, oldest first: a line for each fact that
+ * changed the funds. `nextCursor` gives those behind these; `cursor` those that come later.
+ */
+import { z } from "zod"
+import { instantText } from "../../../domain/kernel/instant.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { monthEnd } from "../../../domain/kernel/window.ts"
+import { resourceId } from "../../../domain/kernel/resource.ts"
+import { itemName } from "../../../domain/charging/item-names.ts"
+import type { BillLine } from "../../../projections/charging/billing-lines.ts"
+import { billPage, revisionAt } from "../../../projections/charging/billing-lines.ts"
+import { cursorOf, cursorText, numberOfCursor } from "../../frame/routes/lists/cursor.ts"
+import { unitOf } from "../units.ts"
+import { route } from "../../frame/routes/declare/route.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { idOf, idOrNull, isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
+import { BEYOND_SPEC, monthText } from "./schema.ts"
+
+const MOST_LINES = 1_000
+/** Behind every line there can be. */
+const NOWHERE = Number.MAX_SAFE_INTEGER
+const LIST = "billing lines"
+
+const Query = z.object({
+  month: monthText.optional().meta({ description: "Only lines of this UTC month, YYYY-MM" }),
+  since: sinceTime.optional(),
+  cursor: cursorText
+    .meta({ description: "The nextCursor or cursor of an answer of this list, as it is" })
+    .optional(),
+})
+
+const KINDS = [
+  ...["charge", "give_back", "api_calls", "rent", "purchase", "funds_added", "funds_corrected"],
+] as [BillLine["kind"], ...BillLine["kind"][]]
+
+const Line = z
+  .object({
+    lineId: idOf("the line"),
+    kind: z.enum(KINDS).describe("What changed the funds"),
+    chargeId: idOrNull("the charge; null where it is none"),
+    corrects: z.string().nullable().meta({ description: "The charge that was given back" }),
+    at: isoTime.describe("When it was recorded: the bill is that of this month"),
+    servedFrom: isoTime.nullable().describe("From when on it was served, where that was before"),
+    item: z.string().nullable().describe("What was bought; null where nothing was"),
+    itemName: z.string().nullable().describe("What it is called for people"),
+    quantity: z.int().nullable().describe("How many of it"),
+    unit: z.string().nullable().describe("What one of it is"),
+    unitPriceMicros: micros.nullable().describe("What one costs, millionths of a dollar"),
+    amountMicros: micros.meta({
+      description: "The change of the funds, millionths of a dollar: charges are below zero",
+    }),
+    personId: idOrNull("whose spending it is; null for the company's own"),
+    keyId: idOrNull("the key that spent it; null for none"),
+    class: z.string().nullable().describe("Which limits it weighs in: `ai` or `general`"),
+    resource: idOrNull("the thing that it is for; null for none"),
+    priceVersion: z.int().nullable().describe("The version of the price book"),
+    description: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          "What the money was for: the reference of added funds, why it came back or was corrected, " +
+          "the payment of a purchase; null where nobody said",
+      }),
+  })
+  .meta({ id: "BillingLine", description: "A fact that changed the funds" })
+
+const Lines = z.object({
+  lines: z.array(Line).describe(`The oldest first, up to ${MOST_LINES}`),
+  nextCursor: z
+    .string()
+    .optional()
+    .meta({ description: "The `cursor` of those behind these; absent where there are none yet" }),
+  cursor: z
+    .string()
+    .nullable()
+    .meta({ description: "Where this list ends: send it later for what came meanwhile" }),
+})
+
+/** The route. */
+export const listLines = route({
+  name: "listBillingLines",
+  method: "GET",
+  url: "/api/v1/billing/lines",
+  group: "billing",
+  summary: "List the billing history",
+  operation: "billing.read",
+  counted: false,
+  query: Query,
+  reply: Lines,
+  reads: ["charges"],
+  beyondSpec: BEYOND_SPEC,
+  handle: async (ports, { companyId }, { query }) => {
+    const place = query.cursor === undefined ? null : numberOfCursor(LIST, companyId, query.cursor)
+    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
+    const { after, upTo } = await rangeOf(ports, companyId, query, place?.place ?? -1)
+    // One more than is shown says whether there are more.
+    const asked = { companyId, after, upTo, limit: MOST_LINES + 1 }
+    const found = await ports.readAs(companyId, (db) => billPage(db, asked))
+    const shown = found.slice(0, MOST_LINES)
+    const end = shown.at(-1)?.revision ?? after
+    const cursor = end < 0 || end === NOWHERE ? null : cursorOf(LIST, companyId, end)
+    const more = found.length > shown.length && cursor !== null ? { nextCursor: cursor } : {}
+    const lines = shown.map((line) => shownLine(companyId, line))
+    return { ok: true, body: { lines, ...more, cursor } }
+  },
+})
+
+/** The revisions that a query asks for: behind `after`, at most `upTo`. */
+async function rangeOf(
+  ports: Ports,
+  companyId: CompanyId,
+  { month, since }: z.infer<typeof Query>,
+  behind: number,
+): Promise<{ readonly after: number; readonly upTo: number }> {
+  const before = (at: number) =>
+    ports.readAs(companyId, (db) => revisionAt(db, companyId, new Date(at - 1)))
+  const starts = [behind]
+  let upTo = NOWHERE
+  // Where nothing is later there is nothing to show.
+  if (since !== undefined) starts.push((await before(since.getTime() + 1)) ?? upTo)
+  if (month !== undefined) {
+    const from = Date.parse(`${month}-01T00:00:00.000Z`)
+    starts.push((await before(from)) ?? upTo)
+    upTo = (await before(monthEnd(from))) ?? upTo
+  }
+  return { after: Math.max(...starts), upTo }
+}
+
+function shownLine(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
+  const { revision, kind, at, servedFrom, item, amountMicros, resource } = line
+  const text = (value: string) => (value === "" ? null : value)
+  const number = (value: string) => (value === "" ? null : Number(value))
+  return {
+    ...{ lineId: `${companyId}:${revision}`, kind, chargeId: text(line.chargeId) },
+    ...{ corrects: text(line.corrects), at: instantText(at) },
+    servedFrom: servedFrom === null ? null : instantText(servedFrom),
+    ...{ item: text(item), itemName: text(itemName(item)) },
+    ...{ quantity: number(line.quantity), unit: text(unitOf(item)) },
+    ...{ unitPriceMicros: number(line.unitPriceMicros), amountMicros },
+    ...{ personId: text(line.personId), keyId: text(line.keyId), class: text(line.class) },
+    resource: resource === "" ? null : resourceId(resource),
+    priceVersion: number(line.priceVersion),
+    description: text(line.description),
+  }
+}

@@ -1,0 +1,161 @@
+/** What the command line does in its own process: everything that needs the stores, or the settings. */
+import { availableParallelism } from "node:os"
+import { StartupFault } from "../../../adapters/machine/startup/port.ts"
+import { PROGRAM } from "../../slices.ts"
+import { openHere } from "../../frame/http/operator-app.ts"
+import { askOperation, onSocket } from "../../frame/operator/cli/client.ts"
+import type { Host } from "../../frame/operator/cli/host.ts"
+import type { Stopping } from "../../frame/operator/cli/stopping.ts"
+import type { Terminal } from "../../frame/operator/cli/terminal.ts"
+import type { ShownSetting } from "../../frame/operator/protocol.ts"
+import { HEALTH_URLS } from "../../frame/http/health.ts"
+import { openLog } from "../../frame/kernel/log.ts"
+import type { Log } from "../../frame/ports.ts"
+import type { Config } from "../settings/config.ts"
+import { listSettings, readConfig } from "../settings/config.ts"
+import { examine } from "../doctor/doctor.ts"
+import { FolderHeld } from "../open/host-environment.ts"
+import { howMany } from "../processes/how-many.ts"
+import { runProcesses } from "../processes/parent.ts"
+import { requireInstallation } from "../open/required-installation.ts"
+import type { OpenStores, ServerOptions } from "../serve/server.ts"
+import { repairStreamSettings } from "../moves/settings-repair.ts"
+import { openStores, runServer } from "../serve/server.ts"
+
+/** The server that holds this data folder. */
+interface LivingServer {
+  readonly url: string
+  readonly socketPath: string
+  readonly settings: readonly ShownSetting[]
+}
+
+/** The process around the work. */
+export interface Around {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly terminal: Terminal
+  readonly stopping: Stopping
+  readonly livingServer: () => Promise<LivingServer | null>
+}
+
+/** What a host does here. */
+export interface WorkHere extends Omit<Host, "catalogue" | "livingServer" | "local" | "settings"> {
+  /** Whether something is open still that would keep the process from ending. */
+  readonly isLeft: () => boolean
+  /** Tells of a fault of the program, at any level of the log. */
+  readonly warn: Log["warn"]
+}
+
+function run(options: ServerOptions, processes: number | "auto"): Promise<number> {
+  const count = processes === "auto" ? howMany(availableParallelism(), options.config) : processes
+  return count === 1 ? runServer(options) : runProcesses(options, count)
+}
+
+/** The stores, for a command that no server takes. @throws StartupFault; the signal's reason */
+async function storesOf(config: Config, log: Log, signal: AbortSignal): Promise<OpenStores> {
+  try {
+    return await openStores(config, () => config.baseUrl ?? "", log, signal)
+  } catch (error) {
+    if (!(error instanceof FolderHeld)) throw error
+    throw new StartupFault(
+      `The company-ledger that uses ${config.dataDir} takes no commands just now: its server starts, ` +
+        "starts its first process again, or stops; or another command works there. Give this one " +
+        "again in a moment.",
+      error,
+    )
+  }
+}
+
+/** Does a move by its name. @throws what the move throws */
+async function moveStores(
+  config: Config,
+  name: string,
+  input: Parameters<WorkHere["move"]>[1],
+  log: Log,
+  talk: Parameters<WorkHere["move"]>[2],
+): ReturnType<WorkHere["move"]> {
+  switch (name) {
+    case "store copy":
+      await requireInstallation(config)
+      return (await import("../moves/store-copy.ts")).copyStore(
+        config,
+        String(input["to"]),
+        log,
+        talk,
+      )
+    case "store repair-settings":
+      return repairStreamSettings(config, String(input["stream"]), input["show"] !== true)
+    case "restore":
+      return (await import("../moves/restoring.ts")).restoreBackup(
+        config,
+        String(input["file"]),
+        log,
+        talk,
+      )
+  }
+  throw new Error(`there is no move ${name}`)
+}
+
+/** Prepares the work; nothing is opened yet. */
+export function openWork(around: Around): WorkHere {
+  const { env, terminal, stopping, livingServer } = around
+  const { signal } = stopping
+  let isLeft = false
+  /** The settings of a command, which says of them what a server says in its log. */
+  const ownConfig = () => {
+    const config = readConfig(env)
+    for (const warning of config.warnings) terminal.err(`${warning}\n`)
+    return config
+  }
+  /** A command's own log: on a terminal it would stand between the lines of its answer. */
+  const commandLog = ({ logLevel }: Config) =>
+    openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
+  return {
+    commands: async () => PROGRAM.commands,
+    openLocal: async ({ mayMake }) => {
+      const config = ownConfig()
+      if (!mayMake) await requireInstallation(config)
+      const stores = await storesOf(config, commandLog(config), signal)
+      const close = async () => {
+        const left = await stores.close()
+        if (left.length === 0) return
+        isLeft = true
+        terminal.err(`Ended before all was done: ${left.join("; ")}.\n`)
+      }
+      const { send, close: closeRoutes } = await openHere(PROGRAM.operations, stores.ports, signal)
+      return { send, close: () => closeRoutes().finally(close) }
+    },
+    start: async ({ demo, week, processes }) => {
+      const config = readConfig(env)
+      const say = (line: string) => terminal.out(`${line}\n`)
+      const settings = listSettings(env)
+      const log = openLog(config.logLevel)
+      signal.addEventListener("abort", () => log.info("stopping", { askedBy: stopping.askedBy() }))
+      const tellOfWeek = week ? (line: string) => terminal.err(`${line}\n`) : undefined
+      const telling = tellOfWeek === undefined ? {} : { tellOfWeek }
+      const code = await run({ config, settings, demo, log, say, signal, ...telling }, processes)
+      // What could not be closed for want of its database keeps nobody waiting who starts us again.
+      isLeft ||= code !== 0
+      return code
+    },
+    move: async (name, input, talk) => {
+      const config = ownConfig()
+      return moveStores(config, name, input, commandLog(config), talk)
+    },
+    examine: async () => {
+      const config = readConfig(env)
+      const server = await livingServer()
+      const living = server && {
+        url: server.url,
+        readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
+        ask: (operation: string, input: object) => {
+          const request = { operation, actor: "doctor", reason: null, input }
+          return askOperation(onSocket(server.socketPath), request, { signal })
+        },
+      }
+      return examine(config, living)
+    },
+    bench: async (words) => (await import("./benchmarks.ts")).runBenchmarks(words, signal),
+    isLeft: () => isLeft,
+    warn: openLog("warn").warn,
+  }
+}

@@ -1,0 +1,132 @@
+/** Moving an installation's events into another event store. */
+import { openPostgresCorruptStreams } from "../../../adapters/postgres/corrupt-streams/postgres.ts"
+import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { START, comparePositions } from "../../../adapters/eventstore/port.ts"
+import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
+import { OperatorRefused } from "../../frame/operator/operation.ts"
+import { IN_DATABASE, maskedAddress } from "../../frame/kernel/event-store-address.ts"
+import { compareAll } from "../../storage/compare.ts"
+import { copyEvents } from "../../storage/copy-events.ts"
+import { LeavingOut, provenAmong } from "../../storage/left-out.ts"
+import type { StoreCopy } from "../../storage/operate/move-commands.ts"
+import type { Log } from "../../frame/ports.ts"
+import type { Config } from "../settings/config.ts"
+import type { ChosenStore } from "../open/event-store.ts"
+import { checkEventStore, identify, openEventStore } from "../open/event-store.ts"
+import type { MoveTalk } from "./final-audit.ts"
+import { auditMoved } from "./final-audit.ts"
+import { moveFault } from "./move-faults.ts"
+import { openHostEnvironment } from "../open/host-environment.ts"
+import { endsIn } from "../../frame/writer/stream-proof.ts"
+import { PROGRAM } from "../../slices.ts"
+import type { Stage } from "./stage.ts"
+import { onStage } from "./stage.ts"
+import { refuseUnfinished } from "../open/unfinished-restore.ts"
+
+const REPORT_EVERY = 1_000
+
+/**
+ * Copies all events into an event store that is empty, or holds the first of them: in global order,
+ * with their bytes, ids and metadata. Then the installation is the other store's: its database
+ * remembers that, its read models are made anew from there, and the audit is run. What is not proven of
+ * a corrupt stream is left out, and the stream stays held back.
+ *
+ * @param to an address of EventStoreDB, or `database`
+ * @throws OperatorRefused: another process works on the installation, the target holds something else,
+ * a store was lost
+ * @throws StartupFault where the installation cannot be opened; the signal's reason
+ */
+export async function copyStore(
+  config: Config,
+  to: string,
+  log: Log,
+  talk: MoveTalk,
+): Promise<StoreCopy> {
+  const eventStoreUrl = to === IN_DATABASE ? null : to
+  const environment = await openHostEnvironment(config, log, talk.signal)
+  try {
+    const copied = await onStage(config, environment, log, talk.signal, (stage) =>
+      copyAll(stage, config.eventStoreUrl, eventStoreUrl, talk.progress),
+    )
+    const moved = { ...config, eventStoreUrl }
+    const audit = await auditMoved(moved, environment.databaseUrl, log, talk)
+    const ok = audit.ok && copied.leftOut.length === 0
+    return { ok, to: maskedAddress(to), ...copied, audit }
+  } finally {
+    await environment.close()
+  }
+}
+
+type Copied = Pick<StoreCopy, "events" | "streams" | "alreadyThere" | "leftOut">
+
+async function copyAll(
+  stage: Stage,
+  fromUrl: string | null,
+  toUrl: string | null,
+  progress: MoveTalk["progress"],
+): Promise<Copied> {
+  const { memory, closers } = stage
+  await refuseUnfinished(memory)
+  const source = await openEventStore(stage.databaseUrl, fromUrl)
+  closers.push(() => source.store.close())
+  await checkEventStore(memory, source)
+  if ((await memory.store()) === null) {
+    throw new OperatorRefused(
+      "conflict",
+      "This installation holds nothing yet: start it with LEDGER_EVENTSTORE_URL set to the other store.",
+    )
+  }
+  const target = await openEventStore(stage.databaseUrl, toUrl)
+  closers.push(() => target.store.close())
+  if (source.kind === "postgres" && target.kind === "postgres") {
+    throw new OperatorRefused("conflict", "The events are in the database already.")
+  }
+  try {
+    return await copyBetween(stage, source, target, progress)
+  } catch (error) {
+    throw moveFault(error)
+  }
+}
+
+async function copyBetween(
+  { memory, pool, signal }: Stage,
+  source: ChosenStore,
+  target: ChosenStore,
+  progress: MoveTalk["progress"],
+): Promise<Copied> {
+  const corrupt = openPostgresCorruptStreams(pool)
+  const leaving = new LeavingOut(await corrupt.all())
+  const { streams } = PROGRAM
+  const proven = (into: LeavingOut) =>
+    provenAmong(source.store.readAll(), into, { streams, endAt: endsIn(source.store) })
+  const copiedStreams = new Set<string>()
+  const handled = await memory.handled()
+  const every = (verb: string) => (events: number) => {
+    if (events % REPORT_EVERY === 0) progress(`${events} events ${verb}`)
+  }
+  const copied = await copyEvents<StoredEvent>({
+    source: proven(leaving),
+    target: target.store,
+    pacer: machinePacer,
+    signal,
+    onEvent: ({ stream }) => void copiedStreams.add(stream),
+    hints: [...handled.keys()],
+    isUnhandled: (hint, { position }) => {
+      return comparePositions(position, handled.get(hint) ?? START) > 0
+    },
+    progress: every("copied"),
+  })
+  const compared = every("compared")
+  const again = proven(new LeavingOut(leaving.all))
+  const events = await compareAll(again, target.store.readAll(), (count) => {
+    signal.throwIfAborted()
+    compared(count)
+  })
+  const identity = await identify(target)
+  if (identity === null) throw new Error("the copied store is empty")
+  signal.throwIfAborted()
+  for (const found of leaving.all) await corrupt.add(found)
+  await memory.moveTo(identity, copied.handled)
+  const { all: leftOut } = leaving
+  return { events, streams: copiedStreams.size, alreadyThere: copied.found, leftOut }
+}

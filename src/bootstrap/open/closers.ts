@@ -1,0 +1,57 @@
+/** Closing what was opened, in the reverse order. */
+import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+
+/** What is to be closed, in the order it was opened. */
+export type Closers = (() => Promise<void> | void)[]
+
+/** Closes the last first, whatever one of them says. @throws AggregateError of what went wrong */
+export async function closeAll(closers: Closers): Promise<void> {
+  const errors: unknown[] = []
+  for (const close of closers.splice(0).toReversed()) {
+    try {
+      await close()
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, "not everything could be closed")
+}
+
+/** What is to be closed in time, and what it is called where that fails. */
+export interface NamedCloser {
+  readonly what: string
+  readonly close: () => Promise<void> | void
+}
+
+/**
+ * Closes the last first, within a time. Each may take half of what is left of it, the first one all;
+ * what takes longer is left behind, and goes on beside the others. Answers what was left so.
+ *
+ * @throws AggregateError of what went wrong
+ */
+export async function closeInTime(
+  closers: NamedCloser[],
+  withinMs: number,
+): Promise<readonly string[]> {
+  const until = machinePacer.elapsedMs() + withinMs
+  const left: string[] = []
+  const errors: unknown[] = []
+  const inTurn = closers.splice(0).toReversed()
+  for (const [place, { what, close }] of inTurn.entries()) {
+    const closing = (async () => close())().catch((error: unknown) => void errors.push(error))
+    const isLast = place === inTurn.length - 1
+    const restMs = Math.max(0, until - machinePacer.elapsedMs())
+    if (!(await isDoneWithin(closing, isLast ? restMs : restMs / 2))) left.push(what)
+  }
+  if (errors.length > 0) throw new AggregateError(errors, "not everything could be closed")
+  return left
+}
+
+async function isDoneWithin(work: Promise<unknown>, mostMs: number): Promise<boolean> {
+  const bored = new AbortController()
+  const done = work.then(() => true)
+  const late = machinePacer.pause(mostMs, bored.signal).then(() => false)
+  const isDone = await Promise.race([done, late])
+  bored.abort()
+  return isDone
+}

@@ -1,0 +1,39 @@
+/** What an installation is opened with. */
+import type { Seat } from "../../../adapters/postgres/homes.ts"
+import type { DatabaseWaits } from "../../../adapters/postgres/watch.ts"
+import type { DetailedLog } from "../../frame/kernel/log.ts"
+import type { ReadSettings } from "../../frame/settings.ts"
+import type { Program } from "../../frame/slice.ts"
+import type { Faults } from "../serve/faults.ts"
+import type { Traces } from "./traces.ts"
+
+/** Its choices. */
+export interface InstallationOptions {
+  readonly databaseUrl: string
+  /** A server of EventStoreDB or KurrentDB; null: the event store inside the database. */
+  readonly eventStoreUrl: string | null
+  /** How many connections to PostgreSQL it may open, at least 16. */
+  readonly databaseConnections: number
+  readonly clock: "system" | "test"
+  /** Absolute path of the data folder. */
+  readonly dataDir: string
+  readonly masterKey: Buffer | null
+  /** The settings of the slices; default none is set. */
+  readonly settings?: ReadSettings
+  readonly baseUrl: () => string
+  readonly log: DetailedLog
+  /** Aborted where nobody waits for it any more: what was opened is closed again. */
+  readonly signal?: AbortSignal
+  /** How patient to be with the database; default `USUAL_WAITS`. */
+  readonly waits?: DatabaseWaits
+  /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
+  readonly deadlineMs?: number
+  /** Which of several processes of this machine it is; default the only one. */
+  readonly seat?: Seat
+  /** Who collects traces; default nobody. */
+  readonly traces?: Traces | null
+  /** What is to go wrong, in tests. */
+  readonly faults?: Faults
+  /** What it is made of; default all slices. */
+  readonly program?: Program
+}

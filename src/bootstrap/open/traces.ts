@@ -1,0 +1,34 @@
+/** Traces, for whoever names a collector of OpenTelemetry. */
+import { z } from "zod"
+import type { Tracing } from "../../../adapters/telemetry/port.ts"
+import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import type { Log } from "../../frame/ports.ts"
+
+const SHARE_WORDS = "must be a share from 0 to 1"
+
+/** Its settings, by names that others read as well. */
+export const traceSettings = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/, error: "must be an address such as http://localhost:4318" })
+    .optional(),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number(SHARE_WORDS)
+    .min(0, SHARE_WORDS)
+    .max(1, SHARE_WORDS)
+    .default(1),
+}
+
+/** Who collects traces. */
+export interface Traces {
+  readonly url: string
+  /** The share of traces that begin here and are told of, 0 to 1. */
+  readonly share: number
+}
+
+/** Begins to tell; without a collector nothing of OpenTelemetry is loaded. */
+export async function openTraces(traces: Traces | null, { warn }: Log): Promise<Tracing> {
+  if (traces === null) return NO_TRACING
+  const { openTracing } = await import("../../../adapters/telemetry/opentelemetry.ts")
+  return openTracing({ ...traces, instance: newId("proc"), warn })
+}

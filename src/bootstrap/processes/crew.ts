@@ -1,0 +1,284 @@
+/** The processes of a parent: started, started again where they end by themselves, and stopped. */
+import type { ChildProcess } from "node:child_process"
+import { fork } from "node:child_process"
+import module from "node:module"
+import type { Socket } from "node:net"
+import { fileURLToPath } from "node:url"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import { homeOf } from "../../../adapters/postgres/homes.ts"
+import { StartupFault } from "../../../adapters/machine/startup/port.ts"
+import type { Log } from "../../frame/ports.ts"
+import type { Beginning } from "./beginning.ts"
+import { HandOver } from "./hand-over.ts"
+import { askAgainAndAgain } from "./heartbeat.ts"
+import type { FromProcess, Seat, ToProcess } from "./messages.ts"
+
+const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
+/** One that ends so soon after it was there has a reason to; */
+const SOON_MS = 2_000
+/** so often in a row, and all are stopped. */
+const MOST_IN_VAIN = 5
+const PAUSE_MS = 200
+/** For want of memory or of process ids, which goes by and says nothing of the program. */
+const UNFORKED_PAUSE_MS = 2_000
+
+/** What a crew is made with. */
+export interface CrewOptions {
+  readonly count: number
+  readonly pacer: Pacer
+  readonly log: Log
+  /** Aborted when all are to stop: none is started from then on. */
+  readonly signal: AbortSignal
+  /** Default a process of this program. */
+  readonly fork?: () => ChildProcess
+  /** What one is told first. */
+  readonly seatOf: (number: number, isAgain: boolean) => Seat
+}
+
+/** One of them, as it is now. */
+interface Member {
+  child: ChildProcess | null
+  handOver: HandOver | null
+  /** Whether it has opened anything yet. */
+  hasBegun: boolean
+  isServing: boolean
+  /** Settles with each end. */
+  ended: Promise<void>
+}
+
+/** How one ended. */
+interface Exit {
+  readonly how: string
+  /** Whether it was there at all. */
+  readonly isForked: boolean
+}
+
+/** Processes that serve. */
+export class Crew {
+  readonly #options: CrewOptions
+  readonly #members: readonly Member[]
+  readonly #lost = Promise.withResolvers<string>()
+  /** Resolves once any serves; made anew where none does any more. */
+  #anyServes = Promise.withResolvers<void>()
+  /** Aborts as soon as no more are started. */
+  readonly #stopping: AbortSignal
+  readonly #stop = new AbortController()
+
+  /** Settles with a sentence where one ends however often it is started. */
+  readonly lost = this.#lost.promise
+
+  /** Nothing is started yet. */
+  constructor(options: CrewOptions) {
+    this.#options = options
+    this.#stopping = AbortSignal.any([options.signal, this.#stop.signal])
+    this.#members = Array.from({ length: options.count }, () => ({
+      child: null,
+      handOver: null,
+      hasBegun: false,
+      isServing: false,
+      ended: Promise.resolve(),
+    }))
+    // Who is ended by force leaves nobody behind.
+    process.on("exit", () => this.#members.forEach(({ child }) => child?.kill("SIGKILL")))
+  }
+
+  /**
+   * Starts all, the first before the others: it makes what is not there yet. Answers whether they serve, or
+   * the signal aborted first. @throws StartupFault
+   */
+  async start(): Promise<boolean> {
+    const [first = 1, ...others] = this.#members.map((_, place) => place + 1)
+    const startAll = async () => {
+      await this.#begin(first)
+      await Promise.all(others.map((number) => this.#begin(number)))
+      return !this.#stopping.aborted
+    }
+    const stopped = new Promise<boolean>((resolve) => {
+      this.#stopping.addEventListener("abort", () => resolve(false), { once: true })
+    })
+    return Promise.race([startAll(), stopped])
+  }
+
+  /** Hands over a connection of which so much was read. */
+  async hand(beginning: Beginning, socket: Socket): Promise<void> {
+    const { name } = beginning
+    // Of a number that nobody has, anybody says so.
+    const asked = this.#members[(beginning.process ?? 0) - 1] ? beginning.process : null
+    const home = asked ?? homeOf(name, this.#members.length) ?? 1
+    await this.#anyServes.promise
+    const isThere = (number: number) => this.#members[number - 1]?.isServing === true
+    const goesTo = isThere(home) ? home : homeOf(name, this.#members.length, isThere)
+    // Nobody answers for a process that there is not.
+    const isElsewhere = asked !== null && goesTo !== asked
+    const handOver = isElsewhere || goesTo === null ? null : this.#members[goesTo - 1]?.handOver
+    if (handOver === null || handOver === undefined) return void socket.destroy()
+    handOver.add({ beginning, socket, home })
+  }
+
+  /** Has all stop in order; those that have not by then are ended. Answers who was. */
+  readonly stop = async (withinMs: number): Promise<readonly string[]> => {
+    this.#stop.abort()
+    // Nobody waits for a process any more.
+    this.#anyServes.resolve()
+    const tooLate = new AbortController()
+    const late = this.#options.pacer.pause(withinMs, tooLate.signal).then(() => true)
+    for (const [place, { child, hasBegun }] of this.#members.entries()) {
+      if (hasBegun) this.#tell(place + 1, { is: "stop" })
+      // It would hear of it only when it is loaded, which takes seconds on a busy machine.
+      else child?.kill("SIGKILL")
+    }
+    const ended = Promise.all(this.#members.map((member) => member.ended)).then(() => false)
+    const isLate = await Promise.race([ended, late])
+    tooLate.abort()
+    if (!isLate) return []
+    const left = this.#members.flatMap(({ child }, place) => (child === null ? [] : [place + 1]))
+    for (const { child } of this.#members) child?.kill("SIGKILL")
+    await ended
+    return left.map((number) => `process ${number}`)
+  }
+
+  /** Starts one for the first time. @throws StartupFault where it does not come to serve */
+  async #begin(number: number): Promise<void> {
+    if (this.#stopping.aborted) return
+    const { fault, exited } = await this.#run(number, false)
+    if (fault !== null) throw new StartupFault(fault)
+    void this.#keep(number, exited)
+  }
+
+  /** Starts it again whenever it ends by itself. */
+  async #keep(number: number, exited: Promise<Exit>): Promise<void> {
+    const { log, pacer } = this.#options
+    let inVain = 0
+    for (;;) {
+      const since = pacer.elapsedMs()
+      const { how, isForked } = await exited
+      if (this.#stopping.aborted) return
+      if (isForked) inVain = pacer.elapsedMs() - since < SOON_MS ? inVain + 1 : 0
+      if (inVain >= MOST_IN_VAIN) return this.#lost.resolve(`process ${number} ${how}`)
+      log.warn(`process ${number} ${how}, and is started again`, null)
+      await pacer.pause(isForked ? PAUSE_MS * inVain : UNFORKED_PAUSE_MS, this.#stopping)
+      if (this.#stopping.aborted) return
+      const again = await this.#run(number, true)
+      if (again.fault !== null) log.warn(`process ${number}: ${again.fault}`, null)
+      exited = again.exited
+    }
+  }
+
+  /** Runs one; resolves once it serves, or with what kept it from that. */
+  async #run(number: number, isAgain: boolean) {
+    const begun = Promise.withResolvers<string | null>()
+    const exited = this.#fork(number, begun.resolve).then((exit) => {
+      begun.resolve(`process ${number} ${exit.how} before it served.`)
+      return exit
+    })
+    this.#tell(number, this.#options.seatOf(number, isAgain))
+    return { fault: await begun.promise, exited }
+  }
+
+  /** Forks one, which begins with a word on what came of it; resolves when it has ended. */
+  async #fork(number: number, begun: (fault: string | null) => void): Promise<Exit> {
+    const { log, fork: forkOne = forkProcess } = this.#options
+    const member = this.#members[number - 1] as Member
+    const ended = new AbortController()
+    const exited = Promise.withResolvers<Exit>()
+    member.ended = exited.promise.then(() => undefined)
+    try {
+      const child = forkOne()
+      child.on("error", (error) => {
+        const how = `could not be started (${error.message})`
+        if (child.pid === undefined) exited.resolve({ how, isForked: false })
+        else log.warn(`process ${number} could not be reached`, error)
+      })
+      child.once("exit", (code, signal) => {
+        exited.resolve({ how: `ended by ${signal ?? `exit code ${code}`}`, isForked: true })
+      })
+      member.child = child
+      member.handOver = new HandOver(child)
+      this.#listen(number, child, begun, ended.signal)
+    } catch (error) {
+      exited.resolve({ how: `could not be started (${String(error)})`, isForked: false })
+    }
+    const exit = await exited.promise
+    ended.abort()
+    const { handOver } = member
+    Object.assign(member, { child: null, handOver: null, hasBegun: false })
+    this.#serves(number, false)
+    for (const { beginning, socket } of handOver?.ended() ?? []) void this.hand(beginning, socket)
+    return exit
+  }
+
+  /** Listens to what one says. Once it serves it is asked whether it answers. */
+  #listen(
+    number: number,
+    child: ChildProcess,
+    begun: (fault: string | null) => void,
+    ended: AbortSignal,
+  ): void {
+    const { log, pacer } = this.#options
+    const member = this.#members[number - 1] as Member
+    const begin = (): (() => void) => {
+      this.#serves(number, true)
+      begun(null)
+      return askAgainAndAgain({
+        pacer,
+        ended,
+        ask: () => this.#tell(number, { is: "ask" }),
+        onChange: (answers) => this.#serves(number, answers),
+        onSilent: () => {
+          log.warn(`process ${number} does not answer, and is ended`, null)
+          child.kill("SIGKILL")
+        },
+      })
+    }
+    let answered = () => undefined as void
+    child.on("message", (said: FromProcess) => {
+      switch (said.is) {
+        case "fault":
+          return begun(said.sentence)
+        case "begun":
+          member.hasBegun = true
+          return
+        case "taken":
+          return member.handOver?.taken()
+        case "answer":
+          return answered()
+        case "ready":
+          answered = begin()
+      }
+    })
+  }
+
+  #serves(number: number, isServing: boolean): void {
+    const member = this.#members[number - 1] as Member
+    const { isServing: served } = member
+    member.isServing = isServing
+    if (isServing) {
+      this.#anyServes.resolve()
+      for (const other of this.#members.keys()) this.#tell(other + 1, { is: "home", number })
+    } else if (served && !this.#stopping.aborted && this.#members.every((one) => !one.isServing)) {
+      this.#anyServes = Promise.withResolvers<void>()
+    }
+  }
+
+  #tell(number: number, message: ToProcess | Seat): void {
+    const { child } = this.#members[number - 1] as Member
+    // One that ends hears nothing any more.
+    if (child?.connected !== true) return
+    child.send(message, (error) => {
+      if (error !== null && child.connected) {
+        this.#options.log.warn(`process ${number} could not be told something`, error)
+      }
+    })
+  }
+}
+
+function forkProcess(): ChildProcess {
+  return fork(ENTRY, { env: environment(), serialization: "advanced" })
+}
+
+/** A process's environment: a supervisor is told by the parent alone. */
+function environment(): NodeJS.ProcessEnv {
+  const compiled = module.getCompileCacheDir()
+  const { NOTIFY_SOCKET: _, ...env } = process.env
+  return compiled === undefined ? env : { ...env, NODE_COMPILE_CACHE: compiled }
+}

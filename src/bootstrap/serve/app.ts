@@ -1,0 +1,30 @@
+/** The web framework's app with everything that the list of slices brings. */
+import type { FastifyInstance } from "fastify"
+import type { Seat } from "../../../adapters/postgres/homes.ts"
+import { buildApp } from "../../frame/http/app.ts"
+import type { AdminPorts } from "../../frame/operator/operation.ts"
+import { SHOWN } from "../../shown.ts"
+import { PROGRAM } from "../../slices.ts"
+import type { Config } from "../settings/config.ts"
+import { diskMeasure } from "../doctor/disk-measure.ts"
+
+/** Builds it; it does not listen. @param seat which of several processes of this machine it is */
+export function appOf(
+  ports: AdminPorts,
+  config: Pick<
+    Config,
+    "rateLimits" | "trustProxy" | "baseUrl" | "simulated" | "logRequests" | "dataDir"
+  >,
+  seat?: Seat,
+): Promise<FastifyInstance> {
+  return buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
+    ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
+    ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
+    ...{ doors: PROGRAM.doors(ports), aliases: PROGRAM.aliases(ports) },
+    shown: SHOWN,
+    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
+    ...{ probes: PROGRAM.probes, measures: [...PROGRAM.measures, diskMeasure(config.dataDir)] },
+    ...{ simulated: config.simulated, logRequests: config.logRequests },
+    ...(seat !== undefined && { seat }),
+  })
+}

@@ -1,0 +1,97 @@
+/** What a server begins beside its API: what slices run, operators' commands, and what it says of itself. */
+import { dirname } from "node:path"
+import type { DataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
+import { announce, withdraw } from "../../../adapters/machine/data-folder/data-folder.ts"
+import { explained } from "../../../adapters/postgres/embedded/explain.ts"
+import type { Listening } from "../../frame/daemon.ts"
+import { startDaemons } from "../../frame/daemon.ts"
+import { DOCS_URL } from "../../frame/http/documents/documents.ts"
+import { serveOperators } from "../../frame/http/operator-app.ts"
+import { maskedAddress } from "../../frame/kernel/event-store-address.ts"
+import type { AdminPorts } from "../../frame/operator/operation.ts"
+import type { ShownSetting } from "../../frame/operator/protocol.ts"
+import type { Log } from "../../frame/ports.ts"
+import { PROGRAM } from "../../slices.ts"
+import type { NamedCloser } from "../open/closers.ts"
+import type { Config } from "../settings/config.ts"
+import { makeDemo, nextKey } from "../demo/acme.ts"
+import { pastedProgram } from "../settings/pasted.ts"
+
+/** What it begins with. */
+export interface Beside {
+  readonly config: Config
+  /** The same as it is shown. */
+  readonly settings: readonly ShownSetting[]
+  readonly demo: boolean
+  /** Whether the demo's week was played, just now. */
+  readonly isPlayed: boolean
+  readonly log: Log
+  /** Writes a line for people to standard output. */
+  readonly say: (line: string) => void
+  /** Where it listens. */
+  readonly url: string
+  /** How many processes serve there; default this one alone. */
+  readonly processes?: number
+  /** Who is to be told to stop. */
+  readonly pid: number
+  readonly onAnnounced?: () => Promise<void>
+}
+
+/**
+ * Begins all of it. What is to be closed again goes to `closers`.
+ *
+ * @throws StartupFault where something cannot begin
+ */
+export async function beginBeside(
+  beside: Beside,
+  { ports, folder }: { readonly ports: AdminPorts; readonly folder: DataFolder },
+  closers: NamedCloser[],
+): Promise<void> {
+  const { config, settings, demo, isPlayed, log, say, url, pid } = beside
+  const listening = await startDaemons(PROGRAM.daemons, ports, (closer) => closers.push(closer))
+  const { socketPath, folderId } = folder
+  const closeOperators = await explained(dirname(socketPath), () =>
+    serveOperators({
+      socketPath,
+      ports,
+      operations: PROGRAM.operations,
+      topics: PROGRAM.topics,
+      identity: { folderId, pid: process.pid, settings },
+      logRequests: config.logRequests,
+      onFault: (error) => log.warn("an operator's command failed", error),
+    }),
+  )
+  closers.push({ what: "operators' commands in hand", close: closeOperators })
+  const others = Object.fromEntries(listening.map(({ name, address }) => [name, address]))
+  await announce(folder, { pid, url, socketPath, folderId, beside: others })
+  closers.push({ what: "the announcement of this server", close: () => withdraw(folder) })
+  log.info("listening", { url, pid })
+  await beside.onAnnounced?.()
+  for (const line of linesOf(beside, folder.path, listening)) say(line)
+  const program = pastedProgram(config.dataDir)
+  const more = demo
+    ? await makeDemo(ports, { url, program, isPlayed })
+    : await nextKey(ports, program)
+  for (const line of more) say(line)
+}
+
+/** What is said of where everything is. */
+function linesOf(
+  { config: { simulated, eventStoreUrl }, url, processes = 1 }: Beside,
+  path: string,
+  listening: readonly Listening[],
+): readonly string[] {
+  const { names } = simulated
+  const those = `  simulated    ${names.join(", ")}: nothing leaves this machine by them`
+  const several = `  processes    ${processes}: /metrics?process=1 to ${processes} tell of each`
+  return [
+    `company-ledger listens on ${url}`,
+    `  docs         ${url}${DOCS_URL}`,
+    `  console      ${url}/console`,
+    `  data folder  ${path}`,
+    ...(processes > 1 ? [several] : []),
+    ...listening.map(({ name, address }) => `  ${name.padEnd(13)}${address}`),
+    ...(names.length > 0 ? [those] : []),
+    ...(eventStoreUrl === null ? [] : [`  event store  ${maskedAddress(eventStoreUrl)}`]),
+  ]
+}

@@ -1,0 +1,257 @@
+/** The settings of the program, read once from the environment; all faults are told together. */
+import { isIP } from "node:net"
+import { resolve } from "node:path"
+import { z } from "zod"
+import type { ShownSetting } from "../../frame/operator/protocol.ts"
+import { rateSettings } from "../../frame/routes/checks/rate-limits.ts"
+import { addressFault, maskedAddress } from "../../frame/kernel/event-store-address.ts"
+import type { Faults } from "../serve/faults.ts"
+import { readFaults } from "../serve/faults.ts"
+import type { Provider, Simulated } from "../../frame/provider.ts"
+import type { Given, ReadSettings, Settings } from "../../frame/settings.ts"
+import { settingsIn } from "../../frame/settings.ts"
+import { besideReal, simulatedOf, simulatedSetting } from "./simulated.ts"
+import type { Traces } from "../open/traces.ts"
+import { traceSettings } from "../open/traces.ts"
+import { unreadSettings } from "./unread-settings.ts"
+
+/** What the environment may set. */
+export interface Config {
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** Absolute path of the data folder. */
+  readonly dataDir: string
+  /** Null: the embedded PostgreSQL. */
+  readonly databaseUrl: string | null
+  /** EventStoreDB or KurrentDB; null: the event store inside PostgreSQL. */
+  readonly eventStoreUrl: string | null
+  /** How many connections to PostgreSQL this process may open. */
+  readonly databaseConnections: number
+  readonly clock: "system" | "test"
+  readonly logLevel: "silent" | "error" | "warn" | "info" | "debug"
+  /** Public address; null: the address it listens on. */
+  readonly baseUrl: string | null
+  /** Addresses and networks of proxies that say where calls come from. */
+  readonly trustProxy: readonly string[]
+  /** 32 bytes; null: made at first use and kept in PostgreSQL. */
+  readonly masterKey: Buffer | null
+  /** Off for volume tests and benchmarks. */
+  readonly rateLimits: "on" | "off"
+  /** The share of requests that went well and have a line in the log, 0 to 1. */
+  readonly logRequests: number
+  /** Who collects traces; null: nobody. */
+  readonly traces: Traces | null
+  /** What of the world outside is simulated. */
+  readonly simulated: Simulated
+  /** Whether any provider takes money, reaches people or answers strangers. */
+  readonly reachesOut: boolean
+  /** What is to be said of the settings, a sentence each: those that nobody reads. */
+  readonly warnings: readonly string[]
+  /** What is to go wrong; nothing, outside of tests. */
+  readonly faults: Faults
+  /** The settings of the slices. */
+  readonly settings: ReadSettings
+}
+
+/** The environment holds settings that cannot be. The message has one line for each. */
+class ConfigFault extends Error {
+  override readonly name = "StartupFault"
+}
+
+const port = z.coerce
+  .number("must be a port number from 0 to 65535")
+  .int("must be a port number from 0 to 65535")
+  .min(0, "must be a port number from 0 to 65535")
+  .max(65_535, "must be a port number from 0 to 65535")
+
+/** The embedded PostgreSQL takes 100 connections and serves this process alone. */
+const CONNECTIONS_EMBEDDED = 60
+/** Four processes have room in a PostgreSQL of the usual 100. */
+export const CONNECTIONS_SHARED = 24
+const CONNECTIONS_WORDS = "must be a number of connections from 16 to 1000"
+
+const address = (protocols: RegExp, words: string) => z.url({ protocol: protocols, error: words })
+
+const eventStore = z.string().superRefine((text, context) => {
+  const fault = addressFault(text)
+  if (fault !== null) context.addIssue(fault)
+})
+
+const PROXIES_WORDS = "must be addresses or networks such as 10.0.0.0/8, 127.0.0.1"
+
+/** Whether a text is an address, or a network of them. */
+function isNetwork(text: string): boolean {
+  const [start = "", bits, ...rest] = text.split("/")
+  const family = isIP(start)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+const listed = (text: string): readonly string[] => text.split(",").map((part) => part.trim())
+
+const proxies = z.string().refine((text) => listed(text).every(isNetwork), PROXIES_WORDS)
+
+const Own = z.object({
+  HOST: z.string().min(1).default("127.0.0.1"),
+  PORT: port.default(3000),
+  LEDGER_DATA_DIR: z.string().min(1).default("./data"),
+  DATABASE_URL: address(/^postgres(ql)?$/, "must be postgres://user@host/database").optional(),
+  DATABASE_CONNECTIONS: z.coerce
+    .number(CONNECTIONS_WORDS)
+    .int(CONNECTIONS_WORDS)
+    .min(16, CONNECTIONS_WORDS)
+    .max(1_000, CONNECTIONS_WORDS)
+    .optional(),
+  LEDGER_EVENTSTORE_URL: eventStore.optional(),
+  LEDGER_CLOCK: z.enum(["system", "test"], "must be system or test").default("system"),
+  LOG_LEVEL: z
+    .enum(
+      ["silent", "error", "warn", "info", "debug"],
+      "must be silent, error, warn, info or debug",
+    )
+    .default("info"),
+  LOG_REQUESTS: z.coerce
+    .number("must be a share from 0 to 1")
+    .min(0, "must be a share from 0 to 1")
+    .max(1, "must be a share from 0 to 1")
+    .default(1),
+  BASE_URL: address(/^https?$/, "must be an address such as https://api.example.com").optional(),
+  LEDGER_MASTER_KEY: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, "must be 64 hexadecimal digits (32 bytes)")
+    .optional(),
+  TRUST_PROXY: proxies.optional(),
+  ...rateSettings.schema.shape,
+  ...traceSettings,
+})
+
+/** What the slices of a program bring that is read from the environment. */
+interface Brought {
+  readonly settings: readonly Settings[]
+  readonly providers: readonly Provider[]
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Every setting: those of the program, behind them those of its slices. */
+const environmentOf = ({ settings, providers }: Brought): z.ZodObject =>
+  Own.extend({
+    LEDGER_SIMULATED: simulatedSetting(providers).optional(),
+    ...(Object.assign({}, ...settings.map(({ schema }) => schema.shape)) as z.ZodRawShape),
+  })
+
+/** Names that settings had before, and go on being read by where the new one is not set. */
+const FORMER_NAMES = [["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"]] as const
+
+/** Every name that is read, and the one that it goes by in the documents. */
+const knownIn = (environment: z.ZodObject): ReadonlyMap<string, string> =>
+  new Map([...Object.keys(environment.shape).map((name) => [name, name] as const), ...FORMER_NAMES])
+
+/** Reads the settings. An empty variable counts as unset. @throws ConfigFault naming every fault */
+export function configIn(brought: Brought, env: Env): Config {
+  const given = setOnly(env)
+  const environment = environmentOf(brought)
+  const parsed = environment.safeParse(given)
+  const { faults, wrong } = readFaults(env)
+  const quarrels = [...quarrelsOf(brought, given), ...besideReal(brought.providers, given)]
+  if (!parsed.success || wrong.length + quarrels.length > 0) {
+    const issues = parsed.error?.issues ?? []
+    const lines = issues.map((issue) => `${namedAs(env, issue.path.join("."))} ${issue.message}.`)
+    throw new ConfigFault([...lines, ...quarrels, ...wrong].join("\n"))
+  }
+  const settings = Own.parse(given)
+  const isShared = settings.DATABASE_URL !== undefined
+  return {
+    host: settings.HOST,
+    port: settings.PORT,
+    dataDir: resolve(settings.LEDGER_DATA_DIR),
+    databaseUrl: checkedByTls(settings.DATABASE_URL) ?? null,
+    eventStoreUrl: settings.LEDGER_EVENTSTORE_URL ?? null,
+    databaseConnections:
+      settings.DATABASE_CONNECTIONS ?? (isShared ? CONNECTIONS_SHARED : CONNECTIONS_EMBEDDED),
+    clock: settings.LEDGER_CLOCK,
+    logLevel: settings.LOG_LEVEL,
+    logRequests: settings.LOG_REQUESTS,
+    baseUrl: settings.BASE_URL?.replace(/\/+$/, "") ?? null,
+    masterKey:
+      settings.LEDGER_MASTER_KEY === undefined
+        ? null
+        : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
+    rateLimits: settings.RATE_LIMITS,
+    trustProxy: settings.TRUST_PROXY === undefined ? [] : listed(settings.TRUST_PROXY),
+    traces:
+      settings.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? null
+        : {
+            url: settings.OTEL_EXPORTER_OTLP_ENDPOINT,
+            share: settings.OTEL_TRACES_SAMPLER_ARG,
+          },
+    simulated: simulatedOf(brought.providers, given),
+    reachesOut: brought.providers.some(({ chosenBy }) => (chosenBy?.(given) ?? null) !== null),
+    warnings: unreadSettings(given, knownIn(environment)),
+    faults,
+    settings: settingsIn(given),
+  }
+}
+
+/**
+ * The driver takes the weaker modes of TLS as `verify-full` and says at each start that it will not for ever: they are
+ * that here.
+ */
+const checkedByTls = (url: string | undefined): string | undefined =>
+  url?.includes("uselibpqcompat=true") === true
+    ? url
+    : url?.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full")
+
+/** The name by which a setting was given: its own, or the one it had before. */
+function namedAs(env: Env, name: string): string {
+  const former = FORMER_NAMES.find(([old, now]) => now === name && (env[old] ?? "") !== "")?.[0]
+  return former === undefined || (env[name] ?? "") !== "" ? name : former
+}
+
+/** What may each be set, and not beside the other: two names of one thing, and what slices say. */
+function quarrelsOf({ settings }: Brought, given: Given): readonly string[] {
+  const twofold = FORMER_NAMES.filter(
+    ([former, name]) => given[former] !== undefined && given[former] !== given[name],
+  ).map(([former, name]) => `${name} and ${former}, its former name, differ: set the first alone.`)
+  return [...twofold, ...settings.flatMap(({ faults }) => faults?.(given) ?? [])]
+}
+
+/** The effective settings with where each came from; secrets are masked. @throws ConfigFault */
+export function settingsShown(brought: Brought, env: Env): readonly ShownSetting[] {
+  // What cannot be together is said here as it is at a start.
+  configIn(brought, env)
+  const given = setOnly(env)
+  const environment = environmentOf(brought)
+  const effective = environment.parse(given)
+  const secret = new Set(brought.settings.flatMap((one) => one.secret ?? []))
+  return Object.keys(environment.shape).map((name) => ({
+    name,
+    value: masked(name, effective[name], secret),
+    source: given[name] === undefined ? "default" : "environment",
+  }))
+}
+
+/** Addresses that may carry a password. */
+const WITH_PASSWORDS = new Set(["DATABASE_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+
+function masked(name: string, value: unknown, secret: ReadonlySet<string>): string {
+  if (value === undefined) return "(unset)"
+  if (name === "LEDGER_MASTER_KEY" || secret.has(name)) return "***"
+  if (name === "LEDGER_EVENTSTORE_URL") return maskedAddress(String(value))
+  if (!WITH_PASSWORDS.has(name)) return String(value)
+  const url = new URL(String(value))
+  if (url.password !== "") url.password = "***"
+  return url.toString()
+}
+
+function setOnly(env: Env): Given {
+  const entries = Object.entries(env).filter(([, value]) => (value ?? "").trim() !== "")
+  const given = Object.fromEntries(entries) as Record<string, string>
+  for (const [former, name] of FORMER_NAMES) {
+    const value = given[former]
+    if (value !== undefined) given[name] ??= value
+  }
+  return given
+}

@@ -1,0 +1,60 @@
+/** What of the world outside is simulated, and what cannot stand beside what is real. */
+import { z } from "zod"
+import type { Provider, Simulated } from "../../frame/provider.ts"
+import type { Given } from "../../frame/settings.ts"
+
+/** For tests alone: beside a real provider they would fake its time, or let anybody flood it. */
+const FOR_TESTS_ONLY = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" } as const
+
+const isOfMachine = ({ ofMachine = false }: Provider, given: Given): boolean =>
+  typeof ofMachine === "function" ? ofMachine(given) : ofMachine
+
+const listed = (text: string): readonly string[] => text.split(",").map((part) => part.trim())
+
+const chosenBy = ({ chosenBy: choose }: Provider, given: Given): string | null =>
+  choose?.(given) ?? null
+
+/** The setting that says which simulators may stand beside real money: their names, or `all`. */
+export function simulatedSetting(providers: readonly Provider[]) {
+  const names = providers.filter(({ ofMachine }) => ofMachine !== true).map(({ name }) => name)
+  const words = `must be all, or names of ${names.join(", ")} with commas between them`
+  const isOne = (name: string) => name === "all" || names.includes(name)
+  return z.string().refine((text) => listed(text).every(isOne), words)
+}
+
+/** What is simulated. */
+export function simulatedOf(providers: readonly Provider[], given: Given): Simulated {
+  const isReal = (one: Provider) => chosenBy(one, given) !== null
+  return {
+    names: providers
+      .filter((one) => !isOfMachine(one, given) && !isReal(one))
+      .map(({ name }) => name),
+    besideMoney: providers.some((one) => one.takesMoney === true && isReal(one)),
+  }
+}
+
+/** What cannot be beside a real provider, a sentence each. */
+export function besideReal(providers: readonly Provider[], given: Given): readonly string[] {
+  const real = providers.flatMap((one) => chosenBy(one, given) ?? [])
+  const forTests = real.flatMap((setting) =>
+    Object.entries(FOR_TESTS_ONLY)
+      .filter(([name, value]) => given[name] === value)
+      .map(([name, value]) => `${name} cannot be ${value} where ${setting} is set.`),
+  )
+  return [...forTests, ...besideMoney(providers, given)]
+}
+
+/** Who takes real money for what is only pretended must have said so. */
+function besideMoney(providers: readonly Provider[], given: Given): readonly string[] {
+  const payments = providers.find((one) => one.takesMoney === true && chosenBy(one, given) !== null)
+  if (payments === undefined) return []
+  const meant = listed(given["LEDGER_SIMULATED"] ?? "")
+  const { names } = simulatedOf(providers, given)
+  const unsaid = meant.includes("all") ? [] : names.filter((name) => !meant.includes(name))
+  if (unsaid.length === 0) return []
+  const others = unsaid.length < names.length ? ", which LEDGER_SIMULATED does not name" : ""
+  return [
+    `${chosenBy(payments, given)} takes real money, and what it pays for is simulated: ` +
+      `${unsaid.join(", ")}${others}. Set LEDGER_SIMULATED=${names.join(",")} where that is meant.`,
+  ]
+}

@@ -1,0 +1,120 @@
+/** Charges and limits that said no, as callers see them: who refused, what is left, and what helps. */
+import { randomUUID } from "node:crypto"
+import type { ChargeRefused } from "../../../../domain/charging/ledger-events.ts"
+import type { LimitReading } from "../../../../domain/charging/limits.ts"
+import { isUsedUp } from "../../../../domain/charging/limits.ts"
+import type { Micros } from "../../../../domain/kernel/money.ts"
+import { dollarsFromMicros, moneyText } from "../../../../domain/kernel/money.ts"
+import {
+  LEAST_PURCHASE_MICROS,
+  MOST_PURCHASE_MICROS,
+} from "../../../../domain/charging/purchases.ts"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+
+const LEAST_DOLLARS = dollarsFromMicros(LEAST_PURCHASE_MICROS)
+const MOST_DOLLARS = dollarsFromMicros(MOST_PURCHASE_MICROS)
+const OVERLOADED_RETRY_S = "5"
+
+/** Who could pay for a refused charge by itself: an API key, and whether an owner lets it. */
+export interface Payer {
+  readonly mayBuy: boolean
+  /** The public address of this service, without a slash at the end. */
+  readonly baseUrl: string
+}
+
+/** The answer to a charge that the ledger refused; `payer` is null where no key asked for it. */
+export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
+  switch (refused.code) {
+    case "spend_limit_reached":
+      return limitRefusal(refused.limits[refused.refusingLimit ?? 0] as LimitReading)
+    case "payment_required":
+      return paymentRefusal(refused, payer)
+    case "account_locked":
+      return lockedRefusal()
+    case "ledger_closed":
+      return refusal("invalid_key", "The company of this API key was deleted.")
+    case "too_many_open_charges": {
+      const message = "Too many charges of this company have not ended yet; send it again later."
+      return { ...refusal("overloaded", message), headers: { "retry-after": OVERLOADED_RETRY_S } }
+    }
+    case "amount_too_large":
+      return refusal("validation", "This costs more than can be charged.", { fields: {} })
+  }
+}
+
+/** The answer where a limit is used up or what is asked does not fit. */
+export function limitRefusal(limit: LimitReading): Refusal {
+  // A key whose own limit was used up before it came is a refused key; what came in with something left
+  // is a refused charge, though its call took the rest (decisions.md §2).
+  const isDeadKey = limit.holder === "key" && limit.askedMicros === 0 && isUsedUp(limit)
+  const code = isDeadKey ? "invalid_key" : "spend_limit_reached"
+  return refusal(code, limitMessage(limit), {
+    limit: {
+      holder: limit.holder,
+      class: limit.class,
+      period: limit.period,
+      amountMicros: limit.amountMicros,
+      usedMicros: limit.usedMicros,
+      remainingMicros: limit.remainingMicros,
+      askedMicros: limit.askedMicros,
+      resetsAt: new Date(limit.resetsAt).toISOString(),
+    },
+  })
+}
+
+const HOLDERS = { company: "The company's", person: "The person's", key: "This key's own" } as const
+const CLASSES = { ai: " AI", general: " general", all: "" } as const
+
+function limitMessage(limit: LimitReading): string {
+  const { amountMicros, usedMicros, remainingMicros, askedMicros, period } = limit
+  const asked = askedMicros === 0 ? "" : `, and this costs ${moneyText(askedMicros)}`
+  return (
+    `${HOLDERS[limit.holder]}${CLASSES[limit.class]} limit of ${moneyText(amountMicros)} a ` +
+    `${period} stops this: ${moneyText(usedMicros)} is used and ${moneyText(remainingMicros)} ` +
+    `is left${asked}. It resets at ${new Date(limit.resetsAt).toISOString()}. ` +
+    "Adding funds does not help."
+  )
+}
+
+/** The answer while the account is locked for a missed payment. */
+export function lockedRefusal(): Refusal {
+  return refusal(
+    "payment_required",
+    "This company's account is locked for a missed payment; an owner must settle it.",
+  )
+}
+
+function paymentRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
+  const needed = refused.amountMicros
+  const balance = refused.fundsMicros
+  const line = refused.creditLineMicros
+  const beyond = line === 0 ? "" : ` and a credit line of ${moneyText(line)}`
+  const message = `This costs ${moneyText(needed)} and the company has ${moneyText(balance)} of funds${beyond}.`
+  const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
+  // Who may only spend prepaid funds is not shown a way to pay: an owner adds funds elsewhere.
+  if (refused.prepaidOnly || payer === null) return refusal("payment_required", message, sums)
+  return refusal("payment_required", message, {
+    ...sums,
+    pay: payBlock(needed - balance, payer),
+    // The specification names this field; a text cannot be taken for a promise.
+    // eslint-disable-next-line unicorn/no-thenable
+    then: "After the payment, send the original request again.",
+  })
+}
+
+/** How the caller can pay: the request to send, literally. */
+function payBlock(missing: Micros, { mayBuy, baseUrl }: Payer): object {
+  const wholeDollars = Math.ceil(dollarsFromMicros(missing))
+  const amount = Math.min(Math.max(wholeDollars, LEAST_DOLLARS), MOST_DOLLARS)
+  return {
+    method: "POST",
+    url: `${baseUrl}/api/v1/credits`,
+    headers: { "Idempotency-Key": randomUUID() },
+    instructions: mayBuy
+      ? "Send this request with the same API key. Use a new Idempotency-Key for each purchase, the same one only to retry."
+      : "An owner must turn on Add funds for this key before it can buy; then send this request with the same API key.",
+    body: { amount },
+    alternatives: ["sharedPaymentToken"],
+  }
+}

@@ -1,0 +1,121 @@
+/** Errors that are nobody's refusal, as callers see them: nothing of the inside. */
+import { isConnectionFault } from "../../../../adapters/postgres/port.ts"
+import type { Log } from "../../ports.ts"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+
+const RETRY_AFTER = { "retry-after": "5" }
+
+/** It is mended by people, not by waiting. */
+const DAMAGED_RETRY_AFTER = { "retry-after": "300" }
+const DAMAGED = "Part of this company's records is damaged, and the operator has been told"
+
+/** Errors of the ledger that say it cannot be reached or written to in time. */
+const AWAY: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
+
+/** What is known of a request that fails. */
+export interface Asked {
+  readonly requestId: string
+  /** What it pays for; null where nothing is paid for by it. */
+  readonly pays: "charge" | "purchase" | null
+  /** Whether it has an `Idempotency-Key`. */
+  readonly isNamed: boolean
+  /** Whether an earlier request with the same `Idempotency-Key` may have been carried out. */
+  readonly mayBeDone: boolean
+}
+
+/** The answer to an error that was thrown. */
+export function faultRefusal(error: Error, asked: Asked, log: Log): Refusal {
+  const { requestId } = asked
+  switch (error.name) {
+    case "BodyTooLarge":
+      return refusal("too_large", "The body is larger than this route takes.")
+    case "BodyCutOff": {
+      const fields = { body: "The body does not have the length that Content-Length says." }
+      return refusal("validation", "The body was cut off.", { fields })
+    }
+    case "Overloaded":
+      return overloadedRefusal(asked)
+    case "ClockUnsure": {
+      log.warn("a call could not be served", error)
+      const why = "This server does not know the ledger's time well enough to write right now"
+      return later("unavailable", why, asked, error)
+    }
+    case "DamagedStream":
+      // The runner has told of it, once.
+      return { ...later("stream_damaged", DAMAGED, asked, error), headers: DAMAGED_RETRY_AFTER }
+    case "OutcomeUnknown":
+      log.warn(`the outcome of request ${requestId} is unknown`, error)
+      return unknownOutcome(error, asked)
+    case "ClaimLost": {
+      const message = "Another process carries out the request with this Idempotency-Key by now."
+      return refusal("conflict", message)
+    }
+  }
+  // Whatever fails behind a charge is an unknown outcome: what comes here has charged nothing.
+  if (AWAY.has(error.name) || isConnectionFault(error)) {
+    log.warn("a call could not be served", error)
+    return later("unavailable", "The ledger cannot be reached right now", asked, error)
+  }
+  log.warn(`request ${requestId} failed`, error)
+  return refusal("internal", "Something went wrong on our side.", { requestId })
+}
+
+/** The answer to a call that comes while the server stops. */
+export function stoppingRefusal(requestId: string): Refusal {
+  const message = "This server is stopping and has not begun this call. Send it again."
+  return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
+}
+
+/** The answer to a call that would wait for too long. */
+export function overloadedRefusal(asked: Asked): Refusal {
+  return later("overloaded", "Too many calls wait here right now", asked, null)
+}
+
+/**
+ * The answer where this request did nothing: that nothing was paid is said only where no earlier one
+ * can have done it.
+ */
+function later(
+  code: "unavailable" | "overloaded" | "stream_damaged",
+  why: string,
+  asked: Asked,
+  error: Error | null,
+): Refusal {
+  const { requestId, pays, mayBeDone } = asked
+  const nothing = pays === null ? "" : `; nothing was ${PAID[pays]}`
+  const message = mayBeDone
+    ? `${why}, and it is not known yet whether an earlier request with this Idempotency-Key was ` +
+      `${PAID[pays ?? "charge"]}. ${againSafely(asked)}.`
+    : `${why}${nothing}. ${code === "stream_damaged" ? "Send it again once that is mended." : "Send it again later."}`
+  const named = mayBeDone && error !== null ? namedIn(error) : {}
+  return { ...refusal(code, message, { requestId, ...named }), headers: RETRY_AFTER }
+}
+
+const PAID = { charge: "charged", purchase: "paid" } as const
+
+function againSafely({ pays }: Asked): string {
+  const once = pays === null ? "done" : PAID[pays]
+  return (
+    `Send it again with the same Idempotency-Key: it is ${once} at most once, and you get the ` +
+    "answer that was stored"
+  )
+}
+
+function unknownOutcome(error: Error, asked: Asked): Refusal {
+  const { requestId, pays, isNamed } = asked
+  const named = namedIn(error)
+  const isCharge = "chargeId" in named
+  const done = pays === null ? "done" : PAID[pays]
+  const next = isNamed
+    ? `${againSafely(asked)}${isCharge ? ", or look the charge up by its chargeId" : ""}`
+    : `Look ${isCharge ? "the charge up by its chargeId" : "at it"} before you send it again`
+  const message = `Nobody knows yet whether this was ${done}. ${next}.`
+  return { ...refusal("unavailable", message, { requestId, ...named }), headers: RETRY_AFTER }
+}
+
+/** What an error names that may have been made, to be looked up. */
+function namedIn(error: Error): Readonly<Record<string, unknown>> {
+  if ("purchaseId" in error) return { purchaseId: error.purchaseId }
+  return "chargeId" in error ? { chargeId: error.chargeId } : {}
+}

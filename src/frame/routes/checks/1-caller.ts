@@ -1,0 +1,152 @@
+/** Who calls: by a key that works, or by a session that somebody else has looked at. */
+import { accessOf } from "../../../../domain/access/aggregates.ts"
+import type { Access, CompanyStanding, Key } from "../../../../domain/access/access.ts"
+import { companyStanding, findKey, findPerson, keyWorks } from "../../../../domain/access/access.ts"
+import type { Person } from "../../../../domain/access/grants.ts"
+import type { Spender } from "../../../../domain/charging/limits.ts"
+import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
+import { parsePersonId } from "../../../../domain/kernel/ids.ts"
+import type { Ports } from "../../ports.ts"
+import { isKeyOf, parseApiKey } from "./api-key.ts"
+import { basicOf } from "./basic.ts"
+import type { Call, Who } from "../call.ts"
+import { fieldOf } from "../as-sent.ts"
+import { clientOf } from "../declare/one-of.ts"
+import type { Refusal } from "../answers/refusal.ts"
+import { refusal } from "../answers/refusal.ts"
+import type { Caller } from "../declare/route.ts"
+import type { Signed } from "./sign-in.ts"
+import { personSignedIn, signInOf } from "./sign-in.ts"
+
+/** Somebody who may call, and how their company stands. */
+export interface Known {
+  readonly caller: Caller
+  readonly standing: CompanyStanding
+}
+
+/**
+ * Finds out who calls, and refuses who is nobody.
+ *
+ * @param signed what a sign-in vouches for, where the call carries one
+ * @throws as `Runner.read` does
+ */
+export async function checkCaller(
+  ports: Ports,
+  call: Call,
+  signed: Signed,
+): Promise<Known | Refusal> {
+  const { requestId, who } = call
+  if (who !== null) {
+    const found = await who()
+    return "error" in found ? found : ((await personCalling(ports, requestId, found)) ?? gone())
+  }
+  const client = clientOf(call.route)
+  const basic = client === undefined ? null : basicOf(call)
+  const text = client === undefined ? bearerOf(call) : (basic?.password ?? "")
+  const named = parseApiKey(text)
+  if (named === null) return badKey()
+  const found = await lookUpKey(ports, named)
+  if (found === null || !isKeyOf(text, found.key.keyHash)) return badKey()
+  if (!keyWorks(found.key)) return badKey()
+  const { key, standing } = found
+  const { companyId } = named
+  const signedIn = await signedInPerson(ports, call, signed, companyId, key)
+  if ("refusal" in signedIn) {
+    const { message: why } = signedIn.refusal
+    ports.log.info("a sign-in was refused", { requestId, company: companyId, key: key.keyId, why })
+    return signedIn.refusal
+  }
+  const person = signedIn.person ?? found.person
+  const caller = { companyId, key, person, spender: spenderOf(key, person), requestId }
+  const asked = { user: basic?.user ?? "", params: call.params }
+  return (await client?.refuse(ports, caller, asked)) ?? { caller, standing }
+}
+
+const bearerOf = (call: Call): string =>
+  /^Bearer +(\S+) *$/i.exec(fieldOf(call, "authorization") ?? "")?.[1] ?? ""
+
+/** The refusal of a key that is none, or of nobody. */
+export function badKey(): Refusal {
+  return refusal("invalid_key", "The API key is missing, unknown, paused or deleted.")
+}
+
+function gone(): Refusal {
+  return refusal("invalid_key", "This person is nobody of the company any more.")
+}
+
+/** A person of the company who calls without a key; null where they are nobody of it. */
+async function personCalling(
+  { runner }: Ports,
+  requestId: string,
+  { companyId, personId }: Who,
+): Promise<Known | null> {
+  const access = accessOf(companyId)
+  const find = (state: Access) => {
+    const [person, standing] = [findPerson(state, personId), companyStanding(state)]
+    return person === null || standing === null ? null : { person, standing }
+  }
+  const found = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
+  if (found === null) return null
+  const { person, standing } = found
+  const spender: Spender = { via: "person", keyId: null, personId }
+  return { caller: { companyId, key: null, person, spender, requestId }, standing }
+}
+
+/**
+ * The person that is signed in in the app: vouched for, and somebody of the company. One who is not
+ * there is looked for at the tail, because another process may have added them just now.
+ */
+async function signedInPerson(
+  { runner, sealing, clock }: Ports,
+  { headers }: Call,
+  signed: Signed,
+  companyId: CompanyId,
+  key: Key,
+): Promise<{ readonly person: Person | null } | { readonly refusal: Refusal }> {
+  const signIn = signInOf(headers)
+  if (signIn === null) return { person: null }
+  if (key.personId !== null) {
+    const message = "This is a person's own key, which takes no sign-in: leave X-Person-* out."
+    return { refusal: refusal("invalid_key", message) }
+  }
+  const found = personSignedIn(signIn, signed, sealing.appSecret(key.keyId), clock.now())
+  if ("refusal" in found) return found
+  const personId = parsePersonId(found.personId)
+  if (personId !== null) {
+    const access = accessOf(companyId)
+    const find = (state: Access) => findPerson(state, personId)
+    const person = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
+    if (person !== null) return { person }
+  }
+  const message = "X-Person-Id names nobody of this company."
+  return { refusal: refusal("invalid_key", message) }
+}
+
+interface FoundKey {
+  readonly key: Key
+  readonly person: Person | null
+  readonly standing: CompanyStanding
+}
+
+/** A key works at once in every process, so one that does not is looked for at the tail. */
+async function lookUpKey(
+  { runner }: Ports,
+  { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
+): Promise<FoundKey | null> {
+  const access = accessOf(companyId)
+  const find = (state: Access): FoundKey | null => {
+    const key = findKey(state, keyId)
+    const standing = companyStanding(state)
+    if (key === null || standing === null) return null
+    const person = key.personId === null ? null : findPerson(state, key.personId)
+    return { key, person, standing }
+  }
+  const found = await runner.read(access, find)
+  return found !== null && keyWorks(found.key) ? found : runner.readLatest(access, find)
+}
+
+function spenderOf(key: Key, person: Person | null): Spender {
+  const { keyId } = key
+  if (key.personId !== null) return { via: "own_key", keyId, personId: key.personId }
+  return { via: "app_key", keyId, personId: person?.personId ?? null }
+}

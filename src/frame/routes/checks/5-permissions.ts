@@ -1,0 +1,58 @@
+/** The checks of what the key is granted, and of what its person may. */
+import type { Key } from "../../../../domain/access/access.ts"
+import { mayPerson } from "../../../../domain/access/grants.ts"
+import type { PersonNeeds } from "../../../../domain/access/operations.ts"
+import { OPERATIONS } from "../../../../domain/access/operations.ts"
+import type { Refusal } from "../answers/refusal.ts"
+import { refusal } from "../answers/refusal.ts"
+import type { Caller, Route } from "../declare/route.ts"
+
+/** Refuses a key that lacks the route's operation, or another that the route needs as well. */
+export function operationRefusal(
+  { key }: { readonly key: Pick<Key, "operations"> | null },
+  { operation, also = [] }: Pick<Route, "operation" | "also">,
+): Refusal | null {
+  // Who calls without a key may what their permissions say.
+  if (key === null) return null
+  const needed = operation === null ? also : [operation, ...also]
+  const lacking = needed.find((one) => !key.operations.has(one))
+  if (lacking === undefined) return null
+  const message = `This key may not use ${lacking}; an owner can grant it.`
+  return refusal("operation_not_granted", message, { operation: lacking })
+}
+
+/** What of a route says who may call it. */
+type Personal = Pick<Route, "operation" | "personKey" | "roles" | "roleRefusal" | "permissions">
+
+/**
+ * Refuses the app's shared key where somebody's own is needed, and a person without the role or the
+ * permissions. Without a sign-in a shared key speaks for the company: then nobody's permissions are
+ * asked, and nobody has a role.
+ */
+export function personRefusal({ key, person }: Pick<Caller, "key" | "person">, route: Personal) {
+  const { operation, personKey = false, roles, roleRefusal = "not_allowed" } = route
+  if (personKey && key !== null && key.personId === null) {
+    return refusal("not_allowed", "This takes a person's own key, not the app's shared one.")
+  }
+  if (roles !== undefined && (person === null || !roles.includes(person.role))) {
+    return refusal(roleRefusal, `Only an ${roles.join(" or ")} of the company may do this.`)
+  }
+  // A key whose person is gone: nobody has anything any more.
+  const whose = key === null ? "You do" : "The key's person does"
+  if (person === null)
+    return key === null || key.personId !== null ? lacksPermission(null, whose) : null
+  if (operation !== null && !mayPerson(person, operation)) {
+    return lacksPermission(OPERATIONS[operation], whose)
+  }
+  // What stands for the operation was asked with it: it may be granted by the operation's name.
+  const own = operation === null ? null : OPERATIONS[operation]
+  const others = (route.permissions ?? []).filter((permission) => permission !== own)
+  const lacking = others.find((one) => !person.permissions.includes(one))
+  return lacking === undefined ? null : lacksPermission(lacking, whose)
+}
+
+function lacksPermission(needs: PersonNeeds | null, whose: string): Refusal {
+  if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
+  const which = needs === null || needs === "any person" ? "for this" : `"${needs}"`
+  return refusal("not_allowed", `${whose} not have the permission ${which}.`)
+}

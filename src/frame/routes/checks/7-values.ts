@@ -1,0 +1,121 @@
+/** Parsing a call's parts once, at the edge: handlers get proven types. */
+import type { ZodType, core } from "zod"
+import type { ReadBody } from "../body.ts"
+import { BROKEN_BODY, UNSUPPORTED_BODY } from "../body.ts"
+import type { Call } from "../call.ts"
+import type { NamedFault, Refusal } from "../answers/refusal.ts"
+import { refusal } from "../answers/refusal.ts"
+import type { Checked, Route } from "../declare/route.ts"
+import { BYTES, PIECES } from "../declare/route.ts"
+import { inWords } from "./schema-words.ts"
+import { unknownIn } from "./unknown-query.ts"
+
+type Issue = Pick<core.$ZodIssue, "code" | "path" | "message">
+
+/** The parts of a call that have schemas. */
+type Parts = Pick<Checked<unknown, unknown, unknown>, "body" | "query" | "params">
+
+/** Parses path, query and body, or says what of them is wrong. */
+export function validate(
+  route: Route,
+  call: Call,
+  { bytes, value }: ReadBody,
+): Parts | { readonly refusal: Refusal } {
+  const { faults = {} } = call
+  if (Object.keys(faults).length > 0) return { refusal: invalid(faults) }
+  const isRaw = route.body === BYTES || route.body === PIECES
+  const params = parse(route.params, call.params)
+  const query = parse(route.query, call.query, "query")
+  const body = isRaw ? taken(call, route, bytes) : parsedBody(route, value)
+  if ("refusal" in body) return body
+  const unknown = unknownIn(route.query, call.query)
+  const fields = { ...params.fields, ...query.fields, ...body.fields, ...unknown }
+  if (Object.keys(fields).length === 0) {
+    return { body: body.value, query: query.value, params: params.value }
+  }
+  const named = namedFault(route, fields, value)
+  if (named !== null) return { refusal: refusal(named.code, named.message) }
+  return { refusal: invalid(fields) }
+}
+
+/** The refusal of a request whose fields have these faults. */
+export function invalid(fields: Readonly<Record<string, string>>): Refusal {
+  const faults = Object.entries(fields).map(
+    ([field, fault]) => `${field}: ${fault.replace(/\.$/, "")}`,
+  )
+  return refusal("validation", `The request is not valid: ${faults.join("; ")}.`, { fields })
+}
+
+/** The code of a field's own fault; it wins over those of all others (decisions.md §1). */
+function namedFault({ named = {} }: Route, fields: object, body: unknown): NamedFault | null {
+  const found = Object.entries(named).find(
+    ([field]) => field in fields && valueAt(body, [field]) !== undefined,
+  )
+  return found?.[1] ?? null
+}
+
+interface Parsed {
+  readonly value: unknown
+  readonly fields: Record<string, string>
+}
+
+function taken(call: Call, route: Route, bytes: Uint8Array | null): Parsed {
+  const value = route.body === PIECES ? call.body.pieces() : (bytes ?? new Uint8Array())
+  return { value, fields: {} }
+}
+
+function parsedBody(route: Route, value: unknown): Parsed | { readonly refusal: Refusal } {
+  const fault = route.body === undefined ? jsonFault(value) : bodyFault(value)
+  return fault === null ? parse(route.body, value ?? {}) : { refusal: fault }
+}
+
+/** Why a body is none that a schema can look at; null where it is. */
+export function bodyFault(value: unknown): Refusal | null {
+  if (value !== UNSUPPORTED_BODY) return jsonFault(value)
+  const message = "The body must be JSON in UTF-8, not encoded, with content-type application/json."
+  return refusal("unsupported_media_type", message)
+}
+
+function jsonFault(value: unknown): Refusal | null {
+  if (value !== BROKEN_BODY) return null
+  const fields = { body: "The body is not valid JSON." }
+  return refusal("validation", "The body is not valid JSON.", { fields })
+}
+
+/**
+ * Parses a value, or says what is wrong with it, by field.
+ *
+ * @param part `query` where what is sent more than once is a list
+ */
+export function parse(
+  schema: ZodType | undefined,
+  raw: unknown,
+  part: "query" | "other" = "other",
+): Parsed {
+  if (schema === undefined) return { value: undefined, fields: {} }
+  const parsed = schema.safeParse(raw, { error: inWords })
+  if (parsed.success) return { value: parsed.data, fields: {} }
+  const fields: Record<string, string> = {}
+  for (const issue of parsed.error.issues) {
+    const field = issue.path.length === 0 ? "body" : issue.path.join(".")
+    fields[field] ??= faultOf(issue, raw, part)
+  }
+  return { value: undefined, fields }
+}
+
+/** What is wrong: that it is not there at all comes before the form that it should have. */
+function faultOf({ code, path, message }: Issue, raw: unknown, part: "query" | "other"): string {
+  if (code === "custom" || path.length === 0) return message
+  const value = valueAt(raw, path)
+  if (value === undefined) return "Is required."
+  return part === "query" && Array.isArray(value) ? "Must be given once." : message
+}
+
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  let value = raw
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined
+    value = (value as Readonly<Record<PropertyKey, unknown>>)[step]
+  }
+  return value
+}

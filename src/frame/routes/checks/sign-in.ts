@@ -1,0 +1,100 @@
+/**
+ * The sign-in that a call through the app's shared key can carry (decisions.md §2): who is signed in
+ * in the app, vouched for with the app's secret.
+ *
+ *     X-Person-Id: per_…
+ *     X-Person-Time: 2026-11-21T12:00:00.000Z
+ *     X-Person-Signature: <64 hexadecimal digits>
+ *
+ * The signature is HMAC-SHA-256, keyed with the app's secret as it was shown, over five texts joined
+ * by line feeds: the verb, the path with its query as it was sent, the SHA-256 of the body's bytes in
+ * hexadecimal (of no bytes where there is none), the time and the person's id as in the headers.
+ */
+import { createHmac, hash, timingSafeEqual } from "node:crypto"
+import type { Fields } from "../as-sent.ts"
+import type { Refusal } from "../answers/refusal.ts"
+import { refusal } from "../answers/refusal.ts"
+
+/** How far the time of a sign-in may be from the ledger's, either way. */
+const SIGN_IN_TOLERANCE_MS = 60_000
+
+const ID = "x-person-id"
+const TIME = "x-person-time"
+const SIGNATURE = "x-person-signature"
+
+/** What a request says of who is signed in. */
+export interface SignIn {
+  readonly personId: string | undefined
+  readonly time: string | undefined
+  readonly signature: string | undefined
+}
+
+/** What is signed with it. */
+export interface Signed {
+  readonly method: string
+  /** Path and query as they were sent. */
+  readonly target: string
+  /** The body's bytes; null for none. */
+  readonly body: Uint8Array | null
+}
+
+/** The sign-in of a request; null where no header speaks of one. */
+export function signInOf(headers: Fields): SignIn | null {
+  const [personId, time, signature] = [ID, TIME, SIGNATURE].map((name) => headers[name]?.join(", "))
+  if (personId === undefined && time === undefined && signature === undefined) return null
+  return { personId, time, signature }
+}
+
+/** Whether the body must be read before the key can be checked. */
+export function isSigned(headers: Fields): boolean {
+  return headers[SIGNATURE] !== undefined
+}
+
+/** Whom a sign-in names, or why it holds for nobody. The message says which header does not hold. */
+export function personSignedIn(
+  signIn: SignIn,
+  signed: Signed,
+  appSecret: string,
+  now: number,
+): { readonly personId: string } | { readonly refusal: Refusal } {
+  const { personId, time, signature } = signIn
+  if (personId === undefined || time === undefined || signature === undefined) {
+    return refused("A sign-in takes X-Person-Id, X-Person-Time and X-Person-Signature together.")
+  }
+  const at = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.test(time)
+    ? Date.parse(time)
+    : Number.NaN
+  if (Number.isNaN(at)) {
+    return refused("X-Person-Time must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z.")
+  }
+  if (Math.abs(now - at) > SIGN_IN_TOLERANCE_MS) {
+    const clock = new Date(now).toISOString()
+    return refused(`X-Person-Time is more than 60 seconds from the time here, ${clock}.`)
+  }
+  const expected = signatureOf(signed, { personId, time }, appSecret)
+  if (!isEqual(signature, expected)) {
+    return refused("X-Person-Signature is not the signature of this request by the app's secret.")
+  }
+  return { personId }
+}
+
+/** The signature of a request, in hexadecimal. */
+function signatureOf(
+  { method, target, body }: Signed,
+  { personId, time }: { readonly personId: string; readonly time: string },
+  appSecret: string,
+): string {
+  const bodyHash = hash("sha256", body ?? "", "hex")
+  const text = [method, target, bodyHash, time, personId].join("\n")
+  return createHmac("sha256", appSecret).update(text).digest("hex")
+}
+
+/** Compares in a time that tells nothing. */
+function isEqual(given: string, expected: string): boolean {
+  if (!/^[0-9a-f]{64}$/i.test(given)) return false
+  return timingSafeEqual(Buffer.from(given, "hex"), Buffer.from(expected, "hex"))
+}
+
+function refused(message: string): { readonly refusal: Refusal } {
+  return { refusal: refusal("invalid_key", message) }
+}

@@ -1,0 +1,298 @@
+/**
+ * A route is data: from it come the router, the checks it passes, the OpenAPI document and the test
+ * that holds it against the specification's table.
+ */
+import type { ZodType } from "zod"
+import { z } from "zod"
+import type { Position } from "../../../../adapters/eventstore/port.ts"
+import type { Key } from "../../../../domain/access/access.ts"
+import type { Person } from "../../../../domain/access/grants.ts"
+import type { Operation } from "../../../../domain/access/operations.ts"
+import type { Permission, Role } from "../../../../domain/access/permissions.ts"
+import type { Spender } from "../../../../domain/charging/limits.ts"
+import type { CompanyId } from "../../../../domain/kernel/ids.ts"
+import type { Ports } from "../../ports.ts"
+import type { Looked } from "../checks/6-position.ts"
+import type { AsSent } from "../as-sent.ts"
+import type { ErrorForm } from "./error-form.ts"
+import type { RouteExample } from "./example.ts"
+import type { RateLimit } from "../checks/rate-limits.ts"
+import type { Code, ErrorCode, NamedFault, Refusal } from "../answers/refusal.ts"
+import type { ForPeople, Sent } from "../answers/sent.ts"
+import type { Tool } from "./tool.ts"
+
+/** Who calls, as far as the checks have found out. */
+export interface Caller {
+  readonly companyId: CompanyId
+  /** Null for somebody who calls without one, by a session. */
+  readonly key: Key | null
+  /** The key's or the session's person, or who is signed in through a shared key; null for none. */
+  readonly person: Person | null
+  readonly spender: Spender
+  readonly requestId: string
+}
+
+/** A request after its checks: every part has the type of its schema. */
+export interface Checked<B = undefined, Q = undefined, P = undefined> {
+  readonly body: B
+  readonly query: Q
+  readonly params: P
+  /**
+   * Ids of the work derive from this, so that carrying a request out again finds what was done.
+   * With an `Idempotency-Key` it is the same for the same request and attempt.
+   */
+  readonly seed: Seed
+  /** Aborted when the caller went away: for work that is a read. */
+  readonly gone: AbortSignal
+  /** Aborted when this process is about to stop: what takes longer than seconds ends its answer. */
+  readonly stopping: AbortSignal
+  /** The call as it was sent, for what is said by more than its values: a signature, an address. */
+  readonly sent: AsSent
+  /** Carries another call out by the same key, through all checks, as if it had come by itself. */
+  readonly onward: (call: Onward) => Promise<{ readonly status: number; readonly body: string }>
+}
+
+/** A call that a handler sends on, to a route that answers in JSON. */
+export interface Onward {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** Sent as JSON; undefined for none. */
+  readonly body?: object
+  readonly idempotencyKey: string | null
+  /** What is wrong with it, by the field, that its values do not show: the call is refused for it. */
+  readonly faults: Readonly<Record<string, string>>
+}
+
+/** What ids derive from. */
+export interface Seed {
+  readonly parts: readonly string[]
+  /** Whether the same request may come again with it: it has an `Idempotency-Key`. */
+  readonly isNamed: boolean
+  /** The next attempt's seed: for when the charge of this one was given back. */
+  readonly next: () => Promise<Seed>
+}
+
+/** What a handler answers. */
+export type Reply<R, S extends number = 200> =
+  | (ForPeople & {
+      readonly ok: true
+      readonly body: R
+      /** Default the first of the route's. */
+      readonly status?: S
+      /** Where the facts of this command stand; sent as `Ledger-Position`. */
+      readonly position?: Position | null
+      /** What is sent instead of the body: a file, or a long body piece by piece. */
+      readonly sends?: Sent
+      /** What was charged for it. */
+      readonly chargeId?: string
+    })
+  | {
+      readonly ok: false
+      readonly refusal: Refusal
+      /** Whether it stands for every request with this `Idempotency-Key`; default it frees the key. */
+      readonly isFinal?: boolean
+      /** Where the facts stand that were recorded on the way to it, where some were. */
+      readonly position?: Position | null
+    }
+
+/** What any handler answers. */
+export type AnyReply = Reply<unknown, number>
+
+/** What came of a request begun before: its answer, or the seed to go on with; the given one where nothing is found. */
+export type Resumed<R, S extends number = 200> =
+  { readonly reply: Reply<R, S> } | { readonly seed: Seed }
+
+/** What an account may have to have: a card that is paid up, any card, or a verified one. */
+export type AccountNeed = "managed" | "card" | "verified card"
+
+/** A body that is taken as it is sent, of any type: its handler gets the bytes. */
+export const BYTES = z.custom<Uint8Array>()
+/** A body that is taken piece by piece while it is sent, of any type and length. */
+export const PIECES = z.custom<AsyncIterable<Uint8Array>>()
+
+/** What happens once for ever, by an `Idempotency-Key` that must be given. */
+export interface OnceForEver<I, R, S extends number> {
+  /** The answer while another request with the key is still being carried out. */
+  readonly inProgress: (ports: Ports, caller: Caller, input: I) => Promise<Reply<R, S>>
+  /** The codes it can have ended with, which the same request is then told again. */
+  readonly ends: readonly Code[]
+  /** How what was answered as done (200) or not done yet (202) stands now. */
+  readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R, S>>
+}
+
+/**
+ * How another client speaks than the API's, such as git: it signs in by Basic, with a key for the password
+ * (RFC 7617), goes on with one thing over several calls, and shows people what is refused only where it is
+ * said as it reads it.
+ */
+export interface OtherClient {
+  /** What people are asked for a name and a password of. */
+  readonly realm: string
+  /** The refusal of a key that is good, and not for the name or the path it came with; null where it is. */
+  readonly refuse: (
+    ports: Ports,
+    caller: Caller,
+    asked: { readonly user: string; readonly params: Readonly<Record<string, string>> },
+  ) => Promise<Refusal | null>
+  /** Whether a call goes on with one that was counted: then it is not counted itself. */
+  readonly goesOn?: (ports: Ports, caller: Caller) => Promise<boolean>
+  /** A refusal as it is shown. */
+  readonly shown: (why: Pick<Refusal, "error" | "status" | "message">) => Shown
+}
+
+/** A refusal as a client shows it. */
+export interface Shown {
+  /** Default the refusal's own. */
+  readonly status?: number
+  readonly mediaType: string
+  readonly body: string
+}
+
+/** What a route says of itself that no schema has a part in. */
+interface Described {
+  /** One word that clients call it by, such as `sendText`; unique in a program. */
+  readonly name: string
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+  /** With `:names` for parameters. */
+  readonly url: string
+  /** The group of the specification it stands in. */
+  readonly group: string
+  /** One line for the document. */
+  readonly summary: string
+  /** A right request, where one says something in its path, query or body; sent over and over by tests. */
+  readonly example?: RouteExample
+  /** What the key must be granted; null where the route has no operation of its own. */
+  readonly operation: Operation | null
+  /** What the key must be granted besides. */
+  readonly also?: readonly Operation[]
+  /** What the key's person must hold, beside what the operation asks for. */
+  readonly permissions?: readonly Permission[]
+  /** Who alone may call it. */
+  readonly roles?: readonly Role[]
+  /** The code for those without the role; default `not_allowed`. */
+  readonly roleRefusal?: Code
+  /** Whether it takes a person's own key only, and never the app's shared one. */
+  readonly personKey?: boolean
+  /** Whether a call is counted as an API call, and stops when the general limit is used up. */
+  readonly counted: boolean
+  /** Whether a locked account's calls pass: who would pay must not be kept out by the lock. */
+  readonly passesLock?: boolean
+  /** Which rate limit it counts towards. */
+  readonly limit?: RateLimit
+  /** False where it is open to everybody: then no caller is known, and no check of one is made. */
+  readonly auth?: false
+  /** How many bytes a body may have; default 1 MiB. A body taken by `PIECES` is counted by its handler. */
+  readonly bodyLimitBytes?: number
+  /** How long a body may take to come, milliseconds; default 30 seconds. */
+  readonly bodyWithinMs?: number
+  /** What the company's account must have. */
+  readonly account?: AccountNeed
+  /** Whether it charges, and so takes an `Idempotency-Key`. */
+  readonly charged?: boolean
+  /** What the things begin with that its open charges are for: their slice says how those end. */
+  readonly paysFor?: string
+  /** The content types of the files that it answers with; default JSON. */
+  readonly files?: readonly string[]
+  /** The statuses of those of its answers that have no body. */
+  readonly bodiless?: readonly number[]
+  /** How its refusals are said, where not as those of the API. */
+  readonly errorForm?: ErrorForm
+  /** The codes it can refuse with, beside those of the checks. */
+  readonly refuses?: readonly Code[]
+  /** What stands above its refusals, whoever's, where a browser asks: those are pages then. */
+  readonly refusalTitle?: string
+  /** The codes of what is wrong with single fields of its body: they win over `validation`. */
+  readonly named?: Readonly<Record<string, NamedFault>>
+  /** What its refusals say, where the document's shared example of a code is not about it. */
+  readonly says?: Readonly<Partial<Record<ErrorCode, string>>>
+  /** Why a choice was made where the specification is silent. */
+  readonly specGap?: string
+  /** Why it is there though the specification does not name it. */
+  readonly beyondSpec?: string
+  /** The read models it reads, whose progress a caller may wait for. */
+  readonly reads?: readonly string[]
+  /** How those speak that it is for, where they are no clients of the API: then it is a page. */
+  readonly client?: OtherClient
+  /** Whose state it looks at beside them: for a caller who names a place, as it is at the tail. */
+  readonly looks?: readonly Looked[]
+  /** What AI clients call it by; absent where they do not. Its answers are JSON. */
+  readonly tool?: Tool
+}
+
+/** The parts of a route whose types follow from its schemas. */
+interface Typed<P, Q, B, R, S extends number, C = Caller> {
+  readonly params?: ZodType<P>
+  readonly query?: ZodType<Q>
+  /** JSON of this form, `BYTES` or `PIECES`. */
+  readonly body?: ZodType<B>
+  readonly reply: ZodType<R>
+  /** The statuses of its answers, the usual one first; default 200. */
+  readonly success?: readonly S[]
+  /** Whether it is no charge and still happens once, for ever, by its `Idempotency-Key`. */
+  readonly once?: NoInfer<OnceForEver<Checked<B, Q, P>, R, S>>
+  readonly handle: NoInfer<
+    (ports: Ports, caller: C, input: Checked<B, Q, P>) => Promise<Reply<R, S>>
+  >
+  /**
+   * Goes on with what was begun before. It was let in then, so it runs before the account, the
+   * limits and the permissions are looked at: they may refuse by now what it has already paid for.
+   */
+  readonly resume?: NoInfer<
+    (ports: Ports, caller: Caller, input: Checked<B, Q, P>) => Promise<Resumed<R, S>>
+  >
+}
+
+/** A route of the API, its types forgotten. Only a route without `auth` is called without a caller. */
+export type Route = Described & Typed<unknown, unknown, unknown, unknown, number, Caller | null>
+
+/**
+ * Checks a route's types where it is written, and forgets them for the list of all routes.
+ *
+ * @throws RangeError where what is charged could not be told from another request with the same key
+ */
+export function route<R, const S extends number = 200, B = undefined, Q = undefined, P = undefined>(
+  spec: Described & Typed<P, Q, B, R, S>,
+): Route {
+  const isPieces = (spec.body as unknown) === PIECES
+  if (isPieces && (spec.charged === true || spec.once !== undefined)) {
+    throw new RangeError(`${spec.url} is charged: take its body as BYTES, or two are alike`)
+  }
+  return spec as unknown as Route
+}
+
+/** What only a caller who is known can be asked. */
+type OfCallers =
+  | "auth"
+  | "operation"
+  | "also"
+  | "permissions"
+  | "roles"
+  | "roleRefusal"
+  | "personKey"
+  | "counted"
+  | "passesLock"
+  | "charged"
+
+/** The same as `route` for one that needs no key: its handler is given no caller. */
+export function openRoute<
+  R,
+  const S extends number = 200,
+  B = undefined,
+  Q = undefined,
+  P = undefined,
+>(
+  spec: Omit<Described, OfCallers> &
+    Omit<Typed<P, Q, B, R, S>, "handle" | "resume" | "once"> & {
+      readonly handle: NoInfer<(ports: Ports, input: Checked<B, Q, P>) => Promise<Reply<R, S>>>
+    },
+): Route {
+  const { handle, ...rest } = spec
+  return route<R, S, B, Q, P>({
+    ...rest,
+    auth: false,
+    operation: null,
+    counted: false,
+    handle: (ports, _nobody, input) => handle(ports, input),
+  })
+}

@@ -1,0 +1,165 @@
+/**
+ * Copying events into a store that is empty, or holds the first of them already: in global order,
+ * with their bytes, ids and revisions. Copied again it goes on where it stopped.
+ */
+import type { Pacer } from "../../adapters/machine/clock/port.ts"
+import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
+import {
+  START,
+  Unavailable,
+  UnknownOutcome,
+  WrongRevision,
+  comparePositions,
+} from "../../adapters/eventstore/port.ts"
+import type { MovedEvent } from "./left-out.ts"
+import { NotTheSame, checkSame, eachOf, placeOf } from "./compare.ts"
+import type { ReadyAppend } from "./window.ts"
+import { Window } from "./window.ts"
+
+/** A store that does not answer is given up after so long, milliseconds. */
+const GIVE_UP_AFTER_MS = 60_000
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 5_000
+
+/** What is copied, and where. */
+export interface Copying<E extends MovedEvent> {
+  readonly source: AsyncIterable<readonly E[]>
+  readonly target: EventStore
+  readonly pacer: Pacer
+  /** Aborted to stop between two appends. */
+  readonly signal: AbortSignal
+  /** Sees each event before it is copied; what it throws ends it. */
+  readonly onEvent: (event: E, index: number) => void
+  /** The projections that are written once: each has its own place. */
+  readonly hints: readonly string[]
+  /** Whether what follows from an event by one of them has not been written yet; then from no later one either. */
+  readonly isUnhandled: (hint: string, event: E, index: number) => boolean
+  readonly progress: (events: number) => void
+}
+
+/** What was copied. */
+export interface Copied {
+  readonly events: number
+  /** So many of them were there already. */
+  readonly found: number
+  /** By each hint, the place in the target behind the last event that is handled. */
+  readonly handled: ReadonlyMap<string, Position>
+}
+
+/**
+ * Copies events. Nobody else may write to the target meanwhile.
+ *
+ * @throws NotTheSame where the target holds anything but the first of these events
+ * @throws Unavailable, UnknownOutcome when the target was lost for a minute; AccessDenied, TooLarge
+ * @throws the signal's reason, and what the source and `onEvent` throw
+ */
+export async function copyEvents<E extends MovedEvent>(copying: Copying<E>): Promise<Copied> {
+  const { source, target, signal, onEvent, hints, isUnhandled, progress } = copying
+  const there = eachOf(target.readAll())
+  const stream = new Stream(copying)
+  let isThere = true
+  let index = 0
+  let found = 0
+  const handled = new Map<string, Position>()
+  try {
+    for await (const event of eachOf(source)) {
+      signal.throwIfAborted()
+      onEvent(event, index)
+      for (const hint of hints) {
+        if (handled.has(hint) || !isUnhandled(hint, event, index)) continue
+        handled.set(hint, await stream.flush())
+      }
+      const next = isThere ? await there.next() : null
+      if (next?.done === false) {
+        checkSame(event, next.value)
+        stream.last = next.value.position
+        found += 1
+      } else {
+        isThere = false
+        await stream.add(event)
+      }
+      index += 1
+      progress(index)
+    }
+    await checkEnd(isThere ? there : null)
+    const last = await stream.flush()
+    for (const hint of hints) if (!handled.has(hint)) handled.set(hint, last)
+    return { events: index, found, handled }
+  } finally {
+    await there.return(undefined)
+  }
+}
+
+/** Sees that nothing follows what was copied. @throws NotTheSame */
+async function checkEnd(there: AsyncGenerator<MovedEvent> | null): Promise<void> {
+  const next = await there?.next()
+  if (next === undefined || next.done === true) return
+  throw new NotTheSame(`it holds ${placeOf(next.value)} beside them`)
+}
+
+/** What flows into the target: some appends at a time, in order. */
+class Stream {
+  readonly #copying: Pick<Copying<never>, "target" | "pacer" | "signal">
+  #window = new Window()
+  /** The place of the last event in the target. */
+  last: Position = START
+
+  constructor(copying: Pick<Copying<never>, "target" | "pacer" | "signal">) {
+    this.#copying = copying
+  }
+
+  async add(event: MovedEvent): Promise<void> {
+    if (this.#window.add(event)) return
+    await this.flush()
+    this.#window.add(event)
+  }
+
+  /** Stores what waits; answers the place of the last event. */
+  async flush(): Promise<Position> {
+    const { appends } = this.#window
+    this.#window = new Window()
+    if (appends.length === 0) return this.last
+    this.#copying.signal.throwIfAborted()
+    for (const place of await this.#store(appends)) {
+      // Where one append of many failed, the store may have taken those behind it before it.
+      if (comparePositions(place, this.last) <= 0) {
+        throw new NotTheSame("it has taken events in another order: empty it and begin again")
+      }
+      this.last = place
+    }
+    return this.last
+  }
+
+  /** All at once, and after a failure one after the other; the same again is stored once. */
+  async #store(appends: readonly ReadyAppend[]): Promise<readonly Position[]> {
+    const { target, pacer, signal } = this.#copying
+    const append = async ({ stream, events, expectedRevision }: ReadyAppend): Promise<Position> =>
+      (await target.append(stream, events, expectedRevision)).position
+    const first = await Promise.allSettled(appends.map(append))
+    const failed = first.find((one) => one.status === "rejected")
+    if (failed === undefined) return first.flatMap((one) => ("value" in one ? [one.value] : []))
+    passing(failed.reason)
+    const until = pacer.elapsedMs() + GIVE_UP_AFTER_MS
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      await pacer.pause(pauseMs, signal)
+      signal.throwIfAborted()
+      try {
+        const places: Position[] = []
+        for (const one of appends) places.push(await append(one))
+        return places
+      } catch (error) {
+        passing(error)
+        if (pacer.elapsedMs() > until) throw error
+      }
+    }
+  }
+}
+
+/** Lets an error pass that may be gone the next time. @throws NotTheSame, or the error itself */
+function passing(error: unknown): void {
+  if (error instanceof WrongRevision) {
+    throw new NotTheSame(`somebody else writes to it (${error.message})`, { cause: error })
+  }
+  if (error instanceof Unavailable || error instanceof UnknownOutcome) return
+  throw error
+}

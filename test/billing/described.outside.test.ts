@@ -1,0 +1,124 @@
+/** What money was for, as whoever gets a bill reads it in each format. */
+import { describe, expect, it } from "vitest"
+import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { openFundsMoves } from "../../src/billing/statement-funds.ts"
+import { LINE, exportedAs, tableOf } from "./exported.ts"
+import { missing, run } from "./programs.ts"
+
+const MONTH = "2031-03"
+const WIRE = "wire 2031-03-09, invoice #77"
+const absent = missing("pdftotext")
+const world = await ownWorld("time")
+await makeCallsFree(world)
+await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
+const company = await makeCompany(world, { funds: "0" })
+const of = { company: company.companyId }
+await world.operate("funds add", { ...of, dollars: "100", reference: WIRE })
+await world.operate("funds correct", { ...of, dollars: "-1" }, "bank fee")
+await world.operate("funds correct", { ...of, dollars: "2" }, "=1+1")
+const one = { class: "ai", dollars: "3", item: "chat completion", id: "run-1" }
+await world.operate("charge", { ...of, ...one })
+await world.operate("charge give-back", { chargeId: "run-1", ...of }, "it was for a test")
+await world.operate("card set", { ...of, verified: true })
+const terms = { addFundsPerPurchase: "60", addFundsPerMonth: "200" }
+await world.operate("key change", { keyId: company.keyId, ...terms })
+const bought = await world.call(company.key, "POST", "/api/v1/credits", {
+  body: { amount: 5 },
+  headers: { "idempotency-key": "one" },
+})
+const purchase = String(bought.body.purchaseId)
+const payment = String(bought.body.paymentId)
+await world.operate("wait")
+const textIn = async (format: string) =>
+  (await exportedAs(world, company, MONTH, format)).bytes.toString("utf8")
+describe("what money was for", () => {
+  it("stands in the CSV, where none of it can come alive, and is empty of a charge", async () => {
+    const rows = tableOf(await textIn("csv"))
+    expect(rows.map(({ kind, description }) => [kind, description])).toEqual([
+      ["funds_added", WIRE],
+      ["funds_corrected", "bank fee"],
+      ["funds_corrected", "'=1+1"],
+      ["charge", ""],
+      ["give_back", "it was for a test"],
+      ["purchase", payment],
+      ["open", ""],
+    ])
+    expect(rows.at(-2)?.["resource"]).toBe(purchase)
+    expect(payment).not.toBe("")
+  })
+
+  it("stands in NDJSON and in the answer of the route as it was given", async () => {
+    const lines = (await textIn("ndjson")).trimEnd().split("\n").slice(0, -1)
+    const said = lines.map((line) => JSON.parse(line).description as string | null)
+    expect(said).toEqual([WIRE, "bank fee", "=1+1", null, "it was for a test", payment])
+    const { body } = await world.call(company.key, "GET", "/api/v1/billing/lines")
+    const shown = body.lines as readonly Readonly<Record<string, string | null>>[]
+    expect(shown.map(({ description }) => description)).toEqual(said)
+    expect(shown[3]).toMatchObject({ item: "chat completion", itemName: "chat completion" })
+  })
+
+  it("stands in FOCUS, in the description and alone", async () => {
+    const rows = tableOf(await textIn("focus-csv"))
+    expect(rows.map((row) => [row["ChargeDescription"], row["x_Description"]])).toEqual([
+      [`Funds added by an operator: ${WIRE}`, WIRE],
+      ["Funds corrected by an operator: bank fee", "bank fee"],
+      ["Funds corrected by an operator: =1+1", "'=1+1"],
+      ["1 × chat completion", ""],
+      ["Given back: chat completion: it was for a test", "it was for a test"],
+      [`Funds bought: ${payment}`, payment],
+    ])
+  })
+
+  it("stands in the journal, in the titles", async () => {
+    const journal = await textIn("hledger")
+    for (const title of [
+      `funds added: ${WIRE}  ;`,
+      "funds corrected: bank fee  ;",
+      "chat completion: it was for a test  ;",
+      `purchase: ${payment}  ;`,
+    ]) {
+      expect(journal).toContain(title)
+    }
+  })
+
+  it("stands on the statement, each with its day and its amount", async (ctx) => {
+    ctx.skip(absent !== null, absent ?? "pdftotext is installed here")
+    const { bytes } = await exportedAs(world, company, MONTH, "pdf")
+    const text = run("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
+    for (const row of [
+      `${MONTH}-10: Funds added, ${WIRE} $100.00`,
+      `${MONTH}-10: Funds corrected, bank fee -$1.00`,
+      `${MONTH}-10: Given back, it was for a test $3.00`,
+      `${MONTH}-10: Funds bought $5.00\n ${purchase}, payment ${payment}\n`,
+      "Total $109.00",
+    ]) {
+      expect(text.replaceAll(/\n ?/g, "\n ")).toContain(row)
+    }
+  })
+})
+
+describe("what moved the funds", () => {
+  it("is one row for a day and a reason, and the largest where there are many", () => {
+    const funds = openFundsMoves()
+    const back = { ...LINE, kind: "give_back" as const, amountMicros: 5, description: "failed" }
+    funds.add([LINE, back, back, { ...back, at: 86_400_000 }])
+    expect(funds.moved()).toMatchObject({
+      moves: [
+        { day: "1970-01-01", kind: "give_back", amountMicros: 10 },
+        { day: "1970-01-02", kind: "give_back", amountMicros: 5 },
+      ],
+      othersMicros: null,
+    })
+    const many = Array.from({ length: 12_000 }, (_, i) => {
+      return { ...back, kind: "funds_added" as const, description: `${i}`, amountMicros: 20 + i }
+    })
+    funds.add(many)
+    const { moves, othersMicros } = funds.moved()
+    expect(moves).toHaveLength(200)
+    const sum = moves.reduce((total, { amountMicros }) => total + amountMicros, othersMicros ?? 0)
+    expect(sum).toBe(15 + (12_000 * (20 + 12_019)) / 2)
+    // Of those that are told apart the last are the largest; they stand in their order.
+    expect(moves.at(-1)).toMatchObject({ description: "9997" })
+    expect(moves[0]).toMatchObject({ description: "9798" })
+  })
+})

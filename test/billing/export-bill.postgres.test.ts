@@ -1,0 +1,131 @@
+import { PROGRAM } from "../../src/slices.ts"
+import { describe, expect, it } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { BILL_FORMATS, BILL_FORMS } from "../../src/billing/formats.ts"
+import { exportedAs } from "./exported.ts"
+import { ask } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
+import type { World } from "../support/world.ts"
+import {
+  callApp,
+  makeCallsFree,
+  makeCompany,
+  makeKey,
+  ownWorld,
+  holdRateWindow,
+} from "../support/world.ts"
+
+const MONTH = "2031-03"
+
+const world = await ownWorld("time", { rateLimits: "off" })
+await makeCallsFree(world)
+await world.operate("clock set", { to: `${MONTH}-10T12:00:00.000Z` })
+const company = await makeCompany(world)
+await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
+
+const urlOf = (format: string, month = MONTH) =>
+  `/api/v1/billing/export?month=${month}&format=${format}`
+const download = (format: string, from: World["app"] = world.app) =>
+  from.inject({
+    method: "GET",
+    url: urlOf(format),
+    headers: { authorization: `Bearer ${company.key}` },
+  })
+
+describe("200", () => {
+  it.each(BILL_FORMATS)(
+    "is the same %s file as the command line's, by its own name",
+    async (format) => {
+      const answer = await download(format)
+      const { bytes } = await exportedAs(world, company, MONTH, format)
+      expect(answer.rawPayload.equals(bytes)).toBe(true)
+      expect(bytes.length).toBeGreaterThan(100)
+      const { mediaType, extension } = BILL_FORMS[format]
+      expect(answer.headers).toMatchObject({
+        "content-type": mediaType,
+        "content-disposition": `attachment; filename="${company.companyId}-${MONTH}.${extension}"`,
+        "x-request-id": expect.stringMatching(/^req_/),
+      })
+    },
+  )
+})
+
+describe("an export of a stream that is not as it was sealed", () => {
+  it("ends before its file does, and is told of", async () => {
+    const { store } = world.ports
+    const read: typeof store.read = async function* (stream, range) {
+      for await (const page of store.read(stream, range)) {
+        yield page.map((stored) => {
+          if (!stored.data.includes("chg_1")) return stored
+          return { ...stored, data: stored.data.replace("chg_1", "chg_9") }
+        })
+      }
+    }
+    const app = await buildApp(
+      { ...world.ports, store: { ...store, read } },
+      PROGRAM.entries,
+      PROGRAM.retired,
+    )
+    const told = world.warnings.length
+    const answer = await download("csv", app).then(
+      ({ body }) => body,
+      (error: Error) => error.message,
+    )
+    await app.close()
+    expect(answer).not.toContain("ledger_head")
+    expect(world.warnings.slice(told).join()).toContain("is not as it was sealed")
+  })
+})
+
+describe("read models that are behind", () => {
+  it("keep nobody from a file", async () => {
+    const projector = { ...world.ports.projector, waitFor: async () => false }
+    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
+    const { statusCode } = await download("csv", app)
+    await app.close()
+    expect(statusCode).toBe(200)
+  })
+})
+
+describe("400", () => {
+  it.each([
+    ["month", urlOf("csv", "2031-3")],
+    ["month", urlOf("csv", "2031-02")],
+    ["month", urlOf("csv", "2031-04")],
+    ["format", urlOf("xlsx")],
+    ["format", "/api/v1/billing/export?month=2031-03"],
+  ])("refuses a wrong or missing %s", async (field, url) => {
+    const { status, body } = await world.call(company.key, "GET", url)
+    expect([status, Object.keys(body.fields)]).toEqual([400, [field]])
+  })
+})
+
+describe("429", () => {
+  const sevenBy = async (app: World["app"], key: string) => {
+    const answers = []
+    for (let i = 0; i < 7; i += 1) answers.push(await callApp(app, key, "GET", urlOf("ndjson")))
+    return answers
+  }
+  const keyFor = async (...operations: readonly string[]) => {
+    const { key } = await makeKey(world, company, { operations })
+    return String(key)
+  }
+
+  it("is the seventh export by a key in a minute, whatever other keys of its company do", async () => {
+    holdRateWindow(world)
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, { rateLimits: "on" })
+    const stranger = await sevenBy(app, await keyFor("team.people.read"))
+    const key = await keyFor("billing.read")
+    const answers = await sevenBy(app, key)
+    const lines = await callApp(app, key, "GET", "/api/v1/billing/lines")
+    const owner = await callApp(app, company.key, "GET", urlOf("ndjson"))
+    await app.close()
+    expect(stranger.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403, 403, 429])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 429])
+    expect(answers[6]?.body).toEqual({
+      error: "rate_limited",
+      message: "More than 6 exports by this key in a minute; wait a minute.",
+    })
+    expect([lines.status, owner.status]).toEqual([200, 200])
+  })
+})

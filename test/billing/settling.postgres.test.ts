@@ -1,0 +1,168 @@
+import { sql } from "kysely"
+import { beforeEach, describe, expect, it } from "vitest"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { headText, openBillFold, settleBill } from "../../src/billing/bill.ts"
+import { ask } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
+import { type Company, type World, makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
+import { HEAD, LINE, exported, exportedAs, tableOf } from "./exported.ts"
+
+const world = await ownWorld("time")
+let company: Company
+/** The current month. */
+const month = () => new Date(world.ports.clock.now()).toISOString().slice(0, 7)
+await makeCallsFree(world)
+await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
+beforeEach(async () => {
+  company = await makeCompany(world)
+})
+
+/** The company's ledger, with what is stored read as something else. */
+function readAs(change: (stored: StoredEvent) => StoredEvent | null): World {
+  const { store } = world.ports
+  const read: EventStore["read"] = async function* (stream, range) {
+    for await (const page of store.read(stream, range)) {
+      yield page.map(change).filter((stored) => stored !== null)
+    }
+  }
+  return { ...world, ports: { ...world.ports, store: { ...store, read } } }
+}
+
+describe("an edited read model", () => {
+  it("changes nothing in a file: neither its lines nor which month they are of", async () => {
+    await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
+    await world.operate("clock set", { to: "2031-04-02T00:00:00.000Z" })
+    await ask(world, company, charging({ chargeId: "chg_3" }))
+    await world.operate("wait")
+    const files = () =>
+      Promise.all(
+        ["2031-03", "2031-04"].flatMap((name) =>
+          ["csv", "focus-csv", "hledger", "ndjson"].map(async (format) => {
+            const { bytes } = await exportedAs(world, company, name, format)
+            return bytes.toString()
+          }),
+        ),
+      )
+    const before = await files()
+    const of = sql`where company_id = ${company.companyId}`
+    const db = world.ports.readAll
+    await sql`update charges set amount_micros = amount_micros - 1 ${of}
+      and charge_id = 'chg_1'`.execute(db)
+    await sql`update charges set amount_micros = amount_micros + 1, person_id = 'per_other',
+      item = 'other' ${of} and charge_id = 'chg_2'`.execute(db)
+    await sql`update months set head_revision = head_revision - 1 ${of}`.execute(db)
+    expect(await files()).toEqual(before)
+  })
+})
+
+describe("a stream that is not as it was sealed", () => {
+  let name: string
+  const charged = ({ type, data }: StoredEvent) => type === "Charged" && data.includes("chg_1")
+  beforeEach(async () => {
+    name = month()
+    await ask(world, company, charging({ chargeId: "chg_1" }), charging({ chargeId: "chg_2" }))
+  })
+  const sealed = /^ledger-co_\w+ is not as it was sealed at revision (\d+): expected .+, found /
+  const refused = async (changed: World, asked: string) => {
+    const pieces: string[] = []
+    const exporting = exportedAs(changed, company, asked, "csv", {
+      onChunk: async () => void pieces.push(asked),
+    })
+    await expect(exporting).rejects.toMatchObject({
+      code: "conflict",
+      message: expect.stringMatching(sealed),
+    })
+    return pieces.length
+  }
+
+  it("is refused where a fact says something else, before the last piece is sent", async () => {
+    const other = readAs((stored) =>
+      charged(stored) ? { ...stored, data: stored.data.replace("chg_1", "chg_9") } : stored,
+    )
+    expect(await refused(other, name)).toBe(1)
+  })
+
+  it("is refused where a fact is missing, and where another month's seal stands there", async () => {
+    await refused(
+      readAs((stored) => (charged(stored) ? null : stored)),
+      name,
+    )
+    await world.operate("clock advance", { duration: "31d" })
+    await ask(world, company, charging({ chargeId: "chg_3" }))
+    expect((await exported(world, company, name)).result.state).toBe("closed")
+    const resealed = readAs((stored) => {
+      if (stored.type !== "MonthClosed") return stored
+      return { ...stored, data: stored.data.replace(/"headHash":"./, '"headHash":"') }
+    })
+    await refused(resealed, name)
+    await refused(resealed, month())
+    const moved = readAs((stored) => {
+      if (stored.type !== "MonthClosed") return stored
+      const fundsMicros = stored.data.replace(/"fundsMicros":"\d/, '"fundsMicros":"7')
+      return { ...stored, data: fundsMicros }
+    })
+    await refused(moved, month())
+  })
+
+  it("is refused where it cannot be read", async () => {
+    const other = readAs((stored) => (charged(stored) ? { ...stored, data: "{}" } : stored))
+    await expect(exported(other, company, name)).rejects.toMatchObject({
+      code: expect.stringMatching(/conflict|unavailable/),
+      message: expect.stringMatching(/^ledger-co_\w+ (cannot be read|is not as it was sealed)/),
+    })
+  })
+})
+
+describe("lines that do not come to what the ledger says", () => {
+  it.each([
+    ["charged", { sums: { ...HEAD.sums, chargedMicros: 3 } }, "charged is 2 micros"],
+    ["charges", { sums: { ...HEAD.sums, chargedMicros: 2 } }, "charges is 1 by its lines"],
+    ["funds", { sums: { ...HEAD.sums, chargedMicros: 2, charges: 1 } }, "the funds by -2 micros"],
+  ])("are refused by their %s, with both sums", (_name, head, says) => {
+    const fold = openBillFold()
+    fold.add([{ ...LINE, amountMicros: -2 }])
+    const settle = () => settleBill({ ...HEAD, ...head }, fold)
+    expect(settle).toThrow(`The lines of 1970-01 do not add up: `)
+    expect(settle).toThrow(says)
+  })
+})
+
+describe("progress", () => {
+  it("says how many lines, how fast, and how long it takes yet", async () => {
+    const told: string[] = []
+    await exportedAs(world, company, month(), "csv", { progress: (message) => told.push(message) })
+    expect(told).toEqual([expect.stringMatching(/^1 lines, \d+ %, [\d,]+ a second, \d+ s left$/)])
+  })
+})
+
+describe("what is given back", () => {
+  it("is a correction in FOCUS once the month of its charge is closed, and not before", async () => {
+    const open = { isPending: true, unitPriceMicros: 9_000, amountMicros: 9_000 }
+    const back = (chargeId: string) =>
+      ask(world, company, { type: "GiveBack", chargeId, amountMicros: null, reason: "failed" })
+    await ask(world, company, charging({ chargeId: "chg_1", ...open }))
+    await ask(world, company, charging({ chargeId: "chg_2", ...open }))
+    await back("chg_1")
+    const first = month()
+    await world.operate("clock advance", { duration: "31d" })
+    await back("chg_2")
+    const classes = async (name: string) => {
+      const { bytes } = await exportedAs(world, company, name, "focus-csv")
+      const rows = tableOf(bytes.toString("utf8"))
+      return rows.map((row) => [row["x_Kind"], row["ChargeClass"], row["BilledCost"]])
+    }
+    expect(await classes(first)).toEqual([
+      ["funds_added", "", "0.00"],
+      ["charge", "", "0.009"],
+      ["charge", "", "0.009"],
+      ["give_back", "", "-0.009"],
+    ])
+    expect(await classes(month())).toEqual([["give_back", "Correction", "-0.009"]])
+  })
+})
+
+describe("a head", () => {
+  it("is one text that names the stream, the revision and the hash", () => {
+    expect(headText(HEAD)).toBe(`ledger-co_aaaaaa@41:${"ab".repeat(32)}`)
+  })
+})

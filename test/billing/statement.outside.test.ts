@@ -1,0 +1,258 @@
+import { beforeEach, describe, expect, it } from "vitest"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
+import { openSpending, OTHERS } from "../../src/billing/statement.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
+import { ask } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
+import { makeCallsFree, makeCompany, makeKey, ownWorld, type Company } from "../support/world.ts"
+import { LINE, exportedAs } from "./exported.ts"
+import { missing, run } from "./programs.ts"
+
+const absent = missing("pdftotext")
+const needed = absent ?? "pdftotext is installed here"
+const world = await ownWorld("time")
+let company: Company
+/** A test that moves the clock uses its year up. */
+let year = 2031
+await makeCallsFree(world)
+const march = () => Date.parse(`${year}-03-10T12:00:00.000Z`)
+beforeEach(async () => {
+  // Every month that passes is closed for each company there is.
+  if (world.ports.clock.now() > march()) year += 1
+  if (world.ports.clock.now() < march()) {
+    await world.operate("clock set", { to: new Date(march()).toISOString() })
+  }
+  company = await makeCompany(world, { funds: "1234.5" })
+})
+
+const pdf = async () => (await exportedAs(world, company, `${year}-03`, "pdf")).bytes
+/** What a reader finds in a statement, its lines without the space between cells. */
+const textOf = (bytes: Buffer) =>
+  run("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
+
+/** Spends as the owner, as nobody, and gives something back. */
+async function spend(): Promise<void> {
+  const owner = { personId: company.ownerId, via: "person", keyId: null } as const
+  const one = { unitPriceMicros: 2_000_000, amountMicros: 2_000_000 }
+  await ask(
+    world,
+    company,
+    charging({ chargeId: "chg_1", item: "a model", ...owner, ...one }),
+    charging({ chargeId: "chg_2", item: "deploy", ...owner, ...one, isPending: true }),
+    { type: "GiveBack", chargeId: "chg_2", amountMicros: 500_000, reason: "failed" },
+  )
+}
+
+describe("a statement", () => {
+  it("says whose it is, of when, what the funds did, and what was spent by whom", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    const { name } = await world.operate("company show", { company: company.companyId })
+    const text = textOf(await pdf())
+    for (const said of [
+      "Statement",
+      "From: Company Platform",
+      `To: ${name} (${company.companyId})`,
+      `Number: ${company.companyId}-${year}-03`,
+      "Date: none yet",
+      `For: 1 to 31 March ${year}, UTC`,
+      "This month is still open",
+      `Opening funds, ${year}-03-01 $0.00`,
+      "Funds added $1,234.50",
+      "Charged (2 charges) -$4.00",
+      "Given back $0.50",
+      "Closing funds so far $1,231.00",
+      "a model 1 $2.00 $0.00 $2.00",
+      "Publish 1 $2.00 $0.50 $1.50",
+      `Owner 2 $4.00 $0.50 $3.50\n${company.ownerId}\n`,
+      "No key 2 $4.00 $0.50 $3.50",
+      "Everything else 2 $4.00 $0.50 $3.50",
+      "Total 2 $4.00 $0.50 $3.50",
+      `Ends at ledger-${company.companyId}@`,
+    ]) {
+      expect(text).toContain(said)
+    }
+  })
+
+  it("names keys by their labels as by then, with the ids below; one without a label by its id", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const { companyId } = company
+    const { keyId } = await makeKey(world, company, { label: "Night jobs" })
+    const by = (id: string, chargeId: string) => charging({ chargeId, keyId: id as KeyId })
+    await ask(world, company, by(keyId, "chg_1"), by(company.keyId, "chg_2"))
+    const text = textOf(await pdf())
+    expect(text).toMatch(new RegExp(`^ ?Night jobs 1 .*\\n ?${keyId}$`, "m"))
+    expect(text).toMatch(new RegExp(`^ ?${company.keyId} 1 `, "m"))
+    await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
+    const closed = textOf(await pdf())
+    expect(closed).toContain("Night jobs 1 ")
+    await world.operate("key delete", { keyId })
+    expect(textOf(await pdf())).toBe(closed)
+    await world.operate("company delete", { company: companyId })
+    await world.operate("clock advance", { duration: "20d" })
+    await world.operate("wait")
+    const erased = textOf(await pdf())
+    expect(erased).not.toContain("Night jobs")
+    expect(erased).toMatch(new RegExp(`^ ?${keyId} 1 `, "m"))
+  })
+
+  it("has amounts with the same number of decimals, so that their points align", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    await ask(
+      world,
+      company,
+      charging({ chargeId: "chg_3", item: "tiny", amountMicros: 20, unitPriceMicros: 20 }),
+    )
+    const text = textOf(await pdf())
+    expect(text).toContain("tiny 1 $0.00002 $0.00000 $0.00002")
+    expect(text).toContain("Publish 1 $2.00000 $0.50000 $1.50000")
+    expect(text).toContain("Funds added $1,234.50000")
+    expect(text).not.toMatch(/\$[\d,]+\.\d{2}\b/)
+  })
+
+  it("breaks a long name over lines, and never cuts an id off, however long the name is", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await world.operate("person change", { personId: company.ownerId, name: "x".repeat(100) })
+    await spend()
+    const text = textOf(await pdf())
+    const [, first = "", second = "", third = ""] =
+      new RegExp(`^ ?(x+) 2 .*\\n ?(x+)\\n(?: ?(x+)\\n)? ?${company.ownerId}$`, "m").exec(text) ??
+      []
+    expect(first.length + second.length + third.length).toBe(100)
+  })
+
+  it("tells items apart that begin alike, also where three lines are too few for them", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const alike = "Tokens of a large language model with a long context, read from its cache, for"
+    const items = [`${alike} the writers`, `${alike} the readers`]
+    const long = [`${"very ".repeat(90)}long A`, `${"very ".repeat(90)}long B`]
+    const spending = [...items, ...long].map((item, i) => charging({ chargeId: `chg_${i}`, item }))
+    await ask(world, company, ...spending)
+    const words = textOf(await pdf())
+      .replaceAll(/ 1 (\$[\d,.]+ ?)+/g, "")
+      .replaceAll(/\s+/g, " ")
+    for (const item of items) expect(words).toContain(item)
+    expect(words).toMatch(/very ve… very [very ]+long A /)
+    expect(words).toMatch(/very ve… very [very ]+long B /)
+  })
+
+  it("never cuts an amount, of whatever sums with six decimals", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await world.operate("funds correct", { company: company.companyId, dollars: "4500000000" }, "x")
+    await world.operate("funds correct", { company: company.companyId, dollars: "4499998765" }, "x")
+    const amountMicros = 8_999_999_999_123_456
+    const item = "a thing whose name must give way"
+    await ask(
+      world,
+      company,
+      charging({
+        chargeId: "chg_1",
+        item,
+        amountMicros,
+        unitPriceMicros: amountMicros,
+        isPending: true,
+      }),
+      { type: "GiveBack", chargeId: "chg_1", amountMicros: amountMicros - 1, reason: "failed" },
+    )
+    const text = textOf(await pdf())
+    expect(text).not.toContain("…")
+    const cells = "1 $8,999,999,999.123456 $8,999,999,999.123455 $0.000001"
+    expect(text.split(cells).length - 1).toBe(8)
+    for (const title of ["Item", "Person", "Key", "Class"]) {
+      expect(text).toContain(`${title} Charges Charged Given back Spent`)
+    }
+    expect(text.replaceAll(/( \$?[\d,.]+)+(?=\n)/g, "").replaceAll(/\s+/g, " ")).toContain(item)
+    expect(text).toContain("-$8,999,999,999.123456")
+  })
+
+  it("names a character that its font does not have, and shows no box for it", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await ask(world, company, charging({ chargeId: "chg_1", item: "é\u{6F22}b" }))
+    expect(textOf(await pdf())).toContain("é[U+6F22]b 1 ")
+  })
+
+  it("has its fonts in it, and nothing of the moment", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    const bytes = await pdf()
+    const fonts = run("pdffonts", ["-"], bytes).split("\n").slice(2).filter(Boolean)
+    expect(fonts).toHaveLength(2)
+    for (const font of fonts) expect(font).toMatch(/\+DejaVuSans.* yes yes yes /)
+    const info = run("pdfinfo", ["-isodates", "-"], bytes)
+    expect(info).toMatch(new RegExp(`CreationDate:\\s+${year}-03-01T00:00:00Z`))
+  })
+
+  it("of a closed month is the same bytes for ever, whatever anybody is called by then", async () => {
+    await spend()
+    await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
+    const before = await pdf()
+    await world.operate("person change", { personId: company.ownerId, name: "Somebody Else" })
+    await ask(world, company, charging({ chargeId: "chg_3" }))
+    expect((await pdf()).equals(before)).toBe(true)
+    const april = await exportedAs(world, company, `${year}-04`, "pdf")
+    if (absent !== null) return
+    expect(textOf(before)).toContain("This month is closed")
+    expect(textOf(before)).toContain(`Date: 1 April ${year}`)
+    expect(textOf(before)).toContain(`Closing funds, ${year}-03-31 $1,231.00`)
+    expect(textOf(before)).not.toContain("Somebody Else")
+    expect(textOf(april.bytes)).toContain(company.companyId)
+  })
+
+  it("of a month without spending says so", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    expect(textOf(await pdf())).toContain("Nothing was spent.")
+  })
+
+  it("goes on to further pages where there are many items, and adds up all of them", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const many = Array.from({ length: 300 }, (_, i) =>
+      charging({
+        chargeId: `chg_${i}`,
+        item: `thing ${i}`,
+        amountMicros: 1_000_000,
+        unitPriceMicros: 1_000_000,
+      }),
+    )
+    await ask(world, company, ...many)
+    const text = textOf(await pdf())
+    expect(text).toContain("Others 101 $101.00 $0.00 $101.00")
+    expect(text).toContain("Total 300 $300.00 $0.00 $300.00")
+    expect(text).toMatch(/ 1\/[5-9]\n/)
+  })
+})
+
+describe("names of an erased company", () => {
+  it("are ids, and the sums stay", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
+    const { name } = await world.operate("company show", { company: company.companyId })
+    expect(textOf(await pdf())).toContain("Owner")
+    await world.operate("company delete", { company: company.companyId })
+    await world.operate("clock advance", { duration: "20d" })
+    await world.operate("wait")
+    const text = textOf(await pdf())
+    expect(text).not.toContain("Owner")
+    expect(text).not.toContain(name)
+    expect(text).toContain(` 2 $4.00 $0.50 $3.50\n${company.ownerId}\n`)
+  })
+})
+
+describe("spending", () => {
+  it("tells so many names apart, the dearest first, and keeps every sum", () => {
+    const spending = openSpending()
+    const lines = Array.from({ length: 20_000 }, (_, i): BillLine => {
+      return { ...LINE, item: `item ${i}`, personId: "", amountMicros: -1 - (i % 2) }
+    })
+    spending.add(lines)
+    const { byItem, byPerson } = spending.spent()
+    expect(byItem).toHaveLength(200)
+    expect(byItem[0]).toMatchObject({ name: OTHERS, charges: 10_000 })
+    const sum = byItem.reduce((total, row) => total + row.chargedMicros, 0)
+    expect(sum).toBe(30_000)
+    expect(byPerson).toEqual([
+      { name: "", charges: 20_000, chargedMicros: 30_000, givenBackMicros: 0 },
+    ])
+  })
+})

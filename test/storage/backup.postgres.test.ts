@@ -1,0 +1,240 @@
+/** Backups of whole installations, and what is restored from them. */
+import { readFile, rm, writeFile } from "node:fs/promises"
+import { expect, it } from "vitest"
+import { LEFT_OUT, tablesInBackup } from "../../adapters/postgres/installation/tables.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { query } from "../support/embedded.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { execute } from "../support/postgres.ts"
+import { openWorld } from "../support/world.ts"
+import type { Place } from "./lived.ts"
+import { TEXTS, lived, openBackups } from "./lived.ts"
+import { factsOf, faultsOf } from "./looking.ts"
+
+const { closing, database, file, backUp, restore } = openBackups()
+
+async function startServer(): Promise<EventStoreDbServer> {
+  const server = await EventStoreDbServer.start()
+  closing.push(() => server.stop())
+  return server
+}
+
+const KEPT = tablesInBackup(PROGRAM.tables)
+
+/** All rows of all tables that are kept, but who has work in hand. */
+async function truth(url: string): Promise<Record<string, unknown>> {
+  const tables = KEPT.map(async ({ table, rows: [first] }) => {
+    const select = `select to_jsonb(t) - 'leased_until' - 'process_id' as row
+      from ledger.${table} t order by ${first?.key}`
+    return [table, await query(url, select)] as const
+  })
+  return Object.fromEntries(await Promise.all(tables))
+}
+
+it("decides for every table whether a backup holds it", async () => {
+  // The slices' own tables are made as an installation opens.
+  const world = await openWorld("store")
+  closing.push(() => world.close())
+  const tables =
+    "select table_name as name from information_schema.tables where table_schema = 'ledger'"
+  const rows = await query<{ name: string }>(world.databaseUrl, tables)
+  const decided = [...KEPT, ...PROGRAM.tables].map(({ table }) => table)
+  expect(new Set(rows.map(({ name }) => name))).toEqual(new Set([...decided, ...LEFT_OUT]))
+})
+
+it.each([
+  ["PostgreSQL", "PostgreSQL"],
+  ["PostgreSQL", "EventStoreDB"],
+  ["EventStoreDB", "PostgreSQL"],
+])(
+  "holds an installation in %s, and becomes the same one in %s",
+  async (from, to) => {
+    const placeOf = async (kind: string): Promise<Place> => {
+      const url = await database()
+      return kind === "PostgreSQL" ? { url } : { url, eventStoreUrl: (await startServer()).url }
+    }
+    const home = await placeOf(from)
+    const { world, companyId, key } = await lived(home)
+    const written = await backUp(world)
+    const facts = await factsOf(world.ports.store)
+    const shown = await world.operate("company show", { company: companyId })
+    await world.close()
+    const kept = await truth(home.url)
+    for (const name of ["idempotent_requests", "jobs", "simulated_records", "subject_keys"]) {
+      expect(kept[name], name).not.toEqual([])
+    }
+
+    const place = await placeOf(to)
+    const restored = await restore(place)
+    expect(restored).toMatchObject({
+      ok: true,
+      events: facts.length,
+      rows: written.rows,
+      alreadyThere: 0,
+      checksum: written.checksum,
+    })
+    expect(await truth(place.url)).toEqual(kept)
+    const again = await openWorld("store", place)
+    closing.push(() => again.close())
+    expect(await factsOf(again.ports.store)).toEqual(facts)
+    expect(await again.operate("company show", { company: companyId })).toEqual(shown)
+    expect(await again.operate("mail list")).toMatchObject({ mails: [{ to: "owner@example.com" }] })
+    const options = {
+      body: { to: "+14155550101", body: "hello" },
+      headers: { "idempotency-key": "one" },
+    }
+    const answer = await again.call(key, "POST", TEXTS, options)
+    expect(answer.status).toBe(200)
+    await again.operate("funds add", { company: companyId, dollars: "1" })
+    expect(await faultsOf(again)).toEqual([])
+    const texts = await again.operate("audit show", {
+      stream: `ledger-${companyId}`,
+      type: "Charged",
+    })
+    expect(texts.events).toHaveLength(2)
+  },
+  180_000,
+)
+
+it("knows what was handed over, and hands none of it over again", async () => {
+  const { world, key } = await lived({ url: await database() })
+  const headers = { "idempotency-key": "hangs" }
+  // The carrier says nothing of it, once: it is asked about a minute later.
+  await world.call(key, "POST", TEXTS, { body: { to: "+14155550102", body: "hello" }, headers })
+  await world.operate("wait")
+  const { work } = await world.operate("work list")
+  expect(work).toContainEqual(expect.objectContaining({ kind: "ask-text", tries: 0 }))
+  await backUp(world)
+  await world.close()
+  const url = await database()
+  await restore({ url })
+  const again = await openWorld("start", { url })
+  closing.push(() => again.close())
+  expect((await again.operate("work list")).work).toEqual(work)
+  expect(await faultsOf(again)).toEqual([])
+})
+
+it("is whole while others write: every key of every fact, no answer without its charge", async () => {
+  const home = await database()
+  const { world, companyId, key } = await lived({ url: home })
+  let sent = 0
+  const send = async (): Promise<void> => {
+    sent += 1
+    const options = {
+      body: { to: `+1415555${String(1_000 + sent)}`, body: "hello" },
+      headers: { "idempotency-key": `text-${sent}` },
+    }
+    expect(await world.call(key, "POST", TEXTS, options)).toMatchObject({
+      status: 200,
+    })
+  }
+  const written = await backUp(world, { onPiece: send })
+  expect(sent).toBeGreaterThan(10)
+  const all = (await factsOf(world.ports.store)).length
+  expect(written.events).toBeLessThan(all)
+  await world.close()
+
+  const url = await database()
+  expect(await restore({ url })).toMatchObject({ ok: true, events: written.events })
+  const again = await openWorld("start", { url })
+  closing.push(() => again.close())
+  const shown = await again.operate("audit show", { stream: "companies", unseal: true })
+  expect(JSON.stringify(shown)).not.toContain("(erased)")
+  // Whoever asks again gets his answer, or is charged now: never an answer without a charge.
+  for (let text = 1; text <= sent; text += 1) {
+    const options = {
+      body: { to: `+1415555${String(1_000 + text)}`, body: "hello" },
+      headers: { "idempotency-key": `text-${text}` },
+    }
+    expect((await again.call(key, "POST", TEXTS, options)).status).toBe(200)
+  }
+  await again.operate("wait")
+  const charged = await again.operate("audit show", {
+    stream: `ledger-${companyId}`,
+    type: "Charged",
+  })
+  expect(charged.events).toHaveLength(2 + sent)
+  expect(await faultsOf(again)).toEqual([])
+})
+
+it("goes on where a restore was cut short, and until then nothing starts", async () => {
+  const { world } = await lived({ url: await database() })
+  const written = await backUp(world)
+  await world.close()
+  const server = await startServer()
+  const place = { url: await database(), eventStoreUrl: server.url }
+  const stopping = new AbortController()
+  const reason = new Error("interrupted")
+  let appends = 0
+  server.faultOf = () => {
+    appends += 1
+    if (appends === 4) stopping.abort(reason)
+    return "none"
+  }
+  await expect(restore(place, stopping.signal)).rejects.toBe(reason)
+  await expect(openWorld("store", place)).rejects.toThrow(/cut short: give .*restore FILE.* again/)
+  const again = await restore(place)
+  expect(again).toMatchObject({ ok: true, events: written.events })
+  expect(again.alreadyThere).toBeGreaterThan(0)
+  const opened = await openWorld("store", place)
+  closing.push(() => opened.close())
+  expect(await faultsOf(opened)).toEqual([])
+})
+
+it("refuses another backup where one was begun", async () => {
+  const { world } = await lived({ url: await database() })
+  await backUp(world)
+  await world.close()
+  const url = await database()
+  await execute(url, "insert into ledger.unfinished_restore (backup) values ('another')")
+  await expect(restore({ url })).rejects.toMatchObject({
+    code: "conflict",
+    message: expect.stringMatching(/another backup was begun here/) as string,
+  })
+})
+
+it("refuses what is not empty, and a file that was changed, and writes nothing", async () => {
+  const { world } = await lived({ url: await database() })
+  await backUp(world)
+  await world.close()
+  const filled = await database()
+  const fresh = await openWorld("start", { url: filled })
+  await fresh.close()
+  await expect(restore({ url: filled })).rejects.toMatchObject({
+    code: "not_empty",
+    message: expect.stringMatching(/name another data folder/) as string,
+  })
+  const url = await database()
+  const text = await readFile(file(), "utf8")
+  await writeFile(file(), text.replace("run-1", "run-2"))
+  await expect(restore({ url })).rejects.toMatchObject({
+    code: "bad_backup",
+    message: expect.stringMatching(/restored: line \d+ \(byte \d+\) was changed/) as string,
+  })
+  await writeFile(file(), text.slice(0, text.length / 2))
+  await expect(restore({ url })).rejects.toThrow(/was cut short/)
+  await rm(file())
+  await expect(restore({ url })).rejects.toThrow(/cannot be read \(ENOENT\)/)
+  expect(await query(url, "select 1 from eventstore.events")).toEqual([])
+  const usable = await openWorld("start", { url })
+  await usable.close()
+})
+
+it("refuses a backup of a newer version, and one whose master key is elsewhere", async () => {
+  const { world } = await lived({ url: await database() })
+  await execute(
+    world.databaseUrl,
+    "insert into ledger.kysely_migration values ('9999-later', now())",
+  )
+  await backUp(world)
+  const url = await database()
+  await expect(restore({ url })).rejects.toThrow(
+    /newer version .* \(9999-later\): use that version/,
+  )
+  await execute(world.databaseUrl, "delete from ledger.kysely_migration where name = '9999-later'")
+  await backUp(world)
+  await world.close()
+  await expect(restore({ url, masterKey: "ab".repeat(32) })).rejects.toMatchObject({
+    code: "wrong_master_key",
+  })
+})

@@ -1,0 +1,235 @@
+import { describe, expect, it } from "vitest"
+import type { AppendFault } from "../../adapters/eventstore/memory.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { START, Unavailable } from "../../adapters/eventstore/port.ts"
+import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
+import { priceCodec } from "../../domain/charging/price-book.ts"
+import { compareAll } from "../../src/storage/compare.ts"
+import type { Copying } from "../../src/storage/copy-events.ts"
+import { copyEvents } from "../../src/storage/copy-events.ts"
+import type { MovedEvent } from "../../src/storage/left-out.ts"
+import { LeavingOut, provenAmong } from "../../src/storage/left-out.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { factsOf } from "./looking.ts"
+
+/** A pacer that pauses for no time and counts it all the same. */
+function countingPacer() {
+  let elapsed = 0
+  return {
+    elapsedMs: () => elapsed,
+    pause: async (ms: number) => void (elapsed += ms),
+  }
+}
+
+/** A store with chained facts: so many on each of some streams, by turns. */
+async function filled(streams: number, each: number): Promise<EventStore> {
+  const store = openMemoryEventStore()
+  const hashes = new Map<string, string>()
+  for (let revision = 0; revision < each; revision += 1) {
+    for (let one = 0; one < streams; one += 1) {
+      const stream = `prices-${one}`
+      const previousHash = hashes.get(stream) ?? "0".repeat(64)
+      const price = {
+        item: "text_segment",
+        unitPriceMicros: revision,
+        version: revision + 2,
+      } as const
+      const fact = { type: "PriceSet", at: 1, ...price } as const
+      const place = { stream, revision, previousHash }
+      const { proposed, hash } = wrap(priceCodec, fact, place, causedBy("cmd_test"))
+      hashes.set(stream, hash)
+      await store.append(stream, [proposed], revision - 1)
+    }
+  }
+  return store
+}
+
+function copying(
+  source: EventStore,
+  target: EventStore,
+  more: Partial<Copying<StoredEvent>> = {},
+): Copying<StoredEvent> {
+  return {
+    source: source.readAll(),
+    target,
+    pacer: countingPacer(),
+    signal: new AbortController().signal,
+    onEvent: () => undefined,
+    hints: ["work", "late"],
+    isUnhandled: () => false,
+    progress: () => undefined,
+    ...more,
+  }
+}
+
+describe("copying events", () => {
+  it("stores all of them as they are and in their order, many at once", async () => {
+    const source = await filled(7, 40)
+    const calls: number[] = []
+    const target = openMemoryEventStore({
+      faults: ({ events }) => {
+        calls.push(events.length)
+        return "none"
+      },
+    })
+    const copied = await copyEvents(copying(source, target))
+    const head = await target.head()
+    const handled = new Map([
+      ["work", head],
+      ["late", head],
+    ])
+    expect(copied).toEqual({ events: 280, found: 0, handled })
+    expect(await factsOf(target)).toEqual(await factsOf(source))
+    expect(calls).toHaveLength(280)
+    const single = await filled(1, 1_200)
+    calls.length = 0
+    await copyEvents(copying(single, openMemoryEventStore({ faults: record(calls) })))
+    expect(calls).toEqual([500, 500, 200])
+  })
+
+  it("goes on where it stopped, and stops between two appends", async () => {
+    const source = await filled(5, 30)
+    const target = openMemoryEventStore()
+    const stopping = new AbortController()
+    const stop = new Error("stop")
+    const first = copying(source, target, {
+      signal: stopping.signal,
+      progress: (events) => {
+        if (events === 77) stopping.abort(stop)
+      },
+    })
+    await expect(copyEvents(first)).rejects.toBe(stop)
+    const half = (await factsOf(target)).length
+    expect(half).toBeGreaterThan(0)
+    expect(half).toBeLessThan(150)
+    const copied = await copyEvents(copying(source, target))
+    expect(copied).toMatchObject({ events: 150, found: half })
+    expect(await factsOf(target)).toEqual(await factsOf(source))
+  })
+
+  it.each<AppendFault>(["stored-unknown", "unavailable", "unstored-unknown"])(
+    "sends the same again after %s, and nothing is there twice",
+    async (fault) => {
+      const source = await filled(1, 1_200)
+      let appends = 0
+      const target = openMemoryEventStore({ faults: () => (++appends % 3 === 2 ? fault : "none") })
+      await copyEvents(copying(source, target))
+      expect(appends).toBeGreaterThan(3)
+      expect(await factsOf(target)).toEqual(await factsOf(source))
+    },
+  )
+
+  it("sees that the order was lost where a store took a later append and not an earlier one", async () => {
+    const source = await filled(3, 1)
+    let appends = 0
+    const target = openMemoryEventStore({
+      faults: () => (++appends === 2 ? "unavailable" : "none"),
+    })
+    await expect(copyEvents(copying(source, target))).rejects.toThrow(/another order: empty it/)
+  })
+
+  it("gives a store up that stays away, with its own error", async () => {
+    const source = await filled(1, 3)
+    const target = openMemoryEventStore({ faults: () => "unavailable" })
+    await expect(copyEvents(copying(source, target))).rejects.toThrow(Unavailable)
+  })
+
+  it("refuses a target that holds anything else, before and behind, and writes nothing", async () => {
+    const source = await filled(2, 3)
+    const other = await filled(2, 3)
+    const before = await factsOf(other)
+    await expect(copyEvents(copying(source, other))).rejects.toThrow(
+      /prices-0 revision 0 has another id there/,
+    )
+    expect(await factsOf(other)).toEqual(before)
+    const longer = openMemoryEventStore()
+    await copyEvents(copying(source, longer))
+    const [extra] = await factsOf(other)
+    if (extra === undefined) throw new Error("there is no event")
+    await longer.append("prices-9", [extra], -1)
+    await expect(copyEvents(copying(source, longer))).rejects.toThrow(
+      /it holds prices-9 revision 0 beside them/,
+    )
+  })
+
+  it("tells where the events end in the target that each hint has handled", async () => {
+    const source = await filled(3, 10)
+    const target = openMemoryEventStore()
+    const isUnhandled = (hint: string, _: StoredEvent, index: number) =>
+      index >= (hint === "late" ? 12 : 17)
+    const { handled } = await copyEvents(copying(source, target, { isUnhandled }))
+    expect([handled.get("work")?.commit, handled.get("late")?.commit]).toEqual([16n, 11n])
+    expect(await copyEvents(copying(source, target, { isUnhandled }))).toMatchObject({ handled })
+    const none = copying(source, openMemoryEventStore(), { isUnhandled: () => true })
+    expect([...(await copyEvents(none)).handled.values()]).toEqual([START, START])
+  })
+})
+
+const record = (calls: number[]) => (attempt: { readonly events: readonly unknown[] }) => {
+  calls.push(attempt.events.length)
+  return "none" as const
+}
+
+describe("leaving out", () => {
+  const moved = async (events: readonly MovedEvent[]) => {
+    const leaving = new LeavingOut()
+    const pages = (async function* () {
+      yield events
+    })()
+    const proven: MovedEvent[] = []
+    for await (const page of provenAmong(pages, leaving, PROGRAM)) proven.push(...page)
+    return { proven, leftOut: leaving.all }
+  }
+
+  it("moves what was written, and names the place of what was changed or is missing", async () => {
+    const facts = await factsOf(await filled(2, 4))
+    expect(await moved(facts)).toEqual({ proven: facts, leftOut: [] })
+    const changed = facts.map((fact, index) =>
+      index === 5 ? { ...fact, data: fact.data.replace('"version":4', '"version":5') } : fact,
+    )
+    const behind = ({ stream, revision }: MovedEvent) => stream === "prices-1" && revision >= 2
+    expect(await moved(changed)).toEqual({
+      proven: facts.filter((fact) => !behind(fact)),
+      leftOut: [
+        {
+          stream: "prices-1",
+          revision: 2,
+          reason: expect.stringMatching(/^expected the hash \w+, found the hash/) as string,
+          events: 2,
+        },
+      ],
+    })
+    const reason = "expected revision 1, found revision 2"
+    expect((await moved(facts.toSpliced(3, 1))).leftOut).toEqual([
+      { stream: "prices-1", revision: 1, reason, events: 2 },
+    ])
+  })
+})
+
+describe("comparing stores", () => {
+  it("counts what is the same, and names the first place that is not", async () => {
+    const source = await filled(2, 3)
+    const target = openMemoryEventStore()
+    await copyEvents(copying(source, target))
+    const compare = (one: EventStore, other: EventStore) =>
+      compareAll(one.readAll(), other.readAll(), () => undefined)
+    expect(await compare(source, target)).toBe(6)
+    const more = await filled(2, 4)
+    await expect(compare(more, openMemoryEventStore())).rejects.toThrow(
+      /prices-0 revision 0 is missing there/,
+    )
+    await expect(compare(openMemoryEventStore(), more)).rejects.toThrow(
+      /prices-0 revision 0 is there and was never copied/,
+    )
+    await expect(compare(source, more)).rejects.toThrow(/has another id there/)
+    const mark = { stream: "prices-0", revision: 2 ** 63, id: "", type: "$streamDeleted" }
+    const event = { ...mark, data: "", metadata: "", position: START }
+    const deleted = async function* () {
+      yield [event]
+    }
+    await expect(compareAll(openMemoryEventStore().readAll(), deleted(), () => 0)).rejects.toThrow(
+      "prices-0 revision 9223372036854775807 is there and was never copied",
+    )
+  })
+})

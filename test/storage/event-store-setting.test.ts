@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest"
+import { listSettings, readConfig } from "../../src/bootstrap/settings/config.ts"
+import { maskedAddress } from "../../src/frame/kernel/event-store-address.ts"
+import { openEventStore } from "../../src/bootstrap/open/event-store.ts"
+
+const settingOf = (LEDGER_EVENTSTORE_URL: string) =>
+  listSettings({ LEDGER_EVENTSTORE_URL }).find(({ name }) => name === "LEDGER_EVENTSTORE_URL")
+
+describe("LEDGER_EVENTSTORE_URL", () => {
+  it.each([
+    "esdb://127.0.0.1:2113?tls=false",
+    "esdb://admin:s3cret@node-1:2113,node-2:2113?tlsCAFile=/etc/ca.crt",
+    "esdb+discover://cluster.example.com:2113",
+    "esdb://node:2113/?tls=true&tlsVerifyCert=true",
+  ])("takes %s", (url) => {
+    expect(readConfig({ LEDGER_EVENTSTORE_URL: url }).eventStoreUrl).toBe(url)
+  })
+
+  it("is none where it is not set, or empty", () => {
+    expect(readConfig({}).eventStoreUrl).toBeNull()
+    expect(readConfig({ LEDGER_EVENTSTORE_URL: "" }).eventStoreUrl).toBeNull()
+  })
+
+  it.each([
+    [
+      "http://127.0.0.1:2113",
+      /LEDGER_EVENTSTORE_URL must be esdb:\/\/host:2113 \(all hosts of a cluster/,
+    ],
+    ["esdb://", /LEDGER_EVENTSTORE_URL must be/],
+    ["esdb://host:2113?tlsVerifyCert=false", /tlsVerifyCert=false: .* tlsCAFile=/],
+    ["esdb://host:2113?tls=true&tls-verify-cert=0", /tlsCAFile=/],
+  ])("refuses %s with the fix, beside all other faults", (url, words) => {
+    expect(() => readConfig({ LEDGER_EVENTSTORE_URL: url })).toThrow(words)
+    expect(() => readConfig({ LEDGER_EVENTSTORE_URL: url, PORT: "x" })).toThrow(/PORT must be/)
+  })
+
+  it("is read by its former name too, where the new one is not set", () => {
+    const [one, other] = ["esdb://one:2113", "esdb://other:2113"]
+    expect(readConfig({ EVENTSTORE_URL: one }).eventStoreUrl).toBe(one)
+    const both = { EVENTSTORE_URL: one, LEDGER_EVENTSTORE_URL: one }
+    expect(readConfig(both).eventStoreUrl).toBe(one)
+    expect(() => readConfig({ ...both, LEDGER_EVENTSTORE_URL: other })).toThrow(
+      /^LEDGER_EVENTSTORE_URL and EVENTSTORE_URL, its former name, differ: set the first alone\.$/,
+    )
+    expect(() => readConfig({ EVENTSTORE_URL: "x" })).toThrow(/^EVENTSTORE_URL must be esdb/)
+    const shown = listSettings({ EVENTSTORE_URL: one }).map(({ name, value }) => [name, value])
+    expect(shown).toContainEqual(["LEDGER_EVENTSTORE_URL", one])
+  })
+
+  it("is refused where it names several hosts of which the client would ask the first alone", async () => {
+    const opening = openEventStore(
+      "postgres://nowhere/db",
+      "esdb+discover://me:s3cret@a:1,b:2?tls=false",
+    )
+    await expect(opening).rejects.toThrow(
+      /^LEDGER_EVENTSTORE_URL cannot be used: .*write esdb:\/\/a:1,b:2 for a list/,
+    )
+    await expect(opening).rejects.not.toThrow(/s3cret/)
+  })
+
+  it("is shown without its password", () => {
+    expect(settingOf("esdb://admin:s3@cret@node:2113?tls=false")).toMatchObject({
+      value: "esdb://admin:***@node:2113?tls=false",
+      source: "environment",
+    })
+    expect(maskedAddress("esdb://node:2113?tls=false")).toBe("esdb://node:2113?tls=false")
+  })
+
+  it("is refused with a sentence where the client cannot use it, the password left out", async () => {
+    const opening = openEventStore("postgres://nowhere/db", "esdb://me:s3cret@node:2113?nonsense=1")
+    await expect(opening).rejects.toThrow(/^LEDGER_EVENTSTORE_URL cannot be used: .*nonsense\.$/)
+    await expect(opening).rejects.not.toThrow(/s3cret/)
+  })
+})

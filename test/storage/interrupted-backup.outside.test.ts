@@ -1,0 +1,179 @@
+/** Backups that are interrupted, that an older program wrote, and streams of a start. */
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { getActiveResourcesInfo } from "node:process"
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest"
+import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
+import { restoreBackup } from "../../src/bootstrap/moves/restoring.ts"
+import { lives } from "../support/embedded.ts"
+import type { Place } from "../support/server-process.ts"
+import { appeared, interrupted, makePlace } from "../support/server-process.ts"
+import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { examine } from "../../src/bootstrap/doctor/doctor.ts"
+import { someEvents } from "../contracts/event-store-fixture.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { makeCompany, openWorld, setLimit } from "../support/world.ts"
+import { explainOpening } from "../../src/bootstrap/open/opening-faults.ts"
+
+const BEFORE = "the one before"
+
+let home: Place
+let folder: string
+let file: string
+beforeEach(async () => {
+  home = await makePlace()
+  folder = dirname(home.dataDir)
+  file = join(folder, "cut.backup")
+  await mkdir(home.dataDir, { mode: 0o700 })
+  await writeFile(file, BEFORE)
+})
+afterEach(() => home.clear())
+
+/** The file as it is written, beside its place. */
+const TEMPORARY = ".cut.backup."
+const appears = () => appeared(folder, TEMPORARY)
+/** PostgreSQL says first who it is, and later that it takes connections. */
+const comesUp = () => appeared(join(home.dataDir, "postgres"), "postmaster.pid")
+
+/** Only the file of before is there, and no PostgreSQL runs, or soon none will. */
+async function expectNothingLeft(): Promise<void> {
+  expect((await readdir(folder)).toSorted()).toEqual(["cut.backup", "data"])
+  expect(await readFile(file, "utf8")).toBe(BEFORE)
+  const inData = await readdir(home.dataDir)
+  expect(inData.filter((name) => name.startsWith("postgres.new-"))).toEqual([])
+  await expect
+    .poll(async () => {
+      const left = await readPidFile(join(home.dataDir, "postgres"))
+      return left !== undefined && lives(left.pid)
+    })
+    .toBe(false)
+}
+
+describe("a backup that is interrupted", () => {
+  it("as its file appears, while PostgreSQL comes up, and while the file is written", async () => {
+    await home.ledger("company", "create", "acme")
+    const moments = [appears, comesUp, () => appeared(folder, TEMPORARY, "change")]
+    for (const moment of moments) {
+      const cut = await interrupted(home, ["backup", file], moment())
+      expect(cut).toEqual({ code: 130, stderr: "Interrupted before it was done.\n" })
+      await expectNothingLeft()
+    }
+    const whole = await home.ledger("backup", file)
+    expect(whole).toMatchObject({ ok: true, file })
+  })
+
+  it("by two signals: the second one ends it at once", async () => {
+    await home.ledger("company", "create", "acme")
+    const cut = await interrupted(home, ["backup", file], comesUp(), ["SIGINT", "SIGTERM"])
+    // Of two at the same moment the system chooses which comes second.
+    expect(cut).toEqual({ code: expect.toBeOneOf([130, 143]), stderr: "" })
+    await expectNothingLeft()
+  })
+})
+
+it("a first start that is interrupted while PostgreSQL is made leaves nothing of it", async () => {
+  const making = appeared(home.dataDir, "postgres.new-")
+  const cut = await interrupted(home, ["company", "create", "acme"], making)
+  expect(cut).toMatchObject({ code: 130, stderr: expect.stringMatching(/^Interrupted/) })
+  await expectNothingLeft()
+})
+
+it("a restore that is interrupted while it checks its file blames no file", async () => {
+  const log = { info: () => undefined, warn: () => undefined }
+  const talk = { progress: () => undefined, signal: AbortSignal.abort() }
+  const config = readConfig({ LEDGER_DATA_DIR: home.dataDir })
+  await expect(restoreBackup(config, file, log, talk)).rejects.toBe(talk.signal.reason)
+})
+
+it("refuses an older copy that others have appended to since, and so does doctor", async () => {
+  const server = await EventStoreDbServer.start()
+  onTestFinished(() => server.stop())
+  const { url, drop } = await testDatabase()
+  onTestFinished(drop)
+  const world = await openWorld("store", { url, eventStoreUrl: server.url })
+  const { companyId, key } = await makeCompany(world)
+  // Room for four texts.
+  await setLimit(world, { companyId }, { dollars: "0.045" })
+  const send = async () => {
+    const text = { to: "+14155550123", body: "hello" }
+    return (await world.call(key, "POST", "/api/v1/phone/messages", { body: text })).status
+  }
+  expect([await send(), await send()]).toEqual([200, 200])
+  await world.operate("wait")
+  const place = server.log.records.at(-1)?.commit ?? 0n
+  expect([await send(), await send(), await send()]).toEqual([200, 200, 429])
+  await world.operate("wait")
+  await world.close()
+  const end = server.log.records.at(-1)?.commit ?? 0n
+  server.log.truncate(place)
+  const stranger = openEventStoreDb({ url: server.url })
+  onTestFinished(() => stranger.close())
+  await stranger.append("orders-1", someEvents(200), NO_STREAM)
+  expect(server.log.records.at(-1)?.commit).toBeGreaterThan(end)
+  const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
+  const findings = await examine(readConfig(env), null)
+  expect(findings.find(({ check }) => check === "event store")).toMatchObject({
+    state: "wrong",
+    says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
+  })
+  await expect(openWorld("store", { url, eventStoreUrl: server.url })).rejects.toThrow(
+    /The read model .* has seen events that this event store does not hold/,
+  )
+})
+
+let server: EventStoreDbServer
+let url: string
+let drop: () => Promise<void>
+beforeEach(async () => {
+  server = await EventStoreDbServer.start()
+  ;({ url, drop } = await testDatabase())
+  const world = await openWorld("store", { url, eventStoreUrl: server.url })
+  await makeCompany(world)
+  await makeCompany(world)
+  await world.operate("price set", { item: "text_segment", dollars: "0.02" })
+  await world.close()
+})
+afterEach(async () => {
+  await server.stop()
+  await drop()
+})
+
+/** What `doctor` says of the streams, and of the event store. */
+async function doctor() {
+  const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
+  const findings = await examine(readConfig(env), null)
+  return (check: string) => findings.find((one) => one.check === check)
+}
+
+const timers = (): number => getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
+
+it("refuses a cut price book at once, and leaves nothing running that would keep the process", async () => {
+  expect((await doctor())("streams")).toMatchObject({ state: "ok" })
+  const before = timers()
+  server.log.set("prices", { $maxCount: 1 })
+  const refused: unknown = await openWorld("store", { url, eventStoreUrl: server.url }).catch(
+    (error: unknown) => error,
+  )
+  expect(refused).toMatchObject({ name: "DamagedStream" })
+  expect(String(explainOpening(refused, { eventStoreUrl: server.url }))).toMatch(
+    /prices revision 1: .*store repair-settings prices/,
+  )
+  expect(timers()).toBeLessThanOrEqual(before)
+})
+
+it("has doctor name each cut stream that no company owns", async () => {
+  server.log.set("prices", { $maxCount: 1 })
+  server.log.set("companies", { $tb: 1 })
+  const found = await doctor()
+  expect(found("event store")).toMatchObject({ state: "ok" })
+  expect(found("streams")).toMatchObject({
+    state: "wrong",
+    says: expect.stringMatching(
+      /companies revision 1: expected revision 0.*prices revision 1: expected revision 0/,
+    ) as string,
+    fix: expect.stringMatching(/store repair-settings/) as string,
+  })
+})

@@ -1,0 +1,152 @@
+/** What a backup holds besides the events, and what it leaves out. */
+import { randomUUID, randomBytes } from "node:crypto"
+import { expect, it } from "vitest"
+import { provenStore } from "../../src/frame/writer/proven-store.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { TEXTS, lived, openBackups } from "./lived.ts"
+import { factsOf } from "./looking.ts"
+import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
+import { openBackupSet } from "../../adapters/postgres/installation/backup-set.ts"
+import type { TableRows } from "../../adapters/postgres/installation/port.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { MUCH, WHOSE, heldSource, inPieces, readAll } from "../contracts/blobs-fixture.ts"
+import { query } from "../support/embedded.ts"
+
+const { closing, database, backUp, restore } = openBackups()
+
+it("leaves out what is not proven, as does a restore of a backup that holds it, and both say so", async () => {
+  const home = { url: await database() }
+  const { world, companyId, key } = await lived(home)
+  const { store, streams, pacer, corrupt } = world.ports
+  const stream = `ledger-${companyId}`
+  const last = (await collect(store.read(stream))).length - 1
+  const foreign = { id: randomUUID(), type: "Other", data: "{}", metadata: "" }
+  await store.append(stream, [foreign], last)
+  const reason = 'an event of type "Other" that this program did not write stands there'
+  const left = { stream, revision: last + 1, reason }
+
+  // As backups were written before, and without the beginning of a stream.
+  const second = (await collect(store.readAll())).find(
+    (one) => one.stream.startsWith("recipient-") && one.revision === 1,
+  )
+  const cut = second?.stream ?? "none"
+  const readCut: typeof store.readAll = async function* (range) {
+    for await (const page of store.readAll(range)) {
+      yield page.filter((one) => one.stream !== cut || one.revision > 0)
+    }
+  }
+  await backUp(world, { store: { ...store, readAll: readCut } })
+  const former = { url: await database() }
+  const { ok, leftOut } = await restore(former)
+  expect(ok).toBe(false)
+  expect(leftOut).toContainEqual({ ...left, events: 1 })
+  // It is looked for in what was restored: the ends of all chains need not be in memory.
+  const missing = { stream: cut, revision: 1, reason: "revision 0 before it is not shown" }
+  expect(leftOut).toContainEqual({ ...missing, events: expect.any(Number) })
+
+  const all = (await factsOf(store)).length
+  const proven = provenStore(store, { streams, corrupt, pacer, onHeld: () => undefined })
+  const written = await backUp(world, { store: proven })
+  expect(written.events).toBe(all - 1)
+  await world.close()
+  const place = { url: await database() }
+  expect(await restore(place)).toMatchObject({ ok: false, leftOut: [{ ...left, events: 0 }] })
+  const again = await openWorld("store", place)
+  closing.push(() => again.close())
+  expect((await again.operate("projections status")).corruptStreams).toEqual([left])
+  const body = { to: "+14155550101", body: "hello" }
+  expect(await again.call(key, "POST", TEXTS, { body })).toMatchObject({ status: 503 })
+  const other = await makeCompany(again)
+  expect(await again.call(other.key, "POST", TEXTS, { body })).toMatchObject({ status: 200 })
+
+  expect(await again.operate("store release", { stream })).toMatchObject({
+    released: true,
+    revision: last,
+    rebuilt: expect.arrayContaining(["charges", "accounts"]) as string[],
+  })
+  expect((await again.operate("projections status")).corruptStreams).toEqual([])
+  expect(await again.call(key, "POST", TEXTS, { body })).toMatchObject({ status: 200 })
+  await again.operate("wait")
+  expect(await again.operate("projections verify")).toMatchObject({ ok: true })
+})
+
+const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
+/** Of the same instant: only their places tell which was added last. */
+const entry = (n: number) => ({ at: NOW, content: { n, line: "\u{1f4e6}\n" } })
+
+const journalOf = ({ ports }: World) =>
+  ports.journal.of({ slice: "boxes", kind: "command", most: 3 })
+
+it("holds journals, and they go on where it was restored", async () => {
+  const world = await openWorld("start", { url: await database() })
+  const { companyId } = await makeCompany(world)
+  for (const n of [1, 2, 3]) await journalOf(world).add(companyId, "box_1", entry(n))
+  await backUp(world)
+  await world.close()
+
+  const url = await database()
+  expect(await restore({ url })).toMatchObject({ ok: true })
+  const again = await openWorld("start", { url })
+  closing.push(() => again.close())
+  const journal = journalOf(again)
+  expect(await journal.newest(companyId, "box_1", 9)).toEqual([entry(3), entry(2), entry(1)])
+  await journal.add(companyId, "box_1", entry(4))
+  expect(await journal.newest(companyId, "box_1", 9)).toEqual([entry(4), entry(3), entry(2)])
+}, 60_000)
+
+it("holds whole blobs, and they are read where it was restored", async () => {
+  const world = await openWorld("start", { url: await database() })
+  const { companyId } = await makeCompany(world)
+  const { blobs } = world.ports
+  const contents = [randomBytes(9 * CHUNK_BYTES + 77), Buffer.alloc(0), randomBytes(5)]
+  for (const [i, bytes] of contents.entries()) {
+    await blobs.write({ ...WHOSE, companyId, blobId: `rec_${i}` }, inPieces(bytes), MUCH)
+  }
+  const half = heldSource()
+  const writing = blobs.write({ ...WHOSE, companyId, blobId: "rec_half" }, half.source, MUCH)
+  await half.given
+  const { text, rows } = await backUp(world)
+  half.goOn()
+  await writing
+  await world.close()
+  expect(text).toMatch(/ blobs 3 \[/)
+
+  const url = await database()
+  expect(await restore({ url })).toMatchObject({ ok: true, rows })
+  expect(await query(url, "select 1 from ledger.blob_chunks")).toHaveLength(10 + 0 + 1)
+  const again = await openWorld("start", { url })
+  closing.push(() => again.close())
+  for (const [i, bytes] of contents.entries()) {
+    const found = await again.ports.blobs.find(companyId, `rec_${i}`)
+    expect((await readAll(found)).equals(bytes), `blob ${i}`).toBe(true)
+  }
+  expect(await again.ports.blobs.find(companyId, "rec_half")).toBeNull()
+}, 60_000)
+
+it("holds some chunks of a blob at once, and PostgreSQL does not put them all aside to sort them", async () => {
+  const url = await database()
+  // Whoever put them all aside, to sort them, would go beyond it.
+  const limit = `alter database ${new URL(url).pathname.slice(1)} set temp_file_limit = '1MB'`
+  await query(url, limit)
+  const pool = openPool(url, 2, () => undefined)
+  closing.push(() => pool.end())
+  const fill = `
+    with made as (
+      insert into ledger.blobs (version_id, company_id, subject, blob_id, length, digest)
+      select gen_random_uuid(), 'co_aaaaaa', 'company', 'rec_' || i, 1, 'mark'
+      from generate_series(1, 40) i returning version_id)
+    insert into ledger.blob_chunks
+    select version_id, i, convert_to(repeat('x', 65536), 'UTF8') from made, generate_series(0, 24) i`
+  await pool.query(fill)
+  const blocks: Pick<TableRows, "name" | "count">[] = []
+  let longest = 0
+  for await (const { name, count, json } of openBackupSet(pool, []).read("after")) {
+    blocks.push({ name, count })
+    longest = Math.max(longest, json.length)
+  }
+  const chunks = blocks.filter(({ name }) => name === "blob_chunks")
+  expect(chunks.reduce((sum, { count }) => sum + count, 0)).toBe(1_000)
+  expect(longest).toBeLessThan(3 * CHUNK_BYTES)
+}, 60_000)

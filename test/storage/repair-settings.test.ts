@@ -1,0 +1,110 @@
+/** `store repair-settings`: what settings of a stream hide is shown again, also where no server can start. */
+import { afterEach, beforeEach, expect, it } from "vitest"
+import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { openWork } from "../../src/bootstrap/commands/work-here.ts"
+import { repairSettings } from "../../src/storage/operate/repair-settings.ts"
+import { someEvents } from "../contracts/event-store-fixture.ts"
+import { fakeHost, recordingTerminal, run } from "../operator/fake-host.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+
+const PAGE = { isTTY: false, columns: 80 }
+const HIDDEN = "9223372036854775807"
+
+let server: EventStoreDbServer
+beforeEach(async () => {
+  server = await EventStoreDbServer.start()
+  const store = openEventStoreDb({ url: server.url })
+  await store.append("prices", someEvents(3), NO_STREAM)
+  await store.close()
+})
+afterEach(() => server.stop())
+
+/** The command, in a shell with these settings, as the command line has it done. */
+async function repair(input: object, env: object = { LEDGER_EVENTSTORE_URL: server.url }) {
+  const work = openWork({
+    env: { ...env },
+    terminal: recordingTerminal(),
+    stopping: { signal: new AbortController().signal, askedBy: () => "nobody" } as never,
+    livingServer: async () => null,
+  })
+  const talk = { progress: () => undefined, signal: new AbortController().signal }
+  return work.move("store repair-settings", input as never, talk)
+}
+
+const text = (found: unknown): string => repairSettings.render(found, PAGE)
+
+it("shows what hides events, removes it and nothing else, and finds the first event again", async () => {
+  server.log.set("prices", { $maxCount: 1, $acl: { $w: "ops" } } as never)
+  const looked = await repair({ stream: "prices", show: true })
+  expect(looked).toEqual({
+    ok: false,
+    stream: "prices",
+    hiding: { $maxCount: "1" },
+    isRemoved: false,
+    firstRevision: 2,
+  })
+  expect(text(looked)).toContain("without --show")
+  const repaired = await repair({ stream: "prices" })
+  expect(repaired).toMatchObject({ ok: true, isRemoved: true, firstRevision: 0 })
+  expect(text(repaired)).toMatch(/\$maxCount 1/)
+  // The command reads no installation, so it does not know which streams that one holds back.
+  expect(text(repaired)).toContain(
+    '"projections status" still lists it, give "store release prices"',
+  )
+  expect(text(looked)).not.toContain("store release")
+  const settings = server.log.stream("$$prices")?.at(-1)
+  expect(JSON.parse(Buffer.from(settings?.data ?? []).toString())).toEqual({ $acl: { $w: "ops" } })
+  expect(settings?.type).toBe("$metadata")
+  // What hides nothing is left alone.
+  const count = server.log.stream("$$prices")?.length
+  expect(await repair({ stream: "prices" })).toMatchObject({
+    ok: true,
+    hiding: {},
+    isRemoved: false,
+  })
+  expect(server.log.stream("$$prices")).toHaveLength(count ?? 0)
+})
+
+it("brings a deleted stream back, and prints the mark of its deletion unrounded", async () => {
+  server.log.deleteSoftly("prices")
+  expect(await repair({ stream: "prices", show: true })).toMatchObject({
+    ok: false,
+    hiding: { $tb: HIDDEN },
+    firstRevision: null,
+  })
+  expect(await repair({ stream: "prices" })).toMatchObject({ ok: true, hiding: { $tb: HIDDEN } })
+})
+
+it("says that only a backup has what was scavenged", async () => {
+  server.log.set("prices", { $maxCount: 1 })
+  server.log.scavenge(Date.now())
+  const found = await repair({ stream: "prices" })
+  expect(found).toMatchObject({ ok: false, isRemoved: true, firstRevision: 2 })
+  expect(text(found)).toContain("restore them from a backup")
+})
+
+it("refuses what it cannot repair, with what to do", async () => {
+  await expect(repair({ stream: "prices" }, {})).rejects.toThrow(
+    /LEDGER_EVENTSTORE_URL is not set, and an event store inside the database has no settings/,
+  )
+  await expect(repair({ stream: "orders-1" })).rejects.toThrow(
+    "orders-1 is no stream of the ledger",
+  )
+  server.log.deleteForGood("prices")
+  await expect(repair({ stream: "prices" })).rejects.toThrow(
+    "prices was deleted for good, which no setting undoes: restore what is missing from a backup",
+  )
+})
+
+it("is done next to a running server", async () => {
+  const host = fakeHost([], {
+    livingServer: async () => ({ socketPath: "/nowhere" }),
+    move: async (_, input) => repair(input),
+  })
+  const { code, stdout } = await run(["store", "repair-settings", "prices", "--json"], host)
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    { ok: true, stream: "prices", hiding: {}, isRemoved: false, firstRevision: 0 },
+  ])
+})

@@ -1,0 +1,259 @@
+/** Moving an installation's events into another event store. */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, it } from "vitest"
+import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import { takeAlone } from "../../adapters/postgres/leases/alone.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
+import type { StoreCopy } from "../../src/storage/operate/move-commands.ts"
+import { copyStore } from "../../src/bootstrap/moves/store-copy.ts"
+import { query } from "../support/embedded.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { execute, testDatabase } from "../support/postgres.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { factsOf, faultsOf } from "./looking.ts"
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+let server: EventStoreDbServer
+let url: string
+let dataDir: string
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "ledger-move-"))
+  closing.push(() => rm(dataDir, { recursive: true, force: true }))
+  const database = await testDatabase()
+  closing.push(() => database.drop())
+  url = database.url
+  server = await EventStoreDbServer.start()
+  closing.push(() => server.stop())
+})
+
+const SILENT = { info: () => undefined, warn: () => undefined }
+
+function copy(to: string, from?: string, signal?: AbortSignal): Promise<StoreCopy> {
+  const settings = { DATABASE_URL: url, LEDGER_DATA_DIR: dataDir, LEDGER_CLOCK: "test" }
+  const config = readConfig({ ...settings, LEDGER_EVENTSTORE_URL: from })
+  const talk = { progress: () => undefined, signal: signal ?? new AbortController().signal }
+  return copyStore(config, to, SILENT, talk)
+}
+
+/** An installation in the database in which something happened; its company. */
+async function lived(): Promise<string> {
+  const world = await openWorld("start", { url })
+  const { companyId, key } = await makeCompany(world)
+  for (const last of [1, 2, 3]) {
+    const body = { to: `+1415555010${last}`, body: "hello" }
+    await world.call(key, "POST", "/api/v1/phone/messages", { body })
+  }
+  const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
+  await world.operate("charge", charge)
+  await world.operate("wait")
+  await world.close()
+  return companyId
+}
+
+const TEXTS = "/api/v1/phone/messages"
+
+/** An installation in the database; a key, and what its last write was told of its place. */
+async function livedAndTold() {
+  const world = await openWorld("start", { url })
+  const { key } = await makeCompany(world)
+  const told = await sendOne(world, key)
+  await world.close()
+  return { key, told }
+}
+
+/** Sends a text, the same one each time. */
+async function sendOne({ call }: World, key: string, idempotencyKey = "once"): Promise<string> {
+  const headers = { "idempotency-key": idempotencyKey }
+  const text = { body: { to: "+14155550123", body: "hello" }, headers }
+  const { status, headers: found } = await call(key, "POST", TEXTS, text)
+  expect(status).toBe(200)
+  return String(found["ledger-position"])
+}
+
+/** Reads with a place of before, also as a kept answer tells it; answers what a new write is told. */
+async function tellAgain(world: World, key: string, told: string): Promise<string> {
+  for (const position of [told, await sendOne(world, key)]) {
+    const headers = { "ledger-position": position }
+    const { status, body, headers: found } = await world.call(key, "GET", TEXTS, { headers })
+    expect([status, found["ledger-stale"]]).toEqual([200, undefined])
+    expect(body.messages.length).toBeGreaterThan(0)
+  }
+  return sendOne(world, key, `new ${told}`)
+}
+
+/** Everything that follows from facts, and would follow twice if they were taken for new ones. */
+async function consequences(): Promise<unknown> {
+  const work = "select kind, name, due_at, attempts from ledger.jobs order by 1, 2"
+  const texts = "select * from ledger.simulated_records order by record_id"
+  return [await query(url, work), await query(url, texts)]
+}
+
+async function factsInServer() {
+  const store = openEventStoreDb({ url: server.url })
+  const facts = await factsOf(store)
+  await store.close()
+  return facts
+}
+
+async function factsInDatabase() {
+  return query(url, "select stream, revision, id, data from eventstore.events order by position")
+}
+
+it("moves everything as it is, makes the read models anew, and ends in a whole audit", async () => {
+  const companyId = await lived()
+  const before = await factsInDatabase()
+  const followed = await consequences()
+  const copied = await copy(server.url)
+  expect(copied).toMatchObject({ ok: true, to: server.url, alreadyThere: 0 })
+  expect(copied.events).toBe(before.length)
+  expect(copied.streams).toBe(new Set(before.map((row) => (row as { stream: string }).stream)).size)
+  const facts = await factsInServer()
+  expect(facts.map(({ stream, revision, id, data }) => ({ stream, revision, id, data }))).toEqual(
+    before,
+  )
+  expect(await consequences()).toEqual(followed)
+
+  await expect(openWorld("start", { url })).rejects.toThrow(
+    /set LEDGER_EVENTSTORE_URL to that server/,
+  )
+  const world = await openWorld("store", { url, eventStoreUrl: server.url })
+  closing.push(() => world.close())
+  expect(await world.operate("company show", { company: companyId })).toMatchObject({
+    balanceMicros: 50_000_000 - 420_000 - 3 * 9_000,
+  })
+  await world.operate("funds add", { company: companyId, dollars: "5" })
+  expect(await faultsOf(world)).toEqual([])
+  expect(world.warnings).toEqual([])
+  expect(await factsInDatabase()).toEqual(before)
+})
+
+it("knows again what callers were told of places, and waits for none of the former store", async () => {
+  const { key, told } = await livedAndTold()
+  expect(told).toMatch(/^[0-9a-z]+$/)
+  await copy(server.url)
+  const there = await openWorld("store", { url, eventStoreUrl: server.url })
+  const moved = await tellAgain(there, key, told)
+  expect(moved).toMatch(/^1-[0-9a-z.]+$/)
+  await there.close()
+  await copy("database", server.url)
+  const back = await openWorld("start", { url })
+  closing.push(() => back.close())
+  await tellAgain(back, key, told)
+  expect(await tellAgain(back, key, moved)).toMatch(/^2-[0-9a-z]+$/)
+  const beyond = { "ledger-position": "2-zzzzzz" }
+  expect((await back.call(key, "GET", TEXTS, { headers: beyond })).status).toBe(400)
+})
+
+it("goes on where it was cut short, and changes nothing before its end", async () => {
+  await lived()
+  const stopping = new AbortController()
+  const reason = new Error("interrupted")
+  let appends = 0
+  server.faultOf = () => {
+    appends += 1
+    if (appends === 5) stopping.abort(reason)
+    return "none"
+  }
+  await expect(copy(server.url, undefined, stopping.signal)).rejects.toBe(reason)
+  const half = (await factsInServer()).length
+  expect(half).toBeGreaterThan(0)
+  const world = await openWorld("start", { url })
+  await makeCompany(world)
+  await world.close()
+  const total = (await factsInDatabase()).length
+  expect(half).toBeLessThan(total)
+  const copied = await copy(server.url)
+  expect(copied).toMatchObject({ ok: true, events: total, alreadyThere: half })
+})
+
+it("moves back behind what the database still has", async () => {
+  const companyId = await lived()
+  const { events } = await copy(server.url)
+  const world = await openWorld("store", { url, eventStoreUrl: server.url })
+  await world.operate("funds add", { company: companyId, dollars: "7" })
+  await world.operate("wait")
+  await world.close()
+  const back = await copy("database", server.url)
+  expect(back).toMatchObject({ ok: true, to: "database", alreadyThere: events })
+  expect(back.events).toBeGreaterThan(events)
+  await expect(openWorld("store", { url, eventStoreUrl: server.url })).rejects.toThrow(
+    /store copy --to URL/,
+  )
+  const home = await openWorld("start", { url })
+  closing.push(() => home.close())
+  expect(await home.operate("company show", { company: companyId })).toMatchObject({
+    balanceMicros: 57_000_000 - 420_000 - 3 * 9_000,
+  })
+})
+
+it("leaves out what is not proven of a corrupt stream, says so, and holds it back afterwards", async () => {
+  const companyId = await lived()
+  const stream = `ledger-${companyId}`
+  const all = (await factsInDatabase()).length
+  const statement = `update eventstore.events set data = replace(data, '"50000000"', '"90000000"')
+    where stream = '${stream}'`
+  await execute(url, statement)
+  const copied = await copy(server.url)
+  const [left] = copied.leftOut
+  expect(left).toEqual({
+    stream,
+    revision: 1,
+    reason: expect.stringMatching(/^expected the hash/) as string,
+    events: expect.any(Number) as number,
+  })
+  expect(copied).toMatchObject({ ok: false, leftOut: [left], events: all - (left?.events ?? 0) })
+  const world = await openWorld("store", { url, eventStoreUrl: server.url })
+  closing.push(() => world.close())
+  const funds = { company: companyId, dollars: "7" }
+  await expect(world.operate("funds add", funds)).rejects.toThrow(`${stream} revision 1`)
+  const other = await makeCompany(world)
+  expect(await sendOne(world, other.key)).toBeTruthy()
+})
+
+it("refuses a store that holds something else, and one that cannot be reached", async () => {
+  await lived()
+  const other = await testDatabase()
+  closing.push(() => other.drop())
+  const stranger = await openWorld("store", { url: other.url, eventStoreUrl: server.url })
+  await makeCompany(stranger)
+  await stranger.close()
+  const before = await factsInServer()
+  await expect(copy(server.url)).rejects.toMatchObject({
+    code: "not_a_copy",
+    message: expect.stringMatching(/name an empty one/) as string,
+  })
+  expect(await factsInServer()).toEqual(before)
+  await server.stop()
+  await expect(copy(server.url)).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringMatching(/give the same command again/) as string,
+  })
+})
+
+it("refuses to work beside a process that may write, and where there is nothing to move", async () => {
+  await expect(copy(server.url)).rejects.toThrow(/holds nothing yet/)
+  await lived()
+  const world = await openWorld("start", { url })
+  await expect(copy(server.url)).rejects.toThrow(/Other processes .* stop every one/)
+  await world.close()
+  await expect(copy("database")).rejects.toThrow(/in the database already/)
+  expect(await factsInServer()).toEqual([])
+})
+
+it("lets no process begin meanwhile", async () => {
+  await lived()
+  const alone = await takeAlone(url)
+  expect(await takeAlone(url)).toBeNull()
+  await expect(openWorld("start", { url })).rejects.toThrow(/wait until that has ended/)
+  await alone?.release()
+  const world = await openWorld("start", { url })
+  expect(await takeAlone(url)).toBeNull()
+  await world.close()
+})
