@@ -1,4 +1,4 @@
-/** A git that fails when it is told to (`stand-in set git unavailable`): for tests, and to look at what people then see. */
+/** A git that fails when it is told to (`simulator set git unavailable`): for tests, and to look at what people then see. */
 import type { Pacer } from "../machine/clock/port.ts"
 import type { Simulator, Simulators } from "../providers/simulators/port.ts"
 import type { Repositories } from "./port.ts"

@@ -39,7 +39,7 @@ function Shown({ charge }: { readonly charge: WholeCharge }) {
       actions={
         isBack ? undefined : (
           <Action
-            operation="charge-give-back"
+            operation="charge-refund"
             input={{ chargeId }}
             label="Give back"
             says="The whole charge goes back to the funds and out of every limit, once. The reason stays in the ledger."

@@ -39,7 +39,6 @@ export const charging: Slice = {
   topics: {
     limit: "spending limits",
     funds: "funds",
-    charges: "charges",
     calls: "API calls",
     price: "the price book",
   },

@@ -55,7 +55,7 @@ const showClock = operation({
 /** What a moved clock does not bring about: a provider that is away is not there sooner by it. */
 const BACK_OFF = [
   "What failed for a passing reason, such as a provider that cannot be reached, is not waited for: it is " +
-    "tried again by the machine's clock, at most five minutes later. See work list.",
+    "tried again by the machine's clock, at most five minutes later. See job list.",
 ]
 
 const setClock = operation({

@@ -6,7 +6,7 @@ import { together } from "../frame/operator/inputs.ts"
 import type { AdminOperation } from "../frame/operator/operation.ts"
 import { operation } from "../frame/operator/operation.ts"
 
-/** The operations on these simulators. The command keeps the name that simulators had first. */
+/** The operations on these simulators. */
 export function simulatorOperations(simulators: readonly Simulator[]): readonly AdminOperation[] {
   return [listOf(simulators), setOf(simulators)]
 }
@@ -15,7 +15,7 @@ function setOf(simulators: readonly Simulator[]): AdminOperation {
   const Setting = z.object({
     name: z
       .enum(simulators.map(({ name }) => name))
-      .meta({ description: "the stand-in", argument: "NAME" }),
+      .meta({ description: "the simulator", argument: "NAME" }),
     outcome: z.string().meta({ description: "what it does", argument: "OUTCOME" }),
     times: z
       .int()
@@ -28,15 +28,15 @@ function setOf(simulators: readonly Simulator[]): AdminOperation {
     return known.includes(outcome) ? null : `${name} knows ${known.join(", ")}`
   }
   return operation({
-    name: "stand-in set",
-    summary: "set what a built-in stand-in does next",
+    name: "simulator set",
+    summary: "set what a simulator does next",
     notes: [
       `Every one knows ${COMMON_OUTCOMES.join(", ")}.`,
       ...simulators.flatMap(({ name, outcomes }) =>
         outcomes.length === 0 ? [] : `${name}: ${outcomes.join(", ")}.`,
       ),
     ],
-    example: "stand-in set carrier reject --times 1",
+    example: "simulator set carrier reject --times 1",
     changes: true,
     input: together(Setting, fault),
     run: async ({ ports }, { name, outcome, times }) => {
@@ -49,13 +49,13 @@ function setOf(simulators: readonly Simulator[]): AdminOperation {
 
 function listOf(simulators: readonly Simulator[]): AdminOperation {
   return operation({
-    name: "stand-in list",
-    summary: "list the built-in stand-ins for outside things and what they do next",
-    example: "stand-in list",
+    name: "simulator list",
+    summary: "list the simulators of outside things and what they do next",
+    example: "simulator list",
     input: z.object({}),
     run: async ({ ports }) => {
       const set = await ports.simulators.list()
-      const standIns = simulators.map((simulator) => {
+      const found = simulators.map((simulator) => {
         const { name } = simulator
         const { outcome, times } = set.find((one) => one.name === name) ?? {
           outcome: "ok",
@@ -63,7 +63,7 @@ function listOf(simulators: readonly Simulator[]): AdminOperation {
         }
         return { name, outcome, times, knows: outcomesOf(simulator) }
       })
-      return { standIns }
+      return { simulators: found }
     },
   })
 }

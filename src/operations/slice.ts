@@ -13,8 +13,8 @@ export const operations: Slice = {
   operationsOver: simulatorOperations,
   topics: {
     clock: "the ledger's time",
-    work: "the queue of work",
+    job: "jobs: work that waits, runs or is stuck",
     projections: "read models",
-    "stand-in": "built-in stand-ins for outside things",
+    simulator: "simulators of outside things",
   },
 }

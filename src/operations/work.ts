@@ -6,7 +6,7 @@ import type { AdminOperation, AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../frame/operator/operation.ts"
 
 const MOST_LISTED = 1_000
-/** An operator is kept so long for the try's outcome; what takes longer is shown by `work list`. */
+/** An operator is kept so long for the try's outcome; what takes longer is shown by `job list`. */
 const KNOWN_WITHIN_MS = 3_000
 const LOOK_MS = 25
 
@@ -46,13 +46,13 @@ async function lookAfterTry(
 const workId = z.int().positive().meta({ description: "the row's number", argument: "WORK_ID" })
 
 const listWork = operation({
-  name: "work list",
+  name: "job list",
   summary: "list the work that waits, runs or is parked",
   notes: [
     "Times are UTC, by the ledger's clock. What failed for a passing reason is tried again at nextTryAt, " +
-      "by the machine's clock; work retry tries it at once.",
+      "by the machine's clock; job retry tries it at once.",
   ],
-  example: "work list",
+  example: "job list",
   input: z.object({}),
   run: async ({ ports }) => ({ work: await ports.work.list(MOST_LISTED) }),
 })
@@ -77,14 +77,14 @@ function notDue({ workId: id, kind, dueAt }: FoundWork): OperatorRefused {
 }
 
 const retryWork = operation({
-  name: "work retry",
+  name: "job retry",
   summary: "try a row of work that is due at once, parked or not",
   notes: [
     "Rejected before the work is due, unless it only checks something and may do so at any time.",
     "Says what became of it: done, put_off until dueAt, failed (it is tried again by itself) or parked;",
     "running or due where that is not known within three seconds.",
   ],
-  example: "work retry 42",
+  example: "job retry 42",
   changes: true,
   input: z.object({ workId }),
   run: async ({ ports, signal }, { workId: id }) => {
@@ -113,13 +113,13 @@ function renderTried({ workId: id, state, dueAt, parked }: Tried & { readonly wo
 }
 
 const skipWork = operation({
-  name: "work skip",
+  name: "job discard",
   summary: "give a parked row of work up",
   notes: [
     "A text counts as failed from then on (given_up) and its charge is given back;",
     "a reminder is not sent. Work that is owed to a company or its bill cannot be given up.",
   ],
-  example: 'work skip 42 --reason "the carrier lost it"',
+  example: 'job discard 42 --reason "the carrier lost it"',
   changes: true,
   input: z.object({ workId }),
   run: async ({ ports, cause }, { workId: id }) => {

@@ -53,7 +53,7 @@ for (let i = 0; i < 6; i += 1) {
 }
 await world.operate("wait")
 // The carrier says nothing of this one: its charge stays open.
-await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+await world.operate("simulator set", { name: "carrier", outcome: "silent" })
 await setLimit(world, company, { key: company.keyId, period: "day", dollars: "1" })
 await world.call(company.key, "POST", "/api/v1/phone/messages", {
   body: { to: "+14155550124", body: "silent" },

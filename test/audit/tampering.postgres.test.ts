@@ -21,7 +21,7 @@ for (const { key } of [company, other]) {
   }
 }
 await world.operate("wait")
-await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+await world.operate("simulator set", { name: "carrier", outcome: "silent" })
 const body = { to: TO, body: "silent" }
 await world.call(other.key, "POST", "/api/v1/phone/messages", { body })
 await world.call(company.key, "POST", "/api/v1/phone/messages", { body })

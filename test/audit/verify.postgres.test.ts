@@ -27,7 +27,7 @@ for (let i = 0; i < 3; i += 1) {
 await world.operate("wait")
 const { charges } = await world.operate("charge list", { company: company.companyId })
 const { chargeId } = charges.at(-1)
-await world.operate("charge give-back", { chargeId, dollars: "0.004" }, "a test")
+await world.operate("charge refund", { chargeId, dollars: "0.004" }, "a test")
 await world.operate("clock advance", { duration: "40d" })
 await world.operate("funds add", { company: company.companyId, dollars: "1" })
 await world.operate("wait")

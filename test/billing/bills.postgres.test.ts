@@ -47,7 +47,7 @@ describe("bill list", () => {
     const spends = { company: company.companyId, person: company.ownerId, class: "ai" }
     const { chargeId } = await world.operate("charge", { ...spends, item: "chat", dollars: "2.5" })
     await world.operate("charge", { ...spends, item: "chat", dollars: "1" })
-    await world.operate("charge give-back", { chargeId }, "a test")
+    await world.operate("charge refund", { chargeId }, "a test")
     expect(await months()).toEqual([
       {
         ...nothing,
@@ -98,7 +98,7 @@ async function callUntil(night: string): Promise<void> {
 /** Gives the calls of a day back. */
 async function giveBack(day: string): Promise<void> {
   await world.operate(
-    "charge give-back",
+    "charge refund",
     { company: caller.companyId, chargeId: `${caller.keyId}:${caller.ownerId}:${day}` },
     "they were ours",
   )

@@ -18,7 +18,7 @@ await world.operate("funds correct", { ...of, dollars: "-1" }, "bank fee")
 await world.operate("funds correct", { ...of, dollars: "2" }, "=1+1")
 const one = { class: "ai", dollars: "3", item: "chat completion", id: "run-1" }
 await world.operate("charge", { ...of, ...one })
-await world.operate("charge give-back", { chargeId: "run-1", ...of }, "it was for a test")
+await world.operate("charge refund", { chargeId: "run-1", ...of }, "it was for a test")
 await world.operate("card set", { ...of, verified: true })
 const terms = { addFundsPerPurchase: "60", addFundsPerMonth: "200" }
 await world.operate("key change", { keyId: company.keyId, ...terms })

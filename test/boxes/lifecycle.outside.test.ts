@@ -80,7 +80,7 @@ it("ten boxes for an hour", async () => {
   expect(minutes.reduce((total, line) => total - Number(line["amount_micros"]), 0)).toBe(sum)
 })
 const { world } = one
-const told = (outcome: string) => world.operate("stand-in set", { name: "boxhost", outcome })
+const told = (outcome: string) => world.operate("simulator set", { name: "boxhost", outcome })
 afterEach(async () => {
   await told("ok")
 })

@@ -38,14 +38,14 @@ it("a host that is away for two hours costs nobody a minute, and leaves no work 
   const company = await makeBoxCompany(one)
   const boxId = await running(world, company, { maxMinutes: 720, idleMinutes: 60 })
   await advance(world, "150s")
-  await world.operate("stand-in set", { name: "boxhost", outcome: "unavailable" })
+  await world.operate("simulator set", { name: "boxhost", outcome: "unavailable" })
   await advance(world, "2h")
   const away = await viewOf(world, company.companyId, boxId)
   expect(away).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
-  await world.operate("stand-in set", { name: "boxhost", outcome: "ok" })
+  await world.operate("simulator set", { name: "boxhost", outcome: "ok" })
   await advance(world, "10m")
   expect(await spentOf(world, company)).toBe(3 * PRICES.small)
-  const { work } = await world.operate("work list", {})
+  const { work } = await world.operate("job list", {})
   const asks = ({ kind, parked }: { kind: string; parked: unknown }) =>
     kind === "charge-box-minute" || parked !== null
   expect(work.filter(asks)).toEqual([])

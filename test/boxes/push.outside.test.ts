@@ -99,7 +99,7 @@ describe("a push", () => {
     const company = await makeBoxCompany(one)
     const boxId = await running(world, company)
     await write(company, boxId, "a", "a\n")
-    await world.operate("stand-in set", { name: "boxhost", outcome: "clone-fails", times: 1 })
+    await world.operate("simulator set", { name: "boxhost", outcome: "clone-fails", times: 1 })
     expect((await push(company, boxId)).body).toMatchObject({
       pushed: false,
       exitCode: 128,

@@ -93,10 +93,10 @@ describe("who may", () => {
 
 describe("when", () => {
   it("is not before a box runs, nor after", async () => {
-    await world.operate("stand-in set", { name: "boxhost", outcome: "unavailable" })
+    await world.operate("simulator set", { name: "boxhost", outcome: "unavailable" })
     const started = await start(world, company)
     expect(started.body.error).toBe("box_unavailable")
-    await world.operate("stand-in set", { name: "boxhost", outcome: "ok" })
+    await world.operate("simulator set", { name: "boxhost", outcome: "ok" })
     const { boxHost } = world.ports
     const making = Promise.withResolvers<null>()
     const host: { start: typeof boxHost.start } = boxHost
@@ -136,14 +136,14 @@ describe("when", () => {
     const id = await running(world, company)
     const own = { key: company.key, id }
     for (const outcome of ["unavailable", "silent"]) {
-      await world.operate("stand-in set", { name: "boxhost", outcome, times: 1 })
+      await world.operate("simulator set", { name: "boxhost", outcome, times: 1 })
       const refused = await ask("POST", "/exec", { command: "true" }, own)
       expect(refused).toMatchObject({ status: 503, body: { error: "box_unavailable" } })
       expect(refused.headers["retry-after"]).toBe("60")
     }
-    await world.operate("stand-in set", { name: "boxhost", outcome: "lost", times: 1 })
+    await world.operate("simulator set", { name: "boxhost", outcome: "lost", times: 1 })
     expect((await ask("POST", "/exec", { command: "true" }, own)).body.error).toBe("box_stopped")
-    await world.operate("stand-in set", { name: "boxhost", outcome: "ok" })
+    await world.operate("simulator set", { name: "boxhost", outcome: "ok" })
     await ask("POST", "/stop", undefined, own)
     await world.operate("wait")
   })

@@ -140,7 +140,7 @@ describe("a refusal that recorded facts", () => {
         addFundsPerMonth: "500",
       })
       const once = { name: "cards", outcome, times: 1 }
-      if (outcome === "unavailable") await world.operate("stand-in set", once)
+      if (outcome === "unavailable") await world.operate("simulator set", once)
       else await world.operate("card set", { ...card, outcome })
       const { refused, read } = await world.ports.readAll.transaction().execute(async (tx) => {
         await sql`lock table read.purchases in share mode`.execute(tx)

@@ -110,7 +110,7 @@ describe("a process that was killed", () => {
 
   it("once it had queued, and the carrier refused the text since: the next attempt begins", async () => {
     const company = await makeCompany(world)
-    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
+    await world.operate("simulator set", { name: "carrier", outcome: "reject", times: 1 })
     const { again, idempotencyKey } = await begin({ step: "QueueText", when: "after" }, company)
     await world.operate("wait")
     expect((await again()).status).toBe(200)
@@ -171,12 +171,12 @@ describe("a process that was killed", () => {
   it("once it had charged without the line, and became the first since: charged anew with it", async () => {
     const company = await makeCompany(world)
     const to = newNumber()
-    await world.operate("stand-in set", { name: "carrier", outcome: "unavailable" })
+    await world.operate("simulator set", { name: "carrier", outcome: "unavailable" })
     await sendText(world, company.key, { to })
     const text = { to, body: "x".repeat(160) }
     const { again } = await begin({ step: "Charge", when: "after" }, company, text)
     await world.operate("wait")
-    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
+    await world.operate("simulator set", { name: "carrier", outcome: "reject", times: 1 })
     await tryAgain(world, company.companyId, "send-text")
     expect((await again()).body.body).toBe(text.body + LINE)
     await world.operate("wait")

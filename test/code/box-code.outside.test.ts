@@ -109,7 +109,7 @@ describe("the code that a box begins with", () => {
     expect(await at.code.find(companyId)).toBeNull()
     const empty = await makeCodeCompany(at.here.world)
     expect(await at.code.find(empty.companyId)).toMatchObject({ tips: new Map() })
-    await at.here.world.operate("stand-in set", { name: "git", outcome: "unavailable", times: 1 })
+    await at.here.world.operate("simulator set", { name: "git", outcome: "unavailable", times: 1 })
     await expect(at.code.find(companyId)).rejects.toThrow(ProviderUnavailable)
   })
 })

@@ -121,7 +121,7 @@ describe("the account", () => {
   })
 
   it("is told where git cannot be used", async () => {
-    await world.operate("stand-in set", { name: "git", outcome: "unavailable", times: 1 })
+    await world.operate("simulator set", { name: "git", outcome: "unavailable", times: 1 })
     const line = "remote: unavailable: Code cannot be served right now. Try again later."
     expect((await refsOf(addressOf(acme))).stderr).toContain(line)
   })

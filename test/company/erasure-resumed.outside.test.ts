@@ -35,7 +35,7 @@ let companies = 0
 let planted: Planted
 beforeEach(async () => {
   companies += 1
-  await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
+  await world.operate("simulator set", { name: "carrier", outcome: "ok" })
   planted = await plant(world, `xanthic${companies}`, `61${companies}`)
   await world.operate("company delete", { company: planted.companyId })
   await execute(world.databaseUrl, "analyze")
@@ -52,7 +52,7 @@ const contents = async (where: World) => (await files(where)).map(({ content }) 
 
 /** The erasing work that waits; empty once it is done. */
 async function waiting(where: World): Promise<readonly number[]> {
-  const { work } = await where.operate("work list")
+  const { work } = await where.operate("job list")
   return work
     .filter(({ kind }: { kind: string }) => kind === "erase-company")
     .map(({ workId }: { workId: number }) => workId)

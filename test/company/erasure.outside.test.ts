@@ -41,7 +41,7 @@ describe("after it was erased", () => {
       name: null,
       deleted: { erasing: false, erased: expect.stringMatching(/^2031-05-20T12:/) },
     })
-    const { work } = await world.operate("work list")
+    const { work } = await world.operate("job list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "erase-company")).toEqual([])
     expect(foundIn(await dump(world), gone.secrets)).toEqual([])
     expect(foundIn([await unsealed(world)], gone.secrets)).toEqual([])
@@ -76,7 +76,7 @@ describe("after it was erased", () => {
   })
 
   it("no charge of it is left open: what nobody knew the end of was given back", async () => {
-    expect(await world.operate("charges open", { company: gone.companyId })).toMatchObject({
+    expect(await world.operate("charge pending", { company: gone.companyId })).toMatchObject({
       charges: [],
     })
   })

@@ -75,7 +75,7 @@ async function text(world: World, key: string, secrets: Readonly<Record<string, 
   await world.operate("carrier text-in", { ...incoming, body: "STOP" })
   await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
   await world.operate("wait")
-  await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+  await world.operate("simulator set", { name: "carrier", outcome: "silent" })
   const hanging = {
     to: `+1${secrets["silent recipient's phone"]}`,
     body: secrets["text that hangs"],

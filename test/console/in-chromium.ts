@@ -230,7 +230,7 @@ export async function mailSomething({ world }: Place, ask: Ask): Promise<void> {
   await ask("POST", "/email/domains", { action: "check", id: added.id })
   const mail = { from: "Acme <hello@acme.example>", subject: "Your order", text: "It is ready." }
   await ask("POST", "/email/send", { ...mail, to: ["grace@example.com", "joan@example.com"] })
-  await world.operate("stand-in set", { name: "mail", outcome: "bounce", times: 1 })
+  await world.operate("simulator set", { name: "mail", outcome: "bounce", times: 1 })
   await ask("POST", "/email/send", { ...mail, to: "gone@example.com" })
   await world.operate("wait")
 }

@@ -266,7 +266,7 @@ describe("503", () => {
   it("while the processor is unavailable: nothing is paid, and the same request passes later", async () => {
     const company = await makeBuyer(world)
     const name = newIdempotencyKey()
-    await world.operate("stand-in set", { name: "cards", outcome: "unavailable", times: 2 })
+    await world.operate("simulator set", { name: "cards", outcome: "unavailable", times: 2 })
     for (let i = 0; i < 2; i += 1) {
       const { status, body, headers } = await buy(world, company.key, 60, name)
       expect([status, body.error, headers["retry-after"]]).toEqual([503, "unavailable", "5"])

@@ -97,12 +97,12 @@ describe("the page for cards", async () => {
     const next = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1) + 600_000
     await world.operate("clock set", { to: new Date(next).toISOString() })
     const row = (await workOf(world, companyId)).find(({ kind }) => kind === "collect-credit")
-    expect(row?.parked).toMatch(/customer.*`card page`.*`card look`.*`work retry`/)
+    expect(row?.parked).toMatch(/customer.*`card page`.*`card look`.*`job retry`/)
     expect(await shown()).toMatchObject({ locked: false, balanceMicros: -12_000_000 })
     await page()
     server.customers.set(companyId, "pm_one")
     await look()
-    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.workId })
     await world.operate("wait")
     expect(await shown()).toMatchObject({ locked: false, balanceMicros: 0 })
   })
@@ -223,10 +223,10 @@ describe("card remove", () => {
   })
 })
 
-describe("stand-in set cards", () => {
+describe("simulator set cards", () => {
   it("lists what the payment processor can do next", async () => {
-    const { standIns } = await world.operate("stand-in list")
-    const cards = standIns.find(({ name }: { name: string }) => name === "cards")
+    const { simulators } = await world.operate("simulator list")
+    const cards = simulators.find(({ name }: { name: string }) => name === "cards")
     expect(cards.knows).toEqual([
       "ok",
       "unavailable",

@@ -111,15 +111,15 @@ describe("what is owed when a month is over", () => {
   it("locks no account where the processor rejects every order, and is collected afterwards", async () => {
     const { companyId } = company
     await owe(12_000_000)
-    await world.operate("stand-in set", { name: "cards", outcome: "misconfigured" })
+    await world.operate("simulator set", { name: "cards", outcome: "misconfigured" })
     await endMonth()
     await world.operate("clock advance", { duration: "73h" })
     const rows = await workOf(world, companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
     expect(row?.parked).toBe("the processor rejects the request: it is set to")
     expect((await world.operate("company show", { company: companyId })).locked).toBe(false)
-    await world.operate("stand-in set", { name: "cards", outcome: "ok" })
-    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("simulator set", { name: "cards", outcome: "ok" })
+    await world.operate("job retry", { workId: row?.workId })
     await world.operate("wait")
     expect(await payments()).toEqual([["paid", 12_000_000]])
     expect(await fundsOf(world, company)).toBe(0)
@@ -159,7 +159,7 @@ describe("what is owed when a month is over", () => {
     const row = rows.find(({ kind }) => kind === "collect-credit")
     expect(row?.parked).toContain("cancel it there")
     isCanceled = true
-    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.workId })
     await world.operate("wait")
     expect(await payments()).toEqual([["paid", 12_000_000]])
     expect(await fundsOf(world, company)).toBe(0)
@@ -168,7 +168,7 @@ describe("what is owed when a month is over", () => {
 
   it("is asked about where the processor was silent, and never taken twice", async () => {
     await owe(12_000_000)
-    await world.operate("stand-in set", { name: "cards", outcome: "silent", times: 1 })
+    await world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 })
     await endMonth()
     expect(await payments()).toEqual([["paid", 12_000_000]])
     expect(await fundsOf(world, company)).toBe(0)
@@ -182,7 +182,7 @@ describe("what is owed when a month is over", () => {
     const rows = await workOf(world, company.companyId)
     const row = rows.find(({ kind }) => kind === "collect-credit")
     expect(row?.parked).toContain("72 hours")
-    await expect(world.operate("work skip", { workId: row?.workId })).rejects.toThrow("is owed")
+    await expect(world.operate("job discard", { workId: row?.workId })).rejects.toThrow("is owed")
   })
 
   it("is not collected a second time in the month after", async () => {

@@ -101,7 +101,7 @@ describe("202 processing", () => {
 
 describe("a processor that rejects every order", () => {
   const processorIs = async (outcome: string): Promise<void> => {
-    await world.operate("stand-in set", { name: "cards", outcome })
+    await world.operate("simulator set", { name: "cards", outcome })
   }
   const cardIsGone = () =>
     vi.spyOn(world.ports.cards, "pay").mockResolvedValue({ answer: "no_card", paymentId: null })
@@ -160,7 +160,7 @@ describe("202 unconfirmed", () => {
     ["does not know", () => cardIs("unconfirmed")],
     [
       "is silent",
-      () => world.operate("stand-in set", { name: "cards", outcome: "silent", times: 1 }),
+      () => world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 }),
     ],
   ] as const)("where the processor %s: never paid twice, found to be paid", async ([, arrange]) => {
     await arrange()
@@ -180,7 +180,7 @@ describe("202 unconfirmed", () => {
 
   it("is asked about after 1, 5 and 30 minutes, then hourly, and parked after 72 hours", async () => {
     const { times } = silentWhenAsked()
-    await world.operate("stand-in set", { name: "cards", outcome: "silent", times: 1 })
+    await world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 })
     await buy(world, company.key, 40)
     const asked: number[] = []
     for (const minutes of [1, 4, 25, 60, 60]) {
@@ -194,18 +194,18 @@ describe("202 unconfirmed", () => {
     expect(row?.parked).toContain("72 hours")
     expect((await credits(world, company.key)).pending).toBe(40)
     vi.restoreAllMocks()
-    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.workId })
     expect(await credits(world, company.key)).toMatchObject({ balance: 40, pending: 0 })
   })
 
   it("fails where an operator gives it up", async () => {
     silentWhenAsked()
-    await world.operate("stand-in set", { name: "cards", outcome: "silent", times: 1 })
+    await world.operate("simulator set", { name: "cards", outcome: "silent", times: 1 })
     const name = newIdempotencyKey()
     await buy(world, company.key, 40, name)
     await advance("73h")
     const [row] = await asking()
-    await world.operate("work skip", { workId: row?.workId })
+    await world.operate("job discard", { workId: row?.workId })
     expect((await buy(world, company.key, 40, name)).body.error).toBe("payment_failed")
     expect(await credits(world, company.key)).toMatchObject({ balance: 0, pending: 0 })
     expect(await asking()).toEqual([])
@@ -240,7 +240,7 @@ describe("a purchase that nobody asks about", () => {
     await cardIs("processing")
     await buy(world, company.key, 40)
     const [row] = await asking()
-    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.workId })
     await world.operate("wait")
     expect(times()).toBe(0)
     expect(await asking()).toHaveLength(1)

@@ -17,13 +17,13 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   vi.restoreAllMocks()
-  await world.operate("stand-in set", { name: "cards", outcome: "ok" })
+  await world.operate("simulator set", { name: "cards", outcome: "ok" })
 })
 
 const cardIs = (outcome: string) =>
   world.operate("card set", { company: company.companyId, outcome })
 const processorIs = (outcome: string, times?: number) =>
-  world.operate("stand-in set", { name: "cards", outcome, times })
+  world.operate("simulator set", { name: "cards", outcome, times })
 const verify = () => world.operate("card verify", { company: company.companyId })
 const advance = (duration: string) => world.operate("clock advance", { duration })
 const checks = async () =>
@@ -215,7 +215,7 @@ describe("a processor that does not answer", () => {
     expect(row?.parked).toBe("the processor rejects the request: it is set to")
     expect([await holds(), await facts()]).toEqual([[], ["CardCheckStarted"]])
     await processorIs("ok")
-    await world.operate("work retry", { workId: row?.workId })
+    await world.operate("job retry", { workId: row?.workId })
     expect((await verify()).status).toBe("verified")
   })
 
@@ -279,7 +279,7 @@ describe("giving a check up", () => {
     const [row] = await checks()
     if (row?.parked === null || row === undefined) throw new Error("the row is not parked")
     vi.restoreAllMocks()
-    await world.operate("work skip", { workId: row.workId }, "it lapses")
+    await world.operate("job discard", { workId: row.workId }, "it lapses")
     expect(await facts()).toEqual(["CardCheckStarted", "CardCheckFailed"])
     expect((await verify()).status).toBe("verified")
   })

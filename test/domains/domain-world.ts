@@ -32,7 +32,7 @@ export const freshName = (): string => `acme-${(made += 1)}.com`
 
 /** What the built-in world of names does next. */
 export const told = (world: World, outcome: string, times?: number) =>
-  world.operate("stand-in set", { name: "dns", outcome, ...(times ? { times } : {}) })
+  world.operate("simulator set", { name: "dns", outcome, ...(times ? { times } : {}) })
 
 /** A company with a domain that is connected and waits. */
 export async function makeConnected(world: World, domain = freshName()) {

@@ -9,7 +9,7 @@ const world = await ownWorld("time")
 
 it("a text that the carrier did not take for three days is given back and was never sent", async () => {
   const { key, companyId } = await makeCompany(world)
-  await world.operate("stand-in set", { name: "carrier", outcome: "unavailable" })
+  await world.operate("simulator set", { name: "carrier", outcome: "unavailable" })
   await world.call(key, "POST", "/api/v1/phone/messages", {
     body: { to: "+14155550123", body: "STOP ends this" },
   })
@@ -32,7 +32,7 @@ it("a text that it took from a process that died is not given back, however long
     await send(text)
     throw new ProviderUnavailable("the carrier answered 503")
   })
-  await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
+  await world.operate("simulator set", { name: "carrier", outcome: "ok" })
   await world.call(company.key, "POST", "/api/v1/phone/messages", {
     body: { to: "+14155550124", body: "Hello" },
   })

@@ -22,7 +22,7 @@ async function nights(companyId: CompanyId) {
 
 /** The kinds of work of a company that are not done. */
 async function workLeft(companyId: CompanyId): Promise<readonly string[]> {
-  const { work } = await world.operate("work list")
+  const { work } = await world.operate("job list")
   return work
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
     .map((row: { kind: string }) => row.kind)
@@ -137,7 +137,7 @@ describe("the charging of calls, called before its time", () => {
     await world.operate("wait")
     const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
     const { workId } = await rowOf(world, "charge-calls", `${companyId}:${day}`)
-    await expect(world.operate("work retry", { workId })).rejects.toThrow("goes on by itself then")
+    await expect(world.operate("job retry", { workId })).rejects.toThrow("goes on by itself then")
     await world.operate("wait")
     expect(await nights(companyId)).toEqual([])
     expect(await workLeft(companyId)).toContain("charge-calls")

@@ -218,7 +218,7 @@ describe("work that fails", () => {
       parked: "the carrier speaks another language",
     })
     expect(world.warnings.join()).toContain("the carrier speaks another language")
-    const again = () => world.operate("work retry", { workId: parked?.workId })
+    const again = () => world.operate("job retry", { workId: parked?.workId })
     expect(await again()).toMatchObject({ retried: true, state: "failed", parked: null })
     const answer = Promise.withResolvers<never>()
     sending.mockReturnValue(answer.promise)
@@ -229,7 +229,7 @@ describe("work that fails", () => {
     expect(await again()).toMatchObject({ state: "done", dueAt: null })
     expect(await messageOf(world, id)).toMatchObject({ status: "sent" })
     expect(await workOf(world, company.companyId)).toEqual([])
-    await expect(world.operate("work retry", { workId: 999_999 })).rejects.toThrow("no work 999999")
+    await expect(world.operate("job retry", { workId: 999_999 })).rejects.toThrow("no work 999999")
   })
 
   it("of a kind that nobody does is parked at once", async () => {
@@ -241,7 +241,7 @@ describe("work that fails", () => {
     const rows = await workOf(world, company.companyId)
     const parked = "nobody does wash-car"
     expect(rows).toMatchObject([{ kind: "wash-car", parked }])
-    const again = await world.operate("work retry", { workId: rows[0]?.workId })
+    const again = await world.operate("job retry", { workId: rows[0]?.workId })
     expect(again).toMatchObject({ state: "parked", parked })
   })
 

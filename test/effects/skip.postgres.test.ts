@@ -45,7 +45,7 @@ async function addParked(kind: string, payload: object): Promise<number> {
   return Number(rows[0]?.job_id)
 }
 
-const skip = (workId: number) => world.operate("work skip", { workId })
+const skip = (workId: number) => world.operate("job discard", { workId })
 
 it("a text that is given up counts as failed, costs nothing, and nothing stays open", async () => {
   silentWhenAsked(world)
@@ -88,14 +88,14 @@ it("what is not parked goes on by itself", async () => {
 const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, countedAt: 0 }
 
 it.each([
-  ["reconcile-charge", OPEN_CHARGE, 'end it with "charge give-back chg_1"'],
-  ["charge-calls", { day: 0 }, 'mend its cause, then "work retry"'],
-  ["open-company", {}, 'mend its cause, then "work retry"'],
+  ["reconcile-charge", OPEN_CHARGE, 'end it with "charge refund chg_1"'],
+  ["charge-calls", { day: 0 }, 'mend its cause, then "job retry"'],
+  ["open-company", {}, 'mend its cause, then "job retry"'],
   ["wash-car", {}, "no work of the kind wash-car"],
 ])("%s cannot be given up", async (kind, payload, said) => {
   const workId = await addParked(kind, payload)
   await expect(skip(workId)).rejects.toThrow(said)
-  const { work } = await world.operate("work list")
+  const { work } = await world.operate("job list")
   expect(work).toContainEqual(expect.objectContaining({ workId, parked: "a test" }))
 })
 
@@ -143,7 +143,7 @@ describe("work that is not due", () => {
   it.each(others.map(({ kind }) => kind))("%s is neither tried nor given up", async (kind) => {
     const workId = await waiting(kind)
     const before = (await world.ports.work.find(workId)) as FoundWork
-    for (const operation of ["work retry", "work skip"]) {
+    for (const operation of ["job retry", "job discard"]) {
       await expect(world.operate(operation, { workId })).rejects.toMatchObject({
         code: "conflict",
         message: `Work ${workId} (${kind}) is due at ${before.dueAt} and goes on by itself then.`,

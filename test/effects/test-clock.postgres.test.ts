@@ -126,8 +126,8 @@ describe("an incoming text, as the operator makes one", () => {
 
 describe("stand-ins", () => {
   it("do what they are told so many times, then go on as if nothing had been", async () => {
-    await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 2 })
-    expect((await world.operate("stand-in list")).standIns).toMatchObject([
+    await world.operate("simulator set", { name: "carrier", outcome: "reject", times: 2 })
+    expect((await world.operate("simulator list")).simulators).toMatchObject([
       { name: "carrier", outcome: "reject", times: 2, knows: expect.arrayContaining(["ok"]) },
       { name: "voice", outcome: "ok", times: null, knows: expect.arrayContaining(["gone"]) },
       { name: "registration", outcome: "ok", knows: expect.arrayContaining(["approve"]) },
@@ -141,7 +141,7 @@ describe("stand-ins", () => {
     ])
     const next = () => world.ports.simulators.next(CARRIER)
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
-    expect((await world.operate("stand-in list")).standIns).toMatchObject([
+    expect((await world.operate("simulator list")).simulators).toMatchObject([
       { name: "carrier", outcome: "ok", times: null },
       { name: "voice", outcome: "ok", times: null },
       { name: "registration", outcome: "ok", times: null },
@@ -153,7 +153,7 @@ describe("stand-ins", () => {
       { name: "boxhost", outcome: "ok", times: null },
       { name: "publish", outcome: "ok", times: null },
     ])
-    await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+    await world.operate("simulator set", { name: "carrier", outcome: "silent" })
     const asked = await Promise.all(Array.from({ length: 5 }, next))
     expect(new Set(asked)).toEqual(new Set(["silent"]))
     await carrierIs(world, "slow", 3)

@@ -197,7 +197,7 @@ describe("a carrier that is silent", () => {
       { kind: "ask-text", parked: "the carrier has been silent about this text for 72 hours" },
     ])
     vi.restoreAllMocks()
-    await world.operate("work retry", { workId: parked[0]?.workId })
+    await world.operate("job retry", { workId: parked[0]?.workId })
     expect(await messageOf(world, id)).toMatchObject({ status: "sent" })
     expect((await standing()).charges).toEqual(FINAL.charges)
   })

@@ -27,7 +27,7 @@ export async function send(world: World, { key }: Company, to = TO, body = "Hi")
 
 /** Sets what the built-in carrier does next. */
 export async function carrierIs(world: World, outcome: string, times?: number): Promise<void> {
-  await world.operate("stand-in set", { name: "carrier", outcome, times })
+  await world.operate("simulator set", { name: "carrier", outcome, times })
 }
 
 /** Lets the carrier say nothing when it is asked, until the test ends. */
@@ -71,7 +71,7 @@ const CALENDAR = new Set(["close-month", "charge-calls"])
 /** The work that is not done, of one company, beside what waits for the calendar. */
 export async function workOf(world: World, companyId: CompanyId) {
   await world.operate("wait")
-  const { work } = await world.operate("work list")
+  const { work } = await world.operate("job list")
   return (work as ListedWork[]).filter(
     (row) => row.companyId === companyId && !CALENDAR.has(row.kind),
   )
@@ -86,7 +86,7 @@ export async function tryAgain(
   companyId: CompanyId,
   ...kinds: readonly string[]
 ): Promise<void> {
-  const { work } = await world.operate("work list")
+  const { work } = await world.operate("job list")
   const rows = (work as ListedWork[]).filter(
     (row) => row.companyId === companyId && kinds.includes(row.kind),
   )

@@ -82,7 +82,7 @@ export function sendMail(
 
 /** What the built-in mailer does next. */
 export const mailerIs = (world: World, outcome: string, times?: number) =>
-  world.operate("stand-in set", {
+  world.operate("simulator set", {
     name: "mail",
     outcome,
     ...(times === undefined ? {} : { times }),

@@ -142,7 +142,7 @@ describe("a relay", () => {
       expect(new Set(got.map(({ bytes }) => bytes.toString())).size).toBeLessThanOrEqual(1)
     }
     await charged(8)
-    const { work } = await world.operate("work list")
+    const { work } = await world.operate("job list")
     expect(work.filter((row: { parked: string | null }) => row.parked !== null)).toMatchObject([
       { kind: "hand-mail", companyId: company.companyId },
     ])

@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 async function mailIs(outcome: string, times?: number): Promise<void> {
-  await world.operate("stand-in set", { name: "mail", outcome, times })
+  await world.operate("simulator set", { name: "mail", outcome, times })
 }
 
 async function remindAt(reminders: readonly string[], rest: object = {}): Promise<void> {
@@ -44,7 +44,7 @@ async function mails(): Promise<readonly Record<string, string>[]> {
 
 /** The reminders and notices that are not sent, with why they are parked. */
 async function unsent() {
-  const { work } = await world.operate("work list")
+  const { work } = await world.operate("job list")
   const kinds: unknown[] = ["send-reminder", "send-low-funds-alert"]
   return work.filter((row: Record<string, unknown>) => {
     return kinds.includes(row["kind"]) && row["companyId"] === company.companyId
@@ -220,7 +220,7 @@ describe("a mailer that does not take the mail", () => {
     const reason = "the mailer is not available, for 72 hours"
     expect(await unsent()).toMatchObject([{ parked: reason }])
     await mailIs("ok")
-    await world.operate("work retry", { workId })
+    await world.operate("job retry", { workId })
     expect(await mails()).toMatchObject([{ to: OWNER, at: "2040-04-17T12:00:00.000Z" }])
     expect(await unsent()).toEqual([])
   })
@@ -231,7 +231,7 @@ describe("a mailer that does not take the mail", () => {
     expect(await mails()).toEqual([])
     const [parked] = await unsent()
     expect(parked).toMatchObject({ parked: "the mailer refused the mail: 550" })
-    await world.operate("work retry", { workId: parked.workId })
+    await world.operate("job retry", { workId: parked.workId })
     expect(await mails()).toMatchObject([{ to: OWNER }])
     expect(await unsent()).toEqual([])
   })
@@ -243,7 +243,7 @@ describe("a mailer that does not take the mail", () => {
     expect(await mails()).toMatchObject([{ status: "bounced" }])
     const [parked] = await unsent()
     expect(parked).toMatchObject({ parked: "the mail came back from 2 of 2 recipients" })
-    await world.operate("work retry", { workId: parked.workId })
+    await world.operate("job retry", { workId: parked.workId })
     expect(await mails()).toMatchObject([{ status: "sent" }])
     expect(await unsent()).toEqual([])
   })

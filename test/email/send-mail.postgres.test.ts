@@ -124,7 +124,7 @@ describe("what is not delivered at once", () => {
     expect((await sendMail(world, own)).body).toEqual({ ...NOTHING, queued: [ADA] })
     await advance("14m")
     const parked = async () => {
-      const { work } = await world.operate("work list")
+      const { work } = await world.operate("job list")
       return work.filter(
         ({ companyId, kind }: Record<string, string>) =>
           companyId === own.companyId && kind === "hand-mail",

@@ -73,7 +73,7 @@ export async function reckonCharges(
   expect(ids.filter((id) => !kept.has(id))).toEqual([])
   expect([...kept].filter(([, charges]) => charges.length !== 1)).toEqual([])
 
-  const { charges: open } = await operate("charges open", { company: companyId })
+  const { charges: open } = await operate("charge pending", { company: companyId })
   const openIds = new Set(open.map(({ chargeId }: { chargeId: string }) => chargeId))
   const known = new Set(ids)
   const unknown = [...kept].filter(([id, [chargeId]]) => !known.has(id) && !openIds.has(chargeId))

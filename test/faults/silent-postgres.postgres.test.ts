@@ -201,8 +201,8 @@ it("hears since when PostgreSQL does not answer, within ten seconds", async () =
   way.silence()
   const named = { company: companyId }
   const given = await Promise.all([
-    give(world, "work list"),
-    give(world, "work retry", { workId: 1 }),
+    give(world, "job list"),
+    give(world, "job retry", { workId: 1 }),
     give(world, "company show", named),
     give(world, "wait"),
   ])
@@ -220,7 +220,7 @@ it("hears since when PostgreSQL does not answer, within ten seconds", async () =
   }
   way.thaw()
   await expect.poll(world.ports.silentSince).toBeNull()
-  expect((await give(world, "work list")).answer).toHaveProperty("result")
+  expect((await give(world, "job list")).answer).toHaveProperty("result")
 })
 
 /** A database that falls silent and answers again at given times, by a clock that flies. */

@@ -79,7 +79,7 @@ async function lines(): Promise<readonly string[]> {
     .map((line: { kind: string; amountMicros: number }) => `${line.kind} ${line.amountMicros}`)
 }
 const open = async (): Promise<readonly object[]> =>
-  (await world.operate("charges open", { company: company.companyId })).charges
+  (await world.operate("charge pending", { company: company.companyId })).charges
 
 it("is answered, and its charge is final from the beginning", async () => {
   const { status, body, headers } = await ask("trees")
@@ -142,7 +142,7 @@ it("comes back whole, and no more, where an operator refunded a part before it f
   acts = () => Promise.reject(new Error("a fault of ours"))
   const { body } = await ask("trees", "in part")
   const { chargeId } = body
-  await world.operate("charge give-back", { chargeId, dollars: "0.002" }, "two thirds of it failed")
+  await world.operate("charge refund", { chargeId, dollars: "0.002" }, "two thirds of it failed")
   acts = () => Promise.reject(new ProviderUnavailable("away"))
   expect(await ask("trees", "in part")).toMatchObject({ status: 503 })
   await world.operate("wait")

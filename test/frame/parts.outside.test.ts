@@ -120,18 +120,18 @@ describe("a provider", () => {
 
   it("is opened by its settings, and its simulator does what it is told", async () => {
     expect((await echo("a")).json()).toEqual({ heard: "re: a" })
-    await world.operate("stand-in set", { name: "echo", outcome: "loud", times: 1 })
+    await world.operate("simulator set", { name: "echo", outcome: "loud", times: 1 })
     expect((await echo("a")).json()).toEqual({ heard: "RE: A" })
     expect((await echo("a")).json()).toEqual({ heard: "re: a" })
-    const { standIns } = await world.operate("stand-in list")
-    expect(standIns).toContainEqual(
+    const { simulators } = await world.operate("simulator list")
+    expect(simulators).toContainEqual(
       expect.objectContaining({
         name: "echo",
         outcome: "ok",
         knows: expect.arrayContaining(["loud"]),
       }),
     )
-    const wrong = world.operate("stand-in set", { name: "echo", outcome: "explode" })
+    const wrong = world.operate("simulator set", { name: "echo", outcome: "explode" })
     await expect(wrong).rejects.toThrow("echo knows ok, unavailable, silent, slow, loud")
   })
 

@@ -34,7 +34,7 @@ const make = (name: string, idempotencyKey?: string) =>
   })
 const funds = () => fundsOf(world, company)
 const open = async (): Promise<number> =>
-  (await world.operate("charges open", { company: company.companyId })).charges.length
+  (await world.operate("charge pending", { company: company.companyId })).charges.length
 const rows = async (kind: string) => {
   const found = await sql<{ attempts: number; process_id: string | null }>`
     select attempts, process_id from ledger.jobs
@@ -94,7 +94,7 @@ describe("what is charged", () => {
     await make("a")
     await world.operate("company delete", { company: company.companyId })
     await world.operate("clock advance", { duration: "15d" })
-    const { charges } = await world.operate("charges open")
+    const { charges } = await world.operate("charge pending")
     expect(charges).toEqual([])
     expect(await rows("make-thing")).toEqual([])
   })
@@ -131,14 +131,14 @@ describe("a call that waits", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - MAIL_PRICE, 1])
     await world.operate("clock advance", { duration: "2m" })
     expect(provider.handed).toHaveLength(2)
-    const { work } = await world.operate("work list")
+    const { work } = await world.operate("job list")
     const parked = work.find(({ kind }: { kind: string }) => kind === "mail-thing")
     expect(parked.parked).toBe(
       "the relay may have done this mail, said nothing, and cannot be asked",
     )
     await world.operate("clock advance", { duration: "2h" })
     expect(provider.handed).toHaveLength(2)
-    await world.operate("work skip", { workId: parked.workId }, "the relay lost it")
+    await world.operate("job discard", { workId: parked.workId }, "the relay lost it")
     expect([await funds(), await open()]).toEqual([50_000_000, 0])
   })
 

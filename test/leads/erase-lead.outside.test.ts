@@ -124,7 +124,7 @@ describe("one lead", () => {
     expect((await leadsOf(world, company))[1]).toMatchObject(BLANK)
     world = await world.restart()
     await tryAgain(world, company.companyId, "erase-lead")
-    const { work } = await world.operate("work list")
+    const { work } = await world.operate("job list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "erase-lead")).toEqual([])
     expect([await found(), await onDisk()]).toEqual([[], []])
   })

@@ -141,7 +141,7 @@ describe("charge list", () => {
 describe("charge show", () => {
   it("shows all of a charge and why it came back", async () => {
     const back = { chargeId: "run-1", dollars: "0.2" }
-    await world.operate("charge give-back", back, "half of it failed")
+    await world.operate("charge refund", back, "half of it failed")
     const shown = await world.operate("charge show", { chargeId: "run-1" })
     expect(shown).toMatchObject({
       companyId: company.companyId,

@@ -190,10 +190,10 @@ describe("charge", () => {
 })
 
 function giveBack(chargeId: string, input: object = {}, reason: string | null = "a mistake") {
-  return world.operate("charge give-back", { chargeId, ...input }, reason)
+  return world.operate("charge refund", { chargeId, ...input }, reason)
 }
 
-describe("charge give-back", () => {
+describe("charge refund", () => {
   it("gives a final charge back, to the funds and the windows, with the reason", async () => {
     await limit({ class: "ai" })
     await spend({ id: "c-1" })
@@ -248,18 +248,18 @@ describe("charge give-back", () => {
   })
 })
 
-describe("charges open", () => {
+describe("charge pending", () => {
   it("lists a text's charge until the carrier took it", async () => {
     // It is asked what became of the text in a minute, by a clock that stands.
-    await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
+    await world.operate("simulator set", { name: "carrier", outcome: "silent", times: 1 })
     const body = { to: "+14155550177", body: "STOP to end" }
     await world.call(company.key, "POST", TEXTS, { body })
     const named = { company: company.companyId }
-    const { charges } = await world.operate("charges open", named)
+    const { charges } = await world.operate("charge pending", named)
     expect(charges).toEqual([
       expect.objectContaining({ item: "text_segment", amountMicros: 9_000, keyId: company.keyId }),
     ])
-    const all = await world.operate("charges open")
+    const all = await world.operate("charge pending")
     expect(all.charges).toContainEqual(charges[0])
     // A part would end it: of what fails afterwards the rest would stay charged.
     const { code, message } = await refusalOf(giveBack(charges[0].chargeId, { dollars: "0.006" }))

@@ -195,7 +195,7 @@ it("names settings that nobody reads, and work that waits for an operator", asyn
   expect(found["work"]).toMatchObject({
     state: "wrong",
     says: "parked: 2",
-    fix: expect.stringContaining("work list") as string,
+    fix: expect.stringContaining("job list") as string,
   })
 })
 

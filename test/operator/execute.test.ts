@@ -1,4 +1,4 @@
-/** What `work retry` says to people. */
+/** What `job retry` says to people. */
 import { describe, expect, it } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { type AdminContext, OperatorRefused } from "../../src/frame/operator/operation.ts"
@@ -333,7 +333,7 @@ describe("progress", () => {
 
 const DUE_AT = "2040-08-01T00:00:00.000Z"
 
-describe("work retry", () => {
+describe("job retry", () => {
   it.each([
     ["done", null, null, "Work 7 was tried and is done.\n"],
     ["put_off", DUE_AT, null, `Work 7 was tried and put itself off until ${DUE_AT}.\n`],
@@ -342,7 +342,7 @@ describe("work retry", () => {
     ["running", DUE_AT, null, "Work 7 is being tried.\n"],
     ["due", DUE_AT, null, "Work 7 is due and not begun yet.\n"],
   ])("says that a row is %s", (state, dueAt, parked, words) => {
-    const render = PROGRAM.operations.find(({ name }) => name === "work retry")?.render
+    const render = PROGRAM.operations.find(({ name }) => name === "job retry")?.render
     const answer = { workId: 7, retried: true, state, dueAt, parked }
     expect(render?.(answer, { isTTY: false, columns: 80 })).toBe(words)
   })

@@ -53,7 +53,7 @@ it("those that change something are the ones that take who does it and why", () 
 const around = ({ dataDir }: Place) => readdir(dirname(dataDir), { recursive: true })
 
 describe("where no installation is", () => {
-  it.each(["company list", "store copy --to database", "company delete acme --yes"])(
+  it.each(["company list", "store migrate --to database", "company delete acme --yes"])(
     "%s says where it looked and how to make one, and leaves the folder unmade",
     async (line) => {
       const there = await newPlace()

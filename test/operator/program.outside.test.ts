@@ -255,7 +255,7 @@ describe("completion", () => {
     it.for([
       ["comp", "completion company"],
       ["company res", "restore"],
-      ["charge give", "give-back"],
+      ["charge re", "refund"],
       ["company create --p", "--plan --pays"],
       ["limit set --class ", "ai general"],
       ["limit set --class ai --per", "--person --period"],

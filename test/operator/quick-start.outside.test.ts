@@ -115,8 +115,8 @@ describe("the quick start", () => {
       expect((await type(command)).trim(), command).toMatch(patternOf(expected))
     }
     expect(await limits()).toEqual(before)
-    const standIns = await place.ledger("stand-in", "list")
-    expect(JSON.stringify(standIns)).not.toMatch(/"outcome":"(?!ok)/)
+    const simulators = await place.ledger("simulator", "list")
+    expect(JSON.stringify(simulators)).not.toMatch(/"outcome":"(?!ok)/)
   })
 
   it("can be done again, in the same month", async () => {
@@ -220,7 +220,7 @@ describe("the demo's week", () => {
   it("holds before an auditor, and leaves nothing waiting that was due", async () => {
     expect(await operate("audit verify")).toMatchObject({ ok: true })
     expect(await ofAcme("audit replay")).toMatchObject({ ok: true })
-    const { work } = await operate("work list")
+    const { work } = await operate("job list")
     expect(work.filter((one: { parked: unknown }) => one.parked !== null)).toEqual([])
   })
 

@@ -17,7 +17,7 @@ const world = await ownWorld("time", { rateLimits: "on" })
 afterEach(() => carrierIs("ok"))
 
 const carrierIs = (outcome: string, times?: number) =>
-  world.operate("stand-in set", { name: "carrier", outcome, times })
+  world.operate("simulator set", { name: "carrier", outcome, times })
 
 describe("a search", () => {
   it("shows numbers of the kind, area code, state and digits that are asked for", async () => {

@@ -84,11 +84,11 @@ describe("rent", () => {
     company = await makeCompany(world)
     await bought(world, company)
     await world.operate("wait")
-    const { work } = await world.operate("work list")
+    const { work } = await world.operate("job list")
     const isOwn = (row: ListedWork) => row.companyId === company.companyId && row.kind === "rent"
     const { workId, name } = (work as ListedWork[]).find(isOwn) as ListedWork
     const dueAt = month(1)
-    for (const operation of ["work retry", "work skip", "work retry"]) {
+    for (const operation of ["job retry", "job discard", "job retry"]) {
       await expect(world.operate(operation, { workId })).rejects.toMatchObject({
         code: "conflict",
         message: expect.stringContaining(dueAt),
@@ -111,7 +111,7 @@ describe("rent", () => {
     expect(await rentsOf(world, company)).toHaveLength(1)
     await world.operate("funds add", { company: company.companyId, dollars: "10" })
     const { workId } = await rowOf(world, "rent", `${id}:${nameOf(month(1))}`)
-    expect(await world.operate("work retry", { workId })).toMatchObject({ state: "done" })
+    expect(await world.operate("job retry", { workId })).toMatchObject({ state: "done" })
     expect(await rentsOf(world, company)).toHaveLength(2)
   })
 
@@ -225,7 +225,7 @@ describe("a deleted company", () => {
     const { numbers } = await world.operate("number list", { company: company.companyId })
     expect(numbers).toEqual([])
     await at(month(2, 7 * DAY_MS))
-    const { work } = await world.operate("work list")
+    const { work } = await world.operate("job list")
     const own = work.filter(
       (row: { companyId: string; kind: string }) =>
         row.companyId === company.companyId && row.kind === "rent",

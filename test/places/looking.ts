@@ -55,7 +55,7 @@ export async function lines(
 
 /** The charges that have no end yet. */
 export async function open(world: World, { companyId }: Company): Promise<readonly object[]> {
-  return (await world.operate("charges open", { company: companyId })).charges
+  return (await world.operate("charge pending", { company: companyId })).charges
 }
 
 /** An address that is nowhere. */

@@ -13,7 +13,7 @@ beforeEach(async () => {
 })
 
 const playing = (outcome: string) =>
-  world.operate("stand-in set", { name: "places", outcome, times: 1 })
+  world.operate("simulator set", { name: "places", outcome, times: 1 })
 
 describe("suggestions", () => {
   it("are charged each time, and lead to an address", async () => {

@@ -174,7 +174,7 @@ describe("charge days", () => {
     await world.operate("clock advance", { duration: "1d" })
     await world.operate("charge", { ...spent, dollars: "0.2" })
     // What comes back a day later is of the day of its charge.
-    await world.operate("charge give-back", { chargeId: "first", dollars: "0.3" }, "a test")
+    await world.operate("charge refund", { chargeId: "first", dollars: "0.3" }, "a test")
     const next = nameOf(world.ports.clock.now())
     const chat = { item: "chat", givenBackMicros: 0 }
     const ofDay = { ...chat, day, chargedMicros: 600_000, charges: 2 }

@@ -67,7 +67,7 @@ export async function perform(world: World, one: Deed, acting: Company): Promise
       await world.call(key, one.method, "/api/v1/phone/opt-outs", { body: { phone: one.to } })
       return
     case "carrier":
-      await world.operate("stand-in set", { name: "carrier", outcome: one.outcome })
+      await world.operate("simulator set", { name: "carrier", outcome: one.outcome })
       return
     case "limit":
       await unlessClosed(

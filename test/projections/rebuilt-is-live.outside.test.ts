@@ -136,7 +136,7 @@ describe("every read model", () => {
         for (const [i, one] of deeds.entries()) {
           await perform(world, one, companies[(i + other) % 3 === 0 ? 1 : 0])
         }
-        await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
+        await world.operate("simulator set", { name: "carrier", outcome: "ok" })
         const { ok, checks } = await world.operate("audit verify")
         expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
         expect(ok).toBe(true)

@@ -125,4 +125,4 @@ export function viewOf(
 
 /** What the stand-in of publishing does next. */
 export const told = (world: World, outcome: string, times?: number) =>
-  world.operate("stand-in set", { name: "publish", outcome, ...(times ? { times } : {}) })
+  world.operate("simulator set", { name: "publish", outcome, ...(times ? { times } : {}) })

@@ -204,7 +204,7 @@ describe("nights that were missed", () => {
       "expire-recordings",
       `${company.companyId}:${dayOf("01")}`,
     )
-    await expect(world.operate("work retry", { workId })).rejects.toThrow("goes on by itself then")
+    await expect(world.operate("job retry", { workId })).rejects.toThrow("goes on by itself then")
     await world.operate("wait")
     expect(await charged()).toEqual([])
     await world.operate("clock set", { to: at("02", "12:00:00") })

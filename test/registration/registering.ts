@@ -146,7 +146,7 @@ export const BRAND = "brand_fee_low_volume 4500000"
 export async function reviewing() {
   const world = await ownWorld("time")
   const registryIs = (outcome: string, times?: number) =>
-    world.operate("stand-in set", { name: "registration", outcome, times })
+    world.operate("simulator set", { name: "registration", outcome, times })
   afterEach(() => registryIs("ok"))
   /** A company that has written everything. */
   const company = async (funds = "100"): Promise<Company> => {

@@ -76,7 +76,7 @@ async function useIt(key: string): Promise<void> {
   await world.operate("carrier text-in", { ...incoming, body: "STOP" })
   await world.call(key, "POST", url, { body: { to: from, body } })
   await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
-  await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+  await world.operate("simulator set", { name: "carrier", outcome: "silent" })
   await world.call(key, "POST", url, { body: { to: "+14155550199", body } })
   await world.operate("wait")
 }

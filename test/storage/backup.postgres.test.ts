@@ -102,7 +102,7 @@ it("knows what was handed over, and hands none of it over again", async () => {
   // The carrier says nothing of it, once: it is asked about a minute later.
   await world.call(key, "POST", TEXTS, { body: { to: "+14155550102", body: "hello" }, headers })
   await world.operate("wait")
-  const { work } = await world.operate("work list")
+  const { work } = await world.operate("job list")
   expect(work).toContainEqual(expect.objectContaining({ kind: "ask-text", tries: 0 }))
   await backUp(world)
   await world.close()
@@ -110,7 +110,7 @@ it("knows what was handed over, and hands none of it over again", async () => {
   await restore({ url })
   const again = await openWorld("start", { url })
   closing.push(() => again.close())
-  expect((await again.operate("work list")).work).toEqual(work)
+  expect((await again.operate("job list")).work).toEqual(work)
   expect(await faultsOf(again)).toEqual([])
 })
 

@@ -23,7 +23,7 @@ export async function lived(place: { readonly url: string; readonly eventStoreUr
   await world.call(key, "POST", TEXTS, { body, headers: { "idempotency-key": "one" } })
   // A sending domain has a key that is no fact.
   await addVerified(world.ports, companyId, "acme.example")
-  await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
+  await world.operate("simulator set", { name: "carrier", outcome: "silent", times: 1 })
   await setLimit(world, company, { class: "ai", period: "week", dollars: "5", reminders: ["0.10"] })
   const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
   await world.operate("charge", charge)

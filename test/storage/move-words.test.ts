@@ -34,17 +34,17 @@ function movingTo(result: Moved) {
   return { asked, host: fakeHost([], { move }) }
 }
 
-describe("store copy and restore", () => {
+describe("store migrate and restore", () => {
   it("are given on with their words, and answer one document", async () => {
     const { host, asked } = movingTo({ ...COPIED, audit: AUDIT } as Moved)
-    const ran = await run(wordsOf("store copy --to esdb://host:2113 --json"), host)
+    const ran = await run(wordsOf("store migrate --to esdb://host:2113 --json"), host)
     expect(ran).toMatchObject({ code: 0, stderr: "" })
     expect(JSON.parse(ran.stdout)).toEqual({ ...COPIED, audit: AUDIT })
-    await run(wordsOf("store copy --to database"), host)
+    await run(wordsOf("store migrate --to database"), host)
     await run(wordsOf("restore a.backup"), host)
     expect(asked).toEqual([
-      ["store copy", { to: "esdb://host:2113" }],
-      ["store copy", { to: "database" }],
+      ["store migrate", { to: "esdb://host:2113" }],
+      ["store migrate", { to: "database" }],
       ["restore", { file: "a.backup" }],
     ])
     expect(host.deeds).toEqual([])
@@ -52,13 +52,13 @@ describe("store copy and restore", () => {
 
   it("say for people what comes next", async () => {
     const copied = movingTo({ ...COPIED, audit: AUDIT } as Moved)
-    const there = await run(wordsOf("store copy --to esdb://host:2113"), copied.host)
+    const there = await run(wordsOf("store migrate --to esdb://host:2113"), copied.host)
     expect(there.stdout).toMatch(/already there: 3\n[^]*Everything holds: 7 facts/)
     expect(there.stdout).toMatch(
       /From now on start with LEDGER_EVENTSTORE_URL=esdb:\/\/host:2113\.\n$/,
     )
     const back = movingTo({ ...COPIED, to: "database", audit: AUDIT } as Moved)
-    const home = await run(wordsOf("store copy --to database"), back.host)
+    const home = await run(wordsOf("store migrate --to database"), back.host)
     expect(home.stdout).toMatch(/From now on start with LEDGER_EVENTSTORE_URL unset\.\n$/)
   })
 
@@ -91,16 +91,16 @@ describe("store copy and restore", () => {
 
   it("leave a living server alone", async () => {
     const host = fakeHost([], { livingServer: async () => ({ socketPath: "/nowhere" }) })
-    const ran = await run(wordsOf("store copy --to esdb://host:2113"), host)
+    const ran = await run(wordsOf("store migrate --to esdb://host:2113"), host)
     expect(ran).toMatchObject({ code: 1, stdout: "" })
     expect(ran.stderr).toMatch(/^A server works on this installation: stop it first/)
     expect(host.deeds).toEqual([])
   })
 
   it.each([
-    "store copy",
-    "store copy --to http://host",
-    "store copy --to esdb://host?tlsVerifyCert=false",
+    "store migrate",
+    "store migrate --to http://host",
+    "store migrate --to esdb://host?tlsVerifyCert=false",
     "backup",
     "backup - --json",
     "restore",

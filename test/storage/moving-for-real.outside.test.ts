@@ -66,7 +66,7 @@ describe("an installation that moves", () => {
       // Its answer never comes: the command is interrupted while it waits.
       return "silent-stored"
     }
-    const words = ["store", "copy", "--to", store.url]
+    const words = ["store", "migrate", "--to", store.url]
     const cut = await interrupted(other, words, begun.promise)
     expect(cut).toMatchObject({ code: 130 })
     expect(cut.stderr).toMatch(/give the same command again, and it goes on where it stopped/)

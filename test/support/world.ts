@@ -174,7 +174,7 @@ const shared = new Map<string, Promise<World>>()
 
 const CLOCK_OPERATIONS = ["clock set", "clock advance"]
 /** Operations that change the whole installation for all files. */
-const NOT_SHARED = ["price set", "stand-in set", "release publish", "release seal"]
+const NOT_SHARED = ["price set", "simulator set", "release publish", "release seal"]
 
 /**
  * The world that all test files of a worker process share, each with companies of its own. It ends with the process.

@@ -197,14 +197,14 @@ describe("a carrier that does not answer", () => {
     "at once (%s) loses no call for good",
     async (outcome) => {
       const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
-      await world.operate("stand-in set", { name: "voice", outcome, times: 1 })
+      await world.operate("simulator set", { name: "voice", outcome, times: 1 })
       const callId = await playCall(world, company, "answered", { seconds: "30" })
       await advance(world, "15m")
       const call = await callOf(world, company, callId)
       expect([call.phase, call.goneAt !== null]).toEqual(["ended", true])
       const states = new Set((await minutesOfBill(world, company)).map(({ state }) => state))
       expect(states.has("open")).toBe(false)
-      const { work } = await world.operate("work list")
+      const { work } = await world.operate("job list")
       expect(work.filter(({ parked }: { parked: unknown }) => parked !== null)).toEqual([])
     },
   )
@@ -212,9 +212,9 @@ describe("a carrier that does not answer", () => {
   it("while nobody answers makes no voicemail: the call is missed, and costs nothing", async () => {
     const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
     const callId = await callIn(world, company)
-    await world.operate("stand-in set", { name: "voice", outcome: "unavailable" })
+    await world.operate("simulator set", { name: "voice", outcome: "unavailable" })
     await advance(world, "10m")
-    await world.operate("stand-in set", { name: "voice", outcome: "ok" })
+    await world.operate("simulator set", { name: "voice", outcome: "ok" })
     await advance(world, "15m")
     expect(await callOf(world, company, callId)).toMatchObject({ phase: "ended" })
     expect(await listed(world, company)).toMatchObject([

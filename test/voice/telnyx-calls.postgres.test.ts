@@ -187,7 +187,7 @@ describe("a call that Telnyx brings", () => {
     // It is dialled again by the machine's clock: here, and not while another test counts what is asked.
     await expect
       .poll(async () => {
-        const { work } = await world.operate("work list")
+        const { work } = await world.operate("job list")
         return (work as ListedWork[]).filter(({ nextTryAt }) => nextTryAt !== null)
       })
       .toEqual([])

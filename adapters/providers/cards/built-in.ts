@@ -1,7 +1,7 @@
 /**
  * The built-in test processor: it takes no money from anybody, and remembers what it said. What it
  * does next with a company's card is set by `card set`, with all cards and wallets by
- * `stand-in set cards …`.
+ * `simulator set cards …`.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"

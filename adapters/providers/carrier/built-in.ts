@@ -1,7 +1,7 @@
 /**
  * The built-in test carrier: it takes every text, remembers it and sends nothing out of this machine, and
  * it sells numbers that nobody has.
- * What it does next can be set (`stand-in set carrier …`).
+ * What it does next can be set (`simulator set carrier …`).
  */
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"

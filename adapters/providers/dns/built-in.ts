@@ -1,6 +1,6 @@
 /**
  * The built-in world of names: it needs nothing, and every domain in it is registered and served by a
- * pretended host, until it is connected. What its registrar names then can be set (`stand-in set dns …`).
+ * pretended host, until it is connected. What its registrar names then can be set (`simulator set dns …`).
  */
 import { RECORD_TTL } from "../../../domain/domains/records.ts"
 import type { Authority, ServedRecord, ZoneAnswer } from "../../../domain/domains/authority.ts"

@@ -1,6 +1,6 @@
 /**
  * The built-in mailer: it takes every mail, remembers it and sends nothing out of this machine. What it
- * does next can be set (`stand-in set mail …`).
+ * does next can be set (`simulator set mail …`).
  *
  * What it remembers is sealed: subject and text for the company or for whom they are about, each
  * address for its own person, so that whoever is erased is erased here too.

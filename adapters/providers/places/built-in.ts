@@ -1,6 +1,6 @@
 /**
  * The built-in addresses: they need nothing and are nowhere. What they do next can be set
- * (`stand-in set places …`).
+ * (`simulator set places …`).
  */
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"

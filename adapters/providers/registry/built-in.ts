@@ -1,6 +1,6 @@
 /**
  * The built-in registry: it takes everything, and nobody reviews it: an operator answers, or `confirm` does
- * in test mode. What it does next can be set (`stand-in set registration …`).
+ * in test mode. What it does next can be set (`simulator set registration …`).
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Pacer } from "../../machine/clock/port.ts"

@@ -1,7 +1,7 @@
 /**
  * The built-in carrier of calls: nobody's phone rings, and who answers, presses a key or hangs up is said by
  * an operator, or by a script that a whole call goes by. It says by itself what a carrier says.
- * What it does next can be set (`stand-in set voice …`).
+ * What it does next can be set (`simulator set voice …`).
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Clock, Pacer } from "../../machine/clock/port.ts"

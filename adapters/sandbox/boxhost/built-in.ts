@@ -1,6 +1,6 @@
 /**
  * Simulated boxes. They keep files in memory and answer commands from a table; nothing runs. An operator sets
- * their failures with `stand-in set boxhost …`, which `failing.ts` applies to every host.
+ * their failures with `simulator set boxhost …`, which `failing.ts` applies to every host.
  */
 import { randomUUID } from "node:crypto"
 import type { BoxId } from "../../../domain/boxes/ids.ts"

@@ -1,5 +1,5 @@
 /**
- * Hosts of boxes, the real one too, that fail when they are told to (`stand-in set boxhost full`): for
+ * Hosts of boxes, the real one too, that fail when they are told to (`simulator set boxhost full`): for
  * tests, and to look at what people then see.
  */
 import type { Pacer } from "../../machine/clock/port.ts"

@@ -1,5 +1,5 @@
 /**
- * Hosts of previews, the real one too, that fail when they are told to (`stand-in set publish off`): for
+ * Hosts of previews, the real one too, that fail when they are told to (`simulator set publish off`): for
  * tests, and to look at what people then see.
  */
 import type { Pacer } from "../../machine/clock/port.ts"

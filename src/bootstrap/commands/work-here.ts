@@ -74,7 +74,7 @@ async function moveStores(
   talk: Parameters<WorkHere["move"]>[2],
 ): ReturnType<WorkHere["move"]> {
   switch (name) {
-    case "store copy":
+    case "store migrate":
       await requireInstallation(config)
       return (await import("../moves/store-copy.ts")).copyStore(
         config,

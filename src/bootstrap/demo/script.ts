@@ -261,7 +261,7 @@ const money: readonly Step[] = [
   }),
   command(
     100,
-    "charge give-back",
+    "charge refund",
     { company, chargeId: "ben-d-3" },
     { reason: "The model was down, and answered nothing." },
   ),

@@ -242,7 +242,7 @@ function workFinding(lines: readonly string[]): Finding {
   const says = told(lines, ["warn"], check)
   if (says === null) return well(check, "none waits for an operator")
   const fix =
-    "company-ledger work list names it; work retry does it once more, work skip gives it up"
+    "company-ledger job list names it; job retry does it once more, job discard gives it up"
   return { check, state: "wrong", says, fix }
 }
 

@@ -175,7 +175,7 @@ function wordsFor(
   if (remembered.kind === "postgres" && kind === "eventstoredb") {
     return (
       "This installation's events are in its database, not in the store of LEDGER_EVENTSTORE_URL: move " +
-      "them there with `company-ledger store copy --to URL` (LEDGER_EVENTSTORE_URL unset meanwhile), or " +
+      "them there with `company-ledger store migrate --to URL` (LEDGER_EVENTSTORE_URL unset meanwhile), or " +
       "unset LEDGER_EVENTSTORE_URL."
     )
   }

@@ -196,14 +196,14 @@ function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused)
 }
 
 const giveBack = operation({
-  name: "charge give-back",
+  name: "charge refund",
   summary: "give a charge back, whole or in part, once: an operator's correction",
   notes: [
     "--reason is required: it is part of the fact, for auditors.",
     "Of an open charge no part is given back: all of it comes back where its work fails.",
     DOLLARS_NOTE,
   ],
-  example: 'charge give-back chg_5cW1 --reason "charged for a test"',
+  example: 'charge refund chg_5cW1 --reason "charged for a test"',
   changes: true,
   needsReason: true,
   input: z.object({
@@ -260,9 +260,9 @@ function alreadyGivenBack(chargeId: ChargeId, row: ChargeRow): OperatorRefused {
 }
 
 const open = operation({
-  name: "charges open",
+  name: "charge pending",
   summary: "list charges whose work is not known to have ended, oldest first",
-  example: "charges open --company acme",
+  example: "charge pending --company acme",
   input: z.object({ company: company.optional() }),
   console: { permission: "See billing" },
   run: async ({ ports }, { company: named }) => {

@@ -60,7 +60,7 @@ async function collect(ports: Ports, work: Work<z.infer<typeof Owed>>): Promise<
   const answer = known?.answer === "unknown" ? await order(ports, payment, owedMicros) : known
   if (answer === "nothing") return { result: "done" }
   if (answer === "no customer") {
-    return { result: "park", reason: `${NO_CUSTOMER} Then run \`work retry\`.` }
+    return { result: "park", reason: `${NO_CUSTOMER} Then run \`job retry\`.` }
   }
   const isOpen = answer === null || answer.answer === "unknown" || !isEnd(answer)
   if (isOpen || isUntried(answer)) {
@@ -130,7 +130,7 @@ function again(
       answer === null
         ? (fault ?? "the processor has been silent about it for 72 hours")
         : "the processor has not carried it out for 72 hours: confirm it there, or cancel it there to have it ordered " +
-          "again, then run `work retry`"
+          "again, then run `job retry`"
     return { result: "park", reason }
   }
   return { result: "later", dueAt: clock.now() + askAgainAfter(ageMs, null) }

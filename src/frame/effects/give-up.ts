@@ -22,7 +22,7 @@ export async function giveUp(
     return { refusal: `This version of the program knows no work of the kind ${kind}.` }
   const { giveUp: how, payload } = found
   if (how === "owed") {
-    return { refusal: `What ${kind} does is owed: mend its cause, then "work retry".` }
+    return { refusal: `What ${kind} does is owed: mend its cause, then "job retry".` }
   }
   if (how === "nothing is lost") return null
   const parsed = payload.safeParse(work.payload)

@@ -86,7 +86,7 @@ export function reconciler(reconciled: readonly Reconciled[]): Reaction {
       return { result: "done" }
     },
     giveUp: async (_ports, { payload: { chargeId } }) => ({
-      refusal: `Its charge is open: end it with "charge give-back ${chargeId}".`,
+      refusal: `Its charge is open: end it with "charge refund ${chargeId}".`,
     }),
   })
 }

@@ -27,7 +27,7 @@ export interface StoreCopy {
 }
 
 const copyStore = moveCommand<StoreCopy>({
-  name: "store copy",
+  name: "store migrate",
   summary: "move all events into another event store, and the installation with them",
   notes: [
     "Every hash is checked on the way, and in the end both stores are compared event by event.",
@@ -38,7 +38,7 @@ const copyStore = moveCommand<StoreCopy>({
     'The old store keeps what it has. "--to database" moves back, with LEDGER_EVENTSTORE_URL set to where the events are.',
     "The user in the URL may have to read $all and write all streams.",
   ],
-  example: "store copy --to esdb://admin:changeit@localhost:2113?tls=false",
+  example: "store migrate --to esdb://admin:changeit@localhost:2113?tls=false",
   input: z.object({
     to: z.string().meta({
       description: 'where to: esdb://host:2113, esdb+discover://host:2113, or "database"',

@@ -79,7 +79,7 @@ export function programOf(
   const program = new Command(PROGRAM)
     .description("Operates the ledger: keys, limits, funds, audits and exports.")
     .version(RELEASE, "-V, --version", "print the release")
-    // `charge` is a command and the topic of `charge give-back`: words behind that are its own.
+    // `charge` is a command and the topic of `charge refund`: words behind that are its own.
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError(MORE_HELP)
