@@ -1,4 +1,5 @@
 /** The parts of an audit: its passes over all streams, their pace, and what it leaves out. */
+import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { describe, expect, it } from "vitest"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
@@ -19,6 +20,7 @@ import { NOW, charged, givenBack } from "../charging/ledger-facts.ts"
 import { paceTo } from "../../src/audit/pace.ts"
 import { type StreamCounts, skippedIn, skippedText } from "../../src/audit/skipped.ts"
 import { openedStreams, readAlone } from "../../src/audit/stream-alone.ts"
+import { partly } from "../support/partly.ts"
 
 const ALONE = "each stream is the same read alone"
 const GAP = "revisions have no gap"
@@ -96,15 +98,15 @@ describe("an audit", () => {
   })
 
   it("names an open charge of a ledger that the store denies", async () => {
-    const ports = {
+    const ports = partly<AdminPorts>({
       store: await filled(),
       projector: { waitFor: async () => true },
       work: { names: async () => [] },
       runner: { read: async () => Promise.reject(new AccessDenied("no")) },
-    }
+    })
     const open = [{ chargeId: "chg_1", stream: STREAM }]
     const { signal } = new AbortController()
-    const [check] = await otherChecks(ports as never, null, open, signal)
+    const [check] = await otherChecks(ports, null, open, signal)
     const detail = `chg_1 of ${STREAM}, which cannot be read: no`
     expect(check).toMatchObject({ ok: false, detail })
   })

@@ -27,6 +27,7 @@ import { NOTHING_ELSE } from "../simulation/requests.ts"
 import { plainSealing } from "../simulation/sealing.ts"
 import type { Turn } from "./turns.ts"
 import { ProcessesInTurns } from "./turns.ts"
+import { partly } from "../support/partly.ts"
 
 const REACTIONS: readonly Reaction[] = [
   ...makeBox,
@@ -183,14 +184,14 @@ export async function start(
   const key = { ...KEY, keyHash: "ab12", operations: new Set([]), status: "active" } as const
   const person = { personId: KEY.personId }
   const spender = { via: "own_key", ...KEY } as const
-  const caller = { companyId, key, person, spender, requestId: name } as unknown as Caller
+  const caller = partly<Caller>({ companyId, key, person, spender, requestId: name })
   const seedOf = (attempt: number): Seed => ({
     parts: [companyId, name, String(attempt)],
     isNamed: true,
     next: async () => seedOf((request.attempt += 1)),
   })
   const body = { ...asked, branch: "main", label: null }
-  const input = { ...NOTHING_ELSE, body, seed: seedOf(request.attempt) } as never
+  const input = { ...NOTHING_ELSE, body, seed: seedOf(request.attempt) }
   if (!isAgain) return startBox.handle(ports, caller, input)
   const { resume } = startBox
   if (resume === undefined) throw new Error("a start goes on after a lost answer")

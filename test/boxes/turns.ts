@@ -27,6 +27,7 @@ import { PROGRAM } from "../../src/slices.ts"
 import { plainSealing } from "../simulation/sealing.ts"
 import { asksForCharges, kyselyAnswering } from "../simulation/sql.ts"
 import { virtualPacer } from "../writer/bench.ts"
+import { partly } from "../support/partly.ts"
 
 /** When every history begins. */
 export const NOON = Date.UTC(2026, 10, 23, 12)
@@ -222,15 +223,17 @@ export abstract class ProcessesInTurns {
       row.tries += 1
       const { item, tries, isHandedOver } = row
       const { kind, name, subject, companyId } = item
-      const taken = { workId: row.item.name, kind, name, subject, companyId, tries, isHandedOver }
+      if (companyId === null) throw new Error(`${name} is of no company`)
+      const taken = { workId: 0, kind, name, subject, companyId, tries, isHandedOver }
       const { signal } = new AbortController()
-      const asked = { ...taken, signal, payload: row.reaction.payload.parse(item.payload) }
+      const payload: unknown = row.reaction.payload.parse(item.payload)
+      const asked = { ...taken, signal, payload }
       const handOver = async () => {
         row.isHandedOver = true
         return true
       }
       const own = { ...ports, work: { ...ports.work, handOver } }
-      const result = await row.reaction.perform(own, asked as never)
+      const result = await row.reaction.perform(own, asked)
       this.stored.settle(row, result, this.now)
     })
   }
@@ -293,7 +296,7 @@ export abstract class ProcessesInTurns {
       readLatest: (...asked) => turn(() => runner.readLatest(...asked)),
     }
     const { store } = this.stored
-    const ports = {
+    return partly<Ports>({
       runner: own,
       store: { ...store, head: () => turn(() => store.head()) },
       clock: this.clock,
@@ -312,8 +315,7 @@ export abstract class ProcessesInTurns {
       },
       keepRefusal: () => undefined,
       ...this.ownPorts(process, turn),
-    }
-    return ports as unknown as Ports
+    })
   }
 }
 

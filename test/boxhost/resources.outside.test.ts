@@ -9,6 +9,7 @@ import type { Machine } from "../../adapters/sandbox/boxhost/bubblewrap/settings
 import { hideVolume, makeVolume } from "../../adapters/sandbox/boxhost/bubblewrap/volume.ts"
 import type { Box, BoxPlan } from "../../adapters/sandbox/boxhost/port.ts"
 import { absent, newPlan, ownHosts, sh, errorOf, isRoot } from "./machine.ts"
+import { partly } from "../support/partly.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 
 const hosts = await ownHosts()
@@ -165,7 +166,7 @@ describe("a volume", () => {
     ctx.skip(!isRoot, "an ordinary user mounts nothing")
     const [path, volume] = [join(dir, "read"), join(dir, "mounted")]
     const wanted = { path, bytes: 64 * MEBIBYTE, uid: 2_900_001 }
-    const machine = { lacks: () => false } as unknown as Machine
+    const machine = partly<Machine>({ lacks: () => false })
     const places = { volume } as BoxPlaces
     expect(await makeVolume(machine, places, wanted)).toBe("image")
     writeFileSync(join(volume, "file"), "one")

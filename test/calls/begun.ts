@@ -114,21 +114,17 @@ export function failingAt(world: World, death: Death, error: Error): Ports {
 /** Ports that answer nothing about recipients but an error, whoever asks. */
 export function withoutRecipients(world: World, error: Error): Ports {
   const { runner } = world.ports
-  const guarded =
-    <T extends { readonly stream: string }, A extends unknown[], R>(
-      ask: (asked: T, ...rest: A) => Promise<R>,
-    ) =>
-    async (asked: T, ...rest: A): Promise<R> => {
-      if (asked.stream.startsWith("recipient-")) throw error
-      return ask(asked, ...rest)
-    }
+  const guarded = async <R>(stream: string, ask: () => Promise<R>): Promise<R> => {
+    if (stream.startsWith("recipient-")) throw error
+    return ask()
+  }
   return {
     ...world.ports,
     runner: {
       ...runner,
-      execute: guarded(runner.execute as never) as Ports["runner"]["execute"],
-      read: guarded(runner.read as never) as Ports["runner"]["read"],
-      readLatest: guarded(runner.readLatest as never) as Ports["runner"]["readLatest"],
+      execute: (...asked) => guarded(asked[0].stream, () => runner.execute(...asked)),
+      read: (...asked) => guarded(asked[0].stream, () => runner.read(...asked)),
+      readLatest: (...asked) => guarded(asked[0].stream, () => runner.readLatest(...asked)),
     },
   }
 }

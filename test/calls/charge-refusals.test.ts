@@ -13,6 +13,7 @@ import type { Ports } from "../../src/frame/ports.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { OWN, addFunds, execute, virtualPacer } from "../writer/bench.ts"
+import { partly } from "../support/partly.ts"
 
 const refused: ChargeRefused = {
   type: "ChargeRefused",
@@ -108,7 +109,7 @@ function bench() {
     warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
     deadlineMs: 1_000,
   })
-  const ports = { runner } as unknown as Ports
+  const ports = partly<Ports>({ runner })
   return { pacer, store, request: () => portsOfRequest(ports).runner }
 }
 

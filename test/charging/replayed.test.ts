@@ -137,7 +137,9 @@ describe("a refusal decided again", () => {
   function refused(...facts: readonly LedgerEvent[]): ChargeRefused {
     const state = fold(ledger, ...facts)
     serveCall(state, call, NOW)
-    return decideStamped(ledger, charge(), state) as unknown as ChargeRefused
+    const decided = decideStamped(ledger, charge(), state)
+    if ("type" in decided && decided.type === "ChargeRefused") return decided
+    throw new Error("the charge was not refused")
   }
 
   it.for([

@@ -1,8 +1,8 @@
 /** Repositories in backups and restores, in an erasure, and packed from time to time. */
+import type { At } from "../../src/frame/effects/reaction.ts"
 import { createReadStream, existsSync, readdirSync } from "node:fs"
 import { beforeEach, describe, expect, it, vi } from "vitest"
 import { GitUnavailable } from "../../adapters/git/port.ts"
-import type { Recorded } from "../../projections/kernel/projection.ts"
 import { repositoriesInBackups } from "../../src/code/in-backups.ts"
 import { maintainRepository } from "../../src/code/reactions/maintain-repository.ts"
 import { workOf } from "../effects/texts.ts"
@@ -13,6 +13,7 @@ import { bundleOf, commitFiles, workingCopy } from "./git.ts"
 import { openGit } from "../../adapters/git/git.ts"
 import { openBackups } from "../storage/lived.ts"
 import { query } from "../support/embedded.ts"
+import { partly } from "../support/partly.ts"
 
 const BUNDLE = "repository-bundle"
 
@@ -160,7 +161,7 @@ describe("a company's erasure", () => {
 describe("maintenance", () => {
   const from = maintainRepository.from?.["PushCompleted"]
   const rows = (revision: number) => {
-    const recorded = { companyId: "co_aaaaaa", revision } as unknown as Recorded
+    const recorded = partly<At<"PushCompleted">>({ companyId: "co_aaaaaa", revision })
     return from?.({ type: "PushCompleted", at: 1, pushId: "push_1" }, recorded)
   }
 

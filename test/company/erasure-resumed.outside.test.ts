@@ -21,7 +21,6 @@ import { openServer } from "../support/embedded.ts"
 import { execute, testDatabase } from "../support/postgres.ts"
 import { type World, openWorld } from "../support/world.ts"
 import { type Planted, dump, files, foundIn, plant, unsealed } from "./planted.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 const server: OwnServer = await openServer()
@@ -62,18 +61,16 @@ async function waiting(where: World): Promise<readonly number[]> {
 const deleted = async (where: World) =>
   (await where.operate("company show", { company: planted.companyId })).deleted
 
-type Step = (companyId: CompanyId) => Promise<unknown>
-
 /** Lets a step fail once, before or after it did what it does. */
 function breakOnce(step: keyof Erasure, when: "before" | "after"): void {
-  const erasure = world.ports.erasure as unknown as Record<string, Step>
-  const whole = erasure[step] as Step
-  const broken: Step = async (companyId) => {
-    erasure[step] = whole
-    if (when === "after") await whole(companyId)
+  const { erasure } = world.ports
+  const whole = erasure[step]
+  const broken = async (...given: readonly unknown[]) => {
+    Object.assign(erasure, { [step]: whole })
+    if (when === "after") await Reflect.apply(whole, erasure, given)
     throw new Error("cut short")
   }
-  erasure[step] = broken
+  Object.assign(erasure, { [step]: broken })
 }
 
 /** A clock that runs fifty times as fast as the machine's. */

@@ -13,8 +13,8 @@ import {
 import type { Version } from "../../domain/connection/versions.ts"
 import { versionOf, compareVersions } from "../../domain/connection/versions.ts"
 import { fold, given } from "../support/spec.ts"
-import type { AppEvent, Counts } from "../../domain/connection/app-events.ts"
-import { COUNTED } from "../../domain/connection/app-events.ts"
+import type { AppEvent } from "../../domain/connection/app-events.ts"
+import { countsOf } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import { app, appBytes } from "../../domain/connection/app.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
@@ -205,7 +205,7 @@ describe("versions", () => {
 
 const EVENING = Date.parse("2026-03-02T23:59:59.999Z")
 const installId = "ab".repeat(28)
-const counts = Object.fromEntries(COUNTED.map((name) => [name, null])) as unknown as Counts
+const counts = countsOf({})
 
 const checkIn = (changed: Partial<CheckIn & Stamp> = {}): CheckIn & Stamp => ({
   type: "CheckIn",

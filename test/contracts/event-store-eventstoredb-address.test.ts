@@ -9,12 +9,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { AccessDenied, NO_STREAM, Unavailable, OlderStore } from "../../adapters/eventstore/port.ts"
 import type { Position, ProposedEvent } from "../../adapters/eventstore/port.ts"
-import type { Fact } from "../../domain/kernel/decider.ts"
 import { causedBy, expectedHash, NO_HASH, wrap } from "../../src/frame/kernel/envelope.ts"
 import { EVENT_FIELDS, STORED } from "../kernel/stored-formats.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { collect, followed, someEvents, anEvent, idsOf } from "./event-store-fixture.ts"
+import { foreignFact } from "../support/partly.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
@@ -235,7 +235,7 @@ describe("17: what is stored in EventStoreDB", () => {
           fc.array(
             fc
               .record(EVENT_FIELDS[category]?.[type] ?? {}, { noNullPrototype: true })
-              .map((fields) => ({ type, ...fields }) as unknown as Fact),
+              .map((fields) => foreignFact({ type, ...fields })),
             { minLength: 1, maxLength: 5 },
           ),
         ),

@@ -1,3 +1,4 @@
+import type { SimulatorMemory, Simulators } from "../../adapters/providers/simulators/port.ts"
 import { describe, expect, it, afterEach } from "vitest"
 import { isPublic } from "../../adapters/providers/addresses/public.ts"
 import type { Resolver } from "../../adapters/providers/dns/port.ts"
@@ -10,6 +11,7 @@ import { openMemorySealing } from "../../adapters/sealing/memory.ts"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import type { SmtpRules, SmtpStand } from "../email/smtp-stand.ts"
 import { openSmtpStand } from "../email/smtp-stand.ts"
+import { partly } from "../support/partly.ts"
 
 /** What the other side does next. */
 type Other = "takes" | "rejects" | "refuses" | "defers" | "is silent" | "is away"
@@ -155,10 +157,10 @@ mailerContract("the built-in mailer", async () => {
     "is away": "unavailable",
   }
   const { hand } = openBuiltInMailer({
-    memory: {
+    memory: partly<SimulatorMemory>({
       of: () => ({ change: async (_n: string, _c: string, to: (k: null) => object) => to(null) }),
-    } as never,
-    simulators: { next: async () => outcome } as never,
+    }),
+    simulators: partly<Simulators>({ next: async () => outcome }),
     pacer: { elapsedMs: () => 0, pause: async () => undefined },
     sealing: openMemorySealing(),
   })

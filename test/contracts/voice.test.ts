@@ -1,4 +1,5 @@
 /** The carriers of calls keep their contract. */
+import type { Simulators } from "../../adapters/providers/simulators/port.ts"
 import { openBuiltInVoice } from "../../adapters/providers/voice/built-in.ts"
 import type { VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import { NOW } from "../voice/call-commands.ts"
@@ -7,7 +8,7 @@ import { expect, it } from "vitest"
 import type { VoiceUnderTest } from "./voice-contract.ts"
 import { voiceContract } from "./voice-contract.ts"
 
-async function builtIn(): Promise<VoiceUnderTest> {
+async function builtIn(): Promise<VoiceUnderTest & { readonly simulators: Simulators }> {
   let now = NOW
   let calls = 0
   const events: VoiceEvent[] = []
@@ -17,6 +18,7 @@ async function builtIn(): Promise<VoiceUnderTest> {
   const voice = openBuiltInVoice(ports, async (event) => void events.push(event))
   return {
     voice,
+    simulators,
     callIn: async (): Promise<VoiceLeg> => {
       const ref = `leg_${(calls += 1)}`
       const numbers = { from: "+12125550100", to: "+12015550100" }
@@ -38,11 +40,12 @@ async function builtIn(): Promise<VoiceUnderTest> {
 voiceContract("the built-in carrier", builtIn)
 
 it("the built-in carrier can have a leg gone, or be slow, and knows no leg that is none", async () => {
-  const { voice, callIn, next } = await builtIn()
+  const { voice, callIn, simulators } = await builtIn()
+  const next = (outcome: string) => simulators.set({ name: "voice", outcome, times: 1 })
   const leg = await callIn()
-  await next("gone" as never)
+  await next("gone")
   expect(await voice.do({ word: "answer", leg }, "call_1:1:0")).toEqual({ is: "gone" })
-  await next("slow" as never)
+  await next("slow")
   expect(await voice.do({ word: "answer", leg }, "call_1:2:0")).toMatchObject({ is: "done" })
   expect(await voice.askCall("nothing")).toEqual({
     isAlive: false,

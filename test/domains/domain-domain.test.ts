@@ -17,6 +17,7 @@ import {
 import type { FoundRecord } from "../../adapters/providers/dns/port.ts"
 import { lookAtRecords } from "../../src/domains/sending-records.ts"
 import type { Ports } from "../../src/frame/ports.ts"
+import { partly } from "../support/partly.ts"
 
 const NOW = Date.UTC(2026, 10, 24, 10)
 const DAY_MS = 86_400_000
@@ -318,7 +319,7 @@ describe("a check", () => {
       ),
     })
     const settings = () => ({ NS_DOMAIN: "ns.test", EDGE_ADDRESSES: "192.0.2.1" })
-    const ports = { resolver: { ask }, settings } as unknown as Pick<Ports, "resolver" | "settings">
+    const ports = partly<Pick<Ports, "resolver" | "settings">>({ resolver: { ask }, settings })
     return lookAtRecords(ports, KEY, "acme.com")
   }
 

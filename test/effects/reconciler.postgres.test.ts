@@ -152,7 +152,8 @@ describe("work that is done twice", () => {
     const id = await send(world, company)
     await world.operate("wait")
     const ask = await rowOf(world, "ask-text", id)
-    const end = await rowOf(world, "reconcile-charge", String((ask.payload as never)["chargeId"]))
+    const { chargeId } = ask.payload as { readonly chargeId: string }
+    const end = await rowOf(world, "reconcile-charge", chargeId)
     for (const handler of [askText, askText, sendText, endCharge]) {
       const work = handler === endCharge ? end : ask
       expect(await handler.perform(world.ports, work)).toEqual({ result: "done" })

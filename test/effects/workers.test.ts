@@ -8,6 +8,7 @@ import type { Reaction, ReactionSpec } from "../../src/frame/effects/reaction.ts
 import { reaction } from "../../src/frame/effects/reaction.ts"
 import { startWorkers } from "../../src/frame/effects/workers.ts"
 import type { Ports } from "../../src/frame/ports.ts"
+import { partly } from "../support/partly.ts"
 
 const LEASE_MS = 60_000
 
@@ -133,7 +134,7 @@ function startedWorkers(
   { work = {}, hasRead = async () => true }: Around = {},
 ) {
   const warn = vi.fn<Ports["log"]["warn"]>()
-  const ports = {
+  const ports = partly<Ports>({
     clock: { now: () => Date.now() },
     pacer: {
       elapsedMs: () => Date.now(),
@@ -143,7 +144,7 @@ function startedWorkers(
     log: { warn },
     tracing: NO_TRACING,
     work: { ...queue.of(own), ...work },
-  } as unknown as Ports
+  })
   return { workers: startWorkers(ports, reactions), warn }
 }
 

@@ -17,6 +17,7 @@ import type { Place } from "../../src/frame/http/admission.ts"
 import { openAdmission } from "../../src/frame/http/admission.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import { addFunds, charge, execute, stored } from "../writer/bench.ts"
+import { partly } from "../support/partly.ts"
 
 describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
   it("are refused outside of tests, each on a line of its own", () => {
@@ -208,7 +209,7 @@ async function processesOn(wrongMs: readonly number[], startAt: number) {
     const elapsedMs = () => databaseMs - startAt + 1_000_000 + machine.wrongMs
     const pacer = { elapsedMs, pause: () => new Promise<void>(setImmediate) }
     const query = async () => ({ rows: [{ now: databaseMs }] })
-    const pool = { query } as unknown as pg.Pool
+    const pool = partly<pg.Pool>({ query })
     const wallMs = () => databaseMs + wrong
     const clock = await openDatabaseClock(pool, pacer, () => undefined, wallMs)
     onTestFinished(() => clock.stop())

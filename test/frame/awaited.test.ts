@@ -1,9 +1,11 @@
 /** How long a call waits for what its intent comes to. */
+import type { NewWork } from "../../adapters/work/port.ts"
 import { expect, it } from "vitest"
 import type { Caller } from "../../src/frame/routes/declare/route.ts"
 import { awaitOutcome } from "../../src/frame/effects/awaited.ts"
 import type { Awaits, Outcome, Told } from "../../src/frame/effects/charged-spec.ts"
 import type { Ports } from "../../src/frame/ports.ts"
+import { partly } from "../support/partly.ts"
 
 /** A call that waits at most ten seconds, on a clock that goes on where it pauses. */
 class Waiting {
@@ -26,9 +28,9 @@ class Waiting {
         if (signal?.aborted !== true) this.elapsedMs += ms
       },
     }
-    const ports = { pacer, doNow: () => this.doNow() } as unknown as Ports
+    const ports = partly<Ports>({ pacer, doNow: () => this.doNow() })
     const awaits: Awaits<object, string, "msg"> = {
-      work: () => ({}) as never,
+      work: () => partly<NewWork>({}),
       withinMs: 10_000,
       outcome: async () => {
         this.looks += 1
@@ -45,7 +47,7 @@ class Waiting {
 }
 
 const SO_FAR: Told<string> = { reply: "begun", position: null }
-const MADE = { body: "made" } as unknown as Outcome<string>
+const MADE: Outcome<string> = { reply: "made", position: null }
 
 it("does not wait for more than its time where this process does the work", async () => {
   expect(await new Waiting().ends()).toEqual([null, 10_000])

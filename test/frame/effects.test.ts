@@ -8,6 +8,7 @@ import type { Standing } from "../../src/frame/effects/effect.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
 import type { Reaction, Work } from "../../src/frame/effects/reaction.ts"
 import type { Ports } from "../../src/frame/ports.ts"
+import { partly } from "../support/partly.ts"
 
 const BEGUN = Date.UTC(2040, 0, 1)
 const MINUTE = 60_000
@@ -68,7 +69,7 @@ const spec = {
   unknown: async () => "never got it" as const,
   givenUp: "given up" as const,
 }
-const ports = {
+const ports = partly<Ports>({
   clock: { now: () => scene.now },
   // Nothing here takes its time: a pause lasts as long as the test.
   pacer: { pause: () => new Promise<void>(() => undefined), elapsedMs: () => scene.elapsedMs },
@@ -79,7 +80,7 @@ const ports = {
       return scene.isOwn
     },
   },
-} as unknown as Ports
+})
 
 const perform = (
   reaction: Reaction,

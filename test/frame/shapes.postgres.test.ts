@@ -74,10 +74,7 @@ it("ask the operation, and what its account must have, of the one that is meant"
 })
 
 it("stand side by side in the document", () => {
-  const { paths } = openApi([shaped], [], "http://ledger.test") as {
-    paths: Record<string, Record<string, Record<string, never>>>
-  }
-  const operation = paths[url]?.["post"] as unknown as {
+  interface Operation {
     requestBody: {
       content: { "application/json": { schema: { oneOf: object[] }; examples: object } }
     }
@@ -86,6 +83,11 @@ it("stand side by side in the document", () => {
       { content: { "application/json": { schema: object; examples: object } } }
     >
   }
+  const { paths } = openApi([shaped], [], "http://ledger.test") as {
+    paths: Record<string, Record<string, Operation>>
+  }
+  const operation = paths[url]?.["post"]
+  if (operation === undefined) throw new Error(`the document has no POST ${url}`)
   const { schema, examples } = operation.requestBody.content["application/json"]
   expect(schema.oneOf).toHaveLength(3)
   expect(examples).toEqual({

@@ -17,6 +17,7 @@ import { RECORDINGS } from "../../domain/recordings/aggregates.ts"
 import { REGISTRATION } from "../../domain/registration/aggregates.ts"
 import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
 import { arbitrariesOf } from "./arbitrary-kinds.ts"
+import { partly } from "../support/partly.ts"
 
 /** The forms of one category of streams. */
 interface StoredCategory {
@@ -51,7 +52,7 @@ export const STORED: readonly StoredCategory[] = [
   SLOTS,
   SUPPRESSIONS,
   SWITCHES.aggregate,
-].map(({ category, codec }) => ({ category, codec: codec as unknown as Codec<Fact> }))
+].map(({ category, codec }) => ({ category, codec: partly<Codec<Fact>>(codec) }))
 
 /** Per stream category, per event type: the arbitraries of its fields. */
 export const EVENT_FIELDS: Readonly<

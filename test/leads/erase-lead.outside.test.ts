@@ -1,6 +1,5 @@
 /** A lead is erased, alone or with its company: its place stays, and what it said is nowhere. */
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import type { Erasure } from "../../adapters/postgres/erasure/port.ts"
 import { dump, files, foundIn, unsealed } from "../company/planted.ts"
 import { tryAgain } from "../effects/texts.ts"
 import { openServer } from "../support/embedded.ts"
@@ -138,14 +137,14 @@ describe("one lead", () => {
 
 /** Lets a step fail once, before or after it did what it does. */
 function breakOnce(step: "destroySubject" | "wipeFiles", when: "before" | "after"): void {
-  type Step = (...given: readonly unknown[]) => Promise<unknown>
-  const erasure = world.ports.erasure as unknown as Record<keyof Erasure, Step>
+  const { erasure } = world.ports
   const whole = erasure[step]
-  erasure[step] = async (...given) => {
-    erasure[step] = whole
-    if (when === "after") await whole(...given)
+  const broken = async (...given: readonly unknown[]) => {
+    Object.assign(erasure, { [step]: whole })
+    if (when === "after") await Reflect.apply(whole, erasure, given)
     throw new Error("cut short")
   }
+  Object.assign(erasure, { [step]: broken })
 }
 
 describe("a company", () => {

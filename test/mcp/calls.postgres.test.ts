@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import type { Onward } from "../../src/frame/routes/declare/route.ts"
+import type { Checked, Onward } from "../../src/frame/routes/declare/route.ts"
 import type { SentFile } from "../../src/frame/routes/answers/sent.ts"
 import { RELEASE } from "../../src/frame/operator/cli/release.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
@@ -30,6 +30,7 @@ import {
   waits,
 } from "./asking.ts"
 import { callerAt } from "../support/caller.ts"
+import { partly } from "../support/partly.ts"
 
 const THINGS = "/api/v1/pretended/tools"
 
@@ -286,7 +287,11 @@ describe("a batch of calls", () => {
           return { status: 200, body: "{}" }
         },
       }
-      const reply = await mcpRoute(TOOLS).handle(world.ports, null, given as never)
+      const reply = await mcpRoute(TOOLS).handle(
+        world.ports,
+        null,
+        partly<Checked<unknown, unknown, unknown>>(given),
+      )
       const { sends } = reply as { readonly sends?: SentFile }
       const target = { send: async () => undefined, progress: () => undefined, signal: gone.signal }
       if (sends !== undefined) await expect(sends.write(target)).rejects.toThrow("aborted")

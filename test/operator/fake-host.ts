@@ -20,18 +20,19 @@ import { openHere } from "../../src/frame/http/operator-app.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import type { Host } from "../../src/frame/operator/cli/host.ts"
 import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
+import { partly } from "../support/partly.ts"
 
 /** The only setting of a fake host. */
 export const PORT = { name: "PORT", value: "3000", source: "default" } as const
 
 /** Ports that no fake operation touches. */
-export const NO_PORTS = {
+export const NO_PORTS = partly<AdminPorts>({
   silentSince: () => null,
   pacer: machinePacer,
   runner: {},
   tracing: NO_TRACING,
   log: { info: () => undefined, warn: () => undefined },
-} as unknown as AdminPorts
+})
 
 /** An operation of any input that does what the test says, and shows it as the true one does. */
 export function fakeOperation(

@@ -1,4 +1,5 @@
 /** The providers of addresses: what they have alike, and how the real ones are asked. */
+import type { Simulators } from "../../adapters/providers/simulators/port.ts"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openBuiltInPlaces } from "../../adapters/providers/places/built-in.ts"
@@ -10,6 +11,7 @@ import { openMemorySealing } from "../../adapters/sealing/memory.ts"
 import { searchOver } from "../../adapters/providers/places/search.ts"
 import { startGoogle, startPhoton } from "./place-servers.ts"
 import { placesSettings } from "../../src/places/settings.ts"
+import { partly } from "../support/partly.ts"
 
 const KEY = "AIza-a-key-of-a-test"
 const LOOK_UP: LookUp = { companyId: "co_a", session: "0195f3c8-1111-4222-8333-444455556666" }
@@ -17,7 +19,7 @@ const LOOK_UP: LookUp = { companyId: "co_a", session: "0195f3c8-1111-4222-8333-4
 const google = await startGoogle(KEY)
 const photon = await startPhoton()
 const sealing = openMemorySealing()
-const simulators = { next: async () => "ok" as const }
+const simulators = partly<Simulators>({ next: async () => "ok" })
 afterAll(async () => {
   await google.close()
   await photon.close()
@@ -30,7 +32,7 @@ afterEach(() => {
 })
 
 const builtIn = () =>
-  openBuiltInPlaces({ simulators, pacer: { pause: async () => undefined } } as never)
+  openBuiltInPlaces({ simulators, pacer: { elapsedMs: () => 0, pause: async () => undefined } })
 const ofGoogle = (key = KEY) => openGooglePlaces({ key, url: google.url })
 const ofPhoton = () => openPhotonPlaces({ url: photon.url, sealing })
 

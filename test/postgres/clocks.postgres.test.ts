@@ -8,6 +8,7 @@ import type { TestClock } from "../../adapters/machine/clock/test.ts"
 import { openTestClock } from "../../adapters/machine/clock/test.ts"
 import { registerProcess } from "../../adapters/postgres/leases/postgres.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
+import { partly } from "../support/partly.ts"
 
 const database = await databaseUnderTest()
 
@@ -31,7 +32,7 @@ class SetByHand {
 
   /** Opens a clock whose own timer never fires in the test. */
   async open() {
-    const pool = {
+    const pool = partly<pg.Pool>({
       query: async () => {
         if (this.fault !== null) throw this.fault
         this.pass(this.answerMs / 2)
@@ -39,7 +40,7 @@ class SetByHand {
         this.pass(this.answerMs / 2)
         return { rows: [{ now }] }
       },
-    } as unknown as pg.Pool
+    })
     const tell = (message: string) => this.told.push(message)
     const clock = await openDatabaseClock(pool, this.pacer, tell, () => this.wallMs)
     onTestFinished(() => clock.stop())

@@ -1,5 +1,4 @@
 /** What was done, in PostgreSQL. */
-import type pg from "pg"
 import { beforeEach, describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
@@ -153,9 +152,7 @@ describe("a journal that many add to at once", () => {
     const slow = await pool.connect()
     try {
       await slow.query("begin")
-      await openPostgresJournals(slow as unknown as pg.Pool)
-        .of<Command>(KIND)
-        .add(COMPANY, "box_1", entry(7))
+      await openPostgresJournals(slow).of<Command>(KIND).add(COMPANY, "box_1", entry(7))
       const quick = database.pool(1)
       await quick.query("set lock_timeout = '5s'")
       await openPostgresJournals(quick).of<Command>(KIND).add(COMPANY, "box_1", entry(8))
@@ -185,7 +182,7 @@ it.for([
     // As it is planned for every value from some executions on.
     await client.query("set plan_cache_mode = force_generic_plan")
     await client.query("begin")
-    const journal = openPostgresJournals(client as unknown as pg.Pool).of<Command>(KIND)
+    const journal = openPostgresJournals(client).of<Command>(KIND)
     await journal.add(COMPANY, "box_7", entry(1))
     await journal.newest(COMPANY, "box_7", MOST)
     const read = await client.query<{ whole: number; fetched: number }>(`

@@ -15,6 +15,7 @@ import { anEvent } from "../contracts/event-store-fixture.ts"
 import { EVERYBODY, forgetReadModels } from "../support/read-models.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
+import { foreignFact } from "../support/partly.ts"
 
 /** What comparing all rows of a read model with a rebuild finds. */
 export async function verified(
@@ -44,7 +45,7 @@ export function sums({ name, category, version = 1, afterApply }: SumOptions): P
     create: `create table ${name} (company_id text primary key, sum bigint not null, facts bigint not null)`,
     apply: async (tx, facts) => {
       for (const { fact, companyId } of facts) {
-        const { amount } = fact as unknown as { amount: number }
+        const { amount } = { amount: 0, ...fact }
         await sql`
           insert into ${sql.table(name)} as known values (${companyId ?? ""}, ${amount}, 1)
           on conflict (company_id) do update
@@ -85,7 +86,7 @@ export function decode(stored: StoredEvent): Recorded {
     category: categoryOf(stream),
     companyId: companyOf(stream),
     revision: stored.revision,
-    fact: fact as never,
+    fact: foreignFact(fact),
     keyId: null,
     personId: null,
     actor: null,

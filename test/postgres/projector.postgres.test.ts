@@ -11,6 +11,7 @@ import {
   sums,
   verified,
 } from "./projector-fixture.ts"
+import { partly } from "../support/partly.ts"
 
 const { pool } = await readModelDatabase()
 
@@ -205,7 +206,7 @@ function poolThat(
     }
     return { query, release: (broken?: boolean) => client.release(broken) }
   }
-  return { connect, query: pool.query.bind(pool) } as unknown as pg.Pool
+  return partly<pg.Pool>({ connect, query: pool.query.bind(pool) })
 }
 
 describe("a batch whose connection breaks", () => {

@@ -224,11 +224,7 @@ describe("a connection of the API", () => {
     for (const { name } of (await tables()).filter(({ schema }) => schema === "read")) {
       for (const { companyId } of [acme, other]) {
         const ids = await read(companyId, async (db) =>
-          (db as unknown as typeof world.ports.readAll)
-            .selectFrom(name)
-            .select("company_id")
-            .distinct()
-            .execute(),
+          db.selectFrom(name).select("company_id").distinct().execute(),
         )
         expect(ids, name).toEqual([{ company_id: companyId }])
       }
@@ -241,10 +237,7 @@ describe("a connection of the API", () => {
     const count = (companyId: CompanyId | "") =>
       // A setting that names no company shows nobody's rows.
       read(companyId as CompanyId, async (db) => {
-        const rows = await (db as unknown as typeof world.ports.readAll)
-          .selectFrom("people")
-          .selectAll()
-          .execute()
+        const rows = await db.selectFrom("people").selectAll().execute()
         return rows.length
       })
     // Its owner, and the row of this test.
@@ -257,7 +250,7 @@ describe("a connection of the API", () => {
     const one = database.apiPool(1)
     const read = readAsCompany(one)
     const failing = read(acme.companyId, async (db) =>
-      (db as unknown as typeof world.ports.readAll).selectFrom("nothing").selectAll().execute(),
+      db.selectFrom("nothing").selectAll().execute(),
     )
     await expect(failing).rejects.toThrow('relation "nothing" does not exist')
     expect((await one.query("select from people")).rowCount).toBe(0)

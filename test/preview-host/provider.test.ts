@@ -10,6 +10,7 @@ import { previewFolderIn } from "../../src/publishing/settings.ts"
 import { memorySimulators } from "../boxhost/built-in-boxes.ts"
 import { read } from "./asking.ts"
 import { buildOf } from "./plans.ts"
+import { partly } from "../support/partly.ts"
 
 describe("the host of previews", () => {
   it("is of memory where boxes are, and has their host's name", async () => {
@@ -20,7 +21,7 @@ describe("the host of previews", () => {
     const outside = { clock, pacer, simulators: memorySimulators(), settings: settingsIn({}) }
     let ports: Pick<Ports, "boxHost" | "boxMachine"> | null = null
     const { previewHost } = await previewHostProvider.open(
-      { ...outside, failing, dataDir: "data" } as unknown as Outside,
+      partly<Outside>({ ...outside, failing, dataDir: "data" }),
       // Nobody may ask for the others before all of them are open.
       () => ports as Ports,
     )

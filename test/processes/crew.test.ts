@@ -7,6 +7,7 @@ import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { FromProcess, ToProcess } from "../../src/bootstrap/processes/messages.ts"
 import { Crew } from "../../src/bootstrap/processes/crew.ts"
 import { howMany } from "../../src/bootstrap/processes/how-many.ts"
+import { partly } from "../support/partly.ts"
 
 /** A clock that goes on when the test says so. */
 function openTestPacer() {
@@ -100,7 +101,7 @@ function openStage(count: number): Stage {
   const fork = () => {
     const one = stage.forks()
     forked.push(one)
-    return one as unknown as ChildProcess
+    return partly<ChildProcess>(one)
   }
   const log = { info: () => undefined, warn: (message: string) => void warnings.push(message) }
   const seatOf = (number: number, isAgain: boolean) =>
@@ -138,7 +139,7 @@ async function openServing(count: number): Promise<Stage> {
 async function handTo({ crew, forked }: Stage, number: number): Promise<number | null> {
   const before = forked.map(({ heard }) => heard.length)
   const beginning = { name: "any", process: null, head: Buffer.from("") }
-  const socket = { destroyed: false, destroy: () => undefined } as unknown as Socket
+  const socket = partly<Socket>({ destroyed: false, destroy: () => undefined })
   void crew.hand({ ...beginning, process: number }, socket)
   await settled()
   const to = forked.findIndex(({ heard }, i) => heard.slice(before[i]).includes("connection"))

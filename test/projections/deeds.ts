@@ -36,8 +36,8 @@ export const deed = fc.oneof(
   { weight: 2, arbitrary: doing("advance", { duration }) },
   { weight: 6, arbitrary: doing("ask", { step }) },
   { weight: 6, arbitrary: living },
-  { weight: 1, arbitrary: doing("funds") },
-  { weight: 1, arbitrary: doing("wait") },
+  { weight: 1, arbitrary: doing("funds", {}) },
+  { weight: 1, arbitrary: doing("wait", {}) },
 )
 type Deed = typeof deed extends fc.Arbitrary<infer D> ? D : never
 

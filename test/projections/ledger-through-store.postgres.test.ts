@@ -19,8 +19,8 @@ const world = await ownWorld("time")
 /** What a ledger is asked to do, a call that its key makes, or a fault of the database. */
 const turn = fc.oneof(
   { weight: 12, arbitrary: step },
-  { weight: 2, arbitrary: doing("serve") },
-  { weight: 1, arbitrary: doing("break") },
+  { weight: 2, arbitrary: doing("serve", {}) },
+  { weight: 1, arbitrary: doing("break", {}) },
 )
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never
 

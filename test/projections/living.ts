@@ -1,7 +1,7 @@
 /** What happens in a company beside money: people come, change and go, apps check in. */
 import { appOf } from "../../domain/connection/aggregates.ts"
 import fc from "fast-check"
-import { type Counts, COUNTED } from "../../domain/connection/app-events.ts"
+import { COUNTED, countsOf } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
@@ -61,7 +61,7 @@ async function say(
   which: number,
 ): Promise<void> {
   const version = `2.${which}.0`
-  const counts = Object.fromEntries(COUNTED.map((name) => [name, which])) as unknown as Counts
+  const counts = countsOf(Object.fromEntries(COUNTED.map((name) => [name, which])))
   const checkIn: CheckIn = {
     type: "CheckIn",
     installId: INSTALL,

@@ -8,6 +8,7 @@ import { factsOf } from "../../adapters/postgres/projector/facts.ts"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { EVENT_FIELDS } from "../kernel/stored-formats.ts"
+import { foreignFact } from "../support/partly.ts"
 
 const CASES = [...PROGRAM.readModels, ...PROGRAM.workRows].flatMap((projection) =>
   (projection.ignores ?? []).map((type) => [projection.name, type, projection] as const),
@@ -65,7 +66,7 @@ function arbitraryOf({ categories }: Projection, type: string): fc.Arbitrary<Any
   const [only] = fields.filter((one) => one !== undefined)
   if (only === undefined) throw new Error(`there is no fact ${type}`)
   const record = fc.record(only, { noNullPrototype: true })
-  return record.map((rest) => ({ type, ...(rest as object) }) as unknown as AnyFact)
+  return record.map((rest) => foreignFact({ type, ...(rest as object) }))
 }
 
 describe("what passes a read model by", () => {

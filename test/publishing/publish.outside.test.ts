@@ -229,7 +229,7 @@ const BUILT = "Nothing was run: builds are simulated here.\n"
 /** The words of the command for an answer of it. */
 function shown(answer: object): string {
   const operation = PROGRAM.operations.find(({ name }) => name === "publish log")
-  return operation?.render?.(answer, { width: 80, isTerminal: false } as never) ?? ""
+  return operation?.render?.(answer, { isTTY: false, columns: 80 }) ?? ""
 }
 
 describe("the log of a publish", () => {

@@ -9,6 +9,7 @@ import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
+import { partly } from "../support/partly.ts"
 
 const database = await databaseUnderTest()
 const MASTER = randomBytes(32)
@@ -89,12 +90,12 @@ describe("keys", () => {
 
   it("is asked of the database once by all who ask at the same time", async () => {
     const asked: string[] = []
-    const counting = {
+    const counting = partly<pg.Pool>({
       query: (text: string, values: unknown[]) => {
         asked.push(text)
         return pool.query(text, values)
       },
-    } as unknown as pg.Pool
+    })
     const sealed = await sealing.seal(COMPANY, "per_once", "Ada")
     const fresh = openPostgresSealing(counting, MASTER)
     const opened = await Promise.all(Array.from({ length: 20 }, () => fresh.open(COMPANY, sealed)))
@@ -115,10 +116,10 @@ describe("keys", () => {
 
   it("is asked for again after the database was lost", async () => {
     let isLost = true
-    const flaky = {
+    const flaky = partly<pg.Pool>({
       query: (text: string, values: unknown[]) =>
         isLost ? Promise.reject(new Error("lost")) : pool.query(text, values),
-    } as unknown as pg.Pool
+    })
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
     const fresh = openPostgresSealing(flaky, MASTER)
     await expect(fresh.open(COMPANY, sealed)).rejects.toThrow("lost")

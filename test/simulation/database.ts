@@ -2,7 +2,7 @@
  * What processes share beside the store: checkpoints, claims, locks, leases, read models with their
  * positions, and work. Each statement has its effect at one instant, whole or not at all.
  */
-import type { CompiledQuery, Kysely } from "kysely"
+import type { CompiledQuery, Kysely, Transaction } from "kysely"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import { openMemoryClaims } from "../../adapters/postgres/idempotency/memory.ts"
@@ -370,7 +370,7 @@ export class Database {
       .map(PROGRAM.streams.recorded)
       .filter(({ category }) => rows.categories.includes(category))
     // The projection takes a transaction, and uses no more of it than that it is asked.
-    await rows.apply(this.work.sql as never, facts, { open: async () => null })
+    await rows.apply(this.work.sql as Transaction<unknown>, facts, { open: async () => null })
   }
 
   /** Stores a position without rows, unless the read model stands elsewhere than its writer thinks. */

@@ -27,6 +27,7 @@ import { asksForCharges, kyselyAnswering } from "./sql.ts"
 import { storeOf } from "./store.ts"
 import type { Wire } from "./wire.ts"
 import { ask, askDatabase } from "./wire.ts"
+import { partly } from "../support/partly.ts"
 
 const LOOK_EVERY_MS = 300
 
@@ -163,13 +164,13 @@ export function startProcess(world: World, setup: Setup): Process {
   const { handedOver } = reader
   const confirming = startConfirming({ store, pacer, runner, handedOver, warn })
   const closings = closingsOf(runner)
-  const ports = {
+  const ports = partly<Ports>({
     ...base,
     streams: PROGRAM.streams,
     closeCharge: closings.add,
     tracing: NO_TRACING,
     projector: projectorOf(world, owner, reader),
-  } as unknown as Ports
+  })
   const workers = startWorkers(ports, PROGRAM.reactions)
   const onApplied = (model: Model) => {
     if (model === "jobs") workers.wake()

@@ -143,16 +143,10 @@ export class Records {
           one.lengthTold = this.#truth.lengthOf(stream)
         }
       },
-      read: (at, view) => {
-        const look = <S, V>(seen: (state: S, at: number) => V) =>
-          runner.read(at as never, seen as never) as Promise<V>
-        return this.#look(owner, at.stream, false, view, look)
-      },
-      readLatest: (at, view) => {
-        const look = <S, V>(seen: (state: S, at: number) => V) =>
-          runner.readLatest(at as never, seen as never) as Promise<V>
-        return this.#look(owner, at.stream, true, view, look)
-      },
+      read: (at, view) =>
+        this.#look(owner, at.stream, false, view, (seen) => runner.read(at, seen)),
+      readLatest: (at, view) =>
+        this.#look(owner, at.stream, true, view, (seen) => runner.readLatest(at, seen)),
       gather: async (beside, item) => {
         const { stream } = beside
         const call = item as ServedCall

@@ -1,4 +1,5 @@
 /** `store repair-settings`: what settings of a stream hide is shown again, also where no server can start. */
+import type { Stopping } from "../../src/frame/operator/cli/stopping.ts"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
@@ -7,6 +8,7 @@ import { repairSettings } from "../../src/storage/operate/repair-settings.ts"
 import { someEvents } from "../contracts/event-store-fixture.ts"
 import { fakeHost, recordingTerminal, run } from "../operator/fake-host.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { partly } from "../support/partly.ts"
 
 const PAGE = { isTTY: false, columns: 80 }
 const HIDDEN = "9223372036854775807"
@@ -21,21 +23,24 @@ beforeEach(async () => {
 afterEach(() => server.stop())
 
 /** The command, in a shell with these settings, as the command line has it done. */
-async function repair(input: object, env: object = { LEDGER_EVENTSTORE_URL: server.url }) {
+async function repair(
+  input: Readonly<Record<string, unknown>>,
+  env: object = { LEDGER_EVENTSTORE_URL: server.url },
+) {
   const work = openWork({
     env: { ...env },
     terminal: recordingTerminal(),
-    stopping: { signal: new AbortController().signal, askedBy: () => "nobody" } as never,
+    stopping: partly<Stopping>({ signal: new AbortController().signal, askedBy: () => "nobody" }),
     livingServer: async () => null,
   })
   const talk = { progress: () => undefined, signal: new AbortController().signal }
-  return work.move("store repair-settings", input as never, talk)
+  return work.move("store repair-settings", input, talk)
 }
 
 const text = (found: unknown): string => repairSettings.render(found, PAGE)
 
 it("shows what hides events, removes it and nothing else, and finds the first event again", async () => {
-  server.log.set("prices", { $maxCount: 1, $acl: { $w: "ops" } } as never)
+  server.log.set("prices", { $maxCount: 1, $acl: { $w: "ops" } })
   const looked = await repair({ stream: "prices", show: true })
   expect(looked).toEqual({
     ok: false,

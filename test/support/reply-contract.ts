@@ -134,7 +134,7 @@ interface Response {
   readonly content?: { readonly "application/json": { readonly examples?: object } }
 }
 
-interface Document {
+type Document = {
   readonly paths: Readonly<
     Record<string, Readonly<Record<string, { readonly responses: Record<string, Response> }>>>
   >
@@ -143,11 +143,7 @@ interface Document {
   }
 }
 
-const DOCUMENT = openApi(
-  PROGRAM.entries,
-  PROGRAM.retired,
-  "http://ledger.test",
-) as unknown as Document
+const DOCUMENT = openApi(PROGRAM.entries, PROGRAM.retired, "http://ledger.test") as Document
 
 /** Headers that say something of an answer; all others are those of any HTTP server. */
 const TELLING_HEADERS = Object.keys(DOCUMENT.components.headers)

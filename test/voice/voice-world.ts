@@ -162,7 +162,7 @@ export async function minutesOfBill({ ports }: World, { companyId }: Company) {
     .where("kind", "=", "charge")
     .orderBy("revision")
     .execute()
-  return (rows as unknown as readonly ChargeShown[]).map((row) => ({
+  return (rows as readonly ChargeShown[]).map((row) => ({
     minute: Number(row.charge_id.split(":")[1]),
     kept: -row.amount_micros - row.given_back_micros,
     state: row.state,

@@ -1,4 +1,6 @@
 /** Which events of all streams are proven. */
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { Codec } from "../../domain/kernel/format.ts"
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
 import type { CorruptStream, CorruptStreams } from "../../adapters/postgres/corrupt-streams/port.ts"
@@ -13,6 +15,7 @@ import { StreamProof, endsIn, isHeldBack } from "../../src/frame/writer/stream-p
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { STREAM, addFunds, execute, runnerOn, CALL, OWN, stored, virtualPacer } from "./bench.ts"
+import { partly } from "../support/partly.ts"
 
 /** A ledger of so many facts. */
 async function aLedger(facts: number) {
@@ -31,7 +34,7 @@ function newerFact(like: StoredEvent, stream: string): StoredEvent {
   }
   const place = { stream, revision: 0, previousHash: "0".repeat(64) }
   const fact = { type: "FactOfTomorrow", at: 1 }
-  const { proposed } = wrap(codec as never, fact, place, causedBy("cmd_test"))
+  const { proposed } = wrap(partly<Codec<Fact>>(codec), fact, place, causedBy("cmd_test"))
   return { ...like, ...proposed, stream }
 }
 

@@ -32,11 +32,14 @@ interface Row<T> {
 }
 
 /** Journals in the table `ledger.activity_log`. What a company's erasure takes is its rows. */
-export function openPostgresJournals(pool: Pool): Journals {
+export function openPostgresJournals(pool: Pick<Pool, "query">): Journals {
   return { of: (kind) => openJournal(pool, kind) }
 }
 
-function openJournal<T extends object>(pool: Pool, { slice, kind, most }: JournalKind): Journal<T> {
+function openJournal<T extends object>(
+  pool: Pick<Pool, "query">,
+  { slice, kind, most }: JournalKind,
+): Journal<T> {
   return {
     add: async (companyId, subject, { at, content }) => {
       const entry = [new Date(at), JSON.stringify(content)]

@@ -313,7 +313,7 @@ describe("a fault of the structure", () => {
   ]
 
   it.for(faulty)("is found: %s", ([, path, value]) => {
-    const spoiled = structuredClone(document) as unknown as Record<string, unknown>
+    const spoiled: Record<string, unknown> = { ...structuredClone(document) }
     const place = path.slice(0, -1).reduce<Record<string, unknown>>((at, step) => {
       at[step] ??= {}
       return at[step] as Record<string, unknown>

@@ -27,7 +27,7 @@ interface Operation {
   readonly requestBody?: { readonly content: Content }
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>
 }
-interface Document {
+type Document = {
   readonly info: { readonly title: string; readonly description: string }
   readonly tags: readonly { readonly name: string; readonly description?: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
@@ -37,7 +37,7 @@ interface Document {
   }
 }
 
-const DOCUMENT = openApi(PROGRAM.entries, PROGRAM.retired, "", SHOWN) as unknown as Document
+const DOCUMENT = openApi(PROGRAM.entries, PROGRAM.retired, "", SHOWN) as Document
 const OPERATIONS = Object.values(DOCUMENT.paths).flatMap((verbs) => Object.values(verbs))
 
 /** The schemas of what an operation takes and of what it answers when all went well. */

@@ -297,6 +297,8 @@ interface Settings {
   readonly $maxAge?: number
   /** The first revision that is shown. */
   readonly $tb?: number
+  /** Who may read and write. */
+  readonly $acl?: object
 }
 
 /** The first revision that is shown of a stream that was deleted, but not for good. */
