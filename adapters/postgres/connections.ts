@@ -60,17 +60,20 @@ class WatchedClient extends pg.Client {
     this.once("end", () => clearTimeout(this.#timer))
   }
 
-  override query(...given: never[]): never {
+  // The overloads are those of `pg`.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  override query(...given: any[]): any {
     if (!this.#isWaiting) {
       this.#isWaiting = true
       const limits = [this.isPatient ? null : this.#rules.answerMs, this.#doubtMs]
       this.hurry(Math.min(...limits.map((limit) => limit ?? Infinity)))
     }
-    return super.query.apply(this, given as never) as never
+    return super.query.apply(this, given as Parameters<pg.Client["query"]>)
   }
 
-  override end(...given: never[]): never {
-    const ending = super.end.apply(this, given as never) as never
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  override end(...given: any[]): any {
+    const ending: unknown = super.end.apply(this, given as Parameters<pg.Client["end"]>)
     setTimeout(() => this.connection.stream.destroy(), GOODBYE_MS).unref()
     return ending
   }

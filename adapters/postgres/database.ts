@@ -95,14 +95,17 @@ export const openApiPool = poolsOf({
  * building and comparing read models.
  */
 export function patiently(pool: pg.Pool): pg.Pool {
-  const patient = {
-    connect: async () => bePatient(await pool.connect()),
+  const connect = async () => bePatient(await pool.connect())
+  const own: Readonly<Record<string | symbol, unknown>> = {
+    connect,
     query: (...given: Parameters<pg.PoolClient["query"]>): Promise<unknown> =>
-      onConnection(patient as unknown as pg.Pool, async (client) => client.query(...given)),
+      onConnection({ connect }, async (client) => client.query(...given)),
     // It is closed by whoever opened it.
     end: async () => undefined,
   }
-  return patient as unknown as pg.Pool
+  return new Proxy(pool, {
+    get: (target, name): unknown => own[name] ?? Reflect.get(target, name),
+  })
 }
 
 /** Listens to what breaks: an error that nobody listens to would end the process. */

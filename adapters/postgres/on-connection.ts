@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from "pg"
+import type { PoolClient } from "pg"
 
 /**
  * Lends a pool's connection for some work. One on which that failed is destroyed: whatever state it is
@@ -7,7 +7,7 @@ import type { Pool, PoolClient } from "pg"
  * @throws what the work throws; the driver's errors
  */
 export async function onConnection<T>(
-  pool: Pool,
+  pool: { readonly connect: () => Promise<PoolClient> },
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()

@@ -291,6 +291,28 @@ function pretenceOf(call: ts.CallExpression): string | null {
 /** Tests left alone or left out, and assertions about a literal. */
 const pretences = eachNode((node) => (ts.isCallExpression(node) ? pretenceOf(node) : null))
 
+/** Casts that no type can be wrong enough for: through `unknown`, and to `never`. */
+const castsOfAnything = eachNode((node) => {
+  if (!ts.isAsExpression(node)) return null
+  const isThrough =
+    ts.isAsExpression(node.expression) && node.expression.type.kind === ts.SyntaxKind.UnknownKeyword
+  return isThrough || node.type.kind === ts.SyntaxKind.NeverKeyword
+    ? "a cast through `unknown` or to `never`: declare the type that it has"
+    : null
+})
+
+/** The generic builders, in which types are forgotten or meet again, each with the reason why that is sound. */
+const BUILDERS: Readonly<Record<string, string>> = {
+  "src/frame/calls/route.ts": "a route is called with what its own schemas have parsed",
+  "src/frame/effects/reaction.ts": "a reaction gets payloads that its own schema has parsed",
+  "src/frame/operator/commands.ts": "a command renders what it has answered itself",
+  "src/frame/operator/operation.ts": "an operation gets input that its own schema has parsed",
+  "src/frame/writer/run.ts": "a lane holds the state of the aggregate that callers name",
+  "test/kernel/command-histories.ts": "a command is its type and the fields that the type asks for",
+  "test/support/partly.ts": "a test that uses what it did not give fails",
+  "test/support/spec.ts": "a stamped command without its stamp is the command",
+}
+
 /** Each rule with a text that it must complain about, and a text like it that is right. */
 const RULES: readonly (readonly [Rule, string, string])[] = [
   [
@@ -300,6 +322,8 @@ const RULES: readonly (readonly [Rule, string, string])[] = [
   ],
   [unfinishedWords, "// TODO later", "// todos of the day"],
   [machinePaths, '"/home/ann/x"', "https://example.com/home/x"],
+  [castsOfAnything, "const a = b as unknown as C", "const a = b as C"],
+  [castsOfAnything, "call(b as never)", "call(b as Never)"],
   [searchedPayments, "stripe.customers.search({})", "stripe.paymentIntents.list({})"],
   [exportedNames, "export class ChargeService {}", "const innerHelper = 1"],
   [impurities, "const a = new Date()", "const a = new Date(command.at)"],
@@ -357,6 +381,12 @@ const texts = readTree(["."], TEXT).filter(
 const payments = shipped.filter(({ path }) => /^(adapters.providers.cards|src.credits)./.test(path))
 
 describe("the house", () => {
+  it("casts anything to anything in its generic builders alone", () => {
+    const all = readTree([...SHIPPED, "console", "bench", "test"], [".ts", ".tsx"])
+    const found = all.filter((file) => castsOfAnything(file).length > 0).map(({ path }) => path)
+    expect(found).toEqual(Object.keys(BUILDERS))
+  })
+
   it.for([
     ["keeps its functions short", longFunctions, code],
     ["leaves nothing unfinished", unfinishedWords, texts],
