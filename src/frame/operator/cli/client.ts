@@ -105,9 +105,9 @@ export async function serverOf(
   const signal = AbortSignal.timeout(timeoutMs)
   try {
     const { status, body } = await onSocket(socketPath)({ method: "GET", url: SERVER_URL, signal })
-    const identity: unknown = JSON.parse(await text(body))
+    const identity = JSON.parse(await text(body)) as Identity | null
     if (status !== 200 || !isRow(identity)) throw new Error(`it answers ${status}`)
-    return identity["folderId"] === folderId ? (identity as unknown as Identity) : null
+    return identity.folderId === folderId ? identity : null
   } catch (error) {
     if (isNobodyThere(error)) return null
     const message =
