@@ -1,5 +1,5 @@
 /** What boxes reach of the network: the internet, and nothing that is near. */
-import type { Shape } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
+import type { Shape } from "../../adapters/sandbox/boxhost/bubblewrap/shape.ts"
 import { execFileSync } from "node:child_process"
 import { randomInt } from "node:crypto"
 import { once } from "node:events"

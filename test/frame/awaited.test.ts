@@ -1,5 +1,5 @@
 /** How long a call waits for what its intent comes to. */
-import type { NewWork } from "../../adapters/work/port.ts"
+import type { NewWork } from "../../adapters/postgres/jobs/port.ts"
 import { expect, it } from "vitest"
 import type { Caller } from "../../src/frame/routes/declare/route.ts"
 import { awaitOutcome } from "../../src/frame/effects/awaited.ts"

@@ -303,10 +303,10 @@ const castsOfAnything = eachNode((node) => {
 
 /** The generic builders, in which types are forgotten or meet again, each with the reason why that is sound. */
 const BUILDERS: Readonly<Record<string, string>> = {
-  "src/frame/calls/route.ts": "a route is called with what its own schemas have parsed",
   "src/frame/effects/reaction.ts": "a reaction gets payloads that its own schema has parsed",
   "src/frame/operator/commands.ts": "a command renders what it has answered itself",
   "src/frame/operator/operation.ts": "an operation gets input that its own schema has parsed",
+  "src/frame/routes/declare/route.ts": "a route is called with what its own schemas have parsed",
   "src/frame/writer/run.ts": "a lane holds the state of the aggregate that callers name",
   "test/kernel/command-histories.ts": "a command is its type and the fields that the type asks for",
   "test/support/partly.ts": "a test that uses what it did not give fails",
