@@ -1,8 +1,6 @@
 /** How far the benchmarks are: they take minutes, so that a log of them has it as well. */
-import type { ProgressLine } from "../src/frame/operator/cli/progress.ts"
-import { progressLine } from "../src/frame/operator/cli/progress.ts"
-import type { Terminal } from "../src/frame/operator/cli/terminal.ts"
-import { harmless } from "../src/frame/operator/cli/terminal.ts"
+import type { ProgressLine, Terminal } from "../src/frame/operator/cli/terminal.ts"
+import { harmless, progressLine } from "../src/frame/operator/cli/terminal.ts"
 
 /** Without a terminal a line is printed at most this often, milliseconds. */
 const PLAIN_EVERY_MS = 3_000

@@ -1,7 +1,7 @@
 /** What was measured, as lines and a table on the terminal. */
 import type { Page } from "../src/frame/operator/cli/render.ts"
 import { renderTable } from "../src/frame/operator/cli/render.ts"
-import type { Row } from "../src/frame/operator/cli/rows.ts"
+import type { Row } from "../src/frame/operator/protocol.ts"
 import { leftOutLine } from "./left-out.ts"
 import type { Circumstances } from "./machine.ts"
 import type { MeasuredDocument, RunDocument } from "./report.ts"

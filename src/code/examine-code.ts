@@ -8,9 +8,8 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { companiesWithCode } from "../../projections/code/repositories.ts"
 import { idSchema } from "../frame/kernel/id-schemas.ts"
-import type { Finding } from "../frame/operator/cli/finding.ts"
+import type { Examined, Finding, Stored } from "../frame/operator/cli/finding.ts"
 import { well } from "../frame/operator/cli/finding.ts"
-import type { Examined, Stored } from "../frame/operator/examined.ts"
 import { codeDirIn, codeSettings } from "./settings.ts"
 
 /** What `repository list` answers, of which this needs some. */

@@ -1,12 +1,12 @@
 /** What `job retry` says to people. */
 import { describe, expect, it } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
-import { type AdminContext, OperatorRefused } from "../../src/frame/operator/operation.ts"
+import { OperatorRefused, type AdminContext } from "../../src/frame/operator/operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
-import { PORT, fakeHost, fakeOperation, recordingTerminal, run, wordsOf } from "./fake-host.ts"
-import { progressLine } from "../../src/frame/operator/cli/progress.ts"
+import { fakeHost, fakeOperation, PORT, recordingTerminal, run, wordsOf } from "./fake-host.ts"
+import { progressLine } from "../../src/frame/operator/cli/terminal.ts"
 import { renderResult } from "../../src/frame/operator/cli/render.ts"
 
 const refusing = (error: Error) =>

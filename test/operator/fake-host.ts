@@ -10,11 +10,11 @@ import type {
   AdminOperation,
   AdminPorts,
 } from "../../src/frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../src/frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
 import { parseWords } from "../../src/frame/operator/cli/program.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { exportedCommand } from "../../src/frame/operator/cli/exported-command.ts"
+import { exportedCommand } from "../../src/frame/operator/commands.ts"
 import type { Opened } from "../../src/frame/operator/cli/client.ts"
 import { openHere } from "../../src/frame/http/operator-app.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"

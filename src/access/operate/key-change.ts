@@ -11,18 +11,17 @@ import type { PurchaseTerms } from "../../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import {
-  DOLLARS_NOTE,
   accepted,
   dollars,
+  DOLLARS_NOTE,
   findCompanyOfKey,
   showWrites,
   together,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
-import { isOwnKey } from "../../frame/operator/console-own.ts"
+import { isOwnKey, OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import { ownKeyBar } from "./console-team.ts"
 import type { AdminContext, AdminPorts } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { operationNames } from "./operation-names.ts"
 
 /** Which key, by the word behind the command. */

@@ -8,21 +8,20 @@ import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import { listUsedKeys } from "../../../projections/access/keys.ts"
 import { makeApiKey } from "../../frame/routes/checks/api-key.ts"
 import {
-  DOLLARS_NOTE,
   accepted,
   company,
   dollars,
+  DOLLARS_NOTE,
   findCompany,
   findCompanyOfKey,
   showWrites,
   together,
   words,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
-import { isOwnKey } from "../../frame/operator/console-own.ts"
+import { isOwnKey, OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import { ownKeyBar } from "./console-team.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
 import { changeKey, keyIdNamed, setPurchaseTerms } from "./key-change.ts"
 import { operationNames } from "./operation-names.ts"

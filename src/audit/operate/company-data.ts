@@ -4,11 +4,11 @@ import type { SentMail } from "../../../adapters/providers/mailer/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { corruptOf } from "../../frame/writer/corrupt-list.ts"
 import { companyNamed, findCompany } from "../../frame/operator/inputs.ts"
-import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
+import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { eventsUpTo } from "../history-file.ts"
-import { paceTo, paced } from "../pace.ts"
+import { paced, paceTo } from "../pace.ts"
 import { opening } from "../unsealing.ts"
 
 const exportCompany = operation({

@@ -8,14 +8,21 @@ import { PRICED_ITEMS } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
-import { NoSuchPlace, ask } from "../ask.ts"
+import { ask, NoSuchPlace } from "../ask.ts"
 import { shownRefusal } from "../refusal-shown.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
-import { company, findCompany, keyNamed, noKey, showWrites } from "../../frame/operator/inputs.ts"
-import { listLimit, renderList } from "../../frame/operator/lists.ts"
-import { ofOwnKey } from "../../frame/operator/console-own.ts"
+import {
+  company,
+  findCompany,
+  keyNamed,
+  listLimit,
+  noKey,
+  renderList,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
+import { ofOwnKey } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 
 const text = z.string().meta({ form: "text" })
 

@@ -4,9 +4,9 @@ import { BillRefused } from "../bill.ts"
 import { BILL_FORMATS } from "../formats.ts"
 import { writeBill } from "../write-bill.ts"
 import { company, findCompany, month } from "../../frame/operator/inputs.ts"
-import { FILES_WRITTEN } from "../../frame/operator/console-own.ts"
+import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 
 const Input = z.object({
   company,

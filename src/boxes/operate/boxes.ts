@@ -6,11 +6,16 @@ import { parseBoxId } from "../../../domain/boxes/ids.ts"
 import type { BoxRow } from "../../../projections/boxes/boxes.ts"
 import { findBox, listBoxes } from "../../../projections/boxes/boxes.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { accepted, company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
-import { listLimit } from "../../frame/operator/lists.ts"
+import {
+  accepted,
+  company,
+  findCompany,
+  listLimit,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { boxAnswers } from "../box-reply.ts"
 import { keepBoxes } from "../leases.ts"

@@ -1,9 +1,8 @@
 /** What `doctor` finds of this machine's boxes: it makes one for a moment, apart from the installation's. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { resolve } from "node:path"
-import type { Finding } from "../../frame/operator/cli/finding.ts"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
-import type { Examined } from "../../frame/operator/examined.ts"
 import { boxSettings } from "../settings.ts"
 
 /** Looks whether boxes can be made here, and what holds them. */

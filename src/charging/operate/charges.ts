@@ -9,17 +9,18 @@ import { companiesOfCharge, findCharge } from "../../../projections/charging/cha
 import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import {
-  DOLLARS_NOTE,
   company,
+  DOLLARS_NOTE,
   findCompany,
+  listLimit,
   month,
+  renderList,
   showWrites,
   someId,
 } from "../../frame/operator/inputs.ts"
-import { listLimit, renderList } from "../../frame/operator/lists.ts"
 import type { Asking } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { chargesAsked, ofOwnSpending, whichCharges } from "./which-charges.ts"
 
 /** The charge that is meant, by the word behind the command. */

@@ -1,8 +1,7 @@
 /** The companies' repositories, as the facts know them, beside the folders that there are. */
 import { z } from "zod"
 import { companiesWithCode } from "../../../projections/code/repositories.ts"
-import { showWrites } from "../../frame/operator/inputs.ts"
-import { renderList } from "../../frame/operator/lists.ts"
+import { renderList, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 

@@ -7,9 +7,10 @@ import {
   company,
   findCompany,
   findLivingCompany,
+  listLimit,
+  renderList,
   showWrites,
 } from "../../frame/operator/inputs.ts"
-import { listLimit, renderList } from "../../frame/operator/lists.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"

@@ -1,9 +1,8 @@
 /** What `/readyz` and `doctor` say of the payment processor. */
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import type { Probe } from "../../frame/http/health.ts"
-import type { Finding } from "../../frame/operator/cli/finding.ts"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
-import type { Examined } from "../../frame/operator/examined.ts"
 import { cardSettings } from "./cards.ts"
 
 const CHECK = "cards"

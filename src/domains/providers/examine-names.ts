@@ -2,9 +2,8 @@
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import { openPowerDns } from "../../../adapters/providers/dns/powerdns.ts"
 import { openResolver } from "../../../adapters/providers/dns/resolver.ts"
-import type { Finding } from "../../frame/operator/cli/finding.ts"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
-import type { Examined } from "../../frame/operator/examined.ts"
 import { dnsSettings } from "./dns-settings.ts"
 
 const CHECK = "names"

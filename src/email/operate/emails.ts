@@ -3,10 +3,15 @@ import { z } from "zod"
 import { addressKey } from "../../../domain/email/mailbox.ts"
 import { listMails } from "../../../projections/email/mails.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { company, findCompany, findLivingCompany, showWrites } from "../../frame/operator/inputs.ts"
-import { listLimit } from "../../frame/operator/lists.ts"
+import {
+  company,
+  findCompany,
+  findLivingCompany,
+  listLimit,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { mailTagOf, returnPathOf } from "../copy-names.ts"
 import { mailbox } from "../mailboxes.ts"

@@ -4,11 +4,16 @@ import { suppressionsOf } from "../../../domain/email/aggregates.ts"
 import { addressKey } from "../../../domain/email/mailbox.ts"
 import { listSuppressions } from "../../../projections/email/suppressions.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { accepted, company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
-import { listLimit } from "../../frame/operator/lists.ts"
+import {
+  accepted,
+  company,
+  findCompany,
+  listLimit,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { mailbox } from "../mailboxes.ts"
 import { verifiedSender } from "../verified-sender.ts"
 

@@ -1,7 +1,6 @@
 /** What `doctor` says of the relay. */
-import type { Finding } from "../../frame/operator/cli/finding.ts"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
-import type { Examined } from "../../frame/operator/examined.ts"
 import { DIRECT, mailSettings } from "../settings.ts"
 
 const CHECK = "mail"

@@ -71,3 +71,16 @@ export function localCommand<I, O>(spec: Omit<LocalCommand<I, O>, "does">): Loca
 export function moveCommand<O>(spec: Omit<MoveCommand<O>, "does">): MoveCommand {
   return { ...spec, does: "move" } as unknown as MoveCommand
 }
+
+/** The command of a name that a module exports, by itself or in a list. */
+export function exportedCommand(name: string, module: object): LocalCommand {
+  const found = Object.values(module)
+    .flat()
+    .find((one) => isCommand(one) && one.does === "local" && one.name === name)
+  if (found === undefined) throw new Error(`${name} is not where the catalogue says: write it anew`)
+  return found as LocalCommand
+}
+
+function isCommand(value: unknown): value is Command {
+  return typeof value === "object" && value !== null && "does" in value
+}

@@ -12,23 +12,29 @@ import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { parse } from "../routes/checks/7-values.ts"
 import {
   NO_RATE_LIMITS,
-  RATE_LIMITS,
   openRateLimits,
+  RATE_LIMITS,
   rateSettings,
 } from "../routes/checks/rate-limits.ts"
 import type { RateLimits } from "../routes/checks/rate-limits.ts"
 import type { Refusal } from "../routes/answers/refusal.ts"
 import { refusal } from "../routes/answers/refusal.ts"
-import type { ConsoleRequest, ConsoleTalk, Done, InConsole } from "./console-port.ts"
+import type {
+  ConsoleRequest,
+  ConsoleTalk,
+  Done,
+  InConsole,
+  OfferedOperation,
+} from "./console-port.ts"
 import type { ConsoleWord } from "./console-word.ts"
-import { fileField, isLet, offeredTo } from "./console-offers.ts"
-import { USAGE, pathOf } from "./protocol.ts"
-import { withSpooled } from "./spooled.ts"
+import { pathOf, USAGE } from "./protocol.ts"
+import { fileField, withSpooled } from "./files.ts"
 import { findCompany } from "./inputs.ts"
 import type { AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import { performed, unconfirmed } from "./run-operation.ts"
-import { scopedTo } from "./scoped.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { companyOf } from "../../../domain/kernel/streams.ts"
 
 /** The most bytes of a file that somebody of a company sends. */
 const MOST_FILE_BYTES = 512 * 1024 * 1024
@@ -206,4 +212,62 @@ function lackText({ permission, roles, own }: ConsoleWord<unknown>): string {
 function invalid({ [USAGE]: usage, ...fields }: Readonly<Record<string, string>>): Refusal {
   if (usage === undefined) return invalidFields(fields)
   return refusal("validation", usage, { fields: { input: usage } })
+}
+
+/** The same ports, as far as they are of a company; what is asked of another's stream @throws OperatorRefused. */
+function scopedTo(ports: AdminPorts, companyId: CompanyId): AdminPorts {
+  const { runner, store } = ports
+  const own = <S extends { readonly stream: string }>(at: S): S => {
+    const other = companyOf(at.stream)
+    if (other === null || other === companyId) return at
+    throw new OperatorRefused("not_found", "There is no such thing in this company.")
+  }
+  return {
+    ...ports,
+    // By row-level security.
+    readAll: ports.readerOf(companyId),
+    runner: {
+      ...runner,
+      execute: async (at, command, cause, view, deadlineMs) =>
+        runner.execute(own(at), command, cause, view, deadlineMs),
+      read: async (at, view, deadlineMs) => runner.read(own(at), view, deadlineMs),
+      readLatest: async (at, view, deadlineMs) => runner.readLatest(own(at), view, deadlineMs),
+    },
+    store: {
+      ...store,
+      // Streams of the whole installation are the operator's.
+      read: (stream, range) =>
+        companyOf(stream) === companyId ? store.read(stream, range) : nothing(),
+    },
+  }
+}
+
+async function* nothing(): AsyncGenerator<never> {
+  // There is nothing of it.
+}
+
+/** Whether somebody may do it, whomever of the company it is about. */
+function isLet(word: ConsoleWord<unknown>, { role, permissions }: Person): boolean {
+  return word.permission === undefined
+    ? word.roles.includes(role)
+    : permissions.includes(word.permission)
+}
+
+/** An operation as a person is shown it. */
+function offeredTo(
+  found: AdminOperation & { readonly console: ConsoleWord<unknown> },
+  me: Person,
+): OfferedOperation {
+  const { name, summary = "", notes = [], irreversible, console: word } = found
+  const own = word.own === undefined ? ("no" as const) : ("own" as const)
+  return {
+    ...{ name: pathOf(name), command: name, summary, notes },
+    input: z.toJSONSchema(found.input, { io: "input", unrepresentable: "any" }),
+    ...{ changes: found.changes === true, needsReason: found.needsReason === true },
+    irreversible:
+      irreversible === undefined ? null : { field: irreversible.field, says: irreversible.says },
+    takesFile: fileField(found) !== null,
+    sendsFile: found.hasFile === true,
+    may: isLet(word, me) ? "all" : own,
+  }
 }

@@ -17,6 +17,8 @@ import { givenTime } from "../kernel/schema.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
 import { USAGE } from "./protocol.ts"
+import type { Page } from "./cli/render.ts"
+import { renderTable } from "./cli/render.ts"
 
 const OWN_WRITE_WAIT_MS = 5_000
 
@@ -187,4 +189,26 @@ export function accepted<E, R extends Fact & { readonly code: string }, V>(
 /** Waits until the read models show everything stored so far. */
 export async function showWrites(ports: Ports): Promise<void> {
   await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS)
+}
+
+/** So many are shown at a time, unless asked for fewer. */
+const MOST_LISTED = 1_000
+
+/** How many are shown. */
+export const listLimit = z
+  .int()
+  .positive()
+  .max(MOST_LISTED)
+  .default(MOST_LISTED)
+  .meta({ description: "at most so many" })
+
+/** A list as a table, and where it goes on; `next` is null where it does not. */
+export function renderList(
+  rows: readonly object[],
+  next: string | number | null,
+  page: Page,
+  what: string,
+): string {
+  const more = next === null ? "" : `There are more: --before ${next}\n`
+  return renderTable(rows, page, what) + more
 }

@@ -3,14 +3,21 @@ import { z } from "zod"
 import { leadsOf } from "../../../domain/leads/aggregates.ts"
 import { parseLeadId } from "../../../domain/leads/ids.ts"
 import { companyOfLead, listLeads } from "../../../projections/leads/leads.ts"
-import { exactTime, company, findCompany, findLivingCompany } from "../../frame/operator/inputs.ts"
-import { accepted, showWrites, words } from "../../frame/operator/inputs.ts"
+import {
+  accepted,
+  company,
+  exactTime,
+  findCompany,
+  findLivingCompany,
+  listLimit,
+  showWrites,
+  words,
+} from "../../frame/operator/inputs.ts"
 import { HONEYPOT, PAGE_TIME } from "../../frame/routes/declare/form-sender.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { listLimit } from "../../frame/operator/lists.ts"
 import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { contentOf } from "../content.ts"
 import { leadOf } from "../list-leads.ts"
 import { receiveLead } from "../receive-lead.ts"

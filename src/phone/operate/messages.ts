@@ -1,8 +1,14 @@
 /** Texts of a company, as an operator lists them. */
 import { z } from "zod"
 import { listMessages } from "../../../projections/phone/message-lists.ts"
-import { company, exactTime, findCompany, showWrites } from "../../frame/operator/inputs.ts"
-import { listLimit, renderList } from "../../frame/operator/lists.ts"
+import {
+  company,
+  exactTime,
+  findCompany,
+  listLimit,
+  renderList,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 

@@ -1,9 +1,8 @@
 /** What `doctor` says of Telnyx. */
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import { openTelnyx } from "../../../adapters/providers/telnyx/client.ts"
-import type { Finding } from "../../frame/operator/cli/finding.ts"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
-import type { Examined } from "../../frame/operator/examined.ts"
 import { telnyxSettings } from "../telnyx-settings.ts"
 
 const CHECK = "carrier"

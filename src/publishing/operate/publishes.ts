@@ -1,15 +1,20 @@
 /** What companies publish, as an operator sees it, tries it again, and turns it off. */
 import { z } from "zod"
-import { SWITCHES, publishesOf } from "../../../domain/publishing/aggregates.ts"
+import { publishesOf, SWITCHES } from "../../../domain/publishing/aggregates.ts"
 import { parsePublishId } from "../../../domain/publishing/ids.ts"
 import { isOnFor } from "../../../domain/publishing/switches.ts"
 import type { PublishRow } from "../../../projections/publishing/publishes.ts"
 import { findPublish, listPublishes } from "../../../projections/publishing/publishes.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { accepted, company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
-import { listLimit } from "../../frame/operator/lists.ts"
+import {
+  accepted,
+  company,
+  findCompany,
+  listLimit,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { addressOf } from "../address.ts"
 import { printable, readLog } from "../build-log.ts"

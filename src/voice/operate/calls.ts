@@ -4,10 +4,16 @@ import { parseCallId } from "../../../domain/voice/ids.ts"
 import type { Live } from "../../../domain/voice/call-state.ts"
 import { isAlive } from "../../../domain/voice/call-state.ts"
 import { findCallRow, listCalls } from "../../../projections/voice/calls.ts"
-import { company, exactTime, findCompany, showWrites } from "../../frame/operator/inputs.ts"
-import { listLimit, renderList } from "../../frame/operator/lists.ts"
+import {
+  company,
+  exactTime,
+  findCompany,
+  listLimit,
+  renderList,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { callShown, simulatedCarrier } from "../call-shown.ts"
 import { voiceLeg } from "../carrier-commands.ts"
 import type { CallPlace } from "../find-call.ts"

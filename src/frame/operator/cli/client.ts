@@ -8,10 +8,8 @@ import { basename } from "node:path"
 import type { Readable } from "node:stream"
 import { pipeline } from "node:stream"
 import { text } from "node:stream/consumers"
-import type { ErrorBody, Identity, OperatorAnswer, OperatorRequest } from "../protocol.ts"
-import { SERVER_URL, eventsUrl, operationUrl } from "../protocol.ts"
-import type { Row } from "./rows.ts"
-import { isRow } from "./rows.ts"
+import type { ErrorBody, Identity, OperatorAnswer, OperatorRequest, Row } from "../protocol.ts"
+import { eventsUrl, isRow, operationUrl, SERVER_URL } from "../protocol.ts"
 
 const IDENTITY_TIMEOUT_MS = 5_000
 

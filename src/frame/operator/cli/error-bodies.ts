@@ -1,11 +1,10 @@
 /** Errors in words that an operator can act on. */
 import type { ErrorBody } from "../protocol.ts"
-import { USAGE } from "../protocol.ts"
+import { isRow, USAGE } from "../protocol.ts"
 import { Refused, ServerGone } from "./client.ts"
 import type { CommandSpec } from "./command.ts"
 import { CannotWrite } from "./out-file.ts"
 import { wordOfField } from "./program.ts"
-import { isRow } from "./rows.ts"
 
 /** The first broken place, which a fault of a file carries. */
 function placeOf(error: Error): object {

@@ -4,25 +4,33 @@
  */
 import { userInfo } from "node:os"
 import type { OperatorAnswer, OperatorRequest } from "../protocol.ts"
-import { USAGE } from "../protocol.ts"
+import { isRow, USAGE } from "../protocol.ts"
 import type { Following } from "./client.ts"
-import { Refused, askOperation, onSocket } from "./client.ts"
+import { askOperation, onSocket, Refused } from "./client.ts"
 import type { Shell } from "./completion.ts"
 import { completionOf } from "./completion.ts"
 import { confirmationOf } from "./confirming.ts"
-import { benchWords } from "./bench-words.ts"
 import type { Command, LocalWork, MoveCommand } from "../commands.ts"
 import { inWordsOf } from "./error-bodies.ts"
 import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
 import { openOutFile } from "./out-file.ts"
-import { progressLine } from "./progress.ts"
-import { GIVE_UP_MS, soonAfterAbort, untilAborted } from "./interruption.ts"
+import { progressLine } from "./terminal.ts"
+import {
+  DONE,
+  failed,
+  GIVE_UP_MS,
+  printJson,
+  REFUSED,
+  refused,
+  soonAfterAbort,
+  untilAborted,
+  WRONG_USAGE,
+} from "./endings.ts"
 import type { Invocation } from "./program.ts"
-import { DONE, REFUSED, WRONG_USAGE, failed, printJson, refused } from "./endings.ts"
 import { parseWords } from "./program.ts"
-import { isRow } from "./rows.ts"
 import type { Terminal } from "./terminal.ts"
+import type { Input } from "./command.ts"
 
 /**
  * Runs a command line.
@@ -278,4 +286,12 @@ async function ask(
   } finally {
     await close()
   }
+}
+
+/** The words for the benchmarks. No file's name is taken for an option, whatever it begins with. */
+function benchWords({ names, json, folder, data, most, store }: Input): readonly string[] {
+  const options = Object.entries({ json, out: folder, data, most, store })
+  const given = options.filter(([, value]) => value !== undefined)
+  const words = Array.isArray(names) ? names.map(String) : []
+  return [...given.map(([name, value]) => `--${name}=${String(value)}`), "--", ...words]
 }

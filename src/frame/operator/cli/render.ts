@@ -1,8 +1,8 @@
 /** What an operation answered, as people read it: `key: value` lines and tables. */
 import Table from "cli-table3"
 import { moneyText } from "../../../../domain/kernel/money.ts"
-import type { Row } from "./rows.ts"
-import { isRow } from "./rows.ts"
+import type { Row } from "../protocol.ts"
+import { isRow } from "../protocol.ts"
 import type { Terminal } from "./terminal.ts"
 import { harmless } from "./terminal.ts"
 
