@@ -53,7 +53,7 @@ describe("202", () => {
     const { body } = await start({ version: "2.0.0", company: name })
     const rows = await query<{ row: string }>(
       world.databaseUrl,
-      "select t::text as row from ledger.kept t where slice = 'connection'",
+      "select t::text as row from ledger.expiring_records t where slice = 'connection'",
     )
     const text = rows.map(({ row }) => row).join("\n")
     expect(text).toContain("2.0.0")
