@@ -3486,7 +3486,7 @@ export interface components {
             /** @description What was asked of it, millionths of a dollar */
             askedMicros: components["schemas"]["Micros"];
             /** @description Of what is used the calls that are counted and not recorded yet, millionths of a dollar */
-            pendingMicros: components["schemas"]["Micros"];
+            unrecordedMicros: components["schemas"]["Micros"];
             /** @description When its day, week or month began */
             windowStart: components["schemas"]["Instant"];
         };

@@ -139,9 +139,9 @@ src-bootstrap-behind-main
   yes src/main.ts → src/bootstrap/b.ts
 src-frame-below
   no  src/frame/a.ts → src/phone/b.ts (types)
-  no  src/frame/calls/a.ts → src/audit/b.ts
+  no  src/frame/routes/a.ts → src/audit/b.ts
   yes src/phone/b.ts → src/frame/a.ts
-  yes src/frame/calls/a.ts → src/frame/kernel/b.ts
+  yes src/frame/routes/a.ts → src/frame/kernel/b.ts
 src-slices-apart
   no  src/phone/a.ts → src/boxes/b.ts
   no  src/phone/reactions/a.ts → src/company/reactions/b.ts
