@@ -9,7 +9,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { takeBundle } from "./bundles.ts"
 import type { ConversationLimits } from "./conversation.ts"
 import { LIMITS, converse } from "./conversation.ts"
-import type { Conversation, PackCommand, Repositories } from "./port.ts"
+import type { Conversation, PackCommand, Repositories, Scrubbed } from "./port.ts"
 import {
   FLUSH,
   GitFailed,
@@ -20,14 +20,15 @@ import {
   pktLine,
 } from "./port.ts"
 import { packOf, takePack } from "./packs.ts"
-import { failed, outputOf, run, sendOutput } from "./process.ts"
 import type { Machine } from "./process.ts"
+import { failed, outputOf, run, sendOutput } from "./process.ts"
+import type { Read } from "./reading.ts"
 import { fileAt, hasRefs, headOf, reachedBy, setHead, tipsOf } from "./reading.ts"
 import { receive } from "./receiving.ts"
 import { ATTRIBUTES, HOOKS_FOLDER, environmentOf, settingsFile } from "./repository-settings.ts"
 import { SANDBOX, sandboxed } from "./sandbox.ts"
-import { scrub } from "./scrubbing.ts"
-import { forgetLeft, sweepLeft } from "./quarantines.ts"
+import { forgetLeft, sweepLeft, isKeepFile, namesIn } from "./quarantines.ts"
+import { linesOf, typeOf } from "./new-objects.ts"
 
 const exec = promisify(execFile)
 
@@ -259,4 +260,33 @@ async function erase(codeDir: string, companyId: CompanyId): Promise<void> {
 function objectId(text: string): string {
   if (!/^[0-9a-f]{40}$/.test(text)) throw new RangeError(`${text} is no id of an object`)
   return text
+}
+
+/**
+ * Takes a file's content, a folder, a commit or a tag out. Nobody may push meanwhile. @throws GitFailed
+ *
+ * What waits in a quarantine stays, which `git gc --prune=now` would take away under a push's feet.
+ */
+async function scrub({ machine, folder }: Read, object: string): Promise<Scrubbed> {
+  if ((await typeOf(machine, folder, object)) === null) return { is: "missing" }
+  const listing = { folder, args: ["rev-list", "--objects", "--all"] }
+  for await (const line of linesOf(machine, listing)) {
+    if (line.startsWith(object)) return { is: "reached", path: line.slice(object.length + 1) }
+  }
+  const objects = join(folder, "objects")
+  // Git leaves packs beside such a file as they are: it guards a push whose refs are about to move, and
+  // there is none now. So this one was left by who was killed.
+  for (const name of (await namesIn(join(objects, "pack"))).filter(isKeepFile)) {
+    await rm(join(objects, "pack", name), { force: true })
+  }
+  const packing = ["repack", "-a", "-d", "-q"]
+  await outputOf(machine, { folder, args: packing, writes: true })
+  // All that is reached is packed by now: what lies alone beside packs is what `git gc` put there.
+  for (const name of (await namesIn(objects)).filter((one) => /^[0-9a-f]{2}$/.test(one))) {
+    await rm(join(objects, name), { recursive: true, force: true })
+  }
+  if ((await typeOf(machine, folder, object)) !== null) {
+    throw new GitFailed(`${object} is in the repository still`)
+  }
+  return { is: "gone" }
 }

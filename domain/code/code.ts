@@ -19,9 +19,22 @@ import type {
 } from "./code-commands.ts"
 import { MESSAGES } from "./code-commands.ts"
 import type { PushId } from "./ids.ts"
-import type { Pending } from "./pending.ts"
-import { hasMoved, markBefore, pendingOf, wantsThis } from "./pending.ts"
 import { MOST_REFS } from "./ref-rules.ts"
+
+/** A ref as an accepted push moves it. */
+interface PendingUpdate {
+  readonly refHash: string
+  readonly old: string | null
+  readonly new: string | null
+  /** A later push began where this one ends: it has moved, though it does not stand there now. */
+  hasMoved: boolean
+}
+
+/** A push that was accepted and has not ended. */
+interface Pending {
+  readonly updates: readonly PendingUpdate[]
+  readonly core: { readonly refHash: string; readonly tree: string | null } | null
+}
 
 /** So many refusals a minute are facts of their own: who is refused over and over cannot grow the stream. */
 const MOST_REFUSALS_A_MINUTE = 10
@@ -285,4 +298,40 @@ export const codeCheckpoint: CheckpointForm<Code> = {
 /** What a company's code takes in memory, in bytes, about. */
 export function codeBytes({ refs, pending, allowed }: Code): number {
   return 1_000 + refs.size * 250 + pending.size * 20_000 + allowed.size * 150
+}
+
+/** A push that was accepted just now. */
+function pendingOf({ updates, core }: CodeFact<"PushAccepted">): Pending {
+  const moving = updates.map(({ refHash, old, new: wanted }) => {
+    return { refHash, old, new: wanted, hasMoved: false }
+  })
+  return { updates: moving, core }
+}
+
+/** Whether a ref has moved as wanted: it stands there, or others have moved it on from there. */
+function hasMoved(
+  { refHash, new: wanted }: PendingUpdate,
+  now: string | null,
+  others: readonly Pending[],
+): boolean {
+  const ofTag = others.flatMap(({ updates }) => updates.filter((one) => one.refHash === refHash))
+  // Back from where it stands, each step over a push that may have made it.
+  const reached = new Set([now])
+  for (const id of reached) {
+    if (id === wanted) return true
+    for (const one of ofTag) if (one.new === id) reached.add(one.old)
+  }
+  return false
+}
+
+/** Whether one of these wants a ref to stand so. */
+function wantsThis(pushes: readonly Pending[], tag: string, id: string | null): boolean {
+  return pushes.some(({ updates }) => updates.some((one) => one.refHash === tag && one.new === id))
+}
+
+/** Notes of all pushes to a ref that end where one began that moved it: they have moved it before. */
+function markBefore(pushes: Iterable<Pending>, tag: string, began: string | null): void {
+  for (const { updates } of pushes) {
+    for (const one of updates) if (one.refHash === tag && one.new === began) one.hasMoved = true
+  }
 }

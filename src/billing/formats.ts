@@ -1,11 +1,15 @@
 /** The formats a bill can have, each a writer over the same lines. */
-import type { BillWriter } from "./bill.ts"
+import type { BillWriter, BillHead } from "./bill.ts"
 import { csvWriter } from "./billing-csv.ts"
 import { ndjsonWriter } from "./billing-ndjson.ts"
-import { focusCsvWriter } from "./focus-csv.ts"
 import { focusParquetWriter } from "./focus-parquet.ts"
 import { hledgerWriter } from "./hledger.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
+import { instantText } from "../../domain/kernel/instant.ts"
+import { dollarText } from "../../domain/kernel/money.ts"
+import { LINE_END, textCell } from "./cells.ts"
+import type { FocusColumn } from "./focus.ts"
+import { FOCUS_COLUMNS } from "./focus.ts"
 
 /** A format of bills. */
 export interface BillForm {
@@ -56,3 +60,27 @@ export type BillFormat = keyof typeof BILL_FORMS
 
 /** The names of all formats. */
 export const BILL_FORMATS = Object.keys(BILL_FORMS) as [BillFormat, ...BillFormat[]]
+
+/** Writes a bill as a FOCUS CSV. */
+export function focusCsvWriter(head: BillHead): BillWriter {
+  return {
+    begin: () => `${FOCUS_COLUMNS.map(({ name }) => textCell(name)).join(",")}${LINE_END}`,
+    lines: (lines) => {
+      let text = ""
+      for (const line of lines) {
+        const cells = FOCUS_COLUMNS.map((column) => cellOf(column, column.valueOf(line, head)))
+        text += cells.join(",") + LINE_END
+      }
+      return text
+    },
+    end: () => "",
+  }
+}
+
+function cellOf({ kind }: FocusColumn, value: string | number | null): string {
+  if (value === null) return ""
+  if (typeof value === "string") return textCell(value)
+  if (kind === "dollars") return dollarText(value)
+  if (kind === "time") return textCell(`${instantText(value).slice(0, 19)}Z`)
+  return String(value)
+}

@@ -4,7 +4,11 @@
  */
 import { createRequire } from "node:module"
 import Pdf from "pdfkit"
-import { linesIn } from "./statement-lines.ts"
+
+/** How wide a text is, in points. */
+type WidthOf = (text: string) => number
+
+const LEFT_OUT = "…"
 
 const MARGIN = 56
 const [SMALL, CELL, NORMAL, LARGE, TITLE] = [7, 9, 10, 13, 20]
@@ -283,4 +287,59 @@ function shown(doc: PDFKit.PDFDocument, text: string): string {
     line += font.hasGlyphForCodePoint(point) ? character : `[U+${name}]`
   }
   return line
+}
+
+/** A text in at most so many lines, none wider than `width` points. */
+export function linesIn(
+  text: string,
+  measured: WidthOf,
+  width: number,
+  most: number,
+): readonly string[] {
+  const lines = broken(text, measured, width)
+  if (lines.length <= most) return lines
+  const characters = [...text]
+  const shortened = (kept: number) => {
+    const [head, tail] = [characters.slice(0, kept), characters.slice(characters.length - kept)]
+    return broken(`${head.join("")}${LEFT_OUT}${tail.join("")}`, measured, width)
+  }
+  let [fits, tooMany] = [0, Math.ceil(characters.length / 2)]
+  while (tooMany - fits > 1) {
+    const middle = Math.floor((fits + tooMany) / 2)
+    if (shortened(middle).length <= most) fits = middle
+    else tooMany = middle
+  }
+  return shortened(fits)
+}
+
+/** A text in as many lines as it needs: broken between words, and within one that is wider than a line. */
+function broken(text: string, measured: WidthOf, width: number): readonly string[] {
+  const lines: string[] = []
+  let line: string | null = null
+  for (const word of text.split(" ")) {
+    const longer: string = line === null ? word : `${line} ${word}`
+    if (measured(longer) <= width) {
+      line = longer
+      continue
+    }
+    if (line !== null) lines.push(line)
+    const parts = partsOf(word, measured, width)
+    lines.push(...parts.slice(0, -1))
+    line = parts.at(-1) ?? ""
+  }
+  return line === null ? lines : [...lines, line]
+}
+
+/** A word in parts of which each fits; one character is a part, however wide it is. */
+function partsOf(word: string, measured: WidthOf, width: number): readonly string[] {
+  const parts: string[] = []
+  let part = ""
+  for (const character of word) {
+    if (part !== "" && measured(part + character) > width) {
+      parts.push(part)
+      part = ""
+    }
+    part += character
+  }
+  return [...parts, part]
 }

@@ -3,7 +3,7 @@
  * leads here, before the API is looked at, so nothing of a box's is ever served under the API's name. Names
  * of the domain that lead nowhere are answered here, too.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse, OutgoingHttpHeaders } from "node:http"
 import type { Duplex } from "node:stream"
 import { BoxGone } from "../../adapters/sandbox/boxhost/port.ts"
 import { isOutside } from "../../adapters/providers/outside.ts"
@@ -17,12 +17,16 @@ import { endOf, passConnection, passRequest } from "../frame/http/passing/pass.t
 import type { Ports } from "../frame/ports.ts"
 import type { None } from "./preview-pages.ts"
 import { noticeOf } from "./preview-pages.ts"
-import { headersFrom, headersTo } from "./preview-headers.ts"
 import type { PreviewConnections } from "./preview-connections.ts"
 import { openConnections } from "./preview-connections.ts"
 import { noteTraffic } from "./preview-traffic.ts"
 import { tagOf, tokenIn } from "./preview-url.ts"
 import { boxSettings } from "./settings.ts"
+import type { Headed } from "../frame/http/passing/headers.ts"
+import { answeredOn, askedOn } from "../frame/http/passing/headers.ts"
+
+const hostIn = (origin: string): string | null =>
+  URL.canParse(origin) ? new URL(origin).host : null
 
 /** What the door works with. */
 interface Hall {
@@ -117,4 +121,44 @@ async function dial({ boxHost }: Ports, row: PreviewRow): Promise<Duplex | null>
     if (!(error instanceof BoxGone || isOutside(error))) throw error
     return null
   }
+}
+
+/** The headers that what listens in the box gets: it is asked by the name that it knows itself by. */
+function headersTo(
+  port: number,
+  request: Pick<IncomingMessage, "headers" | "socket">,
+): OutgoingHttpHeaders {
+  const own = `localhost:${port}`
+  const { headers, socket } = request
+  const { origin, host = "" } = headers
+  const isOriginOwn = origin !== undefined && hostIn(origin) === host.toLowerCase()
+  return {
+    ...askedOn(request),
+    host: own,
+    ...(isOriginOwn ? { origin: `http://${own}` } : {}),
+    "x-forwarded-for": socket.remoteAddress ?? "",
+    "x-forwarded-host": host,
+    "x-forwarded-proto": headers["x-forwarded-proto"] === "https" ? "https" : "http",
+  }
+}
+
+/** The headers of what it answers: its link is told to nobody, and found by no search. */
+function headersFrom(port: number, answer: Headed): OutgoingHttpHeaders {
+  const { location } = answer.headers
+  return {
+    ...answeredOn(answer),
+    ...(location === undefined ? {} : { location: withinLink(port, location) }),
+    "referrer-policy": "no-referrer",
+    "x-robots-tag": "noindex",
+  }
+}
+
+/** Where it leads to by the name that it knows itself by, it leads to by its link. */
+function withinLink(port: number, location: string): string {
+  const own = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\]):(\d+)(?=[/?#]|$)(?!\/\/)/i.exec(
+    location,
+  )
+  if (own === null || Number(own[1]) !== port) return location
+  const path = location.slice(own[0].length)
+  return path.startsWith("/") ? path : `/${path}`
 }

@@ -1,9 +1,9 @@
 /** `/git/<company>.git`: what git asks a server for. There is no other way to the files of a repository. */
 import { z } from "zod"
 import type { Conversation, PackCommand } from "../../adapters/git/port.ts"
+import { GitUnavailable, NoQuestion } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
 import { hasRepository } from "../../domain/code/code-views.ts"
-import { GitUnavailable, NoQuestion } from "../../adapters/git/port.ts"
 import type { ByQuery } from "../frame/routes/declare/one-of.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
@@ -20,8 +20,15 @@ import {
 } from "./git-client.ts"
 import type { Direction } from "./pack-places.ts"
 import { PUSH_RULES, takePush } from "./take-push.ts"
-import { unpacked } from "./request-body.ts"
 import { noteVisit } from "./visits.ts"
+import { Readable, pipeline } from "node:stream"
+import { createGunzip } from "node:zlib"
+import type { AsSent } from "../frame/routes/as-sent.ts"
+import { fieldOf } from "../frame/routes/as-sent.ts"
+import { BodyTooLarge } from "../frame/routes/call.ts"
+
+/** So much a fetch may ask: a million objects that its client has. What is pushed git bounds itself. */
+const MOST_ASKED = 64 * 1024 * 1024
 
 const URL = "/git/:repository"
 /** A push of 512 MiB over a slow line. */
@@ -230,4 +237,47 @@ export const codeRefs: ByQuery = {
     "not_allowed",
     "Only smart HTTP is served here: ask with a git that speaks it.",
   ),
+}
+
+/** The pieces of a body; the refusal of one that git does not send. */
+function unpacked(
+  service: PackCommand,
+  sent: AsSent,
+  body: AsyncIterable<Uint8Array>,
+): AsyncIterable<Uint8Array> | Refusal {
+  const type = `application/x-${service}-request`
+  if (fieldOf(sent, "content-type") !== type) {
+    return refusal("unsupported_media_type", `The body must be ${type}.`)
+  }
+  const encoding = fieldOf(sent, "content-encoding") ?? "identity"
+  switch (encoding) {
+    case "identity":
+      return service === "git-upload-pack" ? bounded(body) : body
+    case "gzip":
+    case "x-gzip":
+      return bounded(gunzipped(body))
+    default:
+      return refusal("unsupported_media_type", "The body must be plain, or packed by gzip.")
+  }
+}
+
+/**
+ * Nothing is unpacked before it is asked for: where nobody listened yet, the error of what is no gzip
+ * would end the whole process.
+ */
+async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const plain = createGunzip()
+  // Its reader is told of errors by the stream itself.
+  pipeline(Readable.from(body), plain, () => undefined)
+  yield* plain as AsyncIterable<Uint8Array>
+}
+
+/** @throws BodyTooLarge where more comes than anybody asks */
+async function* bounded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let length = 0
+  for await (const piece of body) {
+    length += piece.length
+    if (length > MOST_ASKED) throw new BodyTooLarge(`more than ${MOST_ASKED} bytes`)
+    yield piece
+  }
 }

@@ -11,9 +11,9 @@ import type {
 } from "../../adapters/providers/simulators/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 import type { Tracing } from "../../adapters/telemetry/port.ts"
+import { NO_TRACING } from "../../adapters/telemetry/port.ts"
 import type { Ports, ProvidedPorts } from "./ports.ts"
 import type { Given, ReadSettings } from "./settings.ts"
-import { tracedPorts } from "./traced-ports.ts"
 
 /** What a provider is opened with. */
 export interface Outside {
@@ -82,4 +82,35 @@ export async function openProvided(
   // Each slice says by its types what its providers open.
   const provided = Object.assign({}, ...opened) as ProvidedPorts
   return tracedPorts(provided, outside.tracing)
+}
+
+/** The same ports. What is asked where nothing is traced begins no trace. */
+export function tracedPorts<P extends object>(ports: P, tracing: Tracing): P {
+  if (tracing === NO_TRACING) return ports
+  const traced = Object.entries(ports).map(([name, port]) => [
+    name,
+    typeof port === "object" && port !== null ? tracedPort(name, port, tracing) : port,
+  ])
+  return Object.fromEntries(traced) as P
+}
+
+function tracedPort(name: string, port: object, tracing: Tracing): object {
+  return new Proxy(port, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target)
+      if (typeof value !== "function") return value
+      return (...given: readonly unknown[]): unknown => {
+        const ask = (): unknown => Reflect.apply(value, target, given)
+        const parent = tracing.current()
+        if (parent === null) return ask()
+        const asked = { "ledger.provider": name, "ledger.act": String(key) }
+        const spanned = {
+          name: `${name} ${String(key)}`,
+          kind: "client",
+          attributes: asked,
+        } as const
+        return tracing.span(spanned, parent, ask)
+      }
+    },
+  })
 }

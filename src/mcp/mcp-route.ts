@@ -5,9 +5,17 @@ import { route } from "../frame/routes/declare/route.ts"
 import type { SentFile } from "../frame/routes/answers/sent.ts"
 import type { Server } from "./dispatch.ts"
 import { VERSIONS, answerTo } from "./dispatch.ts"
-import { Answer, Sent, errorOf, isUnanswered } from "./messages.ts"
-import { errorForm } from "./refusals.ts"
+import type { CODES } from "./messages.ts"
+import { Answer, Sent, errorOf, isUnanswered, idIn } from "./messages.ts"
 import { toolsIn } from "./tools.ts"
+import type { ErrorForm } from "../frame/routes/declare/error-form.ts"
+
+/** The refusal of any other route goes along: its code and its fields are of use to programs. */
+const errorForm: ErrorForm = {
+  schema: Answer,
+  of: ({ status, body }, sent) =>
+    errorOf(idIn(sent), codeOf(status, body), String(body["message"]), body),
+}
 
 /** Files are written through it: `write_file` takes as much as its route. */
 const BODY_LIMIT_BYTES = 32 * 1024 * 1024
@@ -92,4 +100,12 @@ function answers(server: Server, batch: readonly unknown[]): SentFile {
       await send("]")
     },
   }
+}
+
+function codeOf(status: number, { fields }: Readonly<Record<string, unknown>>): keyof typeof CODES {
+  if (status === 401) return "noKey"
+  if (status >= 500) return "internal"
+  // A body that is no JSON, as against a header or a query that is not right.
+  const isOfBody = typeof fields === "object" && fields !== null && "body" in fields
+  return status === 400 && isOfBody ? "noJson" : "noRequest"
 }

@@ -4,10 +4,13 @@ import type { Live } from "../../domain/voice/call-state.ts"
 import { isAlive, legOf } from "../../domain/voice/call-state.ts"
 import { ASK_MS, TALK_MS, VOICEMAIL_MS } from "../../domain/voice/deadlines.ts"
 import type { Direction } from "../../domain/voice/directions.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import { numberToRing } from "./ring-number.ts"
 import { wordsOf } from "./spoken-words.ts"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { isDestinationOn } from "../../domain/phone/phone-views.ts"
+import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
+import { callable } from "../frame/kernel/phone-number.ts"
 
 /** A leg of a call, as the carrier is told of it. */
 export function voiceLeg(companyId: CompanyId, call: Live, leg: number): VoiceLeg {
@@ -88,4 +91,21 @@ async function dialOf(
   if (to === null || from === null) return null
   const caller = voiceLeg(companyId, call, 0)
   return { word: "dial", leg, caller, from, to, ringSeconds: settings.ringSeconds }
+}
+
+/**
+ * The number to ring, E.164; null where nobody may be called there: it is none, costs whoever calls it, its
+ * country is off, or it is a number of this installation, which could forward the call back for ever.
+ */
+async function numberToRing(
+  { readAll, runner, sealing }: Ports,
+  companyId: CompanyId,
+  phone: Sealed,
+): Promise<string | null> {
+  const found = callable((await sealing.open(companyId, phone)) ?? "")
+  if (found === null) return null
+  const { number, country } = found
+  const isOn = await runner.read(phoneOf(companyId), (state) => isDestinationOn(state, country))
+  if (!isOn || (await holderOfCalled(readAll, number)) !== null) return null
+  return number
 }

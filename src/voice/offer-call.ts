@@ -1,7 +1,7 @@
 /** A call that came: whether it is taken at all, and its first minute. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { VoiceEvent } from "../../adapters/providers/voice/port.ts"
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { ledgerOf, PRICES } from "../../domain/charging/aggregates.ts"
 import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId, KeyedHash } from "../../domain/kernel/ids.ts"
 import { holdersOf } from "../../domain/kernel/slots.ts"
@@ -10,14 +10,18 @@ import type { NumberId } from "../../domain/phone/ids.ts"
 import type { CallSettings } from "../../domain/phone/number-settings.ts"
 import { settingsOf } from "../../domain/phone/phone-views.ts"
 import { MOST_AT_ONCE, MOST_OF_ONE, WINDOW_MS, callSlotsOf } from "../../domain/voice/aggregates.ts"
-import type { TurnedAway } from "../../domain/voice/call-events.ts"
+import type { TurnedAway, CallFact } from "../../domain/voice/call-events.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
-import { fullNumber } from "../frame/kernel/phone-number.ts"
+import { fullNumber, callable } from "../frame/kernel/phone-number.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
 import { readCall, tellCall } from "./find-call.ts"
-import { pricesOfCall } from "./minute-price.ts"
 import { payCall } from "./pay-call.ts"
+import { priceOf } from "../../domain/charging/price-book.ts"
+import { destinationPriceOf } from "../../domain/charging/destination-prices.ts"
+
+/** The prices that a call keeps, whatever becomes of the book. */
+type CallPrices = Pick<CallFact<"CallOffered">, "minuteMicros" | "legMicros" | "priceVersion">
 
 /** Who shows no number, or anything that is none, is one caller: all of them together call so often. */
 const NO_NUMBER = "anonymous"
@@ -108,4 +112,22 @@ async function freeEndedCalls(ports: Ports, companyId: CompanyId, cause: Cause):
     const command = { type: "FreeSlot" as const, holderId: callId }
     await ports.runner.execute(callSlotsOf(companyId), command, cause)
   }
+}
+
+/** What a call costs that comes to a number with these settings. */
+async function pricesOfCall(
+  { runner, sealing }: Ports,
+  companyId: CompanyId,
+  { ringTo }: CallSettings,
+): Promise<CallPrices> {
+  const phones = await Promise.all(ringTo.map(({ phone }) => sealing.open(companyId, phone)))
+  // Who cannot be called is not: their country costs nothing.
+  const countries = phones.map((phone) => callable(phone ?? "")?.country ?? null)
+  return runner.read(PRICES, (book) => {
+    const { unitPriceMicros: minuteMicros, priceVersion } = priceOf(book, "call_minute")
+    const legMicros = countries.map((country) =>
+      country === null ? minuteMicros : destinationPriceOf(book, country).callMicros,
+    )
+    return { minuteMicros, legMicros, priceVersion }
+  })
 }

@@ -10,9 +10,9 @@ import { COLUMNS, parse, HEAD, LINE } from "./exported.ts"
 import { readFileSync } from "node:fs"
 import type { BillWriter } from "../../src/billing/bill.ts"
 import { ndjsonWriter } from "../../src/billing/billing-ndjson.ts"
-import { focusCsvWriter } from "../../src/billing/focus-csv.ts"
+import { focusCsvWriter } from "../../src/billing/formats.ts"
 import { hledgerWriter } from "../../src/billing/hledger.ts"
-import { linesIn } from "../../src/billing/statement-lines.ts"
+import { linesIn } from "../../src/billing/statement-pages.ts"
 
 /** A cell that a spreadsheet would take for a formula. */
 const LIVE = /^(?:[\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫−])/

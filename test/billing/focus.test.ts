@@ -1,7 +1,7 @@
 import { describe, expect, it, afterAll } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { type FocusColumn, FOCUS_COLUMNS } from "../../src/billing/focus.ts"
-import { focusCsvWriter } from "../../src/billing/focus-csv.ts"
+import { focusCsvWriter } from "../../src/billing/formats.ts"
 import { HEAD, LINE, parse, tableOf } from "./exported.ts"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"

@@ -13,7 +13,7 @@ import {
   suppressions,
   suppressionsCheckpoint,
 } from "../../domain/email/suppressions.ts"
-import { failedStatus } from "../../adapters/providers/mailer/delivery-report.ts"
+import { failedStatus } from "../../adapters/providers/mailer/bounces.ts"
 import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
 import { isDeadAddress } from "../../domain/email/dead-addresses.ts"
 

@@ -1,8 +1,8 @@
 /** What one of several processes tells of itself, and of no other. */
 import fastify from "fastify"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import type { Numbered } from "../../src/frame/http/own-state.ts"
-import { tellOfItself } from "../../src/frame/http/own-state.ts"
+import type { Numbered } from "../../src/frame/http/app.ts"
+import { tellOfItself } from "../../src/frame/http/app.ts"
 
 /** Asks a process of its state at an address that is about it, or at another. */
 async function ask(own: Numbered, url: string) {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { readConfig, listSettings } from "../../src/bootstrap/settings/config.ts"
 import { besideReal, simulatedOf } from "../../src/bootstrap/settings/simulated.ts"
-import { unreadSettings } from "../../src/bootstrap/settings/unread-settings.ts"
+import { unreadSettings } from "../../src/bootstrap/settings/settings-reading.ts"
 import type { Provider } from "../../src/frame/provider.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { readFileSync } from "node:fs"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { isTelnyxKey, openTelnyxSignatures } from "../../adapters/providers/telnyx/signature.ts"
+import { isTelnyxKey, openTelnyxSignatures } from "../../adapters/providers/telnyx/signed.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 
 const NOW = 1_800_000_000_000

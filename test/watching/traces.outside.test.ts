@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { openTracing } from "../../adapters/telemetry/opentelemetry.ts"
 import { NO_TRACING } from "../../adapters/telemetry/port.ts"
-import { tracedPorts } from "../../src/frame/traced-ports.ts"
+import { tracedPorts } from "../../src/frame/provider.ts"
 import { makePlace } from "../support/server-process.ts"
 import { makeCompany } from "../support/world.ts"
 

@@ -5,7 +5,7 @@
  */
 import type { Transaction } from "kysely"
 import type { Pool } from "pg"
-import type { Projection } from "../../../projections/kernel/projection.ts"
+import type { Projection, Recorded } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedLeases, Leases } from "../leases/port.ts"
@@ -22,10 +22,46 @@ import type { ProjectionStatus, Projector } from "./port.ts"
 import { FoldFault } from "./port.ts"
 import { openJoint } from "./joint.ts"
 import type { Reader } from "./reader.ts"
-import { Readings } from "./readings.ts"
 import { startReader } from "./reader.ts"
 import { BEAT_MS, Beat } from "./rest.ts"
 import { inTransaction, remakeTables, storePosition, storedRow, storedRows } from "./tables.ts"
+
+/** What reading an event came to. */
+type Reading = { readonly recorded: Recorded } | { readonly fault: unknown }
+
+/** Reads each stored event once for all read models. */
+class Readings {
+  readonly #decode: (stored: StoredEvent) => Recorded
+  readonly #readings = new WeakMap<StoredEvent, Reading>()
+
+  constructor(decode: (stored: StoredEvent) => Recorded) {
+    this.#decode = decode
+  }
+
+  /** Reads an event before anybody needs it. What is wrong with it is told to whoever does. */
+  readAhead(stored: StoredEvent): Reading {
+    const known = this.#readings.get(stored)
+    if (known !== undefined) return known
+    const reading = this.#read(stored)
+    this.#readings.set(stored, reading)
+    return reading
+  }
+
+  /** An event as read models take it. @throws what reading it throws, each time */
+  of(stored: StoredEvent): Recorded {
+    const reading = this.readAhead(stored)
+    if ("fault" in reading) throw reading.fault
+    return reading.recorded
+  }
+
+  #read(stored: StoredEvent): Reading {
+    try {
+      return { recorded: this.#decode(stored) }
+    } catch (fault) {
+      return { fault }
+    }
+  }
+}
 
 const UPDATER_ROOM = 5_000
 /** The lock under which a process that starts makes the tables that are missing. */

@@ -11,7 +11,6 @@ import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts
 import { Unavailable, comparePositions, later } from "../../eventstore/port.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { isConnectionFault } from "../port.ts"
-import { Handed } from "./handed.ts"
 import { Pending, readAgain } from "./pending.ts"
 import { FoldFault } from "./port.ts"
 import type { Beat } from "./rest.ts"
@@ -20,6 +19,50 @@ import type { StoredRow } from "./tables.ts"
 import { Waiters } from "./waiters.ts"
 import type { WriterPorts } from "./writer.ts"
 import { Writer } from "./writer.ts"
+import { factsOf } from "./facts.ts"
+
+/** What the reader handed over to one read model. */
+class Handed {
+  readonly #projection: Projection
+  /** Everything up to here was handed over. */
+  seen: Position
+  /** The last of the read model's facts that was handed over, or written before. */
+  lastFact: Position
+  /** The last of its facts that were stored when it began; null until all of them were handed over. */
+  #lastAtFirst: Position | null = null
+  /** The last event that was handed over; null where none was. */
+  last: StoredEvent | null = null
+  /** Events since the last fact. */
+  passed = 0
+
+  constructor(projection: Projection, stored: Position) {
+    this.#projection = projection
+    this.seen = stored
+    this.lastFact = stored
+  }
+
+  /** Takes events in global order; gives the facts among them that were not handed over before. */
+  take(events: readonly StoredEvent[]): StoredEvent[] {
+    const fresh = events.filter((event) => comparePositions(event.position, this.seen) > 0)
+    const facts = factsOf(this.#projection, fresh)
+    this.last = fresh.at(-1) ?? this.last
+    this.seen = fresh.at(-1)?.position ?? this.seen
+    this.lastFact = facts.at(-1)?.position ?? this.lastFact
+    this.passed = facts.length > 0 ? 0 : this.passed + fresh.length
+    return facts
+  }
+
+  /** Everything up to here was handed over. */
+  reached(head: Position): void {
+    this.seen = later(this.seen, head)
+    this.#lastAtFirst ??= this.lastFact
+  }
+
+  /** Whether all of its facts that were stored when it began are written, with those up to here. */
+  hasCaughtUp(written: Position): boolean {
+    return this.#lastAtFirst !== null && comparePositions(this.#lastAtFirst, written) <= 0
+  }
+}
 
 const RETRY_FIRST_MS = 100
 const RETRY_MOST_MS = 1_000

@@ -8,8 +8,13 @@ import { ProviderSilent } from "../outside.ts"
 import { rememberOrders } from "./last-order.ts"
 import type { CardPages, Cards, HoldAnswer, PaymentAnswer } from "./port.ts"
 import { heard, refusalIn } from "./stripe-faults.ts"
-import { cancelIntent, findIntent, occupyName, orderIntent } from "./stripe-intents.ts"
-import { openStripePages } from "./stripe-pages.ts"
+import {
+  cancelIntent,
+  findIntent,
+  occupyName,
+  orderIntent,
+  readCustomer,
+} from "./stripe-intents.ts"
 
 const TIMEOUT_MS = 8_000
 
@@ -133,4 +138,32 @@ function holdAnswerOf(intent: Stripe.PaymentIntent): HoldAnswer {
   const { answer } = answerOf(intent)
   // Somebody took by hand what was to be held: the card is good, and nothing is held any more.
   return { answer: answer === "paid" ? "released" : answer }
+}
+
+/** Opens them. It calls nobody before the first page. */
+function openStripePages(stripe: Stripe): CardPages {
+  return {
+    customerOf: async (companyId, formerId) => {
+      const former = formerId === null ? null : await readCustomer(stripe, formerId)
+      if (former !== null) return former.id
+      const params = { description: companyId, metadata: { company: companyId } }
+      // Two who ask for it at once get the same one; after one that is gone there is another.
+      const after = formerId === null ? "" : `-after-${formerId}`
+      const idempotencyKey = `customer-${companyId}${after}`
+      return (await heard("POST", stripe.customers.create(params, { idempotencyKey }))).id
+    },
+    open: async (customerId, returnTo) => {
+      const asked = stripe.billingPortal.sessions.create({
+        customer: customerId,
+        return_url: returnTo,
+        flow_data: { type: "payment_method_update" },
+      })
+      return (await heard("POST", asked)).url
+    },
+    cardSince: async (customerId) => {
+      const customer = await readCustomer(stripe, customerId)
+      const method = customer?.invoice_settings.default_payment_method ?? null
+      return method === null || typeof method === "string" ? null : method.created * 1_000
+    },
+  }
 }

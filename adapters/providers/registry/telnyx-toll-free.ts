@@ -9,7 +9,19 @@ import type { RegistryPorts } from "./telnyx-brands.ts"
 import { entityTypeOf } from "./telnyx-brands.ts"
 import { WAITING, notTaken, verificationReview } from "./telnyx-reviews.ts"
 import { Verification } from "./telnyx-shapes.ts"
-import { stateName } from "./us-states.ts"
+
+const NAMES: ReadonlyMap<string, string> = new Map(
+  `AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware
+  |DC District of Columbia|FL Florida|GA Georgia|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa
+  |KS Kansas|KY Kentucky|LA Louisiana|ME Maine|MD Maryland|MA Massachusetts|MI Michigan|MN Minnesota
+  |MS Mississippi|MO Missouri|MT Montana|NE Nebraska|NV Nevada|NH New Hampshire|NJ New Jersey
+  |NM New Mexico|NY New York|NC North Carolina|ND North Dakota|OH Ohio|OK Oklahoma|OR Oregon
+  |PA Pennsylvania|RI Rhode Island|SC South Carolina|SD South Dakota|TN Tennessee|TX Texas|UT Utah
+  |VT Vermont|VA Virginia|WA Washington|WV West Virginia|WI Wisconsin|WY Wyoming|AS American Samoa
+  |GU Guam|MP Northern Mariana Islands|PR Puerto Rico|VI Virgin Islands`
+    .split("|")
+    .map((one) => [one.trim().slice(0, 2), one.trim().slice(3)]),
+)
 
 const PATH = "/messaging_tollfree/verification/requests"
 const PAGE = 50
@@ -148,4 +160,9 @@ function bodyOf(
     ...{ privacyPolicyURL: campaign.privacyUrl, termsAndConditionURL: campaign.termsUrl },
     webhookUrl: urlOfNumbers(addressing, companyId),
   }
+}
+
+/** The name of a state; what is none, as it is. */
+function stateName(letters: string): string {
+  return NAMES.get(letters.toUpperCase()) ?? letters
 }

@@ -5,10 +5,14 @@
 import type { Pacer } from "../../machine/clock/port.ts"
 import type { Answered, Connect } from "./exchange.ts"
 import { ask, connectByTls } from "./exchange.ts"
-import { addressesOf } from "./names.ts"
 import type { PlaceRules } from "./place.ts"
 import { placeOf, problem } from "./place.ts"
 import type { SiteAnswer, SiteReader } from "./port.ts"
+import { Resolver } from "node:dns/promises"
+
+const TRY_MS = 2_000
+
+const TRIES = 2
 
 const CONNECT_MS = 5_000
 const WHOLE_MS = 10_000
@@ -104,4 +108,20 @@ function timer(
     if (!stopped.signal.aborted) late.abort()
   })
   return { signal: late.signal, stop: () => stopped.abort() }
+}
+
+/**
+ * All addresses of a host name. Name servers alone are asked, and not this machine's own list of hosts: what
+ * stands there is no site. One kind of address that cannot be looked up keeps nobody from the other.
+ */
+async function addressesOf(host: string, signal: AbortSignal): Promise<readonly string[]> {
+  const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES })
+  const cancel = (): void => resolver.cancel()
+  signal.addEventListener("abort", cancel, { once: true })
+  try {
+    const asked = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    return asked.flatMap((one) => (one.status === "fulfilled" ? one.value : []))
+  } finally {
+    signal.removeEventListener("abort", cancel)
+  }
 }

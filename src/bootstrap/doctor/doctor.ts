@@ -20,10 +20,11 @@ import type { Config } from "../settings/config.ts"
 import type { ChosenStore } from "../open/event-store.ts"
 import { checkStores, openEventStore } from "../open/event-store.ts"
 import { machineFindings } from "./machine.ts"
-import { corruptFinding, listedFindings } from "./streams.ts"
 import { HINTS } from "../open/hints.ts"
 import { damagedInstallationStreams, repairOf } from "../open/installation-streams.ts"
 import { refuseUnfinished } from "../open/unfinished-restore.ts"
+import { openPostgresCorruptStreams } from "../../../adapters/postgres/corrupt-streams/postgres.ts"
+import { corruptText } from "../../frame/writer/corrupt-list.ts"
 
 const STORE_TIMEOUT_MS = 5_000
 
@@ -279,4 +280,25 @@ async function readModelFindings({ ask }: LivingServer): Promise<readonly Findin
     const fix = `mend what it names, then company-ledger projections rebuild ${name}`
     return { check, state: "wrong", says: `${name} stopped: ${fault ?? ""}`, fix }
   })
+}
+
+/** What a server says about the streams that it holds back; null where it holds back none. */
+function corruptFinding(says: string | null): Finding {
+  const check = "streams"
+  if (says === null) return well(check, "none was found corrupt")
+  const fix =
+    "company-ledger projections status says why, audit verify names the first broken place; " +
+    "docs/eventstoredb.md says how to repair it (a checkpoint is no repair)"
+  return { check, state: "wrong", says, fix }
+}
+
+/** The corrupt streams that a database lists; no finding where it lists none. */
+async function listedFindings(pool: Pool): Promise<readonly Finding[]> {
+  const { rows } = await pool.query<{ there: boolean }>(
+    "select to_regclass('ledger.corrupt_streams') is not null as there",
+  )
+  // A start makes the table in a database of a former version.
+  if (rows[0]?.there !== true) return []
+  const listed = await openPostgresCorruptStreams(pool).all()
+  return listed.length === 0 ? [] : [corruptFinding(listed.map(corruptText).join("; "))]
 }

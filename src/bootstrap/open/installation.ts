@@ -15,8 +15,8 @@ import type { Ports } from "../../frame/ports.ts"
 import { openProvided } from "../../frame/provider.ts"
 import type { Program } from "../../frame/slice.ts"
 import { settingsIn } from "../../frame/settings.ts"
-import { startWorkers } from "../../frame/effects/workers.ts"
 import type { Workers } from "../../frame/effects/workers.ts"
+import { startWorkers } from "../../frame/effects/workers.ts"
 import { openInConsole } from "../../frame/operator/in-console.ts"
 import { openAccounts } from "../../frame/sign-in/accounts.ts"
 import { provenStore, storeWithoutCorrupt } from "../../frame/writer/proven-store.ts"
@@ -26,19 +26,21 @@ import type { RunnerPorts } from "../../frame/writer/runner/port.ts"
 import { startConfirming } from "../../frame/writer/runner/confirming.ts"
 import { watchSuppressing } from "./log-suppression.ts"
 import type { NamedCloser } from "./closers.ts"
+import { closeInTime } from "./closers.ts"
 import type { InstallationOptions } from "./installation-options.ts"
 import type { Reached } from "./outside.ts"
 import { openOutside } from "./outside.ts"
 import { finishingRestores, outsideOf } from "../moves/outside-in-backups.ts"
-import { closeInTime } from "./closers.ts"
 import { arrangeFaults } from "../serve/faults.ts"
-import { openPriceBook } from "./first-prices.ts"
 import { openGathered } from "./gathered.ts"
 import { openHearing } from "../serve/heard-elsewhere.ts"
 import { followRenewing } from "./renewing.ts"
 import { openTelling } from "../commands/work-elsewhere.ts"
 import { sharesOf } from "./shares.ts"
 import { openTraces } from "./traces.ts"
+import { PRICES } from "../../../domain/charging/aggregates.ts"
+import { DEFAULT_BOOK } from "../../../domain/charging/price-book.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
 
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
@@ -199,4 +201,10 @@ async function openWriting(ports: RunnerPorts, closers: NamedCloser[]): Promise<
 
 async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: CompanyId) {
   for (const eraseOne of erasures) await eraseOne(ports, companyId)
+}
+
+/** Opens the price book, unless that was done. */
+async function openPriceBook(runner: Runner): Promise<void> {
+  const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
+  await runner.execute(PRICES, openBook, causedBy("open-price-book"))
 }

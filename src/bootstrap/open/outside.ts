@@ -41,8 +41,9 @@ import type { Faulty } from "../serve/faults.ts"
 import { HINTS } from "./hints.ts"
 import { sharesOf } from "./shares.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
-import { openSigning } from "./signing.ts"
 import type { InstallationOptions } from "./installation-options.ts"
+import { openPostgresSigning } from "../../../adapters/sealing/signing.ts"
+import { openPostgresTreeHeads } from "../../../adapters/postgres/tree-heads/postgres.ts"
 
 /** How the database is reached by the owner, and watched. */
 export interface Reached {
@@ -166,4 +167,12 @@ function openCounted(given: EventStore, faulty: Faulty) {
     if (error === null) for (const { type } of events) counts.add("facts", { type })
   })
   return { store: faulty.store(told), counts }
+}
+
+/** The signing key and the heads that were signed, in PostgreSQL. */
+function openSigning(pool: Pool, masterKey: Buffer) {
+  return {
+    signing: openPostgresSigning(pool, masterKey),
+    treeHeads: openPostgresTreeHeads(pool),
+  }
 }

@@ -10,8 +10,28 @@ import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Log } from "../../frame/ports.ts"
 import type { Beginning } from "./beginning.ts"
 import { HandOver } from "./hand-over.ts"
-import { askAgainAndAgain } from "./heartbeat.ts"
 import type { FromProcess, Seat, ToProcess } from "./messages.ts"
+
+/** It is asked so often; one that has not answered by then gets no more connections, */
+const EVERY_MS = 10_000
+
+/**
+ * and after so many in a row it is given up: a minute. The longest that one was seen to stand still for work
+ * of its own is half of that: the list of a million companies, on a busy machine (docs/scale.md).
+ */
+const MOST_UNANSWERED = 6
+
+/** A process as it is asked. */
+interface Asked {
+  readonly pacer: Pacer
+  readonly ask: () => void
+  /** It has not answered in time, or does again. */
+  readonly onChange: (answers: boolean) => void
+  /** It will not answer any more. */
+  readonly onSilent: () => void
+  /** Aborts where it has ended. */
+  readonly ended: AbortSignal
+}
 
 const ENTRY = fileURLToPath(new URL("./main.ts", import.meta.url))
 /** One that ends so soon after it was there has a reason to; */
@@ -281,4 +301,30 @@ function environment(): NodeJS.ProcessEnv {
   const compiled = module.getCompileCacheDir()
   const { NOTIFY_SOCKET: _, ...env } = process.env
   return compiled === undefined ? env : { ...env, NODE_COMPILE_CACHE: compiled }
+}
+
+/**
+ * Asks until it has ended, or is given up. What was not answered is counted, and not the time: where this
+ * process stood still itself, its timers are over before it has read the answers.
+ *
+ * @returns what is called with each answer
+ */
+function askAgainAndAgain(asked: Asked): () => void {
+  const { pacer, ask, onChange, onSilent, ended } = asked
+  let unanswered = 0
+  const run = async (): Promise<void> => {
+    for (;;) {
+      unanswered += 1
+      ask()
+      await pacer.pause(EVERY_MS, ended)
+      if (ended.aborted) return
+      if (unanswered === 1) onChange(false)
+      if (unanswered === MOST_UNANSWERED) return onSilent()
+    }
+  }
+  void run()
+  return () => {
+    if (unanswered > 1) onChange(true)
+    unanswered = 0
+  }
 }

@@ -4,8 +4,20 @@ import { listPeople } from "../../../projections/access/people.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Work } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { LowFunds, fundsNoticeText } from "./funds-notice-text.ts"
 import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/mail-people.ts"
+import { z } from "zod"
+import { moneyText } from "../../../domain/kernel/money.ts"
+import { oneLine, utc } from "../../frame/effects/mail-words.ts"
+
+/** Funds that ran low, as their fact says it. */
+const LowFunds = z.object({
+  at: z.number(),
+  belowMicros: z.number(),
+  fundsMicros: z.number(),
+})
+
+/** Funds that ran low. */
+type LowFunds = z.infer<typeof LowFunds>
 
 /** Sends the email of funds that ran low. */
 export const sendFundsNotice = reaction({
@@ -29,4 +41,25 @@ async function send(ports: Ports, work: Work<LowFunds>): Promise<WorkResult> {
   const owners = people.filter(({ role }) => role === "owner")
   const mail = fundsNoticeText(lowFunds, await companyName(ports, companyId))
   return mailTo(ports, work, owners, { ...mail, about: null })
+}
+
+/** Subject and text of the notice. */
+export function fundsNoticeText(
+  { at, belowMicros, fundsMicros }: LowFunds,
+  company: string,
+): { readonly subject: string; readonly text: string } {
+  const [funds, sum] = [moneyText(fundsMicros), moneyText(belowMicros)]
+  const lines = [
+    "The funds are below the sum at which you wanted to hear of it.",
+    "",
+    `Company: ${company}`,
+    `Funds: ${funds}`,
+    `Notice below: ${sum}`,
+    `Since: ${utc(at)}`,
+    "",
+    "This is only a notice and stops nothing.",
+    `The next one comes when the funds were at ${sum} or above and fall below it again.`,
+  ]
+  const subject = `${company}: funds are ${funds}, below ${sum}`
+  return { subject: oneLine(subject), text: lines.map(oneLine).join("\n") }
 }

@@ -1,12 +1,12 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
 import type { IncomingMessage } from "node:http"
 import helmet from "@fastify/helmet"
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
-import { DOCS_URL, addDocument, addDocuments } from "./documents/documents.ts"
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import type { Documented, Shown } from "./documents/documents.ts"
-import { HEALTH_URLS, addHealth } from "./health.ts"
+import { DOCS_URL, addDocument, addDocuments } from "./documents/documents.ts"
 import type { Probe } from "./health.ts"
+import { HEALTH_URLS, addHealth } from "./health.ts"
 import type { Measure } from "./metrics.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { WayIn } from "../routes/declare/way-in.ts"
@@ -15,10 +15,11 @@ import { faultRefusal, stoppingRefusal } from "../routes/answers/faults.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "../routes/checks/rate-limits.ts"
 import { openLastWrites } from "../routes/checks/6-position.ts"
 import type { Refusal } from "../routes/answers/refusal.ts"
+import { refusal } from "../routes/answers/refusal.ts"
 import type { Route } from "../routes/declare/route.ts"
 import type { OneOf } from "../routes/declare/one-of.ts"
-import { BODY_WITHIN_MS } from "../routes/declare/body-bounds.ts"
 import { routesIn } from "../routes/declare/one-of.ts"
+import { BODY_WITHIN_MS } from "../routes/declare/body-bounds.ts"
 import type { Ports } from "../ports.ts"
 import type { Page } from "../slice.ts"
 import type { Simulated } from "../provider.ts"
@@ -33,14 +34,19 @@ import type { KnownPaths } from "./known-paths.ts"
 import { VERBS, addRetired, knownPaths, nothingHere, refuseOtherVerbs } from "./known-paths.ts"
 import type { EntryConfig } from "./outgoing.ts"
 import { sendRefusal } from "./outgoing.ts"
-import type { Numbered } from "./own-state.ts"
-import { tellOfItself } from "./own-state.ts"
 import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
 import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
 import { answeredVerbs, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
 import { reachedBy } from "./ways-in.ts"
+
+/** Which of the processes of a machine one is. */
+export interface Numbered {
+  /** From 1. */
+  readonly number: number
+  readonly of: number
+}
 
 /** An answer in JSON loads nothing; the page of the document says what it loads itself. */
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
@@ -260,3 +266,31 @@ async function addPages(app: FastifyInstance, documents: Documented): Promise<re
 
 /** Leads whoever opens the server's address in a browser to the page of the document. */
 const toDocs = async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(DOCS_URL)
+
+/**
+ * Has some paths tell of this process alone: `?process=` with another number is refused. A connection that
+ * was kept would stay in the process that has it, whichever is asked for next, so it ends with the answer.
+ */
+export function tellOfItself(app: FastifyInstance, own: Numbered, urls: readonly string[]): void {
+  app.addHook("onRequest", async (request, reply) => {
+    if (reply.sent || !urls.includes(request.routeOptions.url ?? "")) return
+    if (own.of > 1) void reply.header("connection", "close")
+    const { process: asked } = request.query as { readonly process?: unknown }
+    const refused = asked === undefined ? null : numberRefusal(String(asked), own)
+    return refused === null ? undefined : sendRefusal(reply, refused)
+  })
+}
+
+/** The refusal of the number of a process; null for our own. */
+function numberRefusal(asked: string, { number, of }: Numbered): Refusal | null {
+  if (Number(asked) === number) return null
+  const isOne = /^\d+$/.test(asked) && Number(asked) >= 1 && Number(asked) <= of
+  if (!isOne) {
+    return refusal("not_found", `There is no process of this number: they go from 1 to ${of}.`)
+  }
+  return refusal(
+    "misdirected",
+    `This is process ${number} of ${of}: ask for ${asked} again on a new connection. Where this is ` +
+      "answered there as well, that process is not there just now.",
+  )
+}

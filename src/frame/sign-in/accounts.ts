@@ -4,15 +4,19 @@
  * the person, and once their role is another. Nothing that is answered, nor when, says whether an email is
  * anybody's.
  */
-import { findPerson, personByEmailTag } from "../../../domain/access/access.ts"
+import { findPerson, personByEmailTag, companyStanding } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
-import type { Accounts, Membership } from "./accounts-port.ts"
+import type { Accounts, Membership, Profile } from "./accounts-port.ts"
 import type { AskedFor, Belonging } from "./belonging.ts"
 import { accept, belongingsOf } from "./belonging.ts"
 import type { AccountPorts } from "./codes.ts"
 import { CODE_LASTS_MS, emailTagOf, openCodes } from "./codes.ts"
-import { profileOf } from "./profiles.ts"
 import { NOBODYS, openTokens } from "./tokens.ts"
+import { mayPerson } from "../../../domain/access/grants.ts"
+import { ALL_OPERATIONS } from "../../../domain/access/operations.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { deletionOf } from "../../../domain/charging/deletion.ts"
+import { findPersonRow } from "../../../projections/access/people.ts"
 
 const PURPOSE = "console"
 /** A session is over when it was not used for so long. */
@@ -127,4 +131,23 @@ async function personAt(
   await accept(ports, { companyId, emailTag, inviteId }, name)
   const personId = await find()
   return personId === null ? null : { companyId, personId }
+}
+
+/** Looks it up; names are null once they were erased. */
+async function profileOf(
+  ports: AccountPorts,
+  { companyId, personId, role }: Membership,
+): Promise<Profile> {
+  const { runner, sealing } = ports
+  const standing = await runner.read(accessOf(companyId), companyStanding)
+  const person = await runner.read(accessOf(companyId), (state) => findPerson(state, personId))
+  const deletion = await runner.read(ledgerOf(companyId), deletionOf)
+  const row = await ports.readAs(companyId, (db) => findPersonRow(db, companyId, personId))
+  return {
+    ...{ companyId, personId, role, permissions: person?.permissions ?? [] },
+    operations: person === null ? [] : ALL_OPERATIONS.filter((one) => mayPerson(person, one)),
+    company: standing === null ? null : await sealing.open(companyId, standing.name),
+    ...{ name: row?.name ?? null, email: row?.email ?? null },
+    deleteDataAfter: deletion === null ? null : new Date(deletion.erasedFrom).toISOString(),
+  }
 }

@@ -5,7 +5,17 @@
 import { Worker } from "node:worker_threads"
 import type { PageProblem } from "./problem-words.ts"
 import type { PageName } from "./pages.ts"
-import { openTurns } from "./turns.ts"
+
+/** Who may do it now, and who waits for that. */
+interface Turns {
+  /**
+   * Does it once it is its turn: who came first is first.
+   *
+   * @param signal once it aborts nobody waits for a turn any more; what began goes on
+   * @throws what the signal was aborted with, where it was before the turn came
+   */
+  readonly take: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
+}
 
 const MOST_MEMORY_MB = 128
 /** So many threads at once: strangers' pages take no more of the machine than that. */
@@ -54,5 +64,46 @@ async function inThread(
   } finally {
     signal.removeEventListener("abort", end)
     await worker.terminate()
+  }
+}
+
+/** Opens turns. @param most so many at once */
+export function openTurns(most: number): Turns {
+  let going = 0
+  const waiting = new Set<() => void>()
+  const end = (): void => {
+    const [next] = waiting
+    if (next === undefined) {
+      going -= 1
+      return
+    }
+    waiting.delete(next)
+    next()
+  }
+  const turn = async (signal: AbortSignal): Promise<void> => {
+    if (going < most) {
+      going += 1
+      return
+    }
+    signal.throwIfAborted()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const leave = (): void => {
+      waiting.delete(resolve)
+      reject(signal.reason)
+    }
+    waiting.add(resolve)
+    signal.addEventListener("abort", leave, { once: true })
+    await promise
+    signal.removeEventListener("abort", leave)
+  }
+  return {
+    take: async (signal, work) => {
+      await turn(signal)
+      try {
+        return await work()
+      } finally {
+        end()
+      }
+    },
   }
 }

@@ -3,9 +3,10 @@
  * this service's own address, what people see at the company's host name, which leads here (`pagesAlias`).
  */
 import { z } from "zod"
-import { BYTES, openRoute } from "../../frame/routes/declare/route.ts"
 import type { Reply } from "../../frame/routes/declare/route.ts"
+import { BYTES, openRoute } from "../../frame/routes/declare/route.ts"
 import type { AsSent } from "../../frame/routes/as-sent.ts"
+import { fieldOf } from "../../frame/routes/as-sent.ts"
 import { formIn } from "../../frame/routes/declare/form-body.ts"
 import {
   PAGE_TIME,
@@ -18,14 +19,32 @@ import type { Refusal } from "../../frame/routes/answers/refusal.ts"
 import { refusal } from "../../frame/routes/answers/refusal.ts"
 import { ANY_QUERY } from "../../frame/routes/checks/unknown-query.ts"
 import type { Alias } from "../../frame/http/hosts.ts"
+import { hostOf } from "../../frame/http/hosts.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { sendingNumber } from "../numbers.ts"
 import { agreementIn } from "./agreement.ts"
+import type { PageContent } from "./hosted-pages.ts"
 import { pageOf, textsPage, thanksPage } from "./hosted-pages.ts"
-import type { OpenSite } from "./open-site.ts"
-import { PAGES_PATH, openSite } from "./open-site.ts"
 import { PAGE_NAMES } from "./pages.ts"
 import { recordOptIn } from "./record-opt-in.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { deletionOf } from "../../../domain/charging/deletion.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { findPageSite } from "../../../projections/phone/page-sites.ts"
+import { savedOf } from "./saved.ts"
+
+/** The path of pages: what leads to them stands behind it. */
+const PAGES_PATH = "/p"
+
+const SLUG = /^[a-z\d]{1,64}$/
+
+/** The pages of a company, opened. */
+interface OpenSite extends PageContent {
+  readonly companyId: CompanyId
+  readonly slug: string
+  /** The page of the form as people see it; null for a preview. */
+  readonly liveUrl: string | null
+}
 
 const MOST_BYTES = 16_384
 const FORMS_SENT: RateLimit = {
@@ -180,3 +199,19 @@ async function shown(
 
 /** What of the pages browsers open and send. */
 export const hostedPages = [...showPages, agreeToTexts, showThanks, showFirst]
+
+/** The pages of a slug; null where there are none, or none any more: their company was deleted. */
+async function openSite(ports: Ports, slug: string, sent: AsSent): Promise<OpenSite | null> {
+  const row = SLUG.test(slug) ? await findPageSite(ports.readAll, slug) : null
+  if (row === null) return null
+  const { company_id: companyId } = row
+  if ((await ports.runner.read(ledgerOf(companyId), deletionOf)) !== null) return null
+  const { business, pages: saved } = await savedOf(ports, companyId)
+  if (business === null || saved === null) return null
+  const { pages, savedAt } = saved
+  const host = hostOf({ headers: { host: fieldOf(sent, "host") ?? "" } })
+  // The path of the preview cannot be asked for at that host name: whatever comes by it is led to its own.
+  const isLive = host !== null && ports.pageHosts.find(host)?.slug === slug
+  const liveUrl = isLive ? `https://${host}/texts` : null
+  return { companyId, slug, business, pages, savedAt, isPreview: !isLive, liveUrl }
+}

@@ -1,5 +1,5 @@
 /** Server apps: requests are passed on to the version that is live, which is started where it sleeps. */
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse, OutgoingHttpHeaders } from "node:http"
 import type { Duplex } from "node:stream"
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import type { AppVersion } from "../../../adapters/sandbox/preview-host/port.ts"
@@ -10,11 +10,17 @@ import type { KeptConnections } from "../../frame/http/passing/kept.ts"
 import { isKeepable } from "../../frame/http/passing/kept.ts"
 import { endOf, passConnection, passRequest } from "../../frame/http/passing/pass.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { headersFrom, headersTo } from "./app-headers.ts"
 import type { Artifact } from "./live.ts"
 import { NO_ANSWER, TOO_MANY, appIsDown } from "./notices.ts"
 import { enter, inFlight } from "./visits.ts"
 import type { Waking } from "./waking.ts"
+import { setsCookie, withoutCookie } from "../../frame/http/passing/cookies.ts"
+import type { Headed } from "../../frame/http/passing/headers.ts"
+import { answeredOn, askedOn } from "../../frame/http/passing/headers.ts"
+import { COOKIE } from "./sign-in-pages.ts"
+
+/** What only the house says. */
+const OURS = /^(?:forwarded$|x-forwarded-|x-real-ip$|x-preview-)/
 
 /** As many at once as the people of a company and their browsers need; more is somebody's loop. */
 const MOST_AT_ONCE = 256
@@ -126,5 +132,37 @@ async function dial({ previewHost }: Ports, version: AppVersion): Promise<Duplex
   } catch (error) {
     if (!isOutside(error)) throw error
     return null
+  }
+}
+
+/** The headers that an app gets. */
+function headersTo(
+  request: Headed,
+  { scheme, personId }: { readonly scheme: string; readonly personId: PersonId },
+): OutgoingHttpHeaders {
+  const { cookie: _cookie, ...sent } = askedOn(request)
+  const theirs = Object.entries(sent).filter(([name]) => !OURS.test(name))
+  const cookie = withoutCookie(request.headers.cookie, COOKIE)
+  return {
+    ...Object.fromEntries(theirs),
+    ...(cookie === null ? {} : { cookie }),
+    "x-forwarded-proto": scheme,
+    "x-forwarded-host": request.headers.host,
+    "x-preview-person": personId,
+  }
+}
+
+/** The headers of what it answers. */
+function headersFrom(answer: Headed): OutgoingHttpHeaders {
+  const { "set-cookie": _cookies, ...told } = answeredOn(answer)
+  const { "set-cookie": cookies = [] } = answeredOn({
+    headers: {
+      "set-cookie": (answer.headers["set-cookie"] ?? []).filter((one) => !setsCookie(one, COOKIE)),
+    },
+  })
+  return {
+    ...told,
+    ...([cookies].flat().length === 0 ? {} : { "set-cookie": cookies }),
+    "x-robots-tag": "noindex",
   }
 }

@@ -1,5 +1,10 @@
 /** Static sites: files of an artifact, small ones from memory. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import type {
+  IncomingMessage,
+  OutgoingHttpHeaders,
+  ServerResponse,
+  IncomingHttpHeaders,
+} from "node:http"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { promisify } from "node:util"
@@ -8,12 +13,16 @@ import { noticePage } from "../../frame/http/passing/pages.ts"
 import { partOf } from "../../frame/http/ranges.ts"
 import type { ArtifactFile } from "../manifest.ts"
 import type { Cache } from "./cache.ts"
-import type { Encoding } from "./conditional.ts"
-import { encodingFor, entityTag, isKnown } from "./conditional.ts"
 import type { Files } from "./find-file.ts"
 import { findFile, isNamedByHash } from "./find-file.ts"
 import type { Artifact } from "./live.ts"
 import { NO_SUCH_PAGE, WRONG_ADDRESS } from "./notices.ts"
+
+/** How texts are compressed, the better first. */
+const ENCODINGS = ["br", "gzip"] as const
+
+/** How something is compressed. */
+type Encoding = (typeof ENCODINGS)[number]
 
 /** What is larger is streamed from where it is kept, and held in no memory. */
 const MOST_HELD_BYTES = 256 * 1024
@@ -198,4 +207,30 @@ async function read({ artifact }: Site, { from, size }: ArtifactFile): Promise<B
   const pieces: Buffer[] = []
   for await (const piece of artifact.content.read({ from, until: from + size })) pieces.push(piece)
   return Buffer.concat(pieces, size)
+}
+
+/** The best encoding that a visitor takes; null for none. */
+function encodingFor(header: string | string[] | undefined): Encoding | null {
+  const taken = String(header ?? "")
+    .toLowerCase()
+    .split(",")
+    .flatMap((part) => {
+      const [name = "", ...parameters] = part.split(";").map((one) => one.trim())
+      const isRefused = parameters.some((one) => /^q=0(\.0*)?$/.test(one))
+      return isRefused ? [] : [name]
+    })
+  return ENCODINGS.find((one) => taken.includes(one)) ?? null
+}
+
+/** The tag of a file, whose bytes differ by how they are compressed. */
+function entityTag(hash: string, encoding: Encoding | null): string {
+  return encoding === null ? `"${hash}"` : `"${hash}-${encoding}"`
+}
+
+/** Whether the visitor has these bytes already, however they were compressed then. */
+function isKnown({ "if-none-match": header }: IncomingHttpHeaders, hash: string): boolean {
+  if (header === undefined) return false
+  if (header.trim() === "*") return true
+  const tags = header.split(",").map((tag) => tag.trim().replace(/^W\//, ""))
+  return [null, ...ENCODINGS].some((encoding) => tags.includes(entityTag(hash, encoding)))
 }

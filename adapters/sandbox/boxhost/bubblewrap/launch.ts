@@ -1,24 +1,48 @@
 /** Launching a box: its record, its disk, its limits, its walls, its keeper, its way out; in this order. */
-import { type ChildProcess, spawn } from "node:child_process"
-import { chown, mkdir, open, writeFile } from "node:fs/promises"
+import type { ChildProcess } from "node:child_process"
+import { spawn } from "node:child_process"
+import type { FileHandle } from "node:fs/promises"
+import { chown, mkdir, open, writeFile, chmod } from "node:fs/promises"
 import { join } from "node:path"
 import type { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
-import type { FileHandle } from "node:fs/promises"
 import { z } from "zod"
 import type { BoxPlan } from "../port.ts"
-import { type DiskKind, hideDisk, makeDisk } from "./disk.ts"
+import type { DiskKind } from "./disk.ts"
+import { hideDisk, makeDisk } from "./disk.ts"
 import type { BoxGroups } from "./groups.ts"
 import type { LaunchAnswer } from "./keeper/plan.ts"
-import { type Meeting, jsonOf, meetingPlace, newsOf, next } from "./meeting.ts"
-import { type Attached, attach, hasWayOut, noWay, ownTun } from "./network.ts"
-import { type Prepared, makePipes, writeFiles } from "./preparing.ts"
-import { type KnownProcess, killProcess, known } from "./processes.ts"
+import type { Attached } from "./network.ts"
+import { attach, hasWayOut, noWay, ownTun } from "./network.ts"
+import type { Prepared } from "./preparing.ts"
+import { makePipes, writeFiles } from "./preparing.ts"
+import type { KnownProcess } from "./processes.ts"
+import { killProcess, known } from "./processes.ts"
 import type { BoxPlaces, BoxRecord } from "./run-folder.ts"
-import { CannotLaunch, type Machine } from "./settings.ts"
+import type { Machine } from "./settings.ts"
+import { CannotLaunch } from "./settings.ts"
 import { SEEN } from "./shape.ts"
 import { SIZES } from "./sizes.ts"
 import { hideVolume, makeVolume, volumePlace } from "./volume.ts"
+import { once } from "node:events"
+import type { Socket } from "node:net"
+import { createServer } from "node:net"
+import { createInterface } from "node:readline"
+
+/** Of what a keeper says nothing is believed but its form. */
+const newsForm = z.discriminatedUnion("step", [
+  z.strictObject({ step: z.literal("firewall"), by: z.enum(["nft", "ip"]).nullable() }),
+  z.strictObject({ step: z.literal("ready"), firstProcess: z.int().positive() }),
+  z.strictObject({ step: z.literal("failed"), why: z.string().max(10_000) }),
+])
+
+type News = z.infer<typeof newsForm>
+
+/** A keeper that is expected. */
+interface Meeting {
+  readonly came: Promise<Socket>
+  readonly close: () => void
+}
 
 const LAUNCH_WITHIN_MS = 60_000
 
@@ -266,5 +290,42 @@ async function inTime<T>(
     ])
   } finally {
     over.abort()
+  }
+}
+
+/** Where the keeper meets this program. */
+async function meetingPlace(path: string): Promise<Meeting> {
+  const server = createServer()
+  // Looked for from the beginning: the keeper may be there before anybody asks for it.
+  const came = new Promise<Socket>((resolve) => server.once("connection", resolve))
+  server.listen(path)
+  await once(server, "listening")
+  await chmod(path, 0o777)
+  return { came, close: () => void server.close() }
+}
+
+/** What the keeper says, a line each. @throws CannotLaunch where that is what no keeper says */
+async function* newsOf(socket: Socket): AsyncGenerator<News, void> {
+  for await (const line of createInterface(socket)) {
+    const news = newsForm.safeParse(jsonOf(line))
+    if (!news.success) throw new CannotLaunch("the keeper said what no keeper says")
+    yield news.data
+  }
+}
+
+/** The next that it says. @throws CannotLaunch where that is that it failed, or nothing */
+async function next(news: AsyncGenerator<News, void>): Promise<News> {
+  const { value } = await news.next()
+  if (value === undefined) throw new CannotLaunch("the keeper ended as it began")
+  if (value.step === "failed") throw new CannotLaunch(value.why)
+  return value
+}
+
+/** What words are as JSON; null where they are none. */
+function jsonOf(words: string): unknown {
+  try {
+    return JSON.parse(words)
+  } catch {
+    return null
   }
 }

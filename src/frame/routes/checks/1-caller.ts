@@ -8,8 +8,8 @@ import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
 import { isKeyOf, parseApiKey } from "./api-key.ts"
-import { basicOf } from "./basic.ts"
 import type { Call, Who } from "../call.ts"
+import type { AsSent } from "../as-sent.ts"
 import { fieldOf } from "../as-sent.ts"
 import { clientOf } from "../declare/one-of.ts"
 import type { Refusal } from "../answers/refusal.ts"
@@ -149,4 +149,26 @@ function spenderOf(key: Key, person: Person | null): Spender {
   const { keyId } = key
   if (key.personId !== null) return { via: "own_key", keyId, personId: key.personId }
   return { via: "app_key", keyId, personId: person?.personId ?? null }
+}
+
+/** The name and the password of a call; null where it has none, or what is no UTF-8. */
+function basicOf(
+  call: Pick<AsSent, "headers">,
+): { readonly user: string; readonly password: string } | null {
+  const [sent = "", second] = call.headers["authorization"] ?? []
+  const coded = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(sent)?.[1]
+  if (coded === undefined || second !== undefined) return null
+  const text = decoded(Buffer.from(coded, "base64"))
+  const colon = text?.indexOf(":") ?? -1
+  if (text === null || colon < 0) return null
+  return { user: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function decoded(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+  } catch (error) {
+    if (error instanceof TypeError) return null
+    throw error
+  }
 }
