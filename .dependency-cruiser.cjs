@@ -97,11 +97,10 @@ const adapterRules = [
     {
       path: "^adapters/",
       pathNot: [
-        ...[
-          "^adapters/($1|postgres)/",
-          "^adapters/providers/((ask-json|outcome|simulated-page)\\.ts$|addresses/|telnyx/)",
-        ],
-        ...["^adapters/sealing/lru\\.ts$", ...SHOWN],
+        "^adapters/($1|postgres)/",
+        "^adapters/providers/((ask-json|outcome|simulated-page)\\.ts$|addresses/|telnyx/)",
+        "^adapters/sealing/lru\\.ts$",
+        ...SHOWN,
       ],
     },
   ),

@@ -25,8 +25,11 @@ import { ROOT } from "./node.mjs"
 function listed() {
   const words = ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"]
   const { status, stdout } = spawnSync("npm", words, {
-    ...{ cwd: ROOT, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 },
-    ...{ stdio: ["ignore", "pipe", "inherit"], shell: process.platform === "win32" },
+    cwd: ROOT,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ["ignore", "pipe", "inherit"],
+    shell: process.platform === "win32",
   })
   if (status !== 0) process.exit(status ?? 1)
   return JSON.parse(stdout)
@@ -46,8 +49,11 @@ function shipped({ components }) {
 /** What the console's pages are built of: npm lists no folder that has no version. @returns {Component[]} */
 function built() {
   return packagesOf("console").map(({ name, version, licence }) => ({
-    ...{ "bom-ref": `${name}@${version}`, type: "library", name, version },
-    ...{ purl: `pkg:npm/${name.replace("@", "%40")}@${version}` },
+    "bom-ref": `${name}@${version}`,
+    type: "library",
+    name,
+    version,
+    purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
     licenses: [{ expression: licence }],
   }))
 }

@@ -28,11 +28,28 @@ import { recordings } from "./recordings/slice.ts"
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
   operations,
-  ...[access, phone, voice, recordings, registration],
-  ...[email, domains, places, leads, credits, affiliate],
-  ...[company, code],
-  ...[boxes, mcp, publishing, connection],
-  ...[charging, billing, audit, moving, consoleSlice],
+  access,
+  phone,
+  voice,
+  recordings,
+  registration,
+  email,
+  domains,
+  places,
+  leads,
+  credits,
+  affiliate,
+  company,
+  code,
+  boxes,
+  mcp,
+  publishing,
+  connection,
+  charging,
+  billing,
+  audit,
+  moving,
+  consoleSlice,
 ]
 
 /** The program that they make. */

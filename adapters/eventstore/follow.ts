@@ -108,7 +108,7 @@ export class KnownHead {
     if (this.#isLost) return
     this.#isLost = true
     this.#losses += 1
-    for (const listener of [...this.#listeners]) listener(cause)
+    for (const listener of Array.from(this.#listeners)) listener(cause)
   }
 }
 

@@ -27,6 +27,6 @@ export class Bell {
 
   /** Wakes everybody who waits now. */
   ring(): void {
-    for (const wake of [...this.#waiting]) wake()
+    for (const wake of Array.from(this.#waiting)) wake()
   }
 }

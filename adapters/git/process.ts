@@ -59,7 +59,8 @@ export function run(machine: Machine, command: Command): Running {
     ? [SANDBOX, [...sandboxed(shown, writes ? folder : null), "git"]]
     : ["git", []]
   const child = spawn(program, [...before, ...args], {
-    ...{ cwd: folder, env },
+    cwd: folder,
+    env,
     // A process group of its own: it is ended as one, and no Ctrl-C at the server's terminal ends it.
     detached: true,
     stdio: ["pipe", "pipe", "pipe", ...(talks ? (["pipe"] as const) : [])],
@@ -75,7 +76,9 @@ export function run(machine: Machine, command: Command): Running {
   const talk = hook instanceof Duplex ? hook : null
   talk?.on("error", () => undefined)
   return {
-    ...{ stdin: child.stdin, stdout: child.stdout, talk },
+    stdin: child.stdin,
+    stdout: child.stdout,
+    talk,
     ended: endOf(child),
     kill,
   }

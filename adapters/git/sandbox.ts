@@ -16,9 +16,14 @@ const SYSTEM = ["/bin", "/lib", "/lib64", "/etc/ld.so.cache"]
 export function sandboxed(shown: readonly string[], written: string | null): readonly string[] {
   return [
     "--unshare-all",
-    ...["--ro-bind", "/usr", "/usr"],
+    "--ro-bind",
+    "/usr",
+    "/usr",
     ...SYSTEM.flatMap((path) => ["--ro-bind-try", path, path]),
-    ...["--dev", "/dev", "--tmpfs", "/tmp"],
+    "--dev",
+    "/dev",
+    "--tmpfs",
+    "/tmp",
     // In this order: what is bound later lies over what was bound before.
     ...shown.flatMap((path) => ["--ro-bind", path, path]),
     ...(written === null ? [] : ["--bind", written, written]),

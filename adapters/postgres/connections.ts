@@ -155,7 +155,7 @@ export class Connections {
 
   /** The database may have forgotten all that were made so far, as another does that took over. */
   doubt(ms: number): void {
-    for (const client of [...this.#all]) client.doubt(ms)
+    for (const client of Array.from(this.#all)) client.doubt(ms)
   }
 }
 

@@ -11,7 +11,7 @@ import { NO_HASH, causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import type { BillPorts, OpenedBill } from "../../src/billing/open-bill.ts"
 import { Dishonest } from "../benchmark.ts"
 
-const COMPANY = "co_benched0"
+const COMPANY = "co_benched0" as const
 const PRICE = 9_000
 const FROM = Date.UTC(2026, 10, 1)
 const WRITTEN_AT_ONCE = 10_000
@@ -108,7 +108,9 @@ export function openedBill(lines: number, hash: string): OpenedBill {
     charges: lines,
   }
   const head = {
-    ...({ companyId: COMPANY, issuer: "Company Platform", month: "2026-11" } as const),
+    companyId: COMPANY,
+    issuer: "Company Platform" as const,
+    month: "2026-11" as const,
     from: FROM,
     until: Date.UTC(2026, 11, 1),
     sums,

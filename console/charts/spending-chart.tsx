@@ -68,7 +68,8 @@ function Numbers({
       columns={[
         { title: "Day", cell: ({ day }) => day },
         ...items.map((item) => ({
-          ...{ title: item, isNumber: true },
+          title: item,
+          isNumber: true,
           cell: (row: DayRow) => (
             <Money micros={Math.round(Number(row[item]) * MICROS)} decimals={2} />
           ),

@@ -216,7 +216,9 @@ function LinesOfPage({
     { title: "When", isWide: true, cell: ({ at }) => <Time at={at} /> },
     { title: "Person", isWide: true, cell: ({ personId }) => person(personId) },
     {
-      ...{ title: "Quantity", isNumber: true, isWide: true },
+      title: "Quantity",
+      isNumber: true,
+      isWide: true,
       cell: ({ quantity, unit }) =>
         quantity === null
           ? "–"
@@ -225,7 +227,8 @@ function LinesOfPage({
             : countText(quantity, unit),
     },
     {
-      ...{ title: "Amount", isNumber: true },
+      title: "Amount",
+      isNumber: true,
       cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={decimals} />,
     },
   ]

@@ -117,7 +117,9 @@ function Months() {
 function Bills({ bills }: BillList) {
   const commandFor = useShellCommand()
   const money = (title: string, of: (bill: Bill) => number, isWide = true): Column<Bill> => ({
-    ...{ title, isNumber: true, isWide },
+    title,
+    isNumber: true,
+    isWide,
     cell: (bill) => <Money micros={of(bill)} decimals={2} />,
     sortBy: of,
   })
@@ -125,7 +127,9 @@ function Bills({ bills }: BillList) {
     { title: "Month", cell: ({ month }) => monthText(month), sortBy: ({ month }) => month },
     { title: "State", cell: ({ state }) => <BillState state={state} /> },
     {
-      ...{ title: "Charges", isNumber: true, isWide: true },
+      title: "Charges",
+      isNumber: true,
+      isWide: true,
       cell: ({ charges }) => charges.toLocaleString("en-US"),
       sortBy: ({ charges }) => charges,
     },

@@ -44,15 +44,18 @@ function Shown({ box }: { readonly box: Box }) {
     content: () => <BoxActivity boxId={id} />,
   }
   const ports = {
-    ...{ name: "ports", title: "Ports" },
+    name: "ports",
+    title: "Ports",
     content: () => <BoxPorts box={box} mayChange={worksIn && mayWork} />,
   }
   const commands = {
-    ...{ name: "commands", title: "Commands" },
+    name: "commands",
+    title: "Commands",
     content: () => <BoxCommands boxId={id} mayRun={mayWork} />,
   }
   const files = {
-    ...{ name: "files", title: "Files" },
+    name: "files",
+    title: "Files",
     content: () => <BoxFiles boxId={id} mayDelete={mayWork} />,
   }
   const push = { name: "push", title: "Push", content: () => <BoxPush boxId={id} /> }

@@ -95,12 +95,14 @@ function List({ boxes, seesAll, mayStart }: ListProps) {
   const people = { name: "person", label: "Person", options: names.people }
   const whose: readonly Column<Box>[] = [
     {
-      ...{ title: "Of", isWide: true },
+      title: "Of",
+      isWide: true,
       cell: ({ personId }) => names.person(personId ?? null),
       sortBy: ({ personId }) => names.person(personId ?? null),
     },
     {
-      ...{ title: "Key", isWide: true },
+      title: "Key",
+      isWide: true,
       cell: ({ keyId }) => names.key(keyId ?? null),
       sortBy: ({ keyId }) => names.key(keyId ?? null),
     },
@@ -153,7 +155,8 @@ const COLUMNS: readonly Column<Box>[] = [
   },
   { title: "Size", isWide: true, cell: ({ size }) => size, sortBy: ({ size }) => size },
   {
-    ...{ title: "Started", isWide: true },
+    title: "Started",
+    isWide: true,
     cell: ({ createdAt }) => <Time at={createdAt} />,
     sortBy: ({ createdAt }) => createdAt,
   },
@@ -161,12 +164,14 @@ const COLUMNS: readonly Column<Box>[] = [
 
 const NUMBERS: readonly Column<Box>[] = [
   {
-    ...{ title: "Minutes", isNumber: true },
+    title: "Minutes",
+    isNumber: true,
     cell: ({ spent }) => spent.minutes,
     sortBy: ({ spent }) => spent.minutes,
   },
   {
-    ...{ title: "Cost", isNumber: true },
+    title: "Cost",
+    isNumber: true,
     cell: (box) => <Money micros={costOf(box)} decimals={3} />,
     sortBy: costOf,
   },

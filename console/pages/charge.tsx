@@ -61,7 +61,8 @@ function Shown({ charge }: { readonly charge: WholeCharge }) {
               { title: "When", cell: ({ at }) => <Time at={at} /> },
               { title: "Reason", cell: ({ reason }) => reason ?? "–" },
               {
-                ...{ title: "Amount", isNumber: true },
+                title: "Amount",
+                isNumber: true,
                 cell: ({ amountMicros: back }) => <Money micros={back} />,
               },
             ]}

@@ -51,7 +51,8 @@ function List({ domains }: DomainList) {
     },
     { title: "What is missing", isWide: true, cell: missingText },
     {
-      ...{ title: "Connected", isWide: true },
+      title: "Connected",
+      isWide: true,
       cell: ({ connectedAt }) => <Time at={connectedAt} />,
       sortBy: ({ connectedAt }) => connectedAt,
     },
@@ -96,7 +97,9 @@ function Connect() {
           /^[^\s@/:]+\.[^\s@/:]+$/.test(text.trim()) ? null : "A domain, such as acme.com",
       }}
       changeOf={({ domain }) => ({
-        ...{ method: "POST", path: "/api/v1/domain", body: { domain: domain.trim() } },
+        method: "POST",
+        path: "/api/v1/domain",
+        body: { domain: domain.trim() },
       })}
       fields={(form) => (
         <TextInput

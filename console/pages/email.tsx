@@ -21,11 +21,15 @@ export default function Email() {
         tabs={[
           { name: "mails", title: "Mails", isShown: isSender, content: () => <Mails /> },
           {
-            ...{ name: "suppressed", title: "Not written to", isShown: isSender },
+            name: "suppressed",
+            title: "Not written to",
+            isShown: isSender,
             content: () => <Suppressions />,
           },
           {
-            ...{ name: "senders", title: "Sending domains", isShown: hasDomains },
+            name: "senders",
+            title: "Sending domains",
+            isShown: hasDomains,
             content: () => <Senders />,
           },
         ]}

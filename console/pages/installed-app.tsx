@@ -72,7 +72,8 @@ function Shown({ found, updates }: ShownProps) {
               ),
             },
             {
-              ...{ title: "Why", isWide: true },
+              title: "Why",
+              isWide: true,
               cell: ({ reason }) => reason?.replaceAll("_", " ") ?? "–",
             },
             { title: "Said", isWide: true, cell: ({ reportedAt }) => <Time at={reportedAt} /> },
@@ -120,7 +121,8 @@ function Newer({ version }: { readonly version: string }) {
               { title: "Version", cell: (one) => one.version },
               { title: "What is new", cell: ({ notes }) => notes },
               {
-                ...{ title: "Must be taken", isWide: true },
+                title: "Must be taken",
+                isWide: true,
                 cell: ({ required }) => (required ? "Yes" : "No"),
               },
               {

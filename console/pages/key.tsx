@@ -219,8 +219,10 @@ function AddFunds({ keyId, now }: { readonly keyId: string; readonly now: Key["a
       initial={termsOf(now)}
       check={{ perPurchase: sumFault, perMonth: sumFault }}
       inputOf={({ purchases, perPurchase, perMonth }) => ({
-        ...{ keyId, purchases },
-        ...{ addFundsPerPurchase: perPurchase.trim(), addFundsPerMonth: perMonth.trim() },
+        keyId,
+        purchases,
+        addFundsPerPurchase: perPurchase.trim(),
+        addFundsPerMonth: perMonth.trim(),
       })}
       fields={(form) => (
         <>

@@ -68,7 +68,8 @@ function List({ keys }: KeyList) {
     },
     { title: "Id", isWide: true, cell: ({ keyId }) => <Id id={keyId} /> },
     {
-      ...{ title: "Of", isWide: true },
+      title: "Of",
+      isWide: true,
       cell: ({ personId }) => whose(personId),
       sortBy: ({ personId }) => person(personId),
     },
@@ -78,22 +79,28 @@ function List({ keys }: KeyList) {
       sortBy: (key) => key.status,
     },
     {
-      ...{ title: "Operations", isNumber: true, isWide: true },
+      title: "Operations",
+      isNumber: true,
+      isWide: true,
       cell: ({ operations }) => operations.length,
       sortBy: ({ operations }) => operations.length,
     },
     {
-      ...{ title: "Spent this month", isNumber: true },
+      title: "Spent this month",
+      isNumber: true,
       cell: ({ spentThisMonthMicros }) => <Money micros={spentThisMonthMicros} />,
       sortBy: ({ spentThisMonthMicros }) => spentThisMonthMicros,
     },
     {
-      ...{ title: "Last used", isWide: true },
+      title: "Last used",
+      isWide: true,
       cell: ({ lastUsedAt }) => (lastUsedAt === null ? "Never" : <Time at={lastUsedAt} />),
       sortBy: ({ lastUsedAt }) => lastUsedAt ?? "",
     },
     {
-      ...{ title: "Own limit", isNumber: true, isWide: true },
+      title: "Own limit",
+      isNumber: true,
+      isWide: true,
       cell: ({ keyId }) => {
         const limit = limitOf(keyId)
         return limit === undefined ? (
@@ -106,7 +113,9 @@ function List({ keys }: KeyList) {
       },
     },
     {
-      ...{ title: "Used of it", isNumber: true, isWide: true },
+      title: "Used of it",
+      isNumber: true,
+      isWide: true,
       cell: ({ keyId }) => {
         const limit = limitOf(keyId)
         return limit === undefined ? (
@@ -119,7 +128,8 @@ function List({ keys }: KeyList) {
       },
     },
     {
-      ...{ title: "Created", isWide: true },
+      title: "Created",
+      isWide: true,
       cell: ({ createdAt }) => <Time at={createdAt} />,
       sortBy: ({ createdAt }) => createdAt,
     },
@@ -166,8 +176,11 @@ function termsFault(own: string, other: string): string | null {
 function NewKey({ onMade }: { readonly onMade: (made: MadeKey) => void }) {
   const { personId } = useMe()
   const initial: Values = {
-    ...{ label: "", person: personId, operations: [] },
-    ...{ addFundsPerPurchase: "", addFundsPerMonth: "" },
+    label: "",
+    person: personId,
+    operations: [],
+    addFundsPerPurchase: "",
+    addFundsPerMonth: "",
   }
   return (
     <FormDialog<Values, MadeKey>

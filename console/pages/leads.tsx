@@ -22,7 +22,9 @@ export default function Leads() {
           { name: "leads", title: "Leads", isShown: isReader, content: () => <LeadList /> },
           { name: "forms", title: "Forms", isShown: isReader, content: () => <Forms /> },
           {
-            ...{ name: "addresses", title: "Address look-up", isShown: looksUp },
+            name: "addresses",
+            title: "Address look-up",
+            isShown: looksUp,
             content: () => <Addresses />,
           },
         ]}

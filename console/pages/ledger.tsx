@@ -55,7 +55,11 @@ function Streams() {
   const [{ person, key, type, request, after }] = useFilters()
   const { people, keys } = useNames()
   const list = useAnswer<StreamList>("audit-streams", {
-    ...{ person, key, type, request, limit: PAGE_ROWS },
+    person,
+    key,
+    type,
+    request,
+    limit: PAGE_ROWS,
     ...(after === undefined ? {} : { after }),
   })
   return (
@@ -75,8 +79,17 @@ function Streams() {
 
 /** Those that are looked for; the address takes any. */
 const TYPES = [
-  ...["Charged", "ChargeRefused", "ChargeReduced", "FundsAdded", "LimitSet", "LimitRemoved"],
-  ...["PersonAdded", "PersonChanged", "PersonRemoved", "KeyCreated", "KeyDeleted"],
+  "Charged",
+  "ChargeRefused",
+  "ChargeReduced",
+  "FundsAdded",
+  "LimitSet",
+  "LimitRemoved",
+  "PersonAdded",
+  "PersonChanged",
+  "PersonRemoved",
+  "KeyCreated",
+  "KeyDeleted",
 ] as const
 
 function List({ streams, next }: StreamList) {
@@ -97,7 +110,8 @@ function List({ streams, next }: StreamList) {
     },
     { title: "Stream", isWide: true, cell: ({ stream }) => <Id id={stream} /> },
     {
-      ...{ title: "Events", isNumber: true },
+      title: "Events",
+      isNumber: true,
       cell: ({ events }) => events.toLocaleString("en-US"),
     },
     { title: "Newest", cell: ({ lastAt }) => <Time at={lastAt} /> },

@@ -104,7 +104,8 @@ function List({ limits }: LimitList) {
       sortBy: (limit) => holder(limit),
     },
     {
-      ...{ title: "Of what", isWide: true },
+      title: "Of what",
+      isWide: true,
       cell: (limit) => (
         <>
           {limitWords(limit)}
@@ -115,7 +116,8 @@ function List({ limits }: LimitList) {
       sortBy: limitWords,
     },
     {
-      ...{ title: "How it stands", isWide: true },
+      title: "How it stands",
+      isWide: true,
       cell: (limit) => (
         <Stack gap={4} miw={150}>
           <Bar label={`${holder(limit)}: ${limitWords(limit)}`} {...limit} />
@@ -127,17 +129,22 @@ function List({ limits }: LimitList) {
       sortBy: ({ usedMicros, amountMicros }) => usedMicros / Math.max(1, amountMicros),
     },
     {
-      ...{ title: "Used", isNumber: true, isWide: true },
+      title: "Used",
+      isNumber: true,
+      isWide: true,
       cell: ({ usedMicros }) => <Money micros={usedMicros} decimals={decimals} />,
       sortBy: ({ usedMicros }) => usedMicros,
     },
     {
-      ...{ title: "Left", isNumber: true },
+      title: "Left",
+      isNumber: true,
       cell: ({ remainingMicros }) => <Money micros={remainingMicros} decimals={decimals} />,
       sortBy: ({ remainingMicros }) => remainingMicros,
     },
     {
-      ...{ title: "Limit", isNumber: true, isWide: true },
+      title: "Limit",
+      isNumber: true,
+      isWide: true,
       cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={decimals} />,
       sortBy: ({ amountMicros }) => amountMicros,
     },

@@ -121,11 +121,14 @@ function List({ publishes }: { readonly publishes: readonly Publish[] }) {
     { title: "Commit", cell: ({ commit }) => <Id id={commit} /> },
     { title: "By", isWide: true, cell: ({ id }) => person(charges.get(id)?.personId ?? null) },
     {
-      ...{ title: "Went live or ended", isWide: true },
+      title: "Went live or ended",
+      isWide: true,
       cell: ({ finishedAt }) => <Time at={finishedAt} />,
     },
     {
-      ...{ title: "Cost", isNumber: true, isWide: true },
+      title: "Cost",
+      isNumber: true,
+      isWide: true,
       cell: ({ id }) => <Cost charge={charges.get(id)} />,
     },
   ]

@@ -101,7 +101,8 @@ function Charges({ charges, next }: ChargeList) {
     { title: "Key", isWide: true, cell: ({ keyId }) => key(keyId) },
     { title: "State", isWide: true, cell: ({ state }) => <ChargeState state={state} /> },
     {
-      ...{ title: "Amount", isNumber: true },
+      title: "Amount",
+      isNumber: true,
       cell: ({ amountMicros }) => <Money micros={amountMicros} decimals={decimals} />,
     },
   ]

@@ -24,7 +24,12 @@ export default function StreamPage() {
   const [{ person, key, type, request, after, event }] = useFilters()
   const { people, keys } = useNames()
   const list = useAnswer<EventList>("audit-show", {
-    ...{ stream, person, key, type, request, limit: PAGE_ROWS },
+    stream,
+    person,
+    key,
+    type,
+    request,
+    limit: PAGE_ROWS,
     from: after === undefined ? 0 : Number(after) + 1,
   })
   const thing = streamThing(stream)
@@ -61,7 +66,9 @@ function List({ stream, events, next }: EventList & { readonly stream: string })
   const columns: readonly Column<StoredEvent>[] = [
     { title: "Event", cell: ({ type }) => type },
     {
-      ...{ title: "Revision", isNumber: true, isWide: true },
+      title: "Revision",
+      isNumber: true,
+      isWide: true,
       cell: ({ revision }) => revision.toLocaleString("en-US"),
     },
     { title: "When", cell: ({ at }) => <Time at={at} /> },

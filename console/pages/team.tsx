@@ -61,7 +61,8 @@ function People({ people }: { readonly people: readonly PersonOfTeam[] }) {
       sortBy: ({ name }) => name ?? "",
     },
     {
-      ...{ title: "Email", isWide: true },
+      title: "Email",
+      isWide: true,
       cell: ({ email }) => email ?? "–",
       sortBy: ({ email }) => email ?? "",
     },
@@ -72,13 +73,16 @@ function People({ people }: { readonly people: readonly PersonOfTeam[] }) {
       sortBy: ({ personId }) => presences.get(personId)?.lastSeenAt ?? "",
     },
     {
-      ...{ title: "Permissions", isNumber: true, isWide: true },
+      title: "Permissions",
+      isNumber: true,
+      isWide: true,
       cell: ({ permissions }) =>
         permissions.length === every ? "All" : `${permissions.length} of ${every}`,
       sortBy: ({ permissions }) => permissions.length,
     },
     {
-      ...{ title: "Since", isWide: true },
+      title: "Since",
+      isWide: true,
       cell: ({ addedAt }) => <Time at={addedAt} />,
       sortBy: ({ addedAt }) => addedAt,
     },

@@ -41,7 +41,8 @@ export function BoxActivity({ boxId }: { readonly boxId: string }) {
     { title: "When", cell: ({ at }) => <Time at={at} /> },
     { title: "What", cell: ({ action }) => WORDS[action] },
     {
-      ...{ title: "Of what", isWide: true },
+      title: "Of what",
+      isWide: true,
       cell: ({ detail }) => (detail === null ? "–" : <Code className={styles.code}>{detail}</Code>),
     },
     { title: "Came to", cell: ({ result }) => result },

@@ -126,9 +126,10 @@ function Processes({ boxId, mayRun }: OfBox & { readonly mayRun: boolean }) {
           <Status tone={exitCode === 0 ? "quiet" : "bad"}>{`Exited with ${exitCode}`}</Status>
         ),
     },
-    { ...{ title: "Process", isNumber: true, isWide: true }, cell: ({ pid }) => pid },
+    { title: "Process", isNumber: true, isWide: true, cell: ({ pid }) => pid },
     {
-      ...{ title: "Change", isNumber: true },
+      title: "Change",
+      isNumber: true,
       cell: ({ id, status }) =>
         mayRun && status === "running" ? <Stop boxId={boxId} process={id} /> : null,
     },

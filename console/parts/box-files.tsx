@@ -83,12 +83,14 @@ function Folder({ boxId, path }: { readonly boxId: string; readonly path: string
       sortBy: ({ name }) => name,
     },
     {
-      ...{ title: "Size", isNumber: true },
+      title: "Size",
+      isNumber: true,
       cell: ({ size, type }) => (type === "file" ? sizeText(size) : "–"),
       sortBy: ({ size }) => size,
     },
     {
-      ...{ title: "Changed", isWide: true },
+      title: "Changed",
+      isWide: true,
       cell: ({ modifiedAt }) => <Time at={modifiedAt} />,
       sortBy: ({ modifiedAt }) => modifiedAt,
     },

@@ -23,12 +23,13 @@ export function BoxPorts({ box: { id, previews }, mayChange }: BoxPortsProps) {
         rows={previews}
         rowKey={({ port }) => String(port)}
         columns={[
-          { ...{ title: "Port", isNumber: true }, cell: ({ port }) => port },
+          { title: "Port", isNumber: true, cell: ({ port }) => port },
           { title: "Link", cell: ({ url }) => <WebLink address={url} /> },
           ...(mayChange
             ? [
                 {
-                  ...{ title: "Change", isNumber: true },
+                  title: "Change",
+                  isNumber: true,
                   cell: ({ port }: { readonly port: number }) => <Close boxId={id} port={port} />,
                 },
               ]
@@ -69,7 +70,8 @@ function Open({ boxId }: { readonly boxId: string }) {
           <TextInput label="Port" inputMode="numeric" {...form.getInputProps("port")} />
         )}
         changeOf={({ port }) => ({
-          ...{ method: "POST", path: `/api/v1/sandboxes/${boxId}/previews` },
+          method: "POST",
+          path: `/api/v1/sandboxes/${boxId}/previews`,
           body: { port: Number(port) },
         })}
       />

@@ -19,7 +19,8 @@ export function BoxPush({ boxId }: { readonly boxId: string }) {
     mutationFn: () =>
       answerOf(
         api.POST("/api/v1/sandboxes/{id}/push", {
-          ...{ params: { path: { id: boxId } }, body: { message } },
+          params: { path: { id: boxId } },
+          body: { message },
         }),
       ),
     onSettled: () => asked.invalidateQueries({ queryKey: [companyId] }),

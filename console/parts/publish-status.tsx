@@ -15,8 +15,12 @@ export const PUBLISH_WORDS: Readonly<Record<PublishState, string>> = {
 }
 
 const TONES: Readonly<Record<PublishState, Tone>> = {
-  ...{ queued: "busy", building: "busy", uploading: "busy" },
-  ...{ live: "good", replaced: "quiet", failed: "bad" },
+  queued: "busy",
+  building: "busy",
+  uploading: "busy",
+  live: "good",
+  replaced: "quiet",
+  failed: "bad",
 }
 
 /** States that do not last. */

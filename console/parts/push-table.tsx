@@ -41,7 +41,9 @@ export function PushTable({ pushes, next }: PushList) {
     },
     { title: "By", isWide: true, cell: (push) => pusherText(push, names) },
     {
-      ...{ title: "Size", isNumber: true, isWide: true },
+      title: "Size",
+      isNumber: true,
+      isWide: true,
       cell: ({ bytes, status }) => (status === "refused" ? "–" : sizeText(bytes)),
     },
   ]

@@ -25,8 +25,12 @@ type Values = {
 export function valuesOf(limit: Limit | undefined): Values {
   if (limit === undefined) {
     return {
-      ...{ holder: "company", class: "general", period: "month", dollars: "" },
-      ...{ leaveKeysOut: false, reminders: [] },
+      holder: "company",
+      class: "general",
+      period: "month",
+      dollars: "",
+      leaveKeysOut: false,
+      reminders: [],
     }
   }
   return {

@@ -12,8 +12,13 @@ const short = new Intl.DateTimeFormat("en", {
   hourCycle: "h23",
 })
 const long = new Intl.DateTimeFormat("en", {
-  ...{ year: "numeric", month: "short", day: "numeric" },
-  ...{ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hourCycle: "h23",
 })
 
 /** In the reader's own zone. */

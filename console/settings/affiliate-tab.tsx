@@ -113,7 +113,8 @@ function Joined({ affiliate }: { readonly affiliate: Schema<"AffiliateJoined"> }
             },
             { title: "Signed up", isWide: true, cell: ({ signedUp }) => <Time at={signedUp} /> },
             {
-              ...{ title: "Earned", isNumber: true },
+              title: "Earned",
+              isNumber: true,
               cell: ({ earned }) => <Dollars of={earned} />,
             },
           ]}

@@ -28,7 +28,8 @@ function Apps({ apps, updates }: AppList) {
     { title: "App", cell: ({ installId }) => shortId(installId) },
     { title: "Version", cell: ({ version }) => version, sortBy: ({ version }) => version },
     {
-      ...{ title: "Runs on", isWide: true },
+      title: "Runs on",
+      isWide: true,
       cell: ({ platform }) => platform ?? "–",
       sortBy: ({ platform }) => platform ?? "",
     },
@@ -38,7 +39,8 @@ function Apps({ apps, updates }: AppList) {
       cell: ({ installId }) => <Update update={updateOf(installId)} />,
     },
     {
-      ...{ title: "Checked in", isWide: true },
+      title: "Checked in",
+      isWide: true,
       cell: ({ checkedInAt }) => <Time at={checkedInAt} />,
       sortBy: ({ checkedInAt }) => checkedInAt,
     },

@@ -29,18 +29,21 @@ export default function Palette() {
     () =>
       void navigate({ to: placeOf(to), search })
   const pages: SpotlightActionData[] = pagesOf(me).map(({ path, title }) => ({
-    ...{ id: `page-${path}`, label: title, description: "Page", onClick: go(path) },
+    id: `page-${path}`,
+    label: title,
+    description: "Page",
+    onClick: go(path),
   }))
   const ofKeys = keys.map(({ keyId, label }) => ({
-    ...{
-      id: keyId,
-      label: label ?? keyId,
-      description: `Key ${keyId}`,
-      onClick: go(`keys/${keyId}`),
-    },
+    id: keyId,
+    label: label ?? keyId,
+    description: `Key ${keyId}`,
+    onClick: go(`keys/${keyId}`),
   }))
   const ofPeople = people.map(({ personId, name, email }) => ({
-    ...{ id: personId, label: name ?? email ?? personId, description: `Person ${personId}` },
+    id: personId,
+    label: name ?? email ?? personId,
+    description: `Person ${personId}`,
     onClick: go(`team/${personId}`),
   }))
   const named = query.trim()
@@ -52,7 +55,8 @@ export default function Palette() {
       ? [{ ...ofId, label: `Request ${named}`, onClick: go("ledger", { request: named }) }]
       : [
           {
-            ...{ ...ofId, label: `Charge ${named}` },
+            ...ofId,
+            label: `Charge ${named}`,
             onClick: go(`spending/${encodeURIComponent(named)}`),
           },
         ]

@@ -199,10 +199,21 @@ function evolve(state: Box, event: BoxEvent): Box {
   if (event.type === "BoxStarted") {
     const { type: _type, ...started } = event
     state.box = {
-      ...{ started, status: "starting", runningAt: null, host: null, endedAt: null },
-      ...{ seenAt: event.at, stoppedAt: null, reason: null, minutes: 1 },
-      ...{ isLastRefused: false, activities: 0, activeAt: event.at, commit: null },
-      ...{ previews: [], isDeleted: false },
+      started,
+      status: "starting",
+      runningAt: null,
+      host: null,
+      endedAt: null,
+      seenAt: event.at,
+      stoppedAt: null,
+      reason: null,
+      minutes: 1,
+      isLastRefused: false,
+      activities: 0,
+      activeAt: event.at,
+      commit: null,
+      previews: [],
+      isDeleted: false,
     }
     return state
   }

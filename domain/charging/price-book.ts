@@ -156,8 +156,11 @@ export type PriceBook = PriceBookState
 /** The rules of the price book. */
 export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefused> = {
   initial: () => ({
-    ...{ opened: false, version: 1, prices: { ...DEFAULT_PRICES } },
-    ...{ destinations: new Map(), destinationTerms: null },
+    opened: false,
+    version: 1,
+    prices: { ...DEFAULT_PRICES },
+    destinations: new Map(),
+    destinationTerms: null,
   }),
   decide: (command, state, { at }) => {
     if (command.type === "OpenPriceBook") {

@@ -69,8 +69,16 @@ export type Code = State
 /** The rules of code. */
 export const code: Decider<CodeCommand, Code, CodeEvent, CodeRefused> = {
   initial: () => ({
-    ...{ isThere: false, refs: new Map(), core: null, pending: new Map(), allowed: new Set() },
-    ...{ version: 0, minute: 0, inMinute: 0, scrubbing: null, scrubs: 0 },
+    isThere: false,
+    refs: new Map(),
+    core: null,
+    pending: new Map(),
+    allowed: new Set(),
+    version: 0,
+    minute: 0,
+    inMinute: 0,
+    scrubbing: null,
+    scrubs: 0,
   }),
   decide,
   evolve,

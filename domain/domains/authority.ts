@@ -75,8 +75,11 @@ export function authorityOf(zone: Zone): Authority {
     return []
   }
   const referralTo = (cut: readonly ServedRecord[], answers: readonly ServedRecord[]) => ({
-    ...{ code: "NOERROR" as const, isAuthoritative: answers.length > 0 },
-    ...{ answers, referral: cut, nothing: null },
+    code: "NOERROR" as const,
+    isAuthoritative: answers.length > 0,
+    answers,
+    referral: cut,
+    nothing: null,
     glue: cut.flatMap(({ content }) => [...setOf(content, "A"), ...setOf(content, "AAAA")]),
   })
   const answer = (asked: string, type: string): ZoneAnswer => {
@@ -109,14 +112,22 @@ function answered(
   nothing: NegativeAnswer | null = null,
 ): ZoneAnswer {
   return {
-    ...{ code: "NOERROR", isAuthoritative: true },
-    ...{ answers, referral: [], glue: [], nothing },
+    code: "NOERROR",
+    isAuthoritative: true,
+    answers,
+    referral: [],
+    glue: [],
+    nothing,
   }
 }
 
 /** What is answered to whoever asks for all (RFC 8482): next to nothing, so that it amplifies nothing. */
 const everything = (name: string): ServedRecord => ({
-  ...{ type: "HINFO", name, content: "RFC8482", priority: null, ttl: NEGATIVE_TTL },
+  type: "HINFO",
+  name,
+  content: "RFC8482",
+  priority: null,
+  ttl: NEGATIVE_TTL,
 })
 
 /** The records by name. A name that has none of its own, but one below it, is there too. */

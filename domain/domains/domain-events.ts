@@ -71,8 +71,13 @@ const RECORD_SOURCES = ["copied", "added", "email", "app"] as const
 
 /** As `ZoneRecord` of `records.ts` says. */
 const row = record({
-  ...{ id: recordId, type: oneOf(...WRITABLE_TYPES, ...COPIED_TYPES), name: text, content: text },
-  ...{ priority: optional(int), ttl: int, source: oneOf(...RECORD_SOURCES) },
+  id: recordId,
+  type: oneOf(...WRITABLE_TYPES, ...COPIED_TYPES),
+  name: text,
+  content: text,
+  priority: optional(int),
+  ttl: int,
+  source: oneOf(...RECORD_SOURCES),
 })
 
 /** A record of a zone. */

@@ -57,15 +57,16 @@ export interface Domain {
 /** Before the first fact. */
 export function unconnected(): Domain {
   return {
-    ...{
-      connected: null,
-      removed: null,
-      status: "waiting",
-      seenNameServers: null,
-      isElsewhere: false,
-    },
-    ...{ dnssecOn: false, serial: 0 },
-    ...{ records: new Map(), sendingDomains: new Map(), appAddresses: new Map() },
+    connected: null,
+    removed: null,
+    status: "waiting",
+    seenNameServers: null,
+    isElsewhere: false,
+    dnssecOn: false,
+    serial: 0,
+    records: new Map(),
+    sendingDomains: new Map(),
+    appAddresses: new Map(),
   }
 }
 
@@ -134,8 +135,15 @@ function changed(
 function sendingDomainAdded(state: Domain, event: DomainFact<"SendingDomainAdded">): void {
   const { sendingDomainId, name, selector, publicKey } = event
   state.sendingDomains.set(sendingDomainId, {
-    ...{ sendingDomainId, name, selector, publicKey, status: "pending", faults: [] },
-    ...{ hasDmarc: false, failingSince: null, checkedAt: null },
+    sendingDomainId,
+    name,
+    selector,
+    publicKey,
+    status: "pending",
+    faults: [],
+    hasDmarc: false,
+    failingSince: null,
+    checkedAt: null,
   })
 }
 

@@ -31,18 +31,16 @@ export function domainView(state: Domain): DomainView | null {
   const { domainId, name, nameServers, formerNameServers, registrar, queriedNames, omitted } =
     connected
   return {
-    ...{
-      domainId,
-      name,
-      status,
-      nameServers,
-      formerNameServers,
-      registrar,
-      dnssecOn,
-      queriedNames,
-      omitted,
-      seenNameServers: seen,
-    },
+    domainId,
+    name,
+    status,
+    nameServers,
+    formerNameServers,
+    registrar,
+    dnssecOn,
+    queriedNames,
+    omitted,
+    seenNameServers: seen,
     records: [...state.records.values()],
     sendingDomains: [...state.sendingDomains.values()].map((one) => ({ ...one })),
     appAddresses: [...state.appAddresses.values()].map((one) => ({ ...one })),

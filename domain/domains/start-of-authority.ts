@@ -28,14 +28,23 @@ export function startOfAuthority({ nameServers, serial }: Zone): StartOfAuthorit
   const [mname = ""] = nameServers
   const rname = `hostmaster${mname.slice(Math.max(0, mname.indexOf(".")))}`
   return {
-    ...{ mname, rname, serial: serial % SERIALS },
-    ...{ refresh: REFRESH, retry: RETRY, expire: EXPIRE, minimum: NEGATIVE_TTL },
+    mname,
+    rname,
+    serial: serial % SERIALS,
+    refresh: REFRESH,
+    retry: RETRY,
+    expire: EXPIRE,
+    minimum: NEGATIVE_TTL,
   }
 }
 
 /** The zone's own NS. */
 export function ownNameServers({ apex, nameServers }: Zone): Zone["records"] {
   return nameServers.map((content) => ({
-    ...{ type: "NS", name: apex, content, priority: null, ttl: RECORD_TTL },
+    type: "NS",
+    name: apex,
+    content,
+    priority: null,
+    ttl: RECORD_TTL,
   }))
 }

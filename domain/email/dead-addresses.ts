@@ -5,7 +5,13 @@
  * A full mailbox (5.2.2), a mail that is too large (5.2.3) and a policy (5.7.x) say nothing of the kind.
  */
 const DEAD_STATUSES: ReadonlySet<string> = new Set([
-  ...["5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"],
+  "5.1.0",
+  "5.1.1",
+  "5.1.2",
+  "5.1.3",
+  "5.1.6",
+  "5.1.10",
+  "5.2.1",
 ])
 
 /**

@@ -198,7 +198,8 @@ function evolve(state: Mail, event: MailEvent): Mail {
         copy.tried = {
           deferred: deferred + (last === "deferred" ? 1 : 0),
           unknown: unknown + (last === "unknown" ? 1 : 0),
-          ...{ last, at: event.at },
+          last,
+          at: event.at,
         }
         Object.assign(copy, { status: result, code })
       }

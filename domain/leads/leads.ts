@@ -79,7 +79,10 @@ export type Leads = State
 /** The rules of forms and leads. */
 export const leads: Decider<LeadCommand, Leads, LeadEvent, LeadRefused> = {
   initial: () => ({
-    ...{ forms: new Map(), uncollected: new Set(), recent: new Map(), erased: new Set() },
+    forms: new Map(),
+    uncollected: new Set(),
+    recent: new Map(),
+    erased: new Set(),
   }),
   decide,
   evolve,
@@ -212,8 +215,10 @@ function received(state: Leads, { formId, leadId, at }: LeadFact<"LeadReceived">
 export const leadsCheckpoint: CheckpointForm<Leads> = {
   shape: 1,
   save: ({ forms, uncollected, recent, erased }) => ({
-    ...{ forms: [...forms], uncollected: [...uncollected] },
-    ...{ recent: [...recent], erased: [...erased] },
+    forms: [...forms],
+    uncollected: [...uncollected],
+    recent: [...recent],
+    erased: [...erased],
   }),
   load: (saved) => {
     const { forms, uncollected, recent, erased } = saved as {

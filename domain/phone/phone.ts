@@ -31,9 +31,17 @@ const MOST_FAILED = 200
 /** The rules of a company's phone. */
 export const phone: Decider<PhoneCommand, Phone, PhoneEvent, PhoneRefused> = {
   initial: () => ({
-    ...{ numbers: new Map(), orders: new Map(), failed: new Map(), released: new Map() },
-    ...{ settings: new Map(), texting: DEFAULT_TEXTING, acknowledged: false },
-    ...{ switched: new Map(), repliesAppliedAt: null, repliesRevision: -1, facts: 0 },
+    numbers: new Map(),
+    orders: new Map(),
+    failed: new Map(),
+    released: new Map(),
+    settings: new Map(),
+    texting: DEFAULT_TEXTING,
+    acknowledged: false,
+    switched: new Map(),
+    repliesAppliedAt: null,
+    repliesRevision: -1,
+    facts: 0,
     ended: 0,
   }),
   decide,
@@ -111,8 +119,22 @@ function complete(command: CompleteOrder, state: Phone, at: number): Decision {
   const region = command.region ?? ordered.region
   return [
     {
-      ...{ type: "NumberAdded", at, numberId, number, numberTag, kind, locality, givenLocality },
-      ...{ region, monthlyMicros, sms, mms, voice, paidThrough, boughtAt, carrierRef },
+      type: "NumberAdded",
+      at,
+      numberId,
+      number,
+      numberTag,
+      kind,
+      locality,
+      givenLocality,
+      region,
+      monthlyMicros,
+      sms,
+      mms,
+      voice,
+      paidThrough,
+      boughtAt,
+      carrierRef,
       // Only the number that came with the company is a test one (decisions.md §9).
       test: false,
     },
@@ -154,7 +176,9 @@ function changeSettings(command: ChangeSettings, state: Phone, at: number): Deci
   const isTextingChanged = Object.keys(texting).length > 0
   if (changed.length === 0 && !isTextingChanged) return facts
   facts.push({
-    ...{ type: "PhoneSettingsChanged", at, ...who },
+    type: "PhoneSettingsChanged",
+    at,
+    ...who,
     texting: isTextingChanged ? { ...state.texting, ...texting } : null,
     numbers: changed.map(({ numberId, settings }) => ({
       numberId,
@@ -246,17 +270,23 @@ export const phoneCheckpoint: CheckpointForm<Phone> = {
   shape: 2,
   save: (state): Saved => ({
     ...state,
-    ...{ numbers: [...state.numbers], orders: [...state.orders], failed: [...state.failed] },
-    ...{ released: [...state.released], settings: [...state.settings] },
+    numbers: [...state.numbers],
+    orders: [...state.orders],
+    failed: [...state.failed],
+    released: [...state.released],
+    settings: [...state.settings],
     switched: [...state.switched],
   }),
   load: (saved) => {
     const kept = saved as Saved
     return {
       ...kept,
-      ...{ numbers: new Map(kept.numbers), orders: new Map(kept.orders) },
-      ...{ failed: new Map(kept.failed), released: new Map(kept.released) },
-      ...{ settings: new Map(kept.settings), switched: new Map(kept.switched) },
+      numbers: new Map(kept.numbers),
+      orders: new Map(kept.orders),
+      failed: new Map(kept.failed),
+      released: new Map(kept.released),
+      settings: new Map(kept.settings),
+      switched: new Map(kept.switched),
     }
   },
 }

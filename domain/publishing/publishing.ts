@@ -61,7 +61,11 @@ export type Publishing = State
 /** The rules of publishing. */
 export const publishing: Decider<PublishCommand, Publishing, PublishEvent, PublishRefused> = {
   initial: () => ({
-    ...{ publishes: new Map(), abandoned: new Map(), count: 0, live: null, previous: null },
+    publishes: new Map(),
+    abandoned: new Map(),
+    count: 0,
+    live: null,
+    previous: null,
   }),
   decide,
   evolve,
@@ -163,8 +167,15 @@ function evolve(state: Publishing, event: PublishEvent): Publishing {
     const { chargeId, commit } = event
     state.count += 1
     state.publishes.set(publishId, {
-      ...{ order: state.count, status: "queued", commit, chargeId, at, endedAt: null },
-      ...{ wasLive: false, isFree: false, artifact: null },
+      order: state.count,
+      status: "queued",
+      commit,
+      chargeId,
+      at,
+      endedAt: null,
+      wasLive: false,
+      isFree: false,
+      artifact: null,
     })
     return state
   }

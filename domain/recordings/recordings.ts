@@ -246,7 +246,10 @@ function evolve(state: Recordings, event: RecordingEvent): Recordings {
 export const recordingsCheckpoint: CheckpointForm<Recordings> = {
   shape: 1,
   save: ({ held, deleted: gone, days, countedDay }) => ({
-    ...{ held: [...held.values()], deleted: [...gone], days, countedDay },
+    held: [...held.values()],
+    deleted: [...gone],
+    days,
+    countedDay,
   }),
   load: (saved) => {
     const {

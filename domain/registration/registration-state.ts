@@ -86,21 +86,31 @@ export interface Registration {
 
 /** A part that was never sent. */
 export const UNSENT: PartState = {
-  ...{ status: "not_sent", before: "not_sent", attempt: 0, submissionId: null },
-  ...{ carrierRef: null, corrects: null, paid: null, reasons: [] },
+  status: "not_sent",
+  before: "not_sent",
+  attempt: 0,
+  submissionId: null,
+  carrierRef: null,
+  corrects: null,
+  paid: null,
+  reasons: [],
 }
 
 /** A registration before its first fact. */
 export function noRegistration(): Registration {
   return {
-    ...{ business: null, pages: null, pagesPassedAt: null, pageProblems: [], campaign: null },
-    ...{
-      testMode: true,
-      tested: null,
-      brandType: null,
-      parts: { business: UNSENT, campaign: UNSENT },
-    },
-    ...{ numbers: new Map(), submissions: new Map(), abandoned: new Set() },
+    business: null,
+    pages: null,
+    pagesPassedAt: null,
+    pageProblems: [],
+    campaign: null,
+    testMode: true,
+    tested: null,
+    brandType: null,
+    parts: { business: UNSENT, campaign: UNSENT },
+    numbers: new Map(),
+    submissions: new Map(),
+    abandoned: new Set(),
   }
 }
 
@@ -162,7 +172,12 @@ function submitted(
   const paid = isCorrected ? former.paid : null
   state.parts[part] = {
     ...UNSENT,
-    ...{ status: "waiting", before, attempt, submissionId, corrects, paid },
+    status: "waiting",
+    before,
+    attempt,
+    submissionId,
+    corrects,
+    paid,
   }
   const open = { is: "open", cause: null, reasons: [] } as const
   state.submissions.set(submissionId, { part, live, brandType, rush, chargeId, ...open })

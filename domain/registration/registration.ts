@@ -183,13 +183,16 @@ export const registrationCheckpoint: CheckpointForm<Registration> = {
   save: ({ numbers, abandoned, submissions, ...state }) => ({
     ...state,
     parts: { ...state.parts },
-    ...{ numbers: [...numbers], abandoned: [...abandoned], submissions: [...submissions] },
+    numbers: [...numbers],
+    abandoned: [...abandoned],
+    submissions: [...submissions],
   }),
   load: (saved) => {
     const { numbers, abandoned, submissions, ...state } = saved as Saved
     return {
       ...state,
-      ...{ numbers: new Map(numbers), abandoned: new Set(abandoned) },
+      numbers: new Map(numbers),
+      abandoned: new Set(abandoned),
       submissions: new Map(submissions),
     }
   },

@@ -92,10 +92,26 @@ export function legOf({ legs }: Pick<Live, "legs">, leg: number): Leg | undefine
 function begin(offered: CallFact<"CallOffered">, goneEarly: number | null): Live {
   const { type: _type, ...rest } = offered
   return {
-    ...{ offered: rest, phase: "paying", legs: [], ringingSince: null, acceptedLeg: null },
-    ...{ deadline: null, isToAnswer: false, answeredAt: null, goneAt: goneEarly, isSaying: false },
-    ...{ heard: [], begun: 0, paid: 0, seen: 0, refused: null, outcome: null, reason: null },
-    ...{ endedAt: null, audio: { call: null, voicemail: null }, lastAt: offered.at },
+    offered: rest,
+    phase: "paying",
+    legs: [],
+    ringingSince: null,
+    acceptedLeg: null,
+    deadline: null,
+    isToAnswer: false,
+    answeredAt: null,
+    goneAt: goneEarly,
+    isSaying: false,
+    heard: [],
+    begun: 0,
+    paid: 0,
+    seen: 0,
+    refused: null,
+    outcome: null,
+    reason: null,
+    endedAt: null,
+    audio: { call: null, voicemail: null },
+    lastAt: offered.at,
     heardAt: offered.at,
   }
 }

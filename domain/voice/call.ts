@@ -20,8 +20,14 @@ import { evolve, noCall } from "./call-state.ts"
 type Row<T extends CallCommand["type"]> = Readonly<Record<Phase, Rule<T>>>
 
 const all = <T extends CallCommand["type"]>(rule: Rule<T>, others: Partial<Row<T>> = {}) => ({
-  ...{ paying: rule, ringing: rule, accepted: rule, talking: rule },
-  ...{ greeting: rule, voicemail: rule, ended: rule, ...others },
+  paying: rule,
+  ringing: rule,
+  accepted: rule,
+  talking: rule,
+  greeting: rule,
+  voicemail: rule,
+  ended: rule,
+  ...others,
 })
 const none = rules.nothing
 
@@ -45,15 +51,19 @@ const LEG_GONE: Row<"EndLeg"> = all(rules.loseLeg, {
 })
 const RING_TIME_OVER: Row<"PassDeadline"> = all<"PassDeadline">(none, { ringing: rules.endRinging })
 const CALLER_OPEN: Row<"OpenLeg"> = all<"OpenLeg">(none, {
-  ...{ accepted: rules.openForTalk, greeting: rules.openForGreeting },
-  ...{ voicemail: rules.openUnheard, ended: rules.openTooLate },
+  accepted: rules.openForTalk,
+  greeting: rules.openForGreeting,
+  voicemail: rules.openUnheard,
+  ended: rules.openTooLate,
 })
 const SAID: Row<"FinishSaying"> = all<"FinishSaying">(none, {
   accepted: rules.hearNotice,
   greeting: rules.hearGreeting,
 })
 const TIME_OVER: Row<"PassDeadline"> = all<"PassDeadline">(rules.passDeadline, {
-  ...{ paying: none, ringing: none, ended: none },
+  paying: none,
+  ringing: none,
+  ended: none,
 })
 const AUDIO: Row<"SaveAudio"> = all(rules.keepAudio)
 

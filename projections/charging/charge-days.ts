@@ -99,9 +99,12 @@ function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {
   const { item, class: charged, personId, keyId, amountMicros } = fact
   const isCharge = fact.type === "Charged"
   return {
-    ...{ company_id: companyId, item, class: charged },
+    company_id: companyId,
+    item,
+    class: charged,
     day: nameOf(isCharge ? weighedAt(fact) : fact.countedAt),
-    ...{ person_id: personId ?? "", key_id: keyId ?? "" },
+    person_id: personId ?? "",
+    key_id: keyId ?? "",
     charged_micros: isCharge ? amountMicros : 0,
     given_back_micros: isCharge ? 0 : amountMicros,
     charges: isCharge ? 1 : 0,

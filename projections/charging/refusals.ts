@@ -85,7 +85,10 @@ interface Count {
 function countsOf({ fact, companyId: company_id, revision }: CompanyRecorded): readonly Count[] {
   if (fact.type !== "RefusalsCounted") return []
   return fact.counters.map(({ kind, count, minute }) => ({
-    ...{ company_id, revision, kind, count },
+    company_id,
+    revision,
+    kind,
+    count,
     minute: new Date(minute),
   }))
 }

@@ -32,9 +32,15 @@ export const hostnames: Projection = {
   version: 1,
   categories: ["domain", "domains"],
   ignores: [
-    ...["DelegationSeen", "DomainReserved", "DomainConnected"],
-    ...["RecordAdded", "RecordRemoved", "RecordUpdated", "RecordsCopied"],
-    ...["SendingDomainAdded", "SendingDomainChecked"],
+    "DelegationSeen",
+    "DomainReserved",
+    "DomainConnected",
+    "RecordAdded",
+    "RecordRemoved",
+    "RecordUpdated",
+    "RecordsCopied",
+    "SendingDomainAdded",
+    "SendingDomainChecked",
   ],
   ...madeOf(HOSTNAMES),
   apply: async (tx: Transaction<Tables>, facts) => {

@@ -23,9 +23,7 @@ export const senders: Projection = {
   name: "senders",
   version: 1,
   categories: ["companies", "mail"],
-  ignores: [
-    ...["CompanyRegistered", "MailAbandoned", "MailDispatched", "MailRefused", "MailBounced"],
-  ],
+  ignores: ["CompanyRegistered", "MailAbandoned", "MailDispatched", "MailRefused", "MailBounced"],
   ...madeOf(SENDERS),
   personal: ["senders"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {

@@ -52,8 +52,14 @@ export const sendingDomains: Projection = {
   version: 1,
   categories: ["domain", "domains"],
   ignores: [
-    ...["AppAddressRemoved", "AppAddressSaved", "AppAddressSeen", "DomainReserved"],
-    ...["RecordAdded", "RecordRemoved", "RecordUpdated", "RecordsCopied"],
+    "AppAddressRemoved",
+    "AppAddressSaved",
+    "AppAddressSeen",
+    "DomainReserved",
+    "RecordAdded",
+    "RecordRemoved",
+    "RecordUpdated",
+    "RecordsCopied",
   ],
   ...madeOf(SENDING_DOMAINS, PARENTS),
   apply: async (tx: Transaction<Tables>, facts) => {

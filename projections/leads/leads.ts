@@ -107,8 +107,13 @@ async function insertLeads(
     // Whose key was destroyed is blank from the start, as `blank` leaves it.
     const isThere = content !== null
     return LEADS.rowOf({
-      ...{ companyId, leadId: fact.leadId, formId: fact.formId, content, createdAt },
-      ...{ smsConsent: isThere && fact.smsConsent, emailConsent: isThere && fact.emailConsent },
+      companyId,
+      leadId: fact.leadId,
+      formId: fact.formId,
+      content,
+      createdAt,
+      smsConsent: isThere && fact.smsConsent,
+      emailConsent: isThere && fact.emailConsent,
     })
   })
   await LEADS.insert(tx, await Promise.all(rows))

@@ -168,9 +168,14 @@ class Batch {
         this.#opener.open(company, fact.body),
       ])
       return {
-        ...{ company_id: company, message_id: fact.messageId, number_id: fact.numberId },
+        company_id: company,
+        message_id: fact.messageId,
+        number_id: fact.numberId,
         ...waysOf(fact, own, other),
-        ...{ body, status, error_code, created_at: new Date(createdAt) },
+        body,
+        status,
+        error_code,
+        created_at: new Date(createdAt),
       }
     })
     await MESSAGES.insert(this.#tx, await Promise.all(rows))

@@ -78,7 +78,10 @@ export const readAffiliate = route({
         referrals: [],
         earnings: { onHold: 0, readyToSend: 0, sentToProvider: 0 },
         payouts: {
-          ...{ setUp: false, connectType: null, enabled: false, next: null },
+          setUp: false,
+          connectType: null,
+          enabled: false,
+          next: null,
           minimum: MINIMUM_DOLLARS,
         },
       },

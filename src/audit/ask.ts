@@ -44,9 +44,21 @@ export async function ask(ports: Pick<Ports, "runner" | "store" | "storeGenerati
       : await priceAt(ports, then.position, item)
   const amountMicros = quantity * price.unitPriceMicros
   const charge = (at: number): Charge => ({
-    ...{ type: "Charge", chargeId: "what-if", ...spender, class: "general", item, quantity },
-    ...{ ...price, amountMicros, resource: null, requestedAt: at, dueAt: null, servedFrom: null },
-    ...{ isPending: false, exemption: null, searchedTo: null },
+    type: "Charge",
+    chargeId: "what-if",
+    ...spender,
+    class: "general",
+    item,
+    quantity,
+    ...price,
+    amountMicros,
+    resource: null,
+    requestedAt: at,
+    dueAt: null,
+    servedFrom: null,
+    isPending: false,
+    exemption: null,
+    searchedTo: null,
   })
   const found =
     then === null

@@ -199,7 +199,11 @@ class Replay {
     const { revision, expected, found } = difference
     const chargeId = found?.type === "ChargeRefused" ? found.chargeId : null
     this.#first ??= {
-      ...{ stream, revision, chargeId, expected, found },
+      stream,
+      revision,
+      chargeId,
+      expected,
+      found,
       diff: diffLines(found, expected),
     }
   }

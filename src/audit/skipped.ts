@@ -28,22 +28,26 @@ export interface StreamCounts {
 export function skippedIn(counts: StreamCounts, companyId: CompanyId | null): readonly Skipped[] {
   const all = [
     {
-      ...{ of: "stream", what: "read alone" },
+      of: "stream",
+      what: "read alone",
       count: counts.broken,
       why: "their chain is broken among all",
     },
     {
-      ...{ of: "fact", what: "written again" },
+      of: "fact",
+      what: "written again",
       count: counts.formerForms,
       why: "they are of an earlier form, and only read",
     },
     {
-      ...{ of: "stream", what: "held against a signed head" },
+      of: "stream",
+      what: "held against a signed head",
       count: counts.withoutHead,
       why: "none was signed yet: audit head signs them",
     },
     {
-      ...{ of: "stream", what: "compared with a checkpoint" },
+      of: "stream",
+      what: "compared with a checkpoint",
       count: counts.withoutCheckpoint,
       why: "none is kept of them",
     },

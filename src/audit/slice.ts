@@ -21,7 +21,10 @@ charge would fit, and the stored facts, so that anybody can recompute every hash
   routes: [listRefused, readLimitsOfKey, listEvents, askLedger],
   measures: [auditsCounted],
   operations: [
-    ...[...refusalOperations, ...auditOperations, ...historyOperations, ...historyCommands],
+    ...refusalOperations,
+    ...auditOperations,
+    ...historyOperations,
+    ...historyCommands,
     ...companyDataOperations,
   ],
   topics: { refusals: "refused charges", audit: "the facts, and proof that they hold" },

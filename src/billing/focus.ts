@@ -65,16 +65,24 @@ const DAY_MS = 86_400_000
 const RENT = "number_month_"
 
 const text = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
-  ...{ name, kind: "text", valueOf },
+  name,
+  kind: "text",
+  valueOf,
 })
 const dollars = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
-  ...{ name, kind: "dollars", valueOf },
+  name,
+  kind: "dollars",
+  valueOf,
 })
 const time = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
-  ...{ name, kind: "time", valueOf },
+  name,
+  kind: "time",
+  valueOf,
 })
 const integer = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
-  ...{ name, kind: "integer", valueOf },
+  name,
+  kind: "integer",
+  valueOf,
 })
 
 /** The mandatory columns of FOCUS 1.2. */

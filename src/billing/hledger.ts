@@ -31,7 +31,9 @@ const SOURCES = {
 const MOST_ACCOUNTS = 10_000
 const OTHER = "other"
 const ACCOUNTS: readonly string[] = [
-  ...[FUNDS, OPENING, ...Object.values(SOURCES)],
+  FUNDS,
+  OPENING,
+  ...Object.values(SOURCES),
   ...["ai", "general"].flatMap((spent) =>
     [...PRICED_ITEMS, OTHER].map((item) => `expenses:${spent}:${item}`),
   ),
@@ -122,8 +124,12 @@ function accountName(item: string): string {
 function titleOf(line: BillLine): string {
   const { kind, item, resource, description } = line
   const tags = {
-    ...{ kind, charge: line.chargeId, corrects: line.corrects },
-    ...{ quantity: line.quantity, key: line.keyId, person: line.personId },
+    kind,
+    charge: line.chargeId,
+    corrects: line.corrects,
+    quantity: line.quantity,
+    key: line.keyId,
+    person: line.personId,
     resource: resource === "" ? "" : resourceId(resource),
   }
   const said = Object.entries(tags)

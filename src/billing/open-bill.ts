@@ -140,7 +140,11 @@ function sumsOf(month: BillSums): BillSums {
   const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros } = month
   const { charges } = month
   return {
-    ...{ addedMicros, purchasedMicros, correctedMicros, chargedMicros, reducedMicros },
+    addedMicros,
+    purchasedMicros,
+    correctedMicros,
+    chargedMicros,
+    reducedMicros,
     charges,
   }
 }

@@ -29,8 +29,18 @@ interface StatementNames {
 }
 
 const MONTHS = [
-  ...["January", "February", "March", "April", "May", "June", "July", "August", "September"],
-  ...["October", "November", "December"],
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
 ]
 const FUNDS_COLUMNS: readonly PageColumn[] = [
   { title: "Funds", holds: "names" },

@@ -47,8 +47,10 @@ export function openSpending(): {
       }
     },
     spent: () => ({
-      ...{ byItem: dearest(items), byPerson: dearest(people) },
-      ...{ byKey: dearest(keys), byClass: dearest(classes) },
+      byItem: dearest(items),
+      byPerson: dearest(people),
+      byKey: dearest(keys),
+      byClass: dearest(classes),
     }),
   }
 }

@@ -71,8 +71,13 @@ export async function writeOpened(
   await give(target, await writer.end())
   const { companyId, month, state, openingMicros, closingMicros } = head
   return {
-    ...{ companyId, month, state, lines: fold.lines(), fundsChangeMicros: fold.totalMicros() },
-    ...{ openingMicros, closingMicros },
+    companyId,
+    month,
+    state,
+    lines: fold.lines(),
+    fundsChangeMicros: fold.totalMicros(),
+    openingMicros,
+    closingMicros,
     headRevision: head.head.revision,
     head: head.head.hash,
   }

@@ -23,8 +23,18 @@ const KIND = { slice: "boxes", kind: "activity", most: MOST_ENTRIES }
 
 /** Every kind of thing that is done in boxes. */
 export const ACTIONS = [
-  ...["start", "exec", "start_process", "stop_process", "write_file", "delete_file"],
-  ...["open_preview", "preview", "close_preview", "push", "stop", "notice"],
+  "start",
+  "exec",
+  "start_process",
+  "stop_process",
+  "write_file",
+  "delete_file",
+  "open_preview",
+  "preview",
+  "close_preview",
+  "push",
+  "stop",
+  "notice",
 ] as const
 
 /** Something that was done in a box. */
@@ -141,7 +151,10 @@ export const boxEvents = route({
     const entries = await ports.journal.of<Kept>(KIND).newest(companyId, boxId, MOST_ENTRIES)
     const events = await Promise.all(
       entries.map(async ({ at, content: { action, detail, result, keyId } }) => ({
-        ...{ at: new Date(at).toISOString(), action, result, apiKeyId: keyId },
+        at: new Date(at).toISOString(),
+        action,
+        result,
+        apiKeyId: keyId,
         detail: detail === null ? null : await ports.sealing.open(companyId, detail),
       })),
     )

@@ -83,11 +83,18 @@ export function boxAnswer(box: BoxFields): BoxAnswer {
   const { id, size, label, status, stopReason, maxMinutes, idleMinutes, previews, minutes } = box
   const { budgetMicros, unitPriceMicros, stoppedAt } = box
   return {
-    ...{ id, size, branch: box.branch ?? "", label, status, stopReason, workspace: WORKSPACE },
+    id,
+    size,
+    branch: box.branch ?? "",
+    label,
+    status,
+    stopReason,
+    workspace: WORKSPACE,
     createdAt: timeText(box.startedAt),
     stopsBy: timeText(stopsBy(box.startedAt, box.runningAt, box)),
     stoppedAt: stoppedAt === null ? null : timeText(stoppedAt),
-    ...{ maxMinutes, idleMinutes },
+    maxMinutes,
+    idleMinutes,
     budget: budgetMicros === null ? null : dollarsFromMicros(budgetMicros),
     previews,
     spent: { minutes, dollars: dollarsFromMicros(minutes * unitPriceMicros) },
@@ -105,11 +112,19 @@ export async function boxAnswers(
   return rows.map((row) => {
     const own = open.filter(({ box_id }) => box_id === row.box_id)
     return boxAnswer({
-      ...{ id: row.box_id, size: row.size, branch: row.branch, label: row.label },
-      ...{ status: row.status, stopReason: row.stop_reason, minutes: row.minutes },
-      ...{ startedAt: row.created_at.getTime(), runningAt: row.running_at?.getTime() ?? null },
-      ...{ stoppedAt: row.stopped_at?.getTime() ?? null, maxMinutes: row.max_minutes },
-      ...{ idleMinutes: row.idle_minutes, budgetMicros: row.budget_micros },
+      id: row.box_id,
+      size: row.size,
+      branch: row.branch,
+      label: row.label,
+      status: row.status,
+      stopReason: row.stop_reason,
+      minutes: row.minutes,
+      startedAt: row.created_at.getTime(),
+      runningAt: row.running_at?.getTime() ?? null,
+      stoppedAt: row.stopped_at?.getTime() ?? null,
+      maxMinutes: row.max_minutes,
+      idleMinutes: row.idle_minutes,
+      budgetMicros: row.budget_micros,
       unitPriceMicros: row.unit_price_micros,
       previews: own.flatMap(({ port, token }) =>
         token === null ? [] : [{ port, url: previewUrl(ports, token) }],

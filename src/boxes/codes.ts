@@ -49,7 +49,9 @@ const BOX_STOPPED: OwnCode = {
 /** What all work in a box may be refused with; `conflict` where as much is done in it as may be at once. */
 export const WORK_REFUSALS = [
   ...(["not_found", "conflict"] as const),
-  ...[BOX_STARTING, BOX_STOPPED, BOX_UNAVAILABLE],
+  BOX_STARTING,
+  BOX_STOPPED,
+  BOX_UNAVAILABLE,
 ] as const
 
 const UNAVAILABLE_RETRY_S = "60"

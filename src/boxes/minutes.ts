@@ -142,10 +142,21 @@ async function chargeMinute(
 ): Promise<StopReason | null> {
   const { size, keyId, personId, unitPriceMicros, priceVersion, boxId: resource } = started
   const charge = () => ({
-    ...({ via: "own_key", keyId, personId, class: "general" } as const),
-    ...{ item: `box_minute_${size}`, quantity: 1, unitPriceMicros, priceVersion },
-    ...{ amountMicros: unitPriceMicros, resource, isPending: false, exemption: null },
-    ...{ requestedAt: ports.clock.now(), dueAt: null, servedFrom: null },
+    via: "own_key" as const,
+    keyId,
+    personId,
+    class: "general" as const,
+    item: `box_minute_${size}`,
+    quantity: 1,
+    unitPriceMicros,
+    priceVersion,
+    amountMicros: unitPriceMicros,
+    resource,
+    isPending: false,
+    exemption: null,
+    requestedAt: ports.clock.now(),
+    dueAt: null,
+    servedFrom: null,
   })
   const named = { chargeId, knownTo }
   const refused = await chargeByName(ports, companyId, named, charge, cause)

@@ -96,8 +96,18 @@ const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer,
       const started = await runner.execute(
         boxStreamOf(companyId, boxId),
         {
-          ...{ type: "StartBox", boxId, chargeId, keyId, personId, size, maxMinutes, idleMinutes },
-          ...{ budgetMicros, unitPriceMicros, priceVersion, branch: await seal(draft.branch) },
+          type: "StartBox",
+          boxId,
+          chargeId,
+          keyId,
+          personId,
+          size,
+          maxMinutes,
+          idleMinutes,
+          budgetMicros,
+          unitPriceMicros,
+          priceVersion,
+          branch: await seal(draft.branch),
           label: draft.label === null ? null : await seal(draft.label),
         },
         causeOf(caller),
@@ -124,9 +134,17 @@ const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer,
 /** The box right after its start, whatever became of it since. */
 function replyOf(draft: Draft, id: string, { started }: BoxView): BoxAnswer {
   return boxAnswer({
-    ...{ id, ...started, branch: draft.branch, label: draft.label, status: "starting" },
-    ...{ startedAt: started.at, runningAt: null, stoppedAt: null, stopReason: null },
-    ...{ minutes: 1, previews: [] },
+    id,
+    ...started,
+    branch: draft.branch,
+    label: draft.label,
+    status: "starting",
+    startedAt: started.at,
+    runningAt: null,
+    stoppedAt: null,
+    stopReason: null,
+    minutes: 1,
+    previews: [],
   })
 }
 
@@ -147,7 +165,10 @@ export const startBox = route({
   reply: BoxReply,
   success: [201],
   refuses: [
-    ...[BUDGET_TOO_SMALL, CLONE_FAILED, TOO_MANY_BOXES, BOX_UNAVAILABLE],
+    BUDGET_TOO_SMALL,
+    CLONE_FAILED,
+    TOO_MANY_BOXES,
+    BOX_UNAVAILABLE,
     ...(["spend_limit_reached", "payment_required"] as const),
   ],
   ...box,

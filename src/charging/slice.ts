@@ -28,13 +28,13 @@ export const charging: Slice = {
   readModels: [accounts, apiCalls, chargeDays, charges, limits, months, refusals, reminders],
   reactions: [chargeCalls, closeMonth, sendReminder, sendFundsNotice],
   operations: [
-    ...[...moneyOperations, ...spendingOperations, ...chargeOperations],
-    ...[
-      ...chargeDayOperations,
-      ...callOperations,
-      ...priceOperations,
-      ...destinationPriceOperations,
-    ],
+    ...moneyOperations,
+    ...spendingOperations,
+    ...chargeOperations,
+    ...chargeDayOperations,
+    ...callOperations,
+    ...priceOperations,
+    ...destinationPriceOperations,
   ],
   topics: {
     limit: "spending limits",

@@ -210,5 +210,6 @@ async function takePack(
 }
 
 const no = (...lines: readonly string[]): PushedCode => ({
-  ...{ pushed: false, lines: lines.map(inOneLine) },
+  pushed: false,
+  lines: lines.map(inOneLine),
 })

@@ -66,7 +66,8 @@ function askRefs(service: PackCommand, name: string) {
         ok: true,
         body: {},
         sends: {
-          ...{ mediaType, name: null },
+          mediaType,
+          name: null,
           write: ({ send }) => ports.repositories.advertise(companyId, service, protocol, send),
         },
       }
@@ -125,7 +126,8 @@ async function converse(
     ok: true,
     body: {},
     sends: {
-      ...{ mediaType: resultType(service), name: null },
+      mediaType: resultType(service),
+      name: null,
       write: async ({ send, signal: left }) => {
         const signal = AbortSignal.any([gone, stopping, left])
         const leave = await ports.packPlaces.take(direction, companyId, signal)

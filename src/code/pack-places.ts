@@ -65,7 +65,8 @@ export function openPackPlaces(pacer: Pick<Pacer, "pause">): PackPlaces {
       const { promise, resolve } = Promise.withResolvers<(() => void) | null>()
       const over = new AbortController()
       const own: Waiting = {
-        ...{ direction, companyId },
+        direction,
+        companyId,
         // At once: nobody who comes now is let in before.
         let: () => resolve(enter(direction, companyId)),
       }

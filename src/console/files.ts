@@ -56,7 +56,9 @@ export const shells = (
 ).map(([name, url]) =>
   openRoute({
     ...base,
-    ...{ name, url, summary: "The console" },
+    name,
+    url,
+    summary: "The console",
     params: z.looseObject({}),
     refuses: ["not_found"],
     handle: async () => {

@@ -132,7 +132,9 @@ export const readSession = openRoute({
     const found = token === null ? [] : await ports.accounts.profilesOf(token)
     if (found.length === 0) return { ok: false, refusal: signedOut() }
     const companies = found.map(({ permissions, operations, ...one }) => ({
-      ...{ ...one, permissions: [...permissions], operations: [...operations] },
+      ...one,
+      permissions: [...permissions],
+      operations: [...operations],
     }))
     const now = new Date(ports.clock.now()).toISOString()
     return { ok: true, body: { now, companies } }

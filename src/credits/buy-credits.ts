@@ -87,8 +87,12 @@ export const buyCredits = route({
   once: {
     inProgress,
     ends: [
-      ...["no_card", "needs_owner", "declined", "payment_failed"],
-      ...["idempotency_conflict", "unavailable"],
+      "no_card",
+      "needs_owner",
+      "declined",
+      "payment_failed",
+      "idempotency_conflict",
+      "unavailable",
     ] as const,
     replay,
   },

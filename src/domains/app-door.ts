@@ -12,7 +12,8 @@ import type { Ports } from "../frame/ports.ts"
 
 /** What visitors are shown: no app is served by this program at such an address so far. */
 const NOTHING_HERE: Notice = {
-  ...{ status: 404, title: "Nothing is here yet" },
+  status: 404,
+  title: "Nothing is here yet",
   text: "This address is connected, and its company serves nothing at it so far.",
 }
 

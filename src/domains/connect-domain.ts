@@ -170,15 +170,13 @@ function commandOf(
     return { id: newId("rec"), ...body, source: "copied" as const }
   })
   return {
-    ...{
-      type: "ConnectDomain",
-      domainId,
-      name,
-      formerNameServers: replaces,
-      dnssecOn,
-      registrar,
-      records,
-    },
+    type: "ConnectDomain",
+    domainId,
+    name,
+    formerNameServers: replaces,
+    dnssecOn,
+    registrar,
+    records,
     nameServers: ownNameServers(ports, companyId),
     queriedNames: copied.queriedNames,
     omitted: copied.omitted.slice(0, MOST_LEFT_OUT),

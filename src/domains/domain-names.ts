@@ -47,8 +47,13 @@ export function readDomain(text: string): ReadDomain {
 }
 
 const SCRIPTS = [
-  ...[/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u],
-  ...[/\p{Script=Armenian}/u, /\p{Script=Cherokee}/u, /\p{Script=Hebrew}/u, /\p{Script=Arabic}/u],
+  /\p{Script=Latin}/u,
+  /\p{Script=Cyrillic}/u,
+  /\p{Script=Greek}/u,
+  /\p{Script=Armenian}/u,
+  /\p{Script=Cherokee}/u,
+  /\p{Script=Hebrew}/u,
+  /\p{Script=Arabic}/u,
 ]
 
 /** Whether a label of a name has letters of several scripts that look alike. */

@@ -148,10 +148,14 @@ export function sendingDomainReply(of: Sending): z.infer<typeof SendingDomainRep
   const wrong = faults.map((fault) => FAULTS[fault])
   if (checkedAt !== null && !hasDmarc) wrong.push(NO_DMARC)
   return {
-    ...{ id, domainId: domain.domainId, domain: name, status },
+    id,
+    domainId: domain.domainId,
+    domain: name,
+    status,
     error: wrong.length === 0 ? null : wrong.join(" "),
     checkedAt: checkedAt === null ? null : new Date(checkedAt).toISOString(),
-    ...{ parentDomain: domain.name, parentStatus: domain.status },
+    parentDomain: domain.name,
+    parentStatus: domain.status,
     suggestedSender: `hello@${name}`,
   }
 }
@@ -180,17 +184,20 @@ export function domainReply(
   const others = all.filter((row) => row.domain_id !== id).map(listedReply)
   const before = all.findIndex((row) => row.domain_id === id)
   const domains = others.toSpliced(before === -1 ? others.length : before, 0, {
-    ...{ id, domain, status },
+    id,
+    domain,
+    status,
   })
   return {
-    ...{
-      id,
-      domain,
-      status,
-      nameServers: [...view.nameServers],
-      replaces: [...view.formerNameServers],
-    },
-    ...{ registrar: view.registrar, dnssecOn, domains, warnings },
+    id,
+    domain,
+    status,
+    nameServers: [...view.nameServers],
+    replaces: [...view.formerNameServers],
+    registrar: view.registrar,
+    dnssecOn,
+    domains,
+    warnings,
     email: own === undefined ? null : sendingDomainReply({ ...own, domain: view }),
     records: view.records.map(recordReply),
     appAddresses: view.appAddresses.map(appAddressReply),

@@ -29,8 +29,11 @@ export const sendingDomainList = route({
     const senders = await ports.readAs(companyId, (db) => listSenders(db, companyId, since))
     const domains = rows.map((row) =>
       sendingDomainReply({
-        ...{ sendingDomainId: row.sending_domain_id, name: row.name, status: row.status },
-        ...{ faults: row.faults, hasDmarc: row.has_dmarc },
+        sendingDomainId: row.sending_domain_id,
+        name: row.name,
+        status: row.status,
+        faults: row.faults,
+        hasDmarc: row.has_dmarc,
         checkedAt: row.checked_at?.getTime() ?? null,
         domain: { domainId: row.domain_id, name: row.parent_name, status: row.parent_status },
       }),

@@ -58,7 +58,9 @@ function commandOf({ settings }: Pick<Ports, "settings">, hostname: string): Sav
     return { id: newId("rec"), ...body, source: "app" as const }
   }
   return {
-    ...{ type: "SaveAppAddress", appAddressId: newId("adr"), hostname },
+    type: "SaveAppAddress",
+    appAddressId: newId("adr"),
+    hostname,
     alias: row("CNAME", appsHostOf(given.NS_DOMAIN)),
     addresses: [
       ...ipv4.map((address) => row("A", address)),

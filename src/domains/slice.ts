@@ -58,7 +58,12 @@ and web addresses under it lead to the company's app. What a POST does, its body
     oneOf("changeSendingDomains", SENDING_POST.url, [addSendingDomain, checkSendingDomain]),
     domainDetail,
     oneOf("changeDomain", DOMAIN_POST.url, [
-      ...[connectDomain, checkDomain, addRecord, updateRecord, removeRecord, exportRecords],
+      connectDomain,
+      checkDomain,
+      addRecord,
+      updateRecord,
+      removeRecord,
+      exportRecords,
       saveAppAddress,
     ]),
   ],

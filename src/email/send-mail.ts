@@ -157,8 +157,12 @@ const mail = charged<
   awaits: {
     withinMs: WITHIN_MS,
     work: ({ clock }, { companyId }, _draft, { id: mailId }) => ({
-      ...{ kind: HAND_MAIL, name: mailId, subject: mailId, companyId },
-      ...{ payload: { mailId }, dueAt: clock.now() },
+      kind: HAND_MAIL,
+      name: mailId,
+      subject: mailId,
+      companyId,
+      payload: { mailId },
+      dueAt: clock.now(),
     }),
     outcome: async (ports, _caller, { companyId }, { id: mailId }) => {
       const view = await ports.runner.readLatest(mailOf(companyId, mailId), mailView)
@@ -184,7 +188,11 @@ async function acceptance(
   const bodyHash = await keepLetter(ports, companyId, mailId, letter)
   const { keyId, personId } = caller.spender
   return {
-    ...{ mailId, keyId, personId, ...prepared, bodyHash },
+    mailId,
+    keyId,
+    personId,
+    ...prepared,
+    bodyHash,
     from: await sealing.seal(companyId, COMPANY_SUBJECT, mailboxText(from)),
     recipients: await Promise.all(
       recipients.map(async ({ to, tag }, recipientIndex) => {
@@ -211,7 +219,9 @@ async function replyOf(
   { copies }: MailView,
 ): Promise<MailReply> {
   const reply: { -readonly [K in keyof MailReply]: string[] } = {
-    ...{ delivered: [], queued: [], bounced: [] },
+    delivered: [],
+    queued: [],
+    bounced: [],
   }
   for (const { to, status } of copies) {
     const opened = await sealing.open(companyId, to)

@@ -18,7 +18,9 @@ import { askPage, donePage } from "./unsubscribe-page.ts"
 
 const MOST_BYTES = 4_096
 const CLICKS: RateLimit = {
-  ...{ name: "unsubscribe", most: 60, per: "address" },
+  name: "unsubscribe",
+  most: 60,
+  per: "address",
   calls: "unsubscribes from this address",
 }
 

@@ -197,8 +197,17 @@ export function assemble(slices: readonly Slice[]): Program {
   const kindsThat = (holds: (one: Reaction) => boolean) =>
     reactions.filter(holds).map(({ kind }) => kind)
   return {
-    ...{ streams, entries, routes: routesIn(entries), groups, retired, readModels, reactions },
-    ...{ settings, providers, commands, tables },
+    streams,
+    entries,
+    routes: routesIn(entries),
+    groups,
+    retired,
+    readModels,
+    reactions,
+    settings,
+    providers,
+    commands,
+    tables,
     ...beside(slices),
     migrations: migrationsOf(slices),
     erasures: slices.flatMap(({ erase }) => erase ?? []),

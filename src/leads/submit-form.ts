@@ -26,7 +26,9 @@ import { isRobot } from "./robots.ts"
 const URL_OF_FORM = "/forms/:formId"
 const MOST_BYTES = 65_536
 const FORMS_SENT: RateLimit = {
-  ...{ name: "form", most: 10, per: "address" },
+  name: "form",
+  most: 10,
+  per: "address",
   calls: "forms sent from this address",
 }
 

@@ -41,7 +41,9 @@ export function mcpRoute(routes: readonly Route[]): Route {
     summary: "Ask the MCP server: tools of AI clients, as JSON-RPC 2.0",
     example: {
       body: {
-        ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
         params: {
           protocolVersion: VERSIONS[0],
           capabilities: {},

@@ -63,7 +63,9 @@ export type Answer = z.infer<typeof Answer>
 
 /** The answer to a message that something came of. */
 export const resultOf = (id: Id, result: Record<string, unknown>): Answer => ({
-  ...{ jsonrpc: "2.0", id, result },
+  jsonrpc: "2.0",
+  id,
+  result,
 })
 
 /** The answer to a message that nothing came of. */

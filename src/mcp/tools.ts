@@ -10,8 +10,16 @@ import { argumentFaults, givenIn, queryValue } from "./arguments.ts"
 
 /** The keywords that stay as they are. */
 const KEPT = [
-  ...["type", "description", "default", "enum"],
-  ...["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"],
+  "type",
+  "description",
+  "default",
+  "enum",
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
 ] as const
 
 /** A tool. */

@@ -96,8 +96,15 @@ const bought = charged<
     const ordered = await runner.execute(
       phoneOf(companyId),
       {
-        ...{ type: "OrderNumber", numberId, numberTag, kind, region, chargeId },
-        ...{ monthlyMicros: price.unitPriceMicros, keyId, personId },
+        type: "OrderNumber",
+        numberId,
+        numberTag,
+        kind,
+        region,
+        chargeId,
+        monthlyMicros: price.unitPriceMicros,
+        keyId,
+        personId,
         number: await seal(number),
         givenLocality: locality === null ? null : await seal(locality),
       },
@@ -120,8 +127,12 @@ const bought = charged<
   awaits: {
     withinMs: WITHIN_MS,
     work: ({ clock }, { companyId }, _draft, { id: numberId }) => ({
-      ...{ kind: BUY_NUMBER, name: numberId, subject: numberId, companyId },
-      ...{ payload: { numberId, orderedAt: clock.now() }, dueAt: clock.now() },
+      kind: BUY_NUMBER,
+      name: numberId,
+      subject: numberId,
+      companyId,
+      payload: { numberId, orderedAt: clock.now() },
+      dueAt: clock.now(),
     }),
     outcome: (ports, _caller, { companyId }, { id }) => outcomeOf(ports, companyId, id),
   },

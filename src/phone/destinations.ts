@@ -35,7 +35,8 @@ const Destinations = z
     selfServe: z
       .array(
         z.object({
-          ...{ ...named, prefixes },
+          ...named,
+          prefixes,
           on: z.boolean().describe("Whether it is switched on"),
           price: z.object(price).describe("What it costs"),
         }),
@@ -44,7 +45,9 @@ const Destinations = z
     support: z
       .array(
         z.object({
-          ...{ ...named, prefixes, ...price },
+          ...named,
+          prefixes,
+          ...price,
           on: z.boolean().describe("Whether support added it for the company"),
         }),
       )

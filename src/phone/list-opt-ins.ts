@@ -33,8 +33,14 @@ export const optInList = route({
   handle: async ({ readAs }, { companyId }) => {
     const rows = await readAs(companyId, (db) => listOptIns(db, companyId, MOST_OPT_INS))
     const optins = rows.map(({ opt_in_id: id, phone, service, offers, method, ...row }) => ({
-      ...{ id, phone, firstName: row.first_name, service, offers, method },
-      ...{ sourceUrl: row.source_url, createdAt: row.opted_in_at.toISOString() },
+      id,
+      phone,
+      firstName: row.first_name,
+      service,
+      offers,
+      method,
+      sourceUrl: row.source_url,
+      createdAt: row.opted_in_at.toISOString(),
     }))
     return { ok: true, body: { optins } }
   },

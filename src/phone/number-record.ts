@@ -55,8 +55,17 @@ export async function numberAnswer(
   const price = isFree ? null : await priceOfOne(ports, `number_month_${kind}`)
   const monthlyMicros = price?.unitPriceMicros ?? held.monthlyMicros
   return {
-    ...{ id, number, kind, locality, region, sms, mms, voice, monthlyMicros },
-    ...{ paidThrough: paidThrough === null ? null : iso(paidThrough), boughtAt: iso(boughtAt) },
+    id,
+    number,
+    kind,
+    locality,
+    region,
+    sms,
+    mms,
+    voice,
+    monthlyMicros,
+    paidThrough: paidThrough === null ? null : iso(paidThrough),
+    boughtAt: iso(boughtAt),
     releasedUnlessPaidBy: refusedSince === null ? null : iso(refusedSince + GRACE_MS),
   }
 }

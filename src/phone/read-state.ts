@@ -64,13 +64,17 @@ export const readState = route({
     return {
       ok: true,
       body: {
-        ...{ testMode: texting.testMode, mock: texting.mock, ...funds, paysByCard },
+        testMode: texting.testMode,
+        mock: texting.mock,
+        ...funds,
+        paysByCard,
         cardFailing: standing?.card?.failing === true,
         nextNumberMicros: local.unitPriceMicros,
         nextTollFreeMicros: tollFree.unitPriceMicros,
         numbers: numbers.filter((one) => one !== null),
         pagesPassedAt: pagesPassedAt === null ? null : new Date(pagesPassedAt).toISOString(),
-        ...{ texting: texting.overall, business },
+        texting: texting.overall,
+        business,
       },
     }
   },

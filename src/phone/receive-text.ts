@@ -41,13 +41,20 @@ export async function receiveText(
       ? null
       : {
           messageId: derivedId("msg", messageId, "reply"),
-          ...{ body: await seal(text), segments: segmentsOf(text) },
+          body: await seal(text),
+          segments: segmentsOf(text),
         }
   await runner.execute(
     recipientOf(companyId, tag),
     {
-      ...{ type: "ReceiveText", messageId, numberId, media, keyword, reply },
-      ...{ from: await seal(from), body: await seal(body) },
+      type: "ReceiveText",
+      messageId,
+      numberId,
+      media,
+      keyword,
+      reply,
+      from: await seal(from),
+      body: await seal(body),
       word: keyword === null ? "" : keywordForm(body),
     },
     cause,

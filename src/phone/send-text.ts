@@ -86,8 +86,16 @@ const text = charged<
     const queued = await runner.execute(
       recipient,
       {
-        ...{ type: "QueueText", messageId, chargeId, chargedMicros, numberId: from.numberId },
-        ...{ to: await sealing.seal(companyId, tag, to), asWritten, withLine, keyId, personId },
+        type: "QueueText",
+        messageId,
+        chargeId,
+        chargedMicros,
+        numberId: from.numberId,
+        to: await sealing.seal(companyId, tag, to),
+        asWritten,
+        withLine,
+        keyId,
+        personId,
       },
       causeOf(caller),
     )

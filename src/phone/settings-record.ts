@@ -77,7 +77,8 @@ export async function settingsAnswer(
   const numbers = await Promise.all(held.map((one) => numberSettings(ports, companyId, one)))
   return {
     texting: {
-      ...{ ...rules, extraOptOutWords: [...rules.extraOptOutWords] },
+      ...rules,
+      extraOptOutWords: [...rules.extraOptOutWords],
       suggested,
       repliesAppliedAt: repliesAppliedAt === null ? null : new Date(repliesAppliedAt).toISOString(),
     },
@@ -106,8 +107,19 @@ async function numberSettings(
     ),
   ])
   return {
-    ...{ id: held.numberId, number, voice: held.voice, sms: held.sms, label, ringMode, ringTo },
-    ...{ ringSeconds, screenCalls, recordCalls, recordingNotice: notice ?? USUAL_RECORDING_NOTICE },
-    ...{ voicemail, voicemailGreeting: greeting, optOutReply },
+    id: held.numberId,
+    number,
+    voice: held.voice,
+    sms: held.sms,
+    label,
+    ringMode,
+    ringTo,
+    ringSeconds,
+    screenCalls,
+    recordCalls,
+    recordingNotice: notice ?? USUAL_RECORDING_NOTICE,
+    voicemail,
+    voicemailGreeting: greeting,
+    optOutReply,
   }
 }

@@ -174,7 +174,8 @@ async function commandOf(ports: Ports, companyId: CompanyId, body: SettingsPatch
   const acknowledges = [body, ...numbers].some((one) => one.acknowledgeRecording === true)
   return {
     texting: await textingChange(ports, companyId, texting),
-    ...{ numbers: changes, acknowledgesRecording: acknowledges },
+    numbers: changes,
+    acknowledgesRecording: acknowledges,
   }
 }
 

@@ -40,7 +40,10 @@ export function telnyxAccount(outside: Outside, ports: () => Ports) {
   const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
   if (key === undefined || publicKey === undefined) return null
   return {
-    ...{ key, publicKey, url, connectionId: read.TELNYX_CONNECTION ?? null },
+    key,
+    publicKey,
+    url,
+    connectionId: read.TELNYX_CONNECTION ?? null,
     baseUrl: () => ports().baseUrl(),
     tag: (text: string) => outside.sealing.installationTag(text),
   }

@@ -146,7 +146,8 @@ export const publishPreview = route({
   reply: PublishReply,
   success: [202],
   refuses: [
-    ...[COMMIT_NOT_FOUND, BAD_COMPANY_FILE],
+    COMMIT_NOT_FOUND,
+    BAD_COMPANY_FILE,
     ...(["unavailable", "spend_limit_reached", "payment_required"] as const),
   ],
   specGap: "The specification leaves the verb open: POST, because it makes something.",

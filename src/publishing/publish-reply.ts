@@ -52,7 +52,11 @@ export function publishAnswer({ createdAt, finishedAt, ...fields }: PublishField
 /** The answer of a publish as it is listed. */
 export function answerOfRow(row: PublishRow, address: string): PublishAnswer {
   return publishAnswer({
-    ...{ id: row.publish_id, commit: row.commit, status: row.status, address, error: row.error },
+    id: row.publish_id,
+    commit: row.commit,
+    status: row.status,
+    address,
+    error: row.error,
     createdAt: row.created_at.getTime(),
     finishedAt: row.finished_at?.getTime() ?? null,
   })

@@ -33,7 +33,8 @@ export const readKeepDays = route({
   looks: [recordingsOf],
   specGap: "The specification names no default: `null`, so that nothing is deleted unasked.",
   handle: async (ports, { companyId }) => ({
-    ...{ ok: true, body: { days: await ports.runner.read(recordingsOf(companyId), keepDaysOf) } },
+    ok: true,
+    body: { days: await ports.runner.read(recordingsOf(companyId), keepDaysOf) },
   }),
 })
 

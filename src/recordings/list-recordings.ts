@@ -60,7 +60,10 @@ export const recordingList = route({
 function recordingOf(row: RecordedCallRow): z.infer<typeof Recording> {
   const held = (seconds: number | null) => (seconds === null ? null : { seconds })
   return {
-    ...{ id: row.call_id, direction: row.direction, from: row.from_number, to: row.to_number },
+    id: row.call_id,
+    direction: row.direction,
+    from: row.from_number,
+    to: row.to_number,
     createdAt: row.created_at.toISOString(),
     recording: held(row.call_seconds),
     voicemail: held(row.voicemail_seconds),

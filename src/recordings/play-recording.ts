@@ -49,7 +49,10 @@ export const recordingAudio = route({
     if (blob === null) return { ok: false, refusal: refusal("not_found", NO_AUDIO) }
     const { length: size, edition, read } = blob
     const sends = {
-      ...{ mediaType: "audio/mpeg", size, edition, headers: HEAD },
+      mediaType: "audio/mpeg",
+      size,
+      edition,
+      headers: HEAD,
       read: (from: number, until: number) => read({ from, until }),
     }
     return { ok: true, body: "", sends }

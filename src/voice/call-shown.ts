@@ -33,7 +33,11 @@ export async function callShown(ports: Ports, place: CallPlace) {
   const { phase, outcome, reason, acceptedLeg, legs } = call
   return {
     ...place,
-    ...{ phase, outcome, reason, acceptedLeg, minutesPaid: minutesOf(call).paid },
+    phase,
+    outcome,
+    reason,
+    acceptedLeg,
+    minutesPaid: minutesOf(call).paid,
     attestation: call.offered.attestation,
     legs: legs.map((one) => ({ leg: one.leg, state: legState(call, one) })),
   }

@@ -126,15 +126,20 @@ function chargeOf(call: Live, minute: number, now: number) {
   // A minute that is over was spoken while nobody could charge it.
   const isLate = startedAt !== null && now - startedAt > MINUTE_MS
   return {
-    ...({ via: "company", keyId: null, personId: null, class: "general" } as const),
-    ...{ item: "call_minute", quantity: 1, unitPriceMicros, priceVersion },
-    ...{
-      amountMicros: unitPriceMicros,
-      resource: call.offered.callId,
-      isPending: true,
-      exemption: null,
-    },
-    ...{ requestedAt: now, dueAt: startedAt },
+    via: "company" as const,
+    keyId: null,
+    personId: null,
+    class: "general" as const,
+    item: "call_minute",
+    quantity: 1,
+    unitPriceMicros,
+    priceVersion,
+    amountMicros: unitPriceMicros,
+    resource: call.offered.callId,
+    isPending: true,
+    exemption: null,
+    requestedAt: now,
+    dueAt: startedAt,
     servedFrom: isLate ? startedAt : null,
   }
 }

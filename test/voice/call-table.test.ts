@@ -153,7 +153,7 @@ describe("a call that is told something before it is known", () => {
     expect(one.tell(gone(0, 7))).toHaveLength(1)
     const offered = oneCall(ringing(1))
     expect(offered.minutes()).toMatchObject({ owed: 1 })
-    one.tell({ ...({ type: "OfferCall", ...offered.live().offered, turnedAway: null } as const) })
+    one.tell({ type: "OfferCall" as const, ...offered.live().offered, turnedAway: null })
     expect(one.live()).toMatchObject({
       phase: "ended",
       outcome: "missed",

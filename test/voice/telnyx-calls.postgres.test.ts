@@ -234,7 +234,9 @@ describe("a test number on an installation that Telnyx serves", () => {
     const { companyId } = company
     const number = "+12125550777"
     const held = {
-      ...({ type: "AddNumber", numberId: "num_real", kind: "local" } as const),
+      type: "AddNumber" as const,
+      numberId: "num_real" as const,
+      kind: "local" as const,
       locality: null,
       region: null,
       sms: true,

@@ -67,7 +67,9 @@ export async function setUp(
   )
   const change = phones === undefined ? settings : { ...settings, ringTo }
   const command = {
-    ...({ type: "ChangeSettings", texting: {}, acknowledgesRecording: true } as const),
+    type: "ChangeSettings" as const,
+    texting: {},
+    acknowledgesRecording: true as const,
     numbers: [{ numberId: held.numberId, settings: change }],
     keyId: null,
     personId: null,

@@ -44,9 +44,23 @@ const EXAMPLE = /EXAMPLE$/
 
 /** What stands for a password in examples: the rules of secretlint let it pass in addresses of other databases. */
 const NO_PASSWORDS: ReadonlySet<string> = new Set([
-  ...["localhost", "127.0.0.1", "example.com", "example.org", "test.com", "root", "admin", "user"],
-  ...["pass", "password", "mypassword", "your_password", "replace_with_password", "secret"],
-  ...["username", "myusername", "your_username"],
+  "localhost",
+  "127.0.0.1",
+  "example.com",
+  "example.org",
+  "test.com",
+  "root",
+  "admin",
+  "user",
+  "pass",
+  "password",
+  "mypassword",
+  "your_password",
+  "replace_with_password",
+  "secret",
+  "username",
+  "myusername",
+  "your_username",
 ])
 
 /** Whether an address holds a password as examples have them. */

@@ -73,7 +73,9 @@ export function openSecretScan({ pacer }: { readonly pacer: Pacer }): SecretScan
 function beginThread(onEnd: (thread: Thread) => void): Thread {
   const worker = new Worker(new URL("./worker.ts", import.meta.url), {
     // It needs nothing of the program's: what pushes hold is read in it.
-    ...{ env: {}, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB } },
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
   })
   // Nobody who waits for it may be kept from ending by it.
   worker.unref()

@@ -176,7 +176,11 @@ async function settle(
              dispatched_at = case when $6 then null else dispatched_at end
          where job_id = $1 and process_id = $5`,
         [
-          ...[workId, result.dueAt, result.kind ?? null, result.subject ?? null, own],
+          workId,
+          result.dueAt,
+          result.kind ?? null,
+          result.subject ?? null,
+          own,
           result.isUndone === true,
         ],
       )

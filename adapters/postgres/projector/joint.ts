@@ -69,15 +69,16 @@ async function writeAll(pool: Pool, all: readonly Waiting[]): Promise<ReadonlySe
   const parts = all.map(({ part }) => part)
   const work = async (client: PoolClient): Promise<ReadonlySet<string>> => {
     const { rows } = await client.query<{ name: string }>({
-      ...{ name: "projections-move", text: MOVE_ALL },
+      name: "projections-move",
+      text: MOVE_ALL,
       values: [
-        ...[parts.map(({ name }) => name), parts.map(({ version }) => version)],
-        ...[parts.map(({ from }) => from.commit), parts.map(({ from }) => from.prepare)],
-        ...[parts.map(({ last }) => last.position.commit)],
-        ...[
-          parts.map(({ last }) => last.position.prepare),
-          parts.map(({ last }) => seenJson(last)),
-        ],
+        parts.map(({ name }) => name),
+        parts.map(({ version }) => version),
+        parts.map(({ from }) => from.commit),
+        parts.map(({ from }) => from.prepare),
+        parts.map(({ last }) => last.position.commit),
+        parts.map(({ last }) => last.position.prepare),
+        parts.map(({ last }) => seenJson(last)),
       ],
     })
     const moved = new Set(rows.map(({ name }) => name))

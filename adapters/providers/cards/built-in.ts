@@ -25,7 +25,11 @@ import { CARD_OUTCOMES } from "./port.ts"
 export const CARDS = {
   name: "cards",
   outcomes: [
-    ...["declined", "payment_failed", "needs_owner", "processing", "unconfirmed"],
+    "declined",
+    "payment_failed",
+    "needs_owner",
+    "processing",
+    "unconfirmed",
     // It rejects every order, as a processor does whose account is not set up for what we ask.
     "misconfigured",
   ] as const,

@@ -41,7 +41,9 @@ export function openBuiltInCarrier(
     texts.keep(textId, companyId, { status, errorCode: code ?? null })
   const next = () => simulators.next(CARRIER)
   return {
-    ...{ isBuiltIn: true, isRepeatable: true, answersKeywords: false },
+    isBuiltIn: true,
+    isRepeatable: true,
+    answersKeywords: false,
     unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS,
     // What it receives an operator hands it.
     ...NOTHING_COMES,

@@ -59,8 +59,10 @@ async function search(
   const [run = ""] = runs
   const isExact = runs.length === 1
   const query: Record<string, string> = {
-    ...{ "filter[country_code]": "US", "filter[phone_number_type]": kind },
-    ...{ "filter[best_effort]": "false", "filter[quickship]": "true" },
+    "filter[country_code]": "US",
+    "filter[phone_number_type]": kind,
+    "filter[best_effort]": "false",
+    "filter[quickship]": "true",
     "filter[limit]": String(isExact ? most : LOOKED_AT),
   }
   if (areaCode !== null) query["filter[national_destination_code]"] = areaCode
@@ -90,9 +92,13 @@ function offered(
   const state = region("state")
   return [
     {
-      ...{ number: one.phone_number, kind, locality: region("location") ?? region("rate_center") },
+      number: one.phone_number,
+      kind,
+      locality: region("location") ?? region("rate_center"),
       region: state !== null && /^[A-Z]{2}$/.test(state) ? state : null,
-      ...{ sms: can.has("sms"), mms: can.has("mms"), voice: can.has("voice") },
+      sms: can.has("sms"),
+      mms: can.has("mms"),
+      voice: can.has("voice"),
     },
   ]
 }
@@ -109,7 +115,8 @@ async function buy(ports: NumbersPorts, order: NumberOrder): Promise<OrderAnswer
     path: "/number_orders",
     body: {
       phone_numbers: [{ phone_number: number }],
-      ...{ customer_reference: referenceOf(order), messaging_profile_id: profile },
+      customer_reference: referenceOf(order),
+      messaging_profile_id: profile,
       ...(connectionId === null ? {} : { connection_id: connectionId }),
     },
   })

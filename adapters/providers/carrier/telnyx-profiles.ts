@@ -15,8 +15,16 @@ const REMEMBERED = 10_000
 /** Where the company's own replies are said; elsewhere Telnyx says its own. */
 const COUNTRIES = ["US", "CA"] as const
 const STOP_WORDS = [
-  ...["STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT"],
-  ...["REVOKE", "OPTOUT", "OPT OUT"],
+  "STOP",
+  "STOPALL",
+  "STOP ALL",
+  "UNSUBSCRIBE",
+  "CANCEL",
+  "END",
+  "QUIT",
+  "REVOKE",
+  "OPTOUT",
+  "OPT OUT",
 ]
 /** Never YES: it would answer everybody who replies YES to a question. */
 const START_WORDS = ["START", "UNSTOP"]
@@ -103,11 +111,15 @@ type Profile = z.infer<typeof Profile>
 
 async function make(telnyx: Telnyx, companyId: CompanyId, webhookUrl: string): Promise<Profile> {
   const body = {
-    ...{ name: companyId, enabled: true, webhook_api_version: "2", webhook_url: webhookUrl },
+    name: companyId,
+    enabled: true,
+    webhook_api_version: "2",
+    webhook_url: webhookUrl,
     // Whom a company may text is decided here, in its own stream.
     whitelisted_destinations: ["*"],
     // Else their segments are not those that are charged.
-    ...{ smart_encoding: false, mms_fall_back_to_sms: false },
+    smart_encoding: false,
+    mms_fall_back_to_sms: false,
   }
   const made = await telnyx.ask({ method: "POST", path: "/messaging_profiles", body })
   if (made.is === "refused") throw notDone("a new profile", made)

@@ -54,8 +54,13 @@ async function send(ports: TextsPorts, text: OutgoingText): Promise<CarrierAnswe
     method: "POST",
     path: "/messages",
     body: {
-      ...{ from, to, text: body, type: "SMS", encoding: encodingOf(body) },
-      ...{ messaging_profile_id: profile, use_profile_webhooks: false },
+      from,
+      to,
+      text: body,
+      type: "SMS",
+      encoding: encodingOf(body),
+      messaging_profile_id: profile,
+      use_profile_webhooks: false,
       webhook_url: urlOfText(addressing, textId),
     },
   })

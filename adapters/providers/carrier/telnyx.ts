@@ -32,7 +32,9 @@ export function openTelnyxCarrier(settings: TelnyxCarrierSettings): Carrier {
   const addressing = { baseUrl, tag }
   const profiles = openProfiles(telnyx, () => `${baseUrl()}${TEXTS_PATH}`)
   return {
-    ...{ isBuiltIn: false, isRepeatable: false, answersKeywords: true },
+    isBuiltIn: false,
+    isRepeatable: false,
+    answersKeywords: true,
     unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS,
     ...telnyxTexts({ telnyx, profiles, addressing, warn }),
     ...telnyxNumbers({ telnyx, profiles, connectionId }),

@@ -98,7 +98,8 @@ function formerZone(name: string): Authority {
 
 function answerOf({ code, isAuthoritative, answers, referral }: ZoneAnswer): DnsAnswer {
   return {
-    ...{ code, isAuthoritative },
+    code,
+    isAuthoritative,
     answers: answers.flatMap(foundOf),
     authorities: referral.flatMap(foundOf),
   }

@@ -21,7 +21,11 @@ const MOST_OF_A_TRANSFER = 5_000
 const HEADER_BYTES = 12
 const OPT_BYTES = 11
 const NOT_REACHED: ReadonlySet<unknown> = new Set([
-  ...["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "EACCES"],
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EADDRNOTAVAIL",
+  "EACCES",
 ])
 
 /** A question, and to whom. */
@@ -129,12 +133,20 @@ function placeOf(server: string): { readonly host: string; readonly port: number
 
 function packetOf({ name, type, recurse }: Question): Buffer {
   return encode({
-    ...{ type: "query", id: randomInt(65_536), flags: recurse ? RECURSION_DESIRED : 0 },
+    type: "query",
+    id: randomInt(65_536),
+    flags: recurse ? RECURSION_DESIRED : 0,
     questions: [{ name: inRandomCase(name), type }],
     additionals: [
       {
-        ...{ type: "OPT", name: ".", udpPayloadSize: MOST_OVER_UDP, extendedRcode: 0 },
-        ...{ ednsVersion: 0, flags: 0, flag_do: false, options: [] },
+        type: "OPT",
+        name: ".",
+        udpPayloadSize: MOST_OVER_UDP,
+        extendedRcode: 0,
+        ednsVersion: 0,
+        flags: 0,
+        flag_do: false,
+        options: [],
       },
     ],
   })

@@ -21,7 +21,10 @@ export function foundIn(answer: Answer): FoundRecord | null {
   if (said === null || answer.type === "OPT") return null
   const { content, priority = null } = said
   return {
-    ...{ type: answer.type as FoundRecord["type"], name: nameOf(answer.name), content, priority },
+    type: answer.type as FoundRecord["type"],
+    name: nameOf(answer.name),
+    content,
+    priority,
     ttl: answer.ttl ?? 0,
   }
 }

@@ -88,7 +88,10 @@ function setsOf(zone: Zone): readonly RecordSet[] {
   return [
     ...sets,
     {
-      ...{ name: `${zone.apex}.`, type: "SOA", ttl: minimum, changetype: "REPLACE" },
+      name: `${zone.apex}.`,
+      type: "SOA",
+      ttl: minimum,
+      changetype: "REPLACE",
       records: [{ content: `${mname}. ${rname}. ${times}`, disabled: false }],
     },
   ]
@@ -98,7 +101,9 @@ function setOf(records: readonly (RecordBody & { readonly ttl: number })[]): Rec
   const [first] = records
   if (first === undefined) return null
   return {
-    ...{ name: `${first.name}.`, type: first.type, changetype: "REPLACE" },
+    name: `${first.name}.`,
+    type: first.type,
+    changetype: "REPLACE",
     ttl: Math.min(...records.map(({ ttl }) => ttl)),
     records: records.map((record) => ({ content: contentOf(record), disabled: false })),
   }

@@ -7,7 +7,13 @@ import { decode, encode } from "dns-packet"
 
 /** Codes of answers (RFC 1035 §4.1.1, RFC 6891 §9). */
 export const CODES = {
-  ...{ NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5, BADVERS: 16 },
+  NOERROR: 0,
+  FORMERR: 1,
+  SERVFAIL: 2,
+  NXDOMAIN: 3,
+  NOTIMP: 4,
+  REFUSED: 5,
+  BADVERS: 16,
 } as const
 
 /** A code of an answer, by its word. */
@@ -69,8 +75,12 @@ function understood(packet: Buffer, hasMore: boolean): Query | null {
   if (!written.subarray(HEADER_BYTES).equals(question)) return null
   const opt = read.additionals?.find((one): one is OptAnswer => one.type === "OPT")
   return {
-    ...{ id: read.id ?? 0, wantsRecursion: read.flag_rd },
-    ...{ name: nameOf(asked.name), type: asked.type, class: asked.class ?? "IN", question },
+    id: read.id ?? 0,
+    wantsRecursion: read.flag_rd,
+    name: nameOf(asked.name),
+    type: asked.type,
+    class: asked.class ?? "IN",
+    question,
     edns:
       opt === undefined
         ? null

@@ -90,9 +90,14 @@ function written(query: Query, code: Code, flags: number, sections: Sections): B
 /** What is said of EDNS to whoever spoke of it. The upper bits of a code stand here. */
 function optFor(code: Code, isDo: boolean): Answer {
   return {
-    ...{ type: "OPT", name: ".", udpPayloadSize: MOST_OVER_UDP },
-    ...{ extendedRcode: CODES[code] >> 4, ednsVersion: 0 },
-    ...{ flags: isDo ? 0x8000 : 0, flag_do: isDo, options: [] },
+    type: "OPT",
+    name: ".",
+    udpPayloadSize: MOST_OVER_UDP,
+    extendedRcode: CODES[code] >> 4,
+    ednsVersion: 0,
+    flags: isDo ? 0x8000 : 0,
+    flag_do: isDo,
+    options: [],
   }
 }
 

@@ -62,7 +62,13 @@ async function handTo(
   await mark(known === "once" ? "has it" : "once")
   const from = sender()
   const copyFor = await composer.compose({
-    ...{ mailId, from, replyTo: null, subject, text, html: null, at: clock.now() },
+    mailId,
+    from,
+    replyTo: null,
+    subject,
+    text,
+    html: null,
+    at: clock.now(),
   })
   const messageId = `<${mailId}.${personId}@${from.address.slice(from.address.indexOf("@") + 1)}>`
   const bytes = copyFor({ to: { name: "", address }, messageId, unsubscribeUrl: null })

@@ -52,7 +52,10 @@ async function talk(
 ): Promise<HandAnswer> {
   const server = nodemailer.createTransport({
     ...EVERY_SERVER,
-    ...{ host: address, port, name: name(), secure: false },
+    host: address,
+    port,
+    name: name(),
+    secure: false,
     // Between servers TLS is used where it is offered, and keeps readers off, whoever answers (RFC 7435).
     tls: { servername: host, rejectUnauthorized: false },
   })

@@ -4,8 +4,17 @@ import { UnsignedMail } from "./port.ts"
 
 /** What a signature covers; RFC 8058 asks for the offer to unsubscribe. */
 const SIGNED_HEADERS = [
-  ...["from", "reply-to", "subject", "date", "message-id", "to", "mime-version", "content-type"],
-  ...["content-transfer-encoding", "list-unsubscribe", "list-unsubscribe-post"],
+  "from",
+  "reply-to",
+  "subject",
+  "date",
+  "message-id",
+  "to",
+  "mime-version",
+  "content-type",
+  "content-transfer-encoding",
+  "list-unsubscribe",
+  "list-unsubscribe-post",
 ].join(":")
 
 const SIGNATURE = "DKIM-Signature:"
@@ -21,7 +30,8 @@ async function compose({ mailId, at, ...letter }: Letter): Promise<(copy: Copy) 
   const { from, replyTo, subject, text, html } = letter
   const { default: MailComposer } = await import("nodemailer/lib/mail-composer")
   const root = new MailComposer({
-    ...{ from: mailboxOf(from), ...(replyTo === null ? {} : { replyTo: mailboxOf(replyTo) }) },
+    from: mailboxOf(from),
+    ...(replyTo === null ? {} : { replyTo: mailboxOf(replyTo) }),
     ...(text === null ? {} : { text }),
     ...(html === null ? {} : { html }),
     headers: { Subject: { prepared: true, value: encodedSubject(subject) } },
@@ -71,7 +81,9 @@ export function encodedSubject(subject: string): string {
 async function sign(copy: Buffer, { domain, selector, privateKey }: Signer): Promise<Buffer> {
   const { default: DKIM } = await import("nodemailer/lib/dkim")
   const signing = new DKIM({
-    ...{ domainName: domain, keySelector: selector, privateKey },
+    domainName: domain,
+    keySelector: selector,
+    privateKey,
     headerFieldNames: SIGNED_HEADERS,
   })
   const pieces: Buffer[] = []

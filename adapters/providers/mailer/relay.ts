@@ -29,7 +29,9 @@ export function openRelay({ url, warn, waits }: RelayOptions): Relay {
     ...reached(new URL(url)),
     ...EVERY_SERVER,
     ...waits,
-    ...{ pool: true, maxConnections: 4, maxMessages: Infinity },
+    pool: true,
+    maxConnections: 4,
+    maxMessages: Infinity,
     // It would hand a mail over again by itself whose connection was closed without a word.
     maxRequeues: 0,
   })
@@ -63,7 +65,8 @@ function reached({ protocol, hostname, port, username, password }: URL) {
   const isHere = LOOPBACK.test(hostname)
   const auth = { user: decodeURIComponent(username), pass: decodeURIComponent(password) }
   return {
-    ...{ host: hostname.replace(/^\[|\]$/g, ""), secure },
+    host: hostname.replace(/^\[|\]$/g, ""),
+    secure,
     port: port === "" ? (secure ? 465 : 587) : Number(port),
     // Without it the password would go in clear to whoever offers no STARTTLS.
     ...(secure || isHere ? {} : { requireTLS: true }),

@@ -79,7 +79,8 @@ export function openGooglePlaces({ key, url = URL_OF_GOOGLE }: GoogleSettings): 
       place.searchParams.set("sessionToken", session)
       place.searchParams.set("languageCode", "en")
       const { status, value } = await askJson({
-        ...{ provider: PROVIDER, url: place },
+        provider: PROVIDER,
+        url: place,
         headers: { ...headers, "X-Goog-FieldMask": MASK },
       })
       if (status === 404 || isUnknownPlace(status, value)) return null
@@ -119,7 +120,7 @@ function addressOf(place: z.output<typeof Place>): Address {
   const number = part("street_number").longText
   return {
     line1: `${number} ${part("route").longText}`.trim(),
-    city: part(...["locality", "postal_town", "sublocality_level_1", "administrative_area_level_3"])
+    city: part("locality", "postal_town", "sublocality_level_1", "administrative_area_level_3")
       .longText,
     state: part("administrative_area_level_1").shortText,
     zip: suffix === "" ? zip : `${zip}-${suffix}`,

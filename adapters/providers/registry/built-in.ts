@@ -55,7 +55,9 @@ export function openBuiltInRegistry({ memory, simulators, pacer }: BuiltInRegist
     return (isReview ? REVIEWS[await simulators.next(REGISTRATION)] : undefined) ?? WAITING
   }
   return {
-    ...{ isBuiltIn: true, isRepeatable: true, unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS },
+    isBuiltIn: true,
+    isRepeatable: true,
+    unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS,
     submit: async (submission) => {
       const { submissionId, companyId, brandType, part, isTest } = submission
       const outcome = await next()
@@ -109,5 +111,7 @@ const WAITING: Review = { answer: "waiting" }
 const APPROVED: Review = { answer: "approved", reasons: [] }
 
 const takenAs = (submissionId: string, { review }: Known): SubmitAnswer => ({
-  ...{ answer: "taken", ref: refOf(submissionId), review },
+  answer: "taken",
+  ref: refOf(submissionId),
+  review,
 })

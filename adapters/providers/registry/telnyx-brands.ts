@@ -26,8 +26,12 @@ export interface RegistryPorts {
 }
 
 const ENTITY_TYPES = {
-  ...{ llc: "PRIVATE_PROFIT", corporation: "PRIVATE_PROFIT", partnership: "PRIVATE_PROFIT" },
-  ...{ cooperative: "PRIVATE_PROFIT", nonprofit: "NON_PROFIT", sole_proprietor: "SOLE_PROPRIETOR" },
+  llc: "PRIVATE_PROFIT",
+  corporation: "PRIVATE_PROFIT",
+  partnership: "PRIVATE_PROFIT",
+  cooperative: "PRIVATE_PROFIT",
+  nonprofit: "NON_PROFIT",
+  sole_proprietor: "SOLE_PROPRIETOR",
 } as const
 
 /** What the registry calls the form of a business; one whose shares are traded is public. */
@@ -180,18 +184,25 @@ function bodyOf(business: ReviewedBusiness, brandName: string): object {
   const entityType = entityTypeOf(business)
   const isOfOne = entityType === "SOLE_PROPRIETOR"
   return {
-    ...{ entityType, displayName: brandName, vertical: business.industry, country },
-    ...{ email: business.repEmail, phone: business.repPhone },
-    ...{ firstName: business.repFirstName, lastName: business.repLastName },
+    entityType,
+    displayName: brandName,
+    vertical: business.industry,
+    country,
+    email: business.repEmail,
+    phone: business.repPhone,
+    firstName: business.repFirstName,
+    lastName: business.repLastName,
     ...(isOfOne ? {} : { companyName: legalName }),
     ...(isOfOne || ein === null ? {} : { ein }),
     street: street2 === null ? street : `${street}, ${street2}`,
-    ...{ city: business.city, state: country === "US" ? region.toUpperCase() : region },
+    city: business.city,
+    state: country === "US" ? region.toUpperCase() : region,
     postalCode: country === "US" ? postalCode.slice(0, 5) : postalCode,
     ...(website === null ? {} : { website }),
     ...(entityType === "PUBLIC_PROFIT"
       ? {
-          ...{ stockSymbol: stockTicker, stockExchange: stockExchange?.toUpperCase() },
+          stockSymbol: stockTicker,
+          stockExchange: stockExchange?.toUpperCase(),
           businessContactEmail: business.repEmail,
         }
       : {}),

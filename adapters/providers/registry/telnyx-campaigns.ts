@@ -53,7 +53,9 @@ const pathOf = (campaignId: string) => `/10dlc/campaign/${encodeURIComponent(cam
 const isOver = ({ campaignStatus, status }: Campaign) =>
   campaignStatus === "TCR_EXPIRED" || status === "EXPIRED"
 const takenAs = (campaign: Campaign): SubmitAnswer => ({
-  ...{ answer: "taken", ref: campaign.campaignId, review: campaignReview(campaign) },
+  answer: "taken",
+  ref: campaign.campaignId,
+  review: campaignReview(campaign),
 })
 
 async function fetchCampaign(telnyx: Telnyx, campaignId: string): Promise<Campaign | null> {
@@ -111,7 +113,10 @@ async function correct(
   const { campaignId, campaignStatus } = former
   const { helpMessage, messageFlow, samples } = submission.campaign
   const body = {
-    ...{ helpMessage, messageFlow, ...numbered(samples), autoRenewal: true },
+    helpMessage,
+    messageFlow,
+    ...numbered(samples),
+    autoRenewal: true,
     webhookURL: urlOfPart(addressing, submission),
   }
   const put = await telnyx.ask({ method: "PUT", path: pathOf(campaignId), body })
@@ -119,7 +124,8 @@ async function correct(
   if (!APPEALED.has(campaignStatus ?? "")) return takenAs(readAs(Campaign, put.value))
   return onceAccepted("Telnyx", async () => {
     const appealed = await telnyx.ask({
-      ...{ method: "POST", path: `${pathOf(campaignId)}/appeal` },
+      method: "POST",
+      path: `${pathOf(campaignId)}/appeal`,
       body: { appeal_reason: `The campaign was put right. ${messageFlow}` },
     })
     if (appealed.is === "done") return { answer: "taken", ref: campaignId, review: WAITING }
@@ -152,16 +158,29 @@ function bodyOf({ addressing }: RegistryPorts, submission: CampaignSubmission): 
   const { samples, hasLinks, hasPhone, directLending, optInUrl } = campaign
   const link = samples.map((sample) => LINK.exec(sample)?.[0]).find((one) => one !== undefined)
   return {
-    ...{ brandId: businessRef, referenceId: submissionId, ...purposeOf(submission) },
-    ...{ description: campaign.description, messageFlow: campaign.messageFlow },
+    brandId: businessRef,
+    referenceId: submissionId,
+    ...purposeOf(submission),
+    description: campaign.description,
+    messageFlow: campaign.messageFlow,
     ...numbered(samples),
-    ...{ embeddedLink: hasLinks, embeddedPhone: hasPhone, directLending },
+    embeddedLink: hasLinks,
+    embeddedPhone: hasPhone,
+    directLending,
     ...(hasLinks ? { embeddedLinkSample: link ?? optInUrl } : {}),
-    ...{ ageGated: false, numberPool: false, autoRenewal: true, termsAndConditions: true },
-    ...{ subscriberOptin: true, subscriberOptout: true, subscriberHelp: true, ...KEYWORDS },
-    ...{ optinMessage: campaign.optInMessage, optoutMessage: campaign.optOutMessage },
+    ageGated: false,
+    numberPool: false,
+    autoRenewal: true,
+    termsAndConditions: true,
+    subscriberOptin: true,
+    subscriberOptout: true,
+    subscriberHelp: true,
+    ...KEYWORDS,
+    optinMessage: campaign.optInMessage,
+    optoutMessage: campaign.optOutMessage,
     helpMessage: campaign.helpMessage,
-    ...{ privacyPolicyLink: campaign.privacyUrl, termsAndConditionsLink: campaign.termsUrl },
+    privacyPolicyLink: campaign.privacyUrl,
+    termsAndConditionsLink: campaign.termsUrl,
     webhookURL: urlOfPart(addressing, submission),
   }
 }

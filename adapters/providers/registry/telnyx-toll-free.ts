@@ -28,8 +28,16 @@ const PAGE = 50
 const Page = z.object({ records: z.array(Verification).nullish() })
 /** The volumes that can be said, of all texts of a month. */
 const VOLUMES = [
-  ...["10", "100", "1,000", "10,000", "100,000", "250,000", "500,000", "750,000"],
-  ...["1,000,000", "5,000,000"],
+  "10",
+  "100",
+  "1,000",
+  "10,000",
+  "100,000",
+  "250,000",
+  "500,000",
+  "750,000",
+  "1,000,000",
+  "5,000,000",
 ] as const
 /** A campaign says how often it texts a person; a number is thought to text so many people. */
 const PEOPLE = 1_000
@@ -129,11 +137,14 @@ function bodyOf(
   const { business, campaign, number, companyId } = registration
   const { legalName, brandName, country, region, ein, street2 } = business
   return {
-    ...{ businessName: legalName, doingBusinessAs: brandName, entityType: entityTypeOf(business) },
+    businessName: legalName,
+    doingBusinessAs: brandName,
+    entityType: entityTypeOf(business),
     corporateWebsite: business.website ?? campaign.optInUrl,
     businessAddr1: business.street,
     ...(street2 === null ? {} : { businessAddr2: street2 }),
-    ...{ businessCity: business.city, businessZip: business.postalCode },
+    businessCity: business.city,
+    businessZip: business.postalCode,
     businessState: country === "US" ? stateName(region) : region,
     businessContactFirstName: business.repFirstName,
     businessContactLastName: business.repLastName,
@@ -143,7 +154,8 @@ function bodyOf(
     ...(ein === null
       ? {}
       : {
-          ...{ businessRegistrationNumber: ein, businessRegistrationType: "EIN" },
+          businessRegistrationNumber: ein,
+          businessRegistrationType: "EIN",
           businessRegistrationCountry: country,
         }),
     phoneNumbers: [{ phoneNumber: number }],
@@ -156,8 +168,10 @@ function bodyOf(
     additionalInformation: `STOP is answered with: ${campaign.optOutMessage}`,
     optInConfirmationResponse: campaign.optInMessage,
     helpMessageResponse: campaign.helpMessage,
-    ...{ optInKeywords: "START,UNSTOP", ageGatedContent: false },
-    ...{ privacyPolicyURL: campaign.privacyUrl, termsAndConditionURL: campaign.termsUrl },
+    optInKeywords: "START,UNSTOP",
+    ageGatedContent: false,
+    privacyPolicyURL: campaign.privacyUrl,
+    termsAndConditionURL: campaign.termsUrl,
     webhookUrl: urlOfNumbers(addressing, companyId),
   }
 }

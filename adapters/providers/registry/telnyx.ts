@@ -43,7 +43,9 @@ export function openTelnyxRegistry(settings: TelnyxRegistrySettings): Registry {
   const brands = telnyxBrands(ports)
   const campaigns = telnyxCampaigns(ports)
   return {
-    ...{ isBuiltIn: false, isRepeatable: false, unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS },
+    isBuiltIn: false,
+    isRepeatable: false,
+    unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS,
     ...telnyxNumbers(ports),
     ...telnyxRegistryEvents(openTelnyxReader(publicKey), ports.addressing),
     submit: (submission) =>

@@ -128,7 +128,10 @@ async function insert<T>(
   things: readonly Kept<T>[],
 ): Promise<ReadonlySet<string>> {
   const values = [
-    ...[provider, kind, lasting, clock.now()],
+    provider,
+    kind,
+    lasting,
+    clock.now(),
     things.map(({ name }) => name),
     things.map(({ companyId }) => companyId),
     things.map(({ content }) => textOf(content)),

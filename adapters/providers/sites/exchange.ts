@@ -37,7 +37,10 @@ export type Connect = (to: Destination) => TLSSocket
 /** Connects to the address itself, and believes a certificate that this machine's authorities vouch for. */
 export const connectByTls: Connect = ({ address, port, servername }) =>
   connectTls({
-    ...{ host: address, port, servername, ALPNProtocols: ["http/1.1"] },
+    host: address,
+    port,
+    servername,
+    ALPNProtocols: ["http/1.1"],
     // Whatever the environment says of it.
     rejectUnauthorized: true,
   })
@@ -67,8 +70,12 @@ export async function ask(
   const request = httpsRequest({
     // With a connection that is there no agent has a part in it: none is kept, and none is a proxy's.
     createConnection: () => socket,
-    ...{ host, path: `${url.pathname}${url.search}`, method: "GET", signal },
-    ...{ headers: { ...HEADERS, host: url.host }, maxHeaderSize: MOST_HEAD_BYTES },
+    host,
+    path: `${url.pathname}${url.search}`,
+    method: "GET",
+    signal,
+    headers: { ...HEADERS, host: url.host },
+    maxHeaderSize: MOST_HEAD_BYTES,
   })
   // Whoever waits hears of it; what comes once nobody does is about a connection that is closed.
   for (const one of [request, socket]) one.on("error", () => undefined)

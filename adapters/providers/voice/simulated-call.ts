@@ -41,8 +41,17 @@ export function ringingLeg(
   script: Script | null,
 ): SimulatedLeg {
   return {
-    ...{ state: "ringing", to, callerRef, script, answeredAt: null, endedAt: null },
-    ...{ recording: null, recordingSince: null, told: 0, heard: 0, done: [] },
+    state: "ringing",
+    to,
+    callerRef,
+    script,
+    answeredAt: null,
+    endedAt: null,
+    recording: null,
+    recordingSince: null,
+    told: 0,
+    heard: 0,
+    done: [],
   }
 }
 

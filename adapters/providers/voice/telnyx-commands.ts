@@ -38,8 +38,13 @@ export function callOf(
       const { caller, from, to, ringSeconds } = command
       if (caller.ref === null) return null
       const body = {
-        ...{ from, to, connection_id: connectionId, link_to: caller.ref, ...marked("") },
-        ...{ timeout_secs: Math.max(LEAST_RING_S, ringSeconds), retry_on_timeout: false },
+        from,
+        to,
+        connection_id: connectionId,
+        link_to: caller.ref,
+        ...marked(""),
+        timeout_secs: Math.max(LEAST_RING_S, ringSeconds),
+        retry_on_timeout: false,
         time_limit_secs: LONGEST_S,
       }
       return { method: "POST", path: "/calls", body }
@@ -48,8 +53,13 @@ export function callOf(
       const { text, waitSeconds } = command
       // One key decides, and which it may be the call knows: what is no 1 comes as invalid.
       return action(leg, "gather_using_speak", {
-        ...{ payload: text, ...SPOKEN, ...marked(""), valid_digits: "1" },
-        ...{ minimum_digits: 1, maximum_digits: 1, maximum_tries: 1 },
+        payload: text,
+        ...SPOKEN,
+        ...marked(""),
+        valid_digits: "1",
+        minimum_digits: 1,
+        maximum_digits: 1,
+        maximum_tries: 1,
         timeout_millis: waitSeconds * 1_000,
       })
     }
@@ -61,8 +71,11 @@ export function callOf(
     case "record": {
       const { kind, mostSeconds } = command
       return action(leg, "record_start", {
-        ...{ format: "mp3", channels: "single", play_beep: kind === "voicemail" },
-        ...{ max_length: Math.min(LONGEST_S, mostSeconds), ...marked(kind) },
+        format: "mp3",
+        channels: "single",
+        play_beep: kind === "voicemail",
+        max_length: Math.min(LONGEST_S, mostSeconds),
+        ...marked(kind),
       })
     }
   }

@@ -34,8 +34,10 @@ export async function takeCode(
   { branch, base, message, author }: TakenCode,
 ): Promise<CodeOut> {
   const environment = {
-    ...{ GIT_AUTHOR_NAME: author.name, GIT_AUTHOR_EMAIL: author.email },
-    ...{ GIT_COMMITTER_NAME: author.name, GIT_COMMITTER_EMAIL: author.email },
+    GIT_AUTHOR_NAME: author.name,
+    GIT_AUTHOR_EMAIL: author.email,
+    GIT_COMMITTER_NAME: author.name,
+    GIT_COMMITTER_EMAIL: author.email,
   }
   const recorded = await run(box, RECORD, [branch, message], { environment })
   if (recorded.exitCode !== 0) return refusedBy(recorded)
@@ -79,6 +81,7 @@ const saidBy = ({ exitCode, stderr, isTimedOut }: Ran): string =>
   isTimedOut ? "git took too long" : textOf(stderr).trim() || `git ended with ${exitCode}`
 
 const refusedBy = (ran: Ran): CodeOut => ({
-  ...{ is: "refused", exitCode: ran.exitCode },
+  is: "refused",
+  exitCode: ran.exitCode,
   says: saidBy(ran),
 })

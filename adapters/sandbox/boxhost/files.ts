@@ -170,7 +170,8 @@ function entryOf(bytes: Buffer): BoxEntry {
   // Whatever stands behind the third tab is the name, also tabs.
   const name = row.split("\t").slice(3).join("\t")
   return {
-    ...{ name, type: TYPES[type] ?? "other" },
+    name,
+    type: TYPES[type] ?? "other",
     size: Number(size),
     modifiedAt: Math.floor(Number(seconds) * 1_000),
     isReplaced: !isUtf8(bytes),

@@ -19,7 +19,10 @@ export async function* piecesOf(
 ): AsyncGenerator<Uint8Array, void> {
   const run = (script: string, args: readonly string[], mostBytes: number) =>
     box.run(["sh", "-c", script, "sh", path, ...args], {
-      ...{ cwd: "/", timeoutMs: WITHIN_MS, mostBytes, activity: false },
+      cwd: "/",
+      timeoutMs: WITHIN_MS,
+      mostBytes,
+      activity: false,
     })
   try {
     for (let at = 0; at < bytes;) {

@@ -32,10 +32,19 @@ const WAIT_FOR_CHILD = `while :; do
   [ -z "$ended" ] || exit 0`
 
 const SETTINGS = [
-  ...["listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "port = 5432"],
-  ...["shared_buffers = 8MB", "max_connections = 20", "dynamic_shared_memory_type = mmap"],
-  ...["io_method = sync", "max_logical_replication_workers = 0", "wal_level = minimal"],
-  ...["max_wal_senders = 0", "min_wal_size = 32MB", "max_wal_size = 64MB", "jit = off"],
+  "listen_addresses = '127.0.0.1'",
+  "unix_socket_directories = ''",
+  "port = 5432",
+  "shared_buffers = 8MB",
+  "max_connections = 20",
+  "dynamic_shared_memory_type = mmap",
+  "io_method = sync",
+  "max_logical_replication_workers = 0",
+  "wal_level = minimal",
+  "max_wal_senders = 0",
+  "min_wal_size = 32MB",
+  "max_wal_size = 64MB",
+  "jit = off",
 ]
 
 /** Where the words of a process begin that has the database. */

@@ -96,7 +96,11 @@ export async function buildCommit<T>(
   // Who began it before has died: its build would be answered to nobody.
   await (await boxHost.find(boxId))?.stop()
   const box = await boxHost.start({
-    ...{ boxId, companyId: plan.companyId, size: "build", leaseMs: LEASE_MS, environment: {} },
+    boxId,
+    companyId: plan.companyId,
+    size: "build",
+    leaseMs: LEASE_MS,
+    environment: {},
   })
   // What this fails with, the last stop fails with as well.
   const stop = () => void box.stop().catch(() => undefined)
@@ -147,7 +151,12 @@ async function runSteps(box: Box, recipe: Recipe, timeoutMs: number): Promise<Ra
   const { build, env: environment, install, root } = recipe
   try {
     return await box.run(["sh", "-c", BUILD, "sh", install ?? "", build ?? ""], {
-      ...{ cwd: root, environment, timeoutMs, mostBytes: MEBIBYTE, keeps: "ends", activity: false },
+      cwd: root,
+      environment,
+      timeoutMs,
+      mostBytes: MEBIBYTE,
+      keeps: "ends",
+      activity: false,
     })
   } catch (error) {
     if (!(error instanceof BoxRefused)) throw error
@@ -189,7 +198,10 @@ async function packed(
   const folder = serves.kind === "static" ? joined(root, serves.folder) : root
   const args = [`${WORKSPACE}/${folder}`, String(MOST_BYTES)]
   const ran = await box.run(["sh", "-c", PACK, "sh", ...args], {
-    ...{ cwd: "/", timeoutMs: FILES_MS, mostBytes: MOST_SAID, activity: false },
+    cwd: "/",
+    timeoutMs: FILES_MS,
+    mostBytes: MOST_SAID,
+    activity: false,
   })
   if (ran.isTimedOut) throw new CannotBuild("What was built took too long to be packed.")
   if (ran.exitCode !== 0) {

@@ -59,7 +59,8 @@ function statusOf(
 ): Promise<number | "nothing"> {
   return new Promise((resolve) => {
     const call = request({
-      ...{ path, headers: { host, connection: "close" } },
+      path,
+      headers: { host, connection: "close" },
       // Whatever can be written to and read from will do.
       createConnection: () => socket,
     })

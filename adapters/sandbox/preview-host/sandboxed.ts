@@ -168,8 +168,13 @@ class Sandboxed implements PreviewHost {
     if (!hasRoom) throw new ProviderUnavailable("there is no room for one more preview now")
     const parts = Object.fromEntries(PARTS.map((name) => [name, PART_BYTES]))
     return boxHost.start({
-      ...{ boxId, companyId, size: "preview", leaseMs: FIRST_LEASE_MS, environment: {} },
-      ...{ network: "none", programs: { from, at: POSTGRES_AT } },
+      boxId,
+      companyId,
+      size: "preview",
+      leaseMs: FIRST_LEASE_MS,
+      environment: {},
+      network: "none",
+      programs: { from, at: POSTGRES_AT },
       volume: { path: this.#placeOf(companyId), bytes: VOLUME_BYTES, parts },
     })
   }

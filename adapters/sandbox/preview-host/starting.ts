@@ -200,8 +200,11 @@ async function mustComeUp(
     return own?.exitCode === TAKEN ? !parts.some(isAlive) : own === undefined || !isAlive(own)
   }
   const fault = await comesUp(pacer, {
-    ...{ dial: () => box.dial(port), hasEnded, path: app.health },
-    ...{ host: new URL(plan.url).host, withinMs: upMs },
+    dial: () => box.dial(port),
+    hasEnded,
+    path: app.health,
+    host: new URL(plan.url).host,
+    withinMs: upMs,
   })
   if (fault !== null) throw new AppFailed(`The app ${fault}.`, await logOf(box, process.id))
 }

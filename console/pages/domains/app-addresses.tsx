@@ -64,7 +64,8 @@ function PointAddress({ domain: { id, domain } }: { readonly domain: Domain }) {
             : `${domain}, or a name under it`,
       }}
       changeOf={({ hostname }) => ({
-        ...{ method: "POST", path: "/api/v1/domain" },
+        method: "POST",
+        path: "/api/v1/domain",
         body: { action: "save_app_address", domainId: id, hostname: hostname.trim() },
       })}
       fields={(form) => (

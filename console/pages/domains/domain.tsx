@@ -107,7 +107,9 @@ function CheckNow({ domain: { id, domain } }: { readonly domain: Domain }) {
       variant="filled"
       says="The zone above it is asked now which name servers its registrar names. At most six domains are connected or checked a minute, together with what programs do by the API."
       changeOf={() => ({
-        ...{ method: "POST", path: "/api/v1/domain", body: { check: true, domainId: id } },
+        method: "POST",
+        path: "/api/v1/domain",
+        body: { check: true, domainId: id },
       })}
       does="Check"
       done={({ pointed, seen }) =>
@@ -127,7 +129,8 @@ function NameServers({ domain }: { readonly domain: Domain }) {
     { title: "Name", isWide: true, cell: () => name },
     { title: "Value", cell: (server) => server.name },
     {
-      ...{ title: "Copy", isNumber: true },
+      title: "Copy",
+      isNumber: true,
       cell: (server) => <CopyIt text={server.name} what={server.name} />,
     },
   ]

@@ -95,7 +95,9 @@ function columnsOf(domain: Domain): readonly Column<DnsRecord>[] {
     },
     { title: "From", isWide: true, cell: ({ source }) => SOURCES[source] },
     {
-      ...{ title: "Change", isNumber: true, isWide: true },
+      title: "Change",
+      isNumber: true,
+      isWide: true,
       cell: (record) =>
         record.source === "email" || record.source === "app" ? null : (
           <Group gap={0} justify="flex-end" wrap="nowrap">
@@ -137,19 +139,25 @@ function WriteRecord({ domain: { id, domain }, record }: WriteProps) {
       variant={isNew ? "default" : "subtle"}
       says="It is answered at once; who asked before may keep the former one for a while."
       initial={{
-        ...{ type: record?.type ?? "TXT", name: isNew ? "@" : shortName(record.name, domain) },
-        ...{ content: record?.content ?? "", priority: record?.priority ?? 10 },
+        type: record?.type ?? "TXT",
+        name: isNew ? "@" : shortName(record.name, domain),
+        content: record?.content ?? "",
+        priority: record?.priority ?? 10,
       }}
       check={{
         name: (text) => (text.trim() === "" ? "A name; @ for the domain itself" : null),
         content: (text) => (text.trim() === "" ? "What it says" : null),
       }}
       changeOf={({ type, name, content, priority }) => ({
-        ...{ method: "POST", path: PATH },
+        method: "POST",
+        path: PATH,
         body: {
-          ...{ ...which, domainId: id },
+          ...which,
+          domainId: id,
           record: {
-            ...{ type, name: name.trim(), content: content.trim() },
+            type,
+            name: name.trim(),
+            content: content.trim(),
             priority: type === "MX" ? Number(priority) : null,
           },
         },
@@ -204,7 +212,8 @@ function RemoveRecord({ domain: { id }, record }: Required<WriteProps>) {
       isDangerous
       says="It is not answered any more. Adding it again makes the same."
       changeOf={() => ({
-        ...{ method: "POST", path: PATH },
+        method: "POST",
+        path: PATH,
         body: { action: "remove_record", domainId: id, id: record.id },
       })}
       does="Remove"

@@ -21,7 +21,8 @@ function ZoneFile({ domain: { id, domain } }: { readonly domain: Schema<"Domain"
     queryKey: [companyId, "zone-file", id],
     queryFn: () =>
       call<{ readonly file: string }>("POST", `/${companyId}/api/v1/domain`, {
-        ...{ action: "export_records", domainId: id },
+        action: "export_records",
+        domainId: id,
       }),
   })
   return (

@@ -65,7 +65,8 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
     { title: "Domain", cell: ({ domain }) => domain, sortBy: ({ domain }) => domain },
     { title: "Status", cell: ({ status }) => <SendingStatus status={status} /> },
     {
-      ...{ title: "What is missing", isWide: true },
+      title: "What is missing",
+      isWide: true,
       cell: ({ error }) => (
         <Text inherit maw={420}>
           {error ?? "Nothing"}
@@ -74,7 +75,7 @@ function List({ domains }: { readonly domains: readonly SendingDomain[] }) {
     },
     { title: "Send from", isWide: true, cell: ({ suggestedSender }) => suggestedSender },
     { title: "Checked", isWide: true, cell: ({ checkedAt }) => <Time at={checkedAt} /> },
-    { ...{ title: "Change", isNumber: true }, cell: (sender) => <Check sender={sender} /> },
+    { title: "Change", isNumber: true, cell: (sender) => <Check sender={sender} /> },
   ]
   return (
     <DataTable
@@ -128,7 +129,8 @@ function AddSender() {
           /^[^\s@]+\.[^\s@]+$/.test(text.trim()) ? null : "A name, such as mail.acme.com",
       }}
       changeOf={({ domainId, domain }) => ({
-        ...{ method: "POST", path: PATH },
+        method: "POST",
+        path: PATH,
         body: { action: "add", domainId, domain: domain.trim() },
       })}
       fields={(form) => (

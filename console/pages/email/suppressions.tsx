@@ -54,7 +54,8 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
     },
     { title: "Why", cell: ({ why }) => WHY[why], sortBy: ({ why }) => why },
     {
-      ...{ title: "From which domain", isWide: true },
+      title: "From which domain",
+      isWide: true,
       cell: ({ sendingDomainId }) => (sendingDomainId === null ? "Any" : nameOf(sendingDomainId)),
     },
     {
@@ -64,7 +65,7 @@ function List({ rows }: { readonly rows: readonly Suppression[] }) {
       sortBy: (row) => row.since,
     },
     ...(mayLift
-      ? [{ ...{ title: "Change", isNumber: true }, cell: (row: Suppression) => <Lift row={row} /> }]
+      ? [{ title: "Change", isNumber: true, cell: (row: Suppression) => <Lift row={row} /> }]
       : []),
   ]
   return (

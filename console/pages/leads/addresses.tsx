@@ -96,7 +96,8 @@ function Suggestions({ found: { suggestions }, onPick }: SuggestionsProps) {
     { title: "Address", cell: ({ main }) => main },
     { title: "Where", isWide: true, cell: ({ secondary }) => secondary },
     {
-      ...{ title: "Pick", isNumber: true },
+      title: "Pick",
+      isNumber: true,
       cell: ({ placeId, main }) => (
         <Button
           variant="subtle"

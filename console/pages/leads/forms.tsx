@@ -56,7 +56,8 @@ function List({ forms }: FormList) {
     },
     { title: "Its page", isWide: true, cell: ({ url }) => <WebLink address={url} /> },
     {
-      ...{ title: "From the pages of", isWide: true },
+      title: "From the pages of",
+      isWide: true,
       cell: ({ hostnames }) => (hostnames.length === 0 ? "Any site" : hostnames.join(", ")),
     },
     {
@@ -65,7 +66,7 @@ function List({ forms }: FormList) {
       cell: ({ openedAt }) => <Time at={openedAt} />,
       sortBy: (one) => one.openedAt,
     },
-    { ...{ title: "Change", isNumber: true }, cell: (form) => <Row form={form} /> },
+    { title: "Change", isNumber: true, cell: (form) => <Row form={form} /> },
   ]
   return (
     <DataTable

@@ -86,7 +86,8 @@ function Narrow() {
         filters={[
           { name: "form", label: "Form", options: useFormNames() },
           {
-            ...{ name: "state", label: "State" },
+            name: "state",
+            label: "State",
             options: [
               ["new", "New"],
               ["collected", "Collected"],

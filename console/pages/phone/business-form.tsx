@@ -28,12 +28,23 @@ const INDUSTRIES: readonly Business["industry"][] = [
 
 /** Each field, what it is called, and what it is before anything was saved. */
 const FIELDS = {
-  ...{ legalName: "Legal name", brandName: "Known as", ein: "Tax number (EIN)" },
-  ...{ website: "Website", street: "Street and number", street2: "More of the street" },
-  ...{ city: "Town", region: "State", postalCode: "ZIP code", country: "Country" },
-  ...{ repFirstName: "First name", repLastName: "Last name", repEmail: "Email" },
-  ...{ repPhone: "Phone", repTitle: "Title" },
-  ...{ stockExchange: "Stock exchange", stockTicker: "Ticker" },
+  legalName: "Legal name",
+  brandName: "Known as",
+  ein: "Tax number (EIN)",
+  website: "Website",
+  street: "Street and number",
+  street2: "More of the street",
+  city: "Town",
+  region: "State",
+  postalCode: "ZIP code",
+  country: "Country",
+  repFirstName: "First name",
+  repLastName: "Last name",
+  repEmail: "Email",
+  repPhone: "Phone",
+  repTitle: "Title",
+  stockExchange: "Stock exchange",
+  stockTicker: "Ticker",
 } as const
 
 type FieldName = keyof typeof FIELDS
@@ -86,7 +97,9 @@ export function BusinessForm({ saved }: { readonly saved: SavedBusiness | null }
             : "Nine digits, for all but sole proprietors",
       }}
       changeOf={(values) => ({
-        ...{ method: "PUT", path: "/api/v1/phone/business", body: bodyOf(values) },
+        method: "PUT",
+        path: "/api/v1/phone/business",
+        body: bodyOf(values),
       })}
       fields={(form) => <Fields form={form} />}
       does="Save"

@@ -23,12 +23,22 @@ interface BusinessProps {
 
 /** What a program saves it by. */
 const EXAMPLE: Change = {
-  ...{ method: "PUT", path: "/api/v1/phone/business" },
+  method: "PUT",
+  path: "/api/v1/phone/business",
   body: {
-    ...{ legalName: "Acme Bakery LLC", brandName: "Acme Bakery", entityType: "llc" },
-    ...{ ein: "123456789", industry: "RETAIL", website: "https://acme.example" },
-    ...{ street: "1 Main St", city: "Austin", region: "TX", postalCode: "78701" },
-    ...{ repFirstName: "Ada", repLastName: "Lane", repEmail: "ada@acme.example" },
+    legalName: "Acme Bakery LLC",
+    brandName: "Acme Bakery",
+    entityType: "llc",
+    ein: "123456789",
+    industry: "RETAIL",
+    website: "https://acme.example",
+    street: "1 Main St",
+    city: "Austin",
+    region: "TX",
+    postalCode: "78701",
+    repFirstName: "Ada",
+    repLastName: "Lane",
+    repEmail: "ada@acme.example",
     repPhone: "+15125550123",
   },
 }
@@ -92,7 +102,8 @@ function SubmitBusiness({ isOfOne }: { readonly isOfOne: boolean }) {
       variant="filled"
       initial={{ brandType: isOfOne ? "sole_proprietor" : "low_volume", live: false }}
       changeOf={(body) => ({
-        ...{ method: "POST", path: "/api/v1/phone/registration/business" },
+        method: "POST",
+        path: "/api/v1/phone/registration/business",
         body,
       })}
       fields={(form) => (

@@ -73,8 +73,10 @@ function Search() {
   const [{ kind, areaCode, contains, region }, setFilters] = useFilters()
   const form = useForm({
     initialValues: {
-      ...{ kind: kind ?? "local", areaCode: areaCode ?? "" },
-      ...{ contains: contains ?? "", region: region ?? "" },
+      kind: kind ?? "local",
+      areaCode: areaCode ?? "",
+      contains: contains ?? "",
+      region: region ?? "",
     },
     validate: {
       areaCode: (text) => (/^([2-9]\d{2})?$/.test(text) ? null : "Three digits, such as 415"),
@@ -143,9 +145,10 @@ function Offers({
     { title: "Number", cell: ({ number }) => phoneText(number) },
     { title: "Place", isWide: true, cell: placeText },
     { title: "It can", isWide: true, cell: abilitiesText },
-    { ...{ title: "A month", isNumber: true }, cell: (one) => <Money micros={priceOf(one)} /> },
+    { title: "A month", isNumber: true, cell: (one) => <Money micros={priceOf(one)} /> },
     {
-      ...{ title: "Buy", isNumber: true },
+      title: "Buy",
+      isNumber: true,
       cell: (one) => <Buy offer={one} price={priceOf(one)} />,
     },
   ]
@@ -177,7 +180,8 @@ function Buy({ offer, price }: { readonly offer: Offered; readonly price: number
         </>
       }
       changeOf={() => ({
-        ...{ method: "POST", path: "/api/v1/phone/buy" },
+        method: "POST",
+        path: "/api/v1/phone/buy",
         body: { number, locality, region },
       })}
       does="Buy it"

@@ -61,12 +61,16 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
     { title: "Taken by", isWide: true, cell: ({ forwardedTo }) => phoneText(forwardedTo) },
     { title: "What came of it", cell: (call) => <CallOutcome call={call} /> },
     {
-      ...{ title: "Lasted", isNumber: true, isWide: true },
+      title: "Lasted",
+      isNumber: true,
+      isWide: true,
       cell: ({ seconds }) => durationText(seconds),
     },
     { title: "Audio", isWide: true, cell: audioText },
     {
-      ...{ title: "Cost", isNumber: true, isWide: true },
+      title: "Cost",
+      isNumber: true,
+      isWide: true,
       cell: ({ chargedMicros }) => <Money micros={chargedMicros} decimals={decimals} />,
     },
   ]
@@ -76,7 +80,7 @@ function List({ calls, next }: { readonly calls: readonly Call[]; readonly next:
       rowKey={({ id }) => id}
       // A call's own page begins to look for it where it was listed.
       place={({ id }) => ({
-        ...{ to: `phone/calls/${id}` },
+        to: `phone/calls/${id}`,
         ...(before === undefined ? {} : { search: { from: before } }),
       })}
       empty={

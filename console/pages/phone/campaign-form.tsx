@@ -38,8 +38,10 @@ export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign })
       title="The campaign"
       says="A draft that a reviewer would take is made from the business and its pages."
       initial={{
-        ...{ brandType: brandType ?? "low_volume", description: description ?? "" },
-        ...{ messageFlow: messageFlow ?? "", samples: samples.join("\n\n") },
+        brandType: brandType ?? "low_volume",
+        description: description ?? "",
+        messageFlow: messageFlow ?? "",
+        samples: samples.join("\n\n"),
         directLending: directLending ?? false,
       }}
       check={{
@@ -51,7 +53,8 @@ export function CampaignForm({ campaign }: { readonly campaign: ReadyCampaign })
         },
       }}
       changeOf={(values) => ({
-        ...{ method: "PUT", path: "/api/v1/phone/campaign" },
+        method: "PUT",
+        path: "/api/v1/phone/campaign",
         body: { ...values, samples: samplesOf(values.samples) },
       })}
       fields={(form) => <Fields form={form} />}

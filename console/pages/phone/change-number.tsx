@@ -22,10 +22,15 @@ type Values = {
 function valuesOf(settings: Settings): Values {
   const { ringTo, label, voicemailGreeting, ringMode, ringSeconds, screenCalls } = settings
   return {
-    ...{ label: label ?? "", ringMode, ringSeconds, screenCalls },
+    label: label ?? "",
+    ringMode,
+    ringSeconds,
+    screenCalls,
     ringTo: ringTo.map(({ phone, name }) => [phone, name ?? ""].join(" ").trim()).join("\n"),
-    ...{ recordCalls: settings.recordCalls, recordingNotice: settings.recordingNotice },
-    ...{ acknowledgeRecording: false, voicemail: settings.voicemail },
+    recordCalls: settings.recordCalls,
+    recordingNotice: settings.recordingNotice,
+    acknowledgeRecording: false,
+    voicemail: settings.voicemail,
     voicemailGreeting: voicemailGreeting ?? "",
   }
 }
@@ -48,12 +53,18 @@ function ringToOf(text: string) {
 function patchOf(id: string, former: Settings, values: Values) {
   const { recordCalls, acknowledgeRecording, recordingNotice, ringMode } = values
   return {
-    ...{ id, label: orNull(values.label), ringMode, ringTo: ringToOf(values.ringTo) },
-    ...{ ringSeconds: Number(values.ringSeconds), screenCalls: values.screenCalls, recordCalls },
+    id,
+    label: orNull(values.label),
+    ringMode,
+    ringTo: ringToOf(values.ringTo),
+    ringSeconds: Number(values.ringSeconds),
+    screenCalls: values.screenCalls,
+    recordCalls,
     ...(recordingNotice === former.recordingNotice
       ? {}
       : { recordingNotice: orNull(recordingNotice) }),
-    ...{ voicemail: values.voicemail, voicemailGreeting: orNull(values.voicemailGreeting) },
+    voicemail: values.voicemail,
+    voicemailGreeting: orNull(values.voicemailGreeting),
     ...(acknowledgeRecording ? { acknowledgeRecording } : {}),
   }
 }
@@ -75,7 +86,8 @@ export function ChangeNumber({ settings }: { readonly settings: Settings }) {
               : "A full number a line, such as +14155550123 Ada",
       }}
       changeOf={(values) => ({
-        ...{ method: "PATCH", path: "/api/v1/phone/settings" },
+        method: "PATCH",
+        path: "/api/v1/phone/settings",
         body: { numbers: [patchOf(settings.id, settings, values)] },
       })}
       fields={(form) => <Fields form={form} isRecorded={settings.recordCalls} />}

@@ -39,7 +39,8 @@ export function OptOuts() {
         <FilterBar
           filters={[
             {
-              ...{ name: "stands", label: "Stands" },
+              name: "stands",
+              label: "Stands",
               options: [
                 ["out", "Opted out"],
                 ["in", "Opted in again"],
@@ -79,7 +80,8 @@ function OptOutTable({
         ),
     },
     {
-      ...{ title: "How", isWide: true },
+      title: "How",
+      isWide: true,
       cell: ({ source, keyword }) =>
         source === "api" ? (
           "Added by your company"
@@ -94,7 +96,8 @@ function OptOutTable({
       sortBy: (row) => row.since,
     },
     {
-      ...{ title: "Change", isNumber: true },
+      title: "Change",
+      isNumber: true,
       cell: ({ phone, status, source }) =>
         isManager && status === "out" && source === "api" && phone !== null ? (
           <RemoveOptOut phone={phone} />

@@ -24,7 +24,8 @@ export function KeepDays() {
       says="Each night what is older is deleted for good, and the minutes that are held are charged."
       initial={{ days: String(data.days ?? FOR_EVER) }}
       changeOf={({ days }) => ({
-        ...{ method: "PUT", path: "/api/v1/phone/recordings/keep" },
+        method: "PUT",
+        path: "/api/v1/phone/recordings/keep",
         body: { days: days === FOR_EVER ? null : Number(days) },
       })}
       fields={(form) => (

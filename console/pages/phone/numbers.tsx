@@ -43,20 +43,24 @@ function Owned({ numbers }: { readonly numbers: readonly PhoneNumber[] }) {
     { title: "Place", isWide: true, cell: placeText },
     { title: "It can", cell: abilitiesText },
     {
-      ...{ title: "Texting", isWide: true },
+      title: "Texting",
+      isWide: true,
       cell: ({ id }) => {
         const status = statusOf(id)
         return status === undefined ? "–" : <PartStatus status={status} />
       },
     },
     {
-      ...{ title: "A month", isNumber: true, isWide: true },
+      title: "A month",
+      isNumber: true,
+      isWide: true,
       cell: ({ monthlyMicros, paidThrough }) =>
         paidThrough === null ? "Free" : <Money micros={monthlyMicros} />,
       sortBy: ({ monthlyMicros }) => monthlyMicros,
     },
     {
-      ...{ title: "Paid until", isWide: true },
+      title: "Paid until",
+      isWide: true,
       cell: ({ paidThrough, releasedUnlessPaidBy }) =>
         releasedUnlessPaidBy === null ? (
           <Time at={paidThrough} />

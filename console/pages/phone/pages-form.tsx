@@ -26,10 +26,14 @@ function valuesOf(pages: Pages): Values {
     mode: pages.mode ?? "hosted",
     hostname: pages.hostname ?? pages.suggestedHostname ?? "",
     services: pages.services ?? "",
-    ...{ offers: pages.offers ?? false, offersPerMonth: pages.offersPerMonth ?? 4 },
-    ...{ optinPhone: pages.optinPhone ?? false, optinPaper: pages.optinPaper ?? false },
-    ...{ supportPhone: pages.supportPhone ?? "", supportEmail: pages.supportEmail ?? "" },
-    ...{ ownTextUrl: pages.ownTextUrl ?? "", ownTermsUrl: pages.ownTermsUrl ?? "" },
+    offers: pages.offers ?? false,
+    offersPerMonth: pages.offersPerMonth ?? 4,
+    optinPhone: pages.optinPhone ?? false,
+    optinPaper: pages.optinPaper ?? false,
+    supportPhone: pages.supportPhone ?? "",
+    supportEmail: pages.supportEmail ?? "",
+    ownTextUrl: pages.ownTextUrl ?? "",
+    ownTermsUrl: pages.ownTermsUrl ?? "",
     ownPrivacyUrl: pages.ownPrivacyUrl ?? "",
   }
 }
@@ -39,8 +43,11 @@ const orNull = (text: string): string | null => (text.trim() === "" ? null : tex
 function bodyOf(values: Values): object {
   const { hostname, ownTextUrl, ownTermsUrl, ownPrivacyUrl, offersPerMonth, ...rest } = values
   return {
-    ...{ ...rest, offersPerMonth: Number(offersPerMonth), hostname: orNull(hostname) },
-    ...{ ownTextUrl: orNull(ownTextUrl), ownTermsUrl: orNull(ownTermsUrl) },
+    ...rest,
+    offersPerMonth: Number(offersPerMonth),
+    hostname: orNull(hostname),
+    ownTextUrl: orNull(ownTextUrl),
+    ownTermsUrl: orNull(ownTermsUrl),
     ownPrivacyUrl: orNull(ownPrivacyUrl),
   }
 }
@@ -63,10 +70,14 @@ export function PagesForm({ pages }: { readonly pages: Pages }) {
           text.trim().length >= 10 && text.length <= 200 ? null : "10 to 200 characters",
         supportPhone: numberFault,
         supportEmail: (text) => (/^\S+@\S+\.\S+$/.test(text.trim()) ? null : "An email address"),
-        ...{ ownTextUrl: httpsFault, ownTermsUrl: httpsFault, ownPrivacyUrl: httpsFault },
+        ownTextUrl: httpsFault,
+        ownTermsUrl: httpsFault,
+        ownPrivacyUrl: httpsFault,
       }}
       changeOf={(values) => ({
-        ...{ method: "PUT", path: "/api/v1/phone/pages", body: bodyOf(values) },
+        method: "PUT",
+        path: "/api/v1/phone/pages",
+        body: bodyOf(values),
       })}
       fields={(form) => <Fields form={form} />}
       does="Save"

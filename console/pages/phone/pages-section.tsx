@@ -25,11 +25,17 @@ interface PagesProps {
 
 /** What a program saves them by. */
 const EXAMPLE: Change = {
-  ...{ method: "PUT", path: "/api/v1/phone/pages" },
+  method: "PUT",
+  path: "/api/v1/phone/pages",
   body: {
-    ...{ mode: "hosted", services: "appointments and repairs", offers: true, offersPerMonth: 4 },
-    ...{ optinPhone: false, optinPaper: false },
-    ...{ supportPhone: "+14155550100", supportEmail: "help@acme.example" },
+    mode: "hosted",
+    services: "appointments and repairs",
+    offers: true,
+    offersPerMonth: 4,
+    optinPhone: false,
+    optinPaper: false,
+    supportPhone: "+14155550100",
+    supportEmail: "help@acme.example",
   },
 }
 

@@ -102,7 +102,8 @@ function Stands({ standing, maySubmit, numbers }: StandsProps) {
               ),
             },
             {
-              ...{ title: "What carriers said", isWide: true },
+              title: "What carriers said",
+              isWide: true,
               cell: ({ reasons }) => (reasons.length === 0 ? "–" : reasons.join(" ")),
             },
           ]}

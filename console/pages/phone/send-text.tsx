@@ -34,7 +34,8 @@ export function SendText({ to, label = "Send a text" }: SendTextProps) {
               : null,
       }}
       changeOf={({ from, ...values }) => ({
-        ...{ method: "POST", path: "/api/v1/phone/messages" },
+        method: "POST",
+        path: "/api/v1/phone/messages",
         body: { ...values, to: values.to.trim(), ...(from === "" ? {} : { from }) },
       })}
       says={<WhatItCosts />}

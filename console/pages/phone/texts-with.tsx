@@ -86,7 +86,9 @@ function Said({
         <Conversation
           label="Texts"
           sayings={messages.map((text) => ({
-            ...{ id: text.id, isOurs: text.direction === "out", text: text.body ?? "Erased" },
+            id: text.id,
+            isOurs: text.direction === "out",
+            text: text.body ?? "Erased",
             beneath: (
               <>
                 <Time at={text.createdAt} /> · <TextStatus text={text} />

@@ -49,7 +49,8 @@ export function Texts() {
         <FilterBar
           filters={[
             {
-              ...{ name: "direction", label: "Direction" },
+              name: "direction",
+              label: "Direction",
               options: [
                 ["out", "Sent"],
                 ["in", "Received"],
@@ -82,7 +83,8 @@ function List({
     { title: "With", cell: (text) => phoneText(otherOf(text)) },
     { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
-      ...{ title: "Direction", isWide: true },
+      title: "Direction",
+      isWide: true,
       cell: (text) => (text.direction === "in" ? "Received" : "Sent"),
     },
     { title: "Text", isWide: true, cell: ({ body }) => <OneLine text={body ?? "Erased"} /> },

@@ -187,7 +187,10 @@ async function standing({ ports }: AdminContext, companyId: CompanyId, personId:
   if (person === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
   const { app: access } = person
   return {
-    ...{ personId, companyId, role: person.role, permissions: person.permissions },
+    personId,
+    companyId,
+    role: person.role,
+    permissions: person.permissions,
     app: isAdminRole(person.role) ? null : access,
   }
 }

@@ -70,7 +70,13 @@ const exportHistory = operation({
     const to = await endOf(ports, named)
     const { proven: store, streams, storeGeneration: generation, signing } = ports
     const written = await writeHistory({
-      ...{ store, streams, companyId, to, generation, send, signal },
+      store,
+      streams,
+      companyId,
+      to,
+      generation,
+      send,
+      signal,
       sign: (head) => signHead(signing, head),
       pace: paceTo(to, progress),
     })
@@ -96,7 +102,11 @@ function renderCorrupt(leftOut: readonly CorruptStream[], page: Page): string {
 
 function renderHeads(heads: readonly SignedHead[], page: Page): string {
   const rows = heads.map(({ tree, size, root, position, at }) => ({
-    ...{ tree, size, root, position, at },
+    tree,
+    size,
+    root,
+    position,
+    at,
   }))
   return renderTable(rows, page, "heads")
 }
@@ -123,7 +133,12 @@ const head = operation({
   },
   render: ({ publicKey, heads, leftOut }, page) => {
     const rows = heads.map(({ tree, size, root, position, at, signature }) => ({
-      ...{ tree, size, root, position, at, signature },
+      tree,
+      size,
+      root,
+      position,
+      at,
+      signature,
     }))
     const signed = renderFields([["publicKey", publicKey]]) + renderTable(rows, page, "heads")
     return signed + renderCorrupt(leftOut, page)
@@ -153,7 +168,14 @@ const proof = operation({
     const former = (await treeHeads.list(companyId)).slice(-MOST_FORMER)
     const to = await store.head()
     const made = await proveCharge({
-      ...{ store, streams, companyId, chargeId, to, generation, former, signal },
+      store,
+      streams,
+      companyId,
+      chargeId,
+      to,
+      generation,
+      former,
+      signal,
       sign: (one) => signHead(signing, one),
       pace: paceTo(to, progress),
     })

@@ -51,7 +51,8 @@ const show = operation({
   isPatient: true,
   input: Filter.extend({
     stream: someId.meta({
-      ...{ description: "the stream, such as ledger-<companyId>", argument: "STREAM" },
+      description: "the stream, such as ledger-<companyId>",
+      argument: "STREAM",
     }),
     from: z.int().nonnegative().optional().meta({ description: "only from this revision on" }),
     limit: atMost.default(MOST_SHOWN),

@@ -56,7 +56,13 @@ const list = operation({
   render: ({ refusals, next }, page) => {
     const rows = refusals.map(
       ({ at, code, chargeId, item, amountMicros, keyId, limit, times, revision }) => ({
-        ...{ revision, at, code, chargeId, item, amountMicros, keyId },
+        revision,
+        at,
+        code,
+        chargeId,
+        item,
+        amountMicros,
+        keyId,
         limit: limit === null ? null : `${limit.holder} a ${limit.period}`,
         resetsAt: limit?.resetsAt,
         times,

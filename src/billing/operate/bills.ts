@@ -47,10 +47,15 @@ const list = operation({
 
 function closedBill(row: MonthRow): Bill {
   return {
-    ...{ month: row.month, state: "closed", openingMicros: row.opening_micros },
-    ...{ addedMicros: row.added_micros, purchasedMicros: row.purchased_micros },
-    ...{ correctedMicros: row.corrected_micros, chargedMicros: row.charged_micros },
-    ...{ reducedMicros: row.reduced_micros, charges: row.charges },
+    month: row.month,
+    state: "closed",
+    openingMicros: row.opening_micros,
+    addedMicros: row.added_micros,
+    purchasedMicros: row.purchased_micros,
+    correctedMicros: row.corrected_micros,
+    chargedMicros: row.charged_micros,
+    reducedMicros: row.reduced_micros,
+    charges: row.charges,
     closingMicros: row.funds_micros,
   }
 }

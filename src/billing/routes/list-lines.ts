@@ -31,7 +31,13 @@ const Query = z.object({
 })
 
 const KINDS = [
-  ...["charge", "give_back", "api_calls", "rent", "purchase", "funds_added", "funds_corrected"],
+  "charge",
+  "give_back",
+  "api_calls",
+  "rent",
+  "purchase",
+  "funds_added",
+  "funds_corrected",
 ] as [BillLine["kind"], ...BillLine["kind"][]]
 
 const Line = z
@@ -133,13 +139,21 @@ function shownLine(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
   const text = (value: string) => (value === "" ? null : value)
   const number = (value: string) => (value === "" ? null : Number(value))
   return {
-    ...{ lineId: `${companyId}:${revision}`, kind, chargeId: text(line.chargeId) },
-    ...{ corrects: text(line.corrects), at: instantText(at) },
+    lineId: `${companyId}:${revision}`,
+    kind,
+    chargeId: text(line.chargeId),
+    corrects: text(line.corrects),
+    at: instantText(at),
     servedFrom: servedFrom === null ? null : instantText(servedFrom),
-    ...{ item: text(item), itemName: text(itemName(item)) },
-    ...{ quantity: number(line.quantity), unit: text(unitOf(item)) },
-    ...{ unitPriceMicros: number(line.unitPriceMicros), amountMicros },
-    ...{ personId: text(line.personId), keyId: text(line.keyId), class: text(line.class) },
+    item: text(item),
+    itemName: text(itemName(item)),
+    quantity: number(line.quantity),
+    unit: text(unitOf(item)),
+    unitPriceMicros: number(line.unitPriceMicros),
+    amountMicros,
+    personId: text(line.personId),
+    keyId: text(line.keyId),
+    class: text(line.class),
     resource: resource === "" ? null : resourceId(resource),
     priceVersion: number(line.priceVersion),
     description: text(line.description),

@@ -34,8 +34,12 @@ export async function makeDemo(ports: AdminPorts, place: DemoPlace): Promise<rea
   }
   const ownerId = (isPlayed ? await ownerOf(ports) : null) ?? (await makeCompany(ports))
   const { keyId, key } = (await operate(ports, "key create", {
-    ...{ company, person: ownerId, allOperations: true, label: "demo" },
-    ...{ addFundsPerPurchase: "50", addFundsPerMonth: "200" },
+    company,
+    person: ownerId,
+    allOperations: true,
+    label: "demo",
+    addFundsPerPurchase: "50",
+    addFundsPerMonth: "200",
   })) as { keyId: string; key: string }
   await operate(ports, "limit set", { company, key: keyId, period: "day", dollars: "5" })
   return linesOf(ports, place, { ownerId, keyId, key })
@@ -44,7 +48,10 @@ export async function makeDemo(ports: AdminPorts, place: DemoPlace): Promise<rea
 /** Makes the company that has spent nothing yet; answers whose it is. */
 async function makeCompany(ports: AdminPorts): Promise<string> {
   const { ownerId } = (await operate(ports, "company create", {
-    ...{ name: NAME, funds: "50", ownerName: "Ada Example", ownerEmail: "ada@example.com" },
+    name: NAME,
+    funds: "50",
+    ownerName: "Ada Example",
+    ownerEmail: "ada@example.com",
   })) as { ownerId: string }
   await operate(ports, "card set", { company, verified: true })
   const general = { company, class: "general" }

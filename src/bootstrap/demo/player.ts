@@ -87,7 +87,8 @@ async function send(
   mayBeRefused: boolean,
 ): Promise<unknown> {
   const { statusCode, body: text } = await app.inject({
-    ...{ method, url },
+    method,
+    url,
     headers: { authorization: `Bearer ${key}`, "idempotency-key": newId("demo") },
     ...(body === undefined ? {} : { payload: body }),
   })

@@ -52,13 +52,25 @@ const founding: readonly Step[] = [
   ),
   command(0.3, "limit set", { company, class: "general", period: "month", dollars: "40" }),
   command(0.3, "limit set", {
-    ...{ company, class: "ai", period: "week", dollars: "25", reminders: ["20", "24"] },
+    company,
+    class: "ai",
+    period: "week",
+    dollars: "25",
+    reminders: ["20", "24"],
   }),
   command(0.3, "limit set", {
-    ...{ company, person: "{ada}", class: "general", period: "week", dollars: "20" },
+    company,
+    person: "{ada}",
+    class: "general",
+    period: "week",
+    dollars: "20",
   }),
   command(0.3, "limit set", {
-    ...{ company, person: "{cleo}", class: "ai", period: "month", dollars: "60" },
+    company,
+    person: "{cleo}",
+    class: "ai",
+    period: "month",
+    dollars: "60",
   }),
   command(0.3, "limit set", { company, key: "{agent}", period: "day", dollars: "0.12" }),
 ]
@@ -78,8 +90,11 @@ const settingUp: readonly Step[] = [
   call(1.1, "shop", "PATCH /api/v1/phone/settings", {
     numbers: [
       {
-        ...{ id: "{numberId}", label: "Shop", ringTo: [{ phone: "+14155550190" }] },
-        ...{ recordCalls: true, acknowledgeRecording: true },
+        id: "{numberId}",
+        label: "Shop",
+        ringTo: [{ phone: "+14155550190" }],
+        recordCalls: true,
+        acknowledgeRecording: true,
       },
     ],
   }),
@@ -157,7 +172,9 @@ const daily: readonly Step[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
   const customer = CUSTOMERS[day % CUSTOMERS.length] as string
   const other = CUSTOMERS[(day + 1) % CUSTOMERS.length] as string
   const text = (to: string, n: number) => ({
-    ...{ to, from: "{number}", body: BODIES[(day + n) % BODIES.length] },
+    to,
+    from: "{number}",
+    body: BODIES[(day + n) % BODIES.length],
   })
   return [
     call(at(6), "shop", "POST /api/v1/phone/messages", text(customer, 0), { isSettled: true }),
@@ -166,23 +183,37 @@ const daily: readonly Step[] = [0, 1, 2, 3, 4, 5, 6].flatMap((day) => {
       mayBeRefused: true,
     }),
     command(at(6.5), "carrier text-in", {
-      ...{ company, from: customer, to: "{number}", body: "Great, thank you." },
+      company,
+      from: customer,
+      to: "{number}",
+      body: "Great, thank you.",
     }),
     command(at(9), "carrier call-in", {
-      ...{ company, from: other, to: "{number}", seconds: String(45 + 37 * day) },
-      ...{ outcome: day % 3 === 2 ? "voicemail" : "answered", recorded: day % 3 !== 2 },
+      company,
+      from: other,
+      to: "{number}",
+      seconds: String(45 + 37 * day),
+      outcome: day % 3 === 2 ? "voicemail" : "answered",
+      recorded: day % 3 !== 2,
     }),
     call(at(10), "office", "POST /api/v1/email/send", {
       from: "Acme <hello@mail.acme-example.com>",
       to: CUSTOMERS.slice(0, 2 + (day % 3)).map((_one, n) => `customer${n + 1}@example.net`),
-      ...{ subject: "News from acme", text: "What is new this week." },
+      subject: "News from acme",
+      text: "What is new this week.",
     }),
     call(at(11), "shop", "POST /api/v1/places", {
-      ...{ action: "suggest", input: `${12 + day} map`, sessionToken: `checkout-${day}` },
+      action: "suggest",
+      input: `${12 + day} map`,
+      sessionToken: `checkout-${day}`,
     }),
     command(at(12), "lead add", {
-      ...{ company, form: "{form}", firstName: "Lead", lastName: `Number ${day + 1}` },
-      ...{ email: `lead${day + 1}@example.net`, message: "What would ten of these cost?" },
+      company,
+      form: "{form}",
+      firstName: "Lead",
+      lastName: `Number ${day + 1}`,
+      email: `lead${day + 1}@example.net`,
+      message: "What would ten of these cost?",
     }),
   ]
 })
@@ -245,7 +276,11 @@ const boxRuns = (at: number): boolean =>
 /** Funds that end, a card that is charged, and what is given back. */
 const money: readonly Step[] = [
   command(26, "charge", {
-    ...{ company, class: "general", person: "{ben}", item: "label printing", dollars: "2.4" },
+    company,
+    class: "general",
+    person: "{ben}",
+    item: "label printing",
+    dollars: "2.4",
     id: "labels-1",
   }),
   command(
@@ -256,7 +291,11 @@ const money: readonly Step[] = [
   ),
   call(95.5, "office", "POST /api/v1/credits", { amount: 50 }),
   command(95.6, "charge", {
-    ...{ company, class: "general", person: "{ben}", item: "print run", dollars: "14.5" },
+    company,
+    class: "general",
+    person: "{ben}",
+    item: "print run",
+    dollars: "14.5",
     id: "run-2",
   }),
   command(
@@ -270,7 +309,13 @@ const money: readonly Step[] = [
 
 /** The whole week in the order of its times, which steps at one time have as they stand here. */
 export const WEEK: readonly Step[] = [
-  ...[...founding, ...settingUp, ...modelDays, ...daily, ...burst, ...boxes, ...money],
+  ...founding,
+  ...settingUp,
+  ...modelDays,
+  ...daily,
+  ...burst,
+  ...boxes,
+  ...money,
 ]
   .map((step) => (boxRuns(step.at) ? { ...step, isSettled: true } : step))
   .toSorted((one, other) => one.at - other.at)

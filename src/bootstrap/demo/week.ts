@@ -165,7 +165,11 @@ function ending(at: number, limits: readonly Standing[]): readonly Step[] {
   const nearly = Math.floor((ai.amountMicros * USED_PERCENT) / 100)
   const missing = Math.max(0, nearly - ai.usedMicros)
   const charge = (n: number, item: string, micros: number) => ({
-    ...{ company: NAME, class: "ai", person: "{cleo}", item, id: `evaluation-${n}` },
+    company: NAME,
+    class: "ai",
+    person: "{cleo}",
+    item,
+    id: `evaluation-${n}`,
     dollars: (Math.round(micros / 10_000) / 100).toFixed(2),
   })
   const parts = missing < 0.1 * MICROS ? [] : [0.45, 0.35, 0.2]
@@ -175,7 +179,9 @@ function ending(at: number, limits: readonly Standing[]): readonly Step[] {
     ),
     command(at + 0.04, "charge", charge(8, "fine-tuning", 6.4 * MICROS), { mayBeRefused: true }),
     call(at + 0.05, "shop", "POST /api/v1/phone/messages", {
-      ...{ to: "+14155550111", from: "{number}", body: "Your order has arrived." },
+      to: "+14155550111",
+      from: "{number}",
+      body: "Your order has arrived.",
     }),
     command(at + 0.06, "charge", charge(9, "code review", 2.9 * MICROS), { mayBeRefused: true }),
   ]

@@ -221,9 +221,12 @@ async function servedFindings(server: LivingServer): Promise<readonly Finding[]>
   if (!isServing) return stores
   const simulated = told(lines, ["ok", "warn"], "simulated")?.split(", ") ?? []
   return [
-    ...[...stores, streamsFinding(lines), workFinding(lines)],
+    ...stores,
+    streamsFinding(lines),
+    workFinding(lines),
     ...PROGRAM.probes.map((probe) => probeFinding(probe, lines)),
-    ...[...(await readModelFindings(server)), simulatedFinding(simulated)],
+    ...(await readModelFindings(server)),
+    simulatedFinding(simulated),
   ]
 }
 

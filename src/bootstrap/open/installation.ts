@@ -163,11 +163,16 @@ async function openParts(
   const housekeeping = startHousekeeping(all, sweeps, (signal) => signDay(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
   operators = {
-    ...{ ...base, ...all, streamOfIntent, workers, housekeep: housekeeping.run },
+    ...base,
+    ...all,
+    streamOfIntent,
+    workers,
+    housekeep: housekeeping.run,
     // What an operator asks for may be long.
     readAll: outside.readPatiently,
     outsideInBackups: outsideOf(program, all, locks),
-    ...{ silentSince: reached.watch.silentSince, checkpointOf: checkpoints.stored },
+    silentSince: reached.watch.silentSince,
+    checkpointOf: checkpoints.stored,
   }
   return operators
 }

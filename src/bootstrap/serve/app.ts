@@ -18,13 +18,19 @@ export function appOf(
   seat?: Seat,
 ): Promise<FastifyInstance> {
   return buildApp(ports, PROGRAM.entries, PROGRAM.retired, {
-    ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
+    rateLimits: config.rateLimits,
+    trustProxy: config.trustProxy,
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
-    ...{ doors: PROGRAM.doors(ports), aliases: PROGRAM.aliases(ports) },
+    doors: PROGRAM.doors(ports),
+    aliases: PROGRAM.aliases(ports),
     shown: SHOWN,
-    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages, waysIn: PROGRAM.waysIn },
-    ...{ probes: PROGRAM.probes, measures: [...PROGRAM.measures, diskMeasure(config.dataDir)] },
-    ...{ simulated: config.simulated, logRequests: config.logRequests },
+    webhooks: PROGRAM.webhooks,
+    pages: PROGRAM.pages,
+    waysIn: PROGRAM.waysIn,
+    probes: PROGRAM.probes,
+    measures: [...PROGRAM.measures, diskMeasure(config.dataDir)],
+    simulated: config.simulated,
+    logRequests: config.logRequests,
     ...(seat !== undefined && { seat }),
   })
 }

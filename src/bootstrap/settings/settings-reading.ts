@@ -20,8 +20,12 @@ const OWN_PREFIXES = ["LEDGER_", "CARDS_", "CARRIER_", "MAILER_", "SMTP_"]
 
 /** What only tests read. */
 const OF_TESTS: ReadonlySet<string> = new Set([
-  ...["LEDGER_DEEP", "LEDGER_RUNS", "LEDGER_SEED"],
-  ...["LEDGER_FAILPOINTS", "LEDGER_CLOCK_FAULT", "LEDGER_STRAY_FAULT"],
+  "LEDGER_DEEP",
+  "LEDGER_RUNS",
+  "LEDGER_SEED",
+  "LEDGER_FAILPOINTS",
+  "LEDGER_CLOCK_FAULT",
+  "LEDGER_STRAY_FAULT",
 ])
 
 /** What the environment may set. */

@@ -53,8 +53,14 @@ const list = operation({
   },
   render: ({ boxes }, page) => {
     const rows = boxes.map(({ id, size, status, stopReason, createdAt, spent, label }) => ({
-      ...{ id, size, status, stopReason, createdAt },
-      ...{ minutes: spent?.minutes, dollars: spent?.dollars, label },
+      id,
+      size,
+      status,
+      stopReason,
+      createdAt,
+      minutes: spent?.minutes,
+      dollars: spent?.dollars,
+      label,
     }))
     return renderTable(rows, page, "boxes")
   },

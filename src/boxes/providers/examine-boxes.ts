@@ -18,7 +18,9 @@ export async function examineBoxes({ settings, pacer }: Examined): Promise<reado
     const found = await machine.probe()
     return found.map(({ part, isWell, says, fix }) => ({
       // All else goes on without boxes.
-      ...{ check: `boxes: ${part}`, says, fix },
+      check: `boxes: ${part}`,
+      says,
+      fix,
       state: isWell ? "ok" : part === "driver" ? "missing" : "scarce",
     }))
   } finally {

@@ -65,7 +65,10 @@ async function record(
 
 /** The reaction that makes boxes. */
 export const makeBox = effect<Payload, Answer>({
-  ...{ kind: "create-box", payload: Payload, provider: "the host of boxes", about: "this box" },
+  kind: "create-box",
+  payload: Payload,
+  provider: "the host of boxes",
+  about: "this box",
   unknownTo: "nobody knows this box",
   endsWithCompany: true,
   isPersonal: true,
@@ -142,7 +145,10 @@ async function make(ports: Ports, companyId: CompanyId, payload: Payload): Promi
   const { boxId, size, personId } = payload
   const branch = (await ports.sealing.open(companyId, payload.branch)) ?? ""
   const box: Box = await ports.boxHost.start({
-    ...{ boxId, companyId, size, leaseMs: FIRST_LEASE_MS },
+    boxId,
+    companyId,
+    size,
+    leaseMs: FIRST_LEASE_MS,
     environment: environmentOf(boxId, branch),
   })
   const commit = await bringCode(ports, box, { companyId, personId, branch })

@@ -128,7 +128,11 @@ const Process = z
   .meta({ id: "BoxProcess", description: "A background command of a box" })
 
 const processAnswer = ({ id, pid, command: text, status, exitCode }: BoxProcess) => ({
-  ...{ id, pid, command: text, status, exitCode },
+  id,
+  pid,
+  command: text,
+  status,
+  exitCode,
 })
 
 /** Starts a background command. */

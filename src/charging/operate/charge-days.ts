@@ -35,7 +35,9 @@ const days = operation({
     await showWrites(ports)
     const asked = await chargesAsked(ports, companyId, input)
     const found = await listChargeDays(ports.readAll, {
-      ...{ companyId, month: named, ...asked },
+      companyId,
+      month: named,
+      ...asked,
       class: input.class ?? null,
     })
     const shown = found.map((one) => ({

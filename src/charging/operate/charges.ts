@@ -60,7 +60,8 @@ const list = operation({
       companyId,
       within: input.month === undefined ? null : daysOf(input.month),
       ...(await chargesAsked(ports, companyId, input)),
-      ...{ resource, before },
+      resource,
+      before,
       // One more than is shown says whether there are more.
       limit: limit + 1,
     })

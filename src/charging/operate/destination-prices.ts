@@ -86,7 +86,9 @@ function pricesIn(text: string): readonly DestinationPrice[] {
     if (whose === "never") throw wrong(i + 1, `prices ${country}, which nobody reaches`)
     if (prices.has(country)) throw wrong(i + 1, `names ${country} a second time`)
     prices.set(country, {
-      ...{ country, textMicros: Number(textMicros), callMicros: Number(callMicros) },
+      country,
+      textMicros: Number(textMicros),
+      callMicros: Number(callMicros),
     })
   }
   if (prices.size === 0) throw wrong(2, "must be a country and two prices")

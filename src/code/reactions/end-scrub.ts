@@ -16,7 +16,9 @@ export const endScrubbing = reaction({
   from: {
     ScrubStarted: ({ blob, at }, { companyId }) => [
       {
-        ...{ name: companyId, subject: `${companyId} cleaning`, payload: { blob } },
+        name: companyId,
+        subject: `${companyId} cleaning`,
+        payload: { blob },
         dueAt: at + ENDED_AFTER_MS,
       },
     ],

@@ -20,7 +20,9 @@ export const settlePush = reaction({
   from: {
     PushAccepted: ({ pushId, at }, { companyId }) => [
       {
-        ...{ name: pushId, subject: `${companyId} pushes`, payload: { pushId } },
+        name: pushId,
+        subject: `${companyId} pushes`,
+        payload: { pushId },
         dueAt: at + SETTLED_AFTER_MS,
       },
     ],

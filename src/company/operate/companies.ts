@@ -44,7 +44,9 @@ const pays = z.enum(["prepaid", "card"]).meta({ description: "what it pays from"
 
 const CreateCompany = z.object({
   name: companyName.meta({
-    ...{ description: "its name, not yet taken", argument: "NAME", form: "text" },
+    description: "its name, not yet taken",
+    argument: "NAME",
+    form: "text",
   }),
   withNumber: z
     .boolean()

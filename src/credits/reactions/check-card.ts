@@ -28,8 +28,12 @@ type Payload = z.infer<typeof Payload>
 
 /** The reactions that look at cards. */
 export const cardCheck = effect<Payload, HoldEnd>({
-  ...{ kind: CHECK_CARD, askKind: "ask-hold", payload: Payload },
-  ...{ provider: "the processor", about: "the hold", unknownTo: "nobody began this hold" },
+  kind: CHECK_CARD,
+  askKind: "ask-hold",
+  payload: Payload,
+  provider: "the processor",
+  about: "the hold",
+  unknownTo: "nobody began this hold",
   from: {
     CardCheckStarted: ({ holdId, amountMicros, at }) => {
       return [{ name: holdId, payload: { holdId, amountMicros, startedAt: at }, dueAt: at }]

@@ -25,8 +25,11 @@ type Payload = z.infer<typeof Payload>
 
 /** The reaction that ends purchases. */
 export const purchaseEffect = effect<Payload, PaymentAnswer>({
-  ...{ kind: "pay-purchase", payload: Payload },
-  ...{ provider: "the processor", about: "it", unknownTo: "nobody began this purchase" },
+  kind: "pay-purchase",
+  payload: Payload,
+  provider: "the processor",
+  about: "it",
+  unknownTo: "nobody began this purchase",
   from: {
     PurchaseStarted: ({ purchaseId, amountMicros, at }) => {
       const payload = { purchaseId, amountMicros, startedAt: at }

@@ -25,8 +25,11 @@ const list = operation({
     const rows = await listDomains(ports.readAll, companyId)
     return {
       domains: rows.map((row) => ({
-        ...{ id: row.domain_id, domain: row.name, status: row.status },
-        ...{ nameServers: row.name_servers, seen: row.seen },
+        id: row.domain_id,
+        domain: row.name,
+        status: row.status,
+        nameServers: row.name_servers,
+        seen: row.seen,
         connectedAt: row.connected_at.toISOString(),
       })),
     }

@@ -33,9 +33,15 @@ export const publishZone = reaction({
   kind: "publish-zone",
   payload: Payload,
   from: {
-    ...{ DomainConnected: changed, RecordsCopied: changed, DelegationSeen: changed },
-    ...{ RecordAdded: changed, RecordUpdated: changed, RecordRemoved: changed },
-    ...{ SendingDomainAdded: changed, AppAddressSaved: changed, DomainRemoved: changed },
+    DomainConnected: changed,
+    RecordsCopied: changed,
+    DelegationSeen: changed,
+    RecordAdded: changed,
+    RecordUpdated: changed,
+    RecordRemoved: changed,
+    SendingDomainAdded: changed,
+    AppAddressSaved: changed,
+    DomainRemoved: changed,
   },
   giveUp: "nothing is lost",
   perform: async (ports, work) => {
@@ -53,7 +59,9 @@ export const publishZone = reaction({
 async function publish(ports: Ports, companyId: CompanyId, domainId: DomainId, name: string) {
   const stream = domainOf(companyId, domainId)
   const { zone, removal, apex, senders } = await ports.runner.readLatest(stream, (state) => ({
-    ...{ zone: zoneOf(state), removal: removalOf(state), apex: nameOf(state) },
+    zone: zoneOf(state),
+    removal: removalOf(state),
+    apex: nameOf(state),
     senders: sendersOf(state),
   }))
   if (zone !== null) await ports.nameServer.publish(zone)

@@ -33,8 +33,15 @@ const list = operation({
     const rows = await listMails(ports.readAll, companyId, limit)
     return {
       emails: rows.map(({ mail_id: mailId, n, sender, recipient, status, code, ...row }) => ({
-        ...{ sentAt: row.sent_at.toISOString(), mailId, n, from: sender, to: recipient },
-        ...{ status, code, changedAt: row.changed_at.toISOString(), chargeId: row.charge_id },
+        sentAt: row.sent_at.toISOString(),
+        mailId,
+        n,
+        from: sender,
+        to: recipient,
+        status,
+        code,
+        changedAt: row.changed_at.toISOString(),
+        chargeId: row.charge_id,
       })),
     }
   },
@@ -66,12 +73,19 @@ const test = operation({
     const mailId = newId("mail")
     const from = { name: "", address: `test@${sender.name}` }
     const copyFor = await ports.composer.compose({
-      ...{ mailId, from, replyTo: null, html: null, at: ports.clock.now() },
-      ...{ subject: "A test mail", text: `This is a test of mails from ${sender.name}.` },
+      mailId,
+      from,
+      replyTo: null,
+      html: null,
+      at: ports.clock.now(),
+      subject: "A test mail",
+      text: `This is a test of mails from ${sender.name}.`,
     })
     const messageId = `<${mailTagOf(mailId)}.0@${sender.name}>`
     const copy = copyFor({
-      ...{ to: { name: to.name ?? "", address: to.address }, messageId, unsubscribeUrl: null },
+      to: { name: to.name ?? "", address: to.address },
+      messageId,
+      unsubscribeUrl: null,
     })
     const bytes = await ports.composer.sign(copy, { domain: sender.name, ...key })
     const tag = await ports.sealing.tag(companyId, addressKey(to))

@@ -88,8 +88,10 @@ async function make<I extends Checked<unknown, unknown, unknown>, R>(
     const searched = await search(ports, caller, seed)
     if (searched.found !== null) return searched.found
     const made = await placeCharge(ports, caller, price, {
-      ...{ chargeId: chargeIdOf(seed), resource: spec.resource(input) },
-      ...{ isPending: false, searchedTo: searched.to },
+      chargeId: chargeIdOf(seed),
+      resource: spec.resource(input),
+      isPending: false,
+      searchedTo: searched.to,
     })
     // Whoever had the claim before charged in the same moment, or much else happened: it is looked for again.
     if (made === "search again") continue

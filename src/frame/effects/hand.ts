@@ -113,7 +113,7 @@ function openLost(
     },
     /** Resolves when what was being inserted is in hand, or is not. */
     inserted: async (): Promise<void> => {
-      await Promise.allSettled([...inserting])
+      await Promise.allSettled(inserting)
     },
   }
 }

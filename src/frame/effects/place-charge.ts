@@ -36,7 +36,11 @@ export async function placeCharge(
 ): Promise<Placed | "search again" | { readonly refusal: Refusal }> {
   const { companyId, spender } = caller
   const command: Charge = {
-    ...{ type: "Charge", ...charge, ...spender, class: spending, ...price },
+    type: "Charge",
+    ...charge,
+    ...spender,
+    class: spending,
+    ...price,
     requestedAt: ports.clock.now(),
     dueAt: null,
     servedFrom: null,

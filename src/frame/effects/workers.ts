@@ -219,7 +219,9 @@ function inTrace(
 ): Promise<WorkResult> {
   if (trace === null || trace === undefined) return work()
   const attributes = {
-    ...{ "ledger.work.id": workId, "ledger.work.kind": kind, "ledger.work.tries": tries },
+    "ledger.work.id": workId,
+    "ledger.work.kind": kind,
+    "ledger.work.tries": tries,
     "ledger.company.id": companyId,
   }
   const spanned = { name: `work ${kind}`, kind: "consumer", attributes } as const

@@ -34,7 +34,9 @@ export function addEntry(
   const url = `${way?.at ?? ""}${entry.url}`
   const config = configOf(entry)
   app.route({
-    ...{ method: answeredVerbs(method), url, config },
+    method: answeredVerbs(method),
+    url,
+    config,
     onRequest: async (request, reply) => {
       const route = routeOf(entry, request)
       if ("error" in route) return sendRefusal(reply, route)

@@ -74,11 +74,15 @@ export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked =
   const look = async () => (await lookAgain()).map((one) => appending(one, ports.store))
   const config = { pressureHandler: () => undefined }
   app.route({
-    ...{ method: READING, url: HEALTH_URLS.live, config },
+    method: READING,
+    url: HEALTH_URLS.live,
+    config,
     handler: async (_request, reply) => reply.type(TEXT).send("ok\n"),
   })
   app.route({
-    ...{ method: READING, url: HEALTH_URLS.ready, config },
+    method: READING,
+    url: HEALTH_URLS.ready,
+    config,
     handler: async (_request, reply) => {
       const all = [servingVerdict(isStopping), ...(await look())]
       const isReady = all.every(({ state }) => state !== "fail")

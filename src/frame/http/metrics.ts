@@ -72,7 +72,9 @@ export function addMetrics(
     if (error !== null) refusals.inc({ route, error })
   })
   app.route({
-    ...{ method: ["GET", "HEAD"], url: METRICS_URL, config: { pressureHandler: () => undefined } },
+    method: ["GET", "HEAD"],
+    url: METRICS_URL,
+    config: { pressureHandler: () => undefined },
     handler: async (_request, reply) => {
       return reply.type(registry.contentType).send(await registry.metrics())
     },
@@ -82,7 +84,10 @@ export function addMetrics(
 /** A slice's figure. Where it cannot be read there is no series of it, and the others are told. */
 function gaugeOf(ports: Ports, { name, help, labels = [], read }: Measure): Gauge {
   return new Gauge({
-    ...{ name, help, labelNames: [...labels], registers: [] },
+    name,
+    help,
+    labelNames: [...labels],
+    registers: [],
     async collect() {
       const found = await read(ports).catch(() => [])
       this.reset()
@@ -94,7 +99,10 @@ function gaugeOf(ports: Ports, { name, help, labels = [], read }: Measure): Gaug
 /** A figure that only grows. */
 function counterOf(ports: Ports, { name, help, labels = [], read }: Measure): Counter {
   return new Counter({
-    ...{ name, help, labelNames: [...labels], registers: [] },
+    name,
+    help,
+    labelNames: [...labels],
+    registers: [],
     async collect() {
       const found = await read(ports).catch(() => [])
       this.reset()

@@ -73,7 +73,9 @@ function sendBytes(reply: FastifyReply, { size, read, ...sent }: SentBytes, log:
   if (part === "none") return sendNoPart(reply, size)
   const { from, until } = part ?? { from: 0, until: size }
   void reply.code(part === null ? 200 : 206).headers({
-    ...{ "accept-ranges": "bytes", "content-length": String(until - from), ...sent.headers },
+    "accept-ranges": "bytes",
+    "content-length": String(until - from),
+    ...sent.headers,
     ...(tag === null ? {} : { etag: tag }),
     ...(part === null ? {} : { "content-range": `bytes ${from}-${until - 1}/${size}` }),
   })

@@ -38,8 +38,14 @@ function lineOf(request: FastifyRequest, reply: FastifyReply, url: string | null
   const route = url ?? "(unknown)"
   return {
     message: `${method} ${route} ${status}`,
-    ...{ requestId, method, route, status, error: refusedWith(reply) ?? undefined },
-    ...{ company: companyId ?? undefined, key: keyId ?? undefined },
-    ...{ chargeId: chargeId ?? undefined, ms: Math.round(reply.elapsedTime * 10) / 10 },
+    requestId,
+    method,
+    route,
+    status,
+    error: refusedWith(reply) ?? undefined,
+    company: companyId ?? undefined,
+    key: keyId ?? undefined,
+    chargeId: chargeId ?? undefined,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
   }
 }

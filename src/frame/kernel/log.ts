@@ -11,7 +11,9 @@ export interface DetailedLog extends Log {
 export function openLog(level: string): DetailedLog {
   const logger = pino(
     {
-      ...{ level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
     pino.destination({ dest: 2, sync: true }),

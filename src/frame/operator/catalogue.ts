@@ -66,7 +66,11 @@ export function catalogueOf(offered: Offered): Catalogue {
     const said = Object.entries(command).filter(([flag, value]) => FLAGS.has(flag) && value)
     return [
       {
-        ...{ does, name, summary, notes, example },
+        does,
+        name,
+        summary,
+        notes,
+        example,
         ...wordsOf(input, names),
         ...Object.fromEntries(said),
         ...(command.does === "local" ? { from: moduleOf(command) } : {}),
@@ -128,7 +132,9 @@ function argumentOf(name: string, field: Field, isRequired: boolean): ArgumentSp
   const { argument = name, description = name } = field
   const isVariadic = field.type === "array"
   return {
-    ...{ name: argument, description, field: name },
+    name: argument,
+    description,
+    field: name,
     ...(isRequired ? {} : { isOptional: true as const }),
     ...(isVariadic ? { isVariadic: true as const } : {}),
     ...valuesOf(field),
@@ -145,7 +151,8 @@ function optionOf(name: string, field: Field, isRequired: boolean): OptionSpec {
       : `--${word} <${value}${field.type === "array" ? "..." : ""}>`
   const isOwn = field.flag === undefined
   return {
-    ...{ flags, description: field.description ?? name },
+    flags,
+    description: field.description ?? name,
     ...(isOwn ? {} : { field: name }),
     ...(isRequired ? { isRequired: true as const } : {}),
     ...values,

@@ -63,6 +63,8 @@ export async function ofOwnKey<I extends { readonly key?: string | undefined }>(
 
 /** How often somebody has whole histories and bills written. */
 export const FILES_WRITTEN: RateLimit = {
-  ...{ name: "console files", most: 6, per: "key" },
+  name: "console files",
+  most: 6,
+  per: "key",
   calls: "files by this person",
 }

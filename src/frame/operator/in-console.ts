@@ -261,9 +261,13 @@ function offeredTo(
   const { name, summary = "", notes = [], irreversible, console: word } = found
   const own = word.own === undefined ? ("no" as const) : ("own" as const)
   return {
-    ...{ name: pathOf(name), command: name, summary, notes },
+    name: pathOf(name),
+    command: name,
+    summary,
+    notes,
     input: z.toJSONSchema(found.input, { io: "input", unrepresentable: "any" }),
-    ...{ changes: found.changes === true, needsReason: found.needsReason === true },
+    changes: found.changes === true,
+    needsReason: found.needsReason === true,
     irreversible:
       irreversible === undefined ? null : { field: irreversible.field, says: irreversible.says },
     takesFile: fileField(found) !== null,

@@ -266,7 +266,8 @@ async function handleAnew(calls: CallPorts, given: Let, seed: Seed): Promise<Han
   }
   const result = await route.handle(ports, caller, {
     ...input,
-    ...{ seed, ...aroundOf(given) },
+    seed,
+    ...aroundOf(given),
   })
   return { route, result, isStale }
 }
@@ -287,7 +288,8 @@ async function resume(
   if (route.resume === undefined || "refusal" in input) return { seed }
   const resumed: Resumed<unknown, number> = await route.resume(ports, caller, {
     ...input,
-    ...{ seed, ...aroundOf(given) },
+    seed,
+    ...aroundOf(given),
   })
   return "reply" in resumed ? { came: { route, result: resumed.reply } } : resumed
 }

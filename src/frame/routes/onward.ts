@@ -27,9 +27,15 @@ export function sendOn(
       const { companyId, keyId, chargeId } =
         "trace" in answer ? (answer as TracedAnswer).trace : NOBODY
       log.info(`${method} ${route} ${status}`, {
-        ...{ requestId: next.requestId, within: call.requestId, method, route, status, error },
-        ...{ company: companyId ?? undefined, key: keyId ?? undefined },
-        ...{ chargeId: chargeId ?? undefined },
+        requestId: next.requestId,
+        within: call.requestId,
+        method,
+        route,
+        status,
+        error,
+        company: companyId ?? undefined,
+        key: keyId ?? undefined,
+        chargeId: chargeId ?? undefined,
       })
     }
     // Its route answers in JSON.
@@ -48,11 +54,19 @@ function callOf(call: Call, { route, params, query, body, idempotencyKey, faults
   )
   const asked = new URLSearchParams(query).toString()
   return {
-    ...{ route, params, query, faults, address, gone, stopping, who },
+    route,
+    params,
+    query,
+    faults,
+    address,
+    gone,
+    stopping,
+    who,
     requestId: newId("req"),
     headers: {
       ...Object.fromEntries(GOING_ON.map((name) => [name, headers[name]])),
-      ...{ ...named, "content-type": ["application/json"] },
+      ...named,
+      "content-type": ["application/json"],
     },
     target: asked === "" ? path : `${path}?${asked}`,
     body: bodyAtHand(body === undefined ? null : Buffer.from(JSON.stringify(body))),

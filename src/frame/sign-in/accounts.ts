@@ -88,7 +88,8 @@ export function openAccounts(ports: AccountPorts): Accounts {
 /** Which browser asked last for a code for an email: a code of before is of no use any more. */
 function openNewest({ kept, clock, sealing }: AccountPorts) {
   const things = kept.of<{ readonly browserTag: string }>({
-    ...{ slice: "sign-in", kind: `${PURPOSE} newest code` },
+    slice: "sign-in",
+    kind: `${PURPOSE} newest code`,
   })
   const tagOf = (browser: string) =>
     sealing.installationTag(JSON.stringify(["newest", PURPOSE, browser]))
@@ -144,10 +145,14 @@ async function profileOf(
   const deletion = await runner.read(ledgerOf(companyId), deletionOf)
   const row = await ports.readAs(companyId, (db) => findPersonRow(db, companyId, personId))
   return {
-    ...{ companyId, personId, role, permissions: person?.permissions ?? [] },
+    companyId,
+    personId,
+    role,
+    permissions: person?.permissions ?? [],
     operations: person === null ? [] : ALL_OPERATIONS.filter((one) => mayPerson(person, one)),
     company: standing === null ? null : await sealing.open(companyId, standing.name),
-    ...{ name: row?.name ?? null, email: row?.email ?? null },
+    name: row?.name ?? null,
+    email: row?.email ?? null,
     deleteDataAfter: deletion === null ? null : new Date(deletion.erasedFrom).toISOString(),
   }
 }

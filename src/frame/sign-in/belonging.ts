@@ -93,7 +93,10 @@ export async function accept(
   await runner.execute(
     accessOf(companyId),
     {
-      ...{ type: "AcceptInvitation", inviteId, personId, emailTag },
+      type: "AcceptInvitation",
+      inviteId,
+      personId,
+      emailTag,
       name: await sealing.seal(companyId, personId, name),
       email: await sealing.seal(companyId, personId, email),
     },

@@ -148,7 +148,10 @@ function enqueue(
   }
   const one: Waiting = {
     ...asked,
-    ...{ arrivedAt, deadline: arrivedAt + deadlineMs, isInDoubt: false, isTold: false },
+    arrivedAt,
+    deadline: arrivedAt + deadlineMs,
+    isInDoubt: false,
+    isTold: false,
     resolve: (outcome) => {
       tell()
       resolve(outcome)

@@ -165,7 +165,11 @@ function faultBy(codec: Codec<AnyFact>, stored: Unplaced): string | null {
 function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: Unplaced): Recorded {
   const { keyId, personId, actor, trace, version } = readMetadata(stored.metadata)
   const recorded = {
-    ...{ stream, revision, keyId, personId, actor },
+    stream,
+    revision,
+    keyId,
+    personId,
+    actor,
     category: categoryOf(stream),
     companyId: companyOf(stream),
     fact: codec.decode(stored.type, version, stored.data),

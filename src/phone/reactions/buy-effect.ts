@@ -37,9 +37,14 @@ type Answer = OrderAnswer | { readonly answer: "failed"; readonly reason: OrderF
 
 /** The reactions that buy numbers. */
 export const buyEffect = effect<Payload, Answer>({
-  ...{ kind: BUY_NUMBER, askKind: "ask-number", payload: Payload },
-  ...{ provider: "the carrier", about: "this number", unknownTo: "nobody ordered this number" },
-  ...{ withinMs: WITHIN_MS, endsWithCompany: true },
+  kind: BUY_NUMBER,
+  askKind: "ask-number",
+  payload: Payload,
+  provider: "the carrier",
+  about: "this number",
+  unknownTo: "nobody ordered this number",
+  withinMs: WITHIN_MS,
+  endsWithCompany: true,
   from: {
     NumberOrdered: ({ numberId, at }) => [
       { name: numberId, payload: { numberId, orderedAt: at }, dueAt: at },

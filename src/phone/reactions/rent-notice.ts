@@ -27,7 +27,9 @@ const WHY: Readonly<Record<string, string>> = {
 export const rentNotice = reaction({
   kind: "send-rent-notice",
   payload: z.object({
-    ...{ numberId: idSchema(parseNumberId), since: z.number(), at: z.number() },
+    numberId: idSchema(parseNumberId),
+    since: z.number(),
+    at: z.number(),
     /** The ledger's reason. */
     code: z.string(),
   }),

@@ -104,14 +104,20 @@ async function chargeRent(
   const charge = () => {
     const now = ports.clock.now()
     return {
-      ...({ via: "company", keyId: null, personId: null, class: "general", item } as const),
-      ...{ quantity: 1, ...price, amountMicros: price.unitPriceMicros },
-      ...({
-        resource: payload.numberId,
-        isPending: false,
-        exemption: "funds_while_above_zero",
-      } as const),
-      ...{ requestedAt: now, dueAt, servedFrom: now > dueAt ? dueAt : null },
+      via: "company" as const,
+      keyId: null,
+      personId: null,
+      class: "general" as const,
+      item,
+      quantity: 1,
+      ...price,
+      amountMicros: price.unitPriceMicros,
+      resource: payload.numberId,
+      isPending: false as const,
+      exemption: "funds_while_above_zero" as const,
+      requestedAt: now,
+      dueAt,
+      servedFrom: now > dueAt ? dueAt : null,
     }
   }
   const refused = await chargeByName(ports, companyId, named, charge, cause)

@@ -28,12 +28,12 @@ type Answer = Exclude<CarrierKnowledge, { answer: "unknown" }>
 
 /** The reactions that send text messages. */
 export const textEffect = effect<Payload, Answer>({
-  ...{ kind: "send-text", askKind: "ask-text", payload: Payload },
-  ...{
-    provider: "the carrier",
-    about: "this text",
-    unknownTo: "its recipient does not know this text",
-  },
+  kind: "send-text",
+  askKind: "ask-text",
+  payload: Payload,
+  provider: "the carrier",
+  about: "this text",
+  unknownTo: "its recipient does not know this text",
   endsWithCompany: true,
   isPersonal: true,
   from: {

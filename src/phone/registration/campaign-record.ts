@@ -88,7 +88,10 @@ export async function campaignAnswer(
   const tooLong =
     campaign === null ? [] : await tooLongToSend(ports, companyId, campaign, replies.helpReply)
   return {
-    ...{ ready: true, saved: campaign !== null, brandType: chosen, setupPaid: isPaid },
+    ready: true,
+    saved: campaign !== null,
+    brandType: chosen,
+    setupPaid: isPaid,
     directLending: campaign?.directLending ?? null,
     description: campaign?.description ?? null,
     messageFlow: campaign?.messageFlow ?? null,
@@ -100,7 +103,8 @@ export async function campaignAnswer(
       ...tooLong.map((fault) => problemOfField({ ...fault, code: "too_long" })),
     ],
     fees: {
-      ...{ brandMicros: brand.amountMicros, campaignMicros: fee.amountMicros },
+      brandMicros: brand.amountMicros,
+      campaignMicros: fee.amountMicros,
       rushMicros: rush.amountMicros,
       dueMicros: isFree ? 0 : fee.amountMicros,
     },
@@ -115,7 +119,8 @@ function viewOf(state: Registration) {
   const isFree = status === "waiting" || status === "approved" || feeOf(state, unrushed) === "none"
   const isSent = status === "waiting" || status === "approved" || status === "action_needed"
   return {
-    ...{ written: writtenOf(state), isFree },
+    written: writtenOf(state),
+    isFree,
     isPaid: isSent && !state.testMode,
   }
 }
@@ -126,5 +131,7 @@ function problemOfPage({ page, code }: { readonly page: string; readonly code: s
 }
 
 const problemOfField = ({ field, code, message }: CampaignProblem) => ({
-  ...{ where: field, code, message },
+  where: field,
+  code,
+  message,
 })

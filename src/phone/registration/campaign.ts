@@ -156,7 +156,8 @@ export function problemsOfReplies(
   return Object.entries(replies)
     .filter(([, text]) => !text.toLowerCase().includes(brand))
     .map(([field]) => ({
-      ...{ field: `replies.${field}`, code: "no_brand" },
+      field: `replies.${field}`,
+      code: "no_brand",
       message:
         "Does not say who texts; set it to what `suggested` of GET /api/v1/phone/settings says.",
     }))

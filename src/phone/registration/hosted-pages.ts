@@ -77,7 +77,9 @@ export interface PageContent {
 
 /** What the way to each page is called. */
 const LINKS: Readonly<Record<PageName, string>> = {
-  ...{ texts: "Texts", terms: "Terms", privacy: "Privacy" },
+  texts: "Texts",
+  terms: "Terms",
+  privacy: "Privacy",
 }
 
 /** What a box sends once it is ticked. */

@@ -47,7 +47,9 @@ async function inThread(
   const found = Promise.withResolvers<readonly PageProblem[]>()
   const worker = new Worker(new URL("./page-thread.ts", import.meta.url), {
     // It needs nothing of the program's: what a stranger wrote is read in it.
-    ...{ env: {}, execArgv: [], workerData: looked },
+    env: {},
+    execArgv: [],
+    workerData: looked,
     resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
   })
   worker.on("message", found.resolve)

@@ -22,5 +22,7 @@ export function liveAddresses({ pages }: Pick<SavedPages, "pages">): PageAddress
 }
 
 const addressesBelow = (base: string): PageAddresses => ({
-  ...{ texts: `${base}/texts`, terms: `${base}/terms`, privacy: `${base}/privacy` },
+  texts: `${base}/texts`,
+  terms: `${base}/terms`,
+  privacy: `${base}/privacy`,
 })

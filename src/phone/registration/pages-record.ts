@@ -71,11 +71,17 @@ export async function pagesAnswer(
 function settingsOf(saved: SavedPages | null) {
   const said: Partial<SavedPages["pages"]> = saved?.pages ?? {}
   return {
-    ...{ mode: said.mode ?? null, hostname: said.hostname ?? null },
-    ...{ services: said.services ?? null, offers: said.offers ?? null },
-    ...{ offersPerMonth: said.offersPerMonth ?? null, optinPhone: said.optinPhone ?? null },
-    ...{ optinPaper: said.optinPaper ?? null, supportPhone: said.supportPhone ?? null },
-    ...{ supportEmail: said.supportEmail ?? null, ownTextUrl: said.ownTextUrl ?? null },
-    ...{ ownTermsUrl: said.ownTermsUrl ?? null, ownPrivacyUrl: said.ownPrivacyUrl ?? null },
+    mode: said.mode ?? null,
+    hostname: said.hostname ?? null,
+    services: said.services ?? null,
+    offers: said.offers ?? null,
+    offersPerMonth: said.offersPerMonth ?? null,
+    optinPhone: said.optinPhone ?? null,
+    optinPaper: said.optinPaper ?? null,
+    supportPhone: said.supportPhone ?? null,
+    supportEmail: said.supportEmail ?? null,
+    ownTextUrl: said.ownTextUrl ?? null,
+    ownTermsUrl: said.ownTermsUrl ?? null,
+    ownPrivacyUrl: said.ownPrivacyUrl ?? null,
   }
 }

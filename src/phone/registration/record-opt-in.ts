@@ -37,8 +37,13 @@ export async function recordOptIn(
   ])
   const command: OptInByForm = {
     type: "OptInByForm",
-    ...{ optInId: newId("opt"), phone: sealedPhone, firstName: sealedName, service, offers },
-    ...{ method: "web", sourceUrl: from.sourceUrl },
+    optInId: newId("opt"),
+    phone: sealedPhone,
+    firstName: sealedName,
+    service,
+    offers,
+    method: "web",
+    sourceUrl: from.sourceUrl,
   }
   await runner.execute(stream, command, causedBy(from.requestId), nothing)
   return null

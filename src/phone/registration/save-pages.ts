@@ -28,9 +28,14 @@ export const savePages = route({
   summary: "Save how the pages of texting registration are",
   example: {
     body: {
-      ...{ mode: "hosted", services: "appointments and repairs", offers: true, offersPerMonth: 4 },
-      ...{ optinPhone: false, optinPaper: false },
-      ...{ supportPhone: "+14155550100", supportEmail: "help@acme.example" },
+      mode: "hosted",
+      services: "appointments and repairs",
+      offers: true,
+      offersPerMonth: 4,
+      optinPhone: false,
+      optinPaper: false,
+      supportPhone: "+14155550100",
+      supportEmail: "help@acme.example",
     },
   },
   operation: "phone.registration.prepare",
@@ -77,8 +82,11 @@ async function commandOf({ sealing }: Ports, caller: Caller, pages: Pages): Prom
     type: "SavePages",
     pages: await sealing.seal(caller.companyId, COMPANY_SUBJECT, JSON.stringify(pages)),
     // An own site is served by the company, also at a host name that was chosen before.
-    ...{ mode, hostname: mode === "hosted" ? hostname : null },
+    mode,
+    hostname: mode === "hosted" ? hostname : null,
     // Nobody is to find a preview by guessing.
-    ...{ slug: randomBytes(10).toString("hex"), keyId, personId },
+    slug: randomBytes(10).toString("hex"),
+    keyId,
+    personId,
   }
 }

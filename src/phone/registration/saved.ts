@@ -52,7 +52,11 @@ export async function openedOf(
   const { pagesPassedAt, testMode, brandType } = written
   const beside = written.pages
   return {
-    ...{ business, campaign, pagesPassedAt, testMode, brandType },
+    business,
+    campaign,
+    pagesPassedAt,
+    testMode,
+    brandType,
     pages:
       pages === null || beside === null
         ? null

@@ -113,7 +113,9 @@ function begin(element: Element, within: SeenElement | null, pieces: string[]) {
   const from = pieces.length
   let to = from
   const seen: SeenElement = {
-    ...{ tag, within, isHidden: within?.isHidden === true || hides(element) },
+    tag,
+    within,
+    isHidden: within?.isHidden === true || hides(element),
     attribute: (name) => attrs.find((one) => one.name === name)?.value,
     text: () =>
       plainText(

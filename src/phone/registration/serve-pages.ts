@@ -48,7 +48,9 @@ interface OpenSite extends PageContent {
 
 const MOST_BYTES = 16_384
 const FORMS_SENT: RateLimit = {
-  ...{ name: "texts form", most: 5, per: "address" },
+  name: "texts form",
+  most: 5,
+  per: "address",
   calls: "forms sent from this address",
 }
 

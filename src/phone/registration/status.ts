@@ -66,7 +66,10 @@ export async function registrationStatus(
     return { ...part, reasons: [...(await openedReasons(ports, companyId, reasons))] }
   })
   return {
-    ...{ testMode, mock: carrier.isBuiltIn, overall, parts: await Promise.all(shown) },
+    testMode,
+    mock: carrier.isBuiltIn,
+    overall,
+    parts: await Promise.all(shown),
     calling: held.some(({ voice }) => voice) ? "approved" : "not_sent",
     paysByCard: access?.pays === "card",
   }

@@ -30,9 +30,13 @@ export function reviewedBusiness(business: Business): ReviewedBusiness {
   return {
     ...business,
     brandName: brandNameOf(business),
-    ...{ ein: ein ?? null, website: website ?? null, street2: street2 ?? null },
-    ...{ repTitle: repTitle ?? null, repPosition: repPosition ?? null },
-    ...{ stockExchange: stockExchange ?? null, stockTicker: stockTicker ?? null },
+    ein: ein ?? null,
+    website: website ?? null,
+    street2: street2 ?? null,
+    repTitle: repTitle ?? null,
+    repPosition: repPosition ?? null,
+    stockExchange: stockExchange ?? null,
+    stockTicker: stockTicker ?? null,
   }
 }
 
@@ -46,11 +50,19 @@ export async function reviewedCampaign(
   const replies = await repliesOf(ports, companyId)
   const { description, messageFlow, samples, directLending } = campaign ?? draft
   return {
-    ...{ description, messageFlow, samples, ...flagsOf(samples), directLending },
-    ...{ offers: pages.offers, mostMonthly: pages.offersPerMonth },
-    ...{ optInMessage: draft.optInMessage, optOutMessage: replies.optOutReply },
+    description,
+    messageFlow,
+    samples,
+    ...flagsOf(samples),
+    directLending,
+    offers: pages.offers,
+    mostMonthly: pages.offersPerMonth,
+    optInMessage: draft.optInMessage,
+    optOutMessage: replies.optOutReply,
     helpMessage: replies.helpReply,
-    ...{ optInUrl: addresses.texts, privacyUrl: addresses.privacy, termsUrl: addresses.terms },
+    optInUrl: addresses.texts,
+    privacyUrl: addresses.privacy,
+    termsUrl: addresses.terms,
   }
 }
 
@@ -106,7 +118,11 @@ async function foundSubmission(ports: Ports, companyId: CompanyId, submissionId:
   const { part, live, last } = submission
   const { business } = saved
   const asked: AskedSubmission = {
-    ...{ submissionId, companyId, part, isTest: !live, ref: last.carrierRef },
+    submissionId,
+    companyId,
+    part,
+    isTest: !live,
+    ref: last.carrierRef,
     brandName: brandNameOf(business),
   }
   return { asked, last, saved, business, view }

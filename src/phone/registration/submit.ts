@@ -101,8 +101,16 @@ const submitting = <B extends object>(
       const { companyId, brandType, live, rush } = draft
       const { keyId, personId } = caller.spender
       const command = {
-        ...{ type: "SubmitPart" as const, part, submissionId: id, brandType, live, rush },
-        ...{ fee: feeCharged(item), chargeId: item === null ? null : chargeId, keyId, personId },
+        type: "SubmitPart" as const,
+        part,
+        submissionId: id,
+        brandType,
+        live,
+        rush,
+        fee: feeCharged(item),
+        chargeId: item === null ? null : chargeId,
+        keyId,
+        personId,
       }
       const sent = await runner.execute(registrationOf(companyId), command, causeOf(caller))
       if (sent.accepted) return "found"
@@ -122,8 +130,12 @@ const submitting = <B extends object>(
     awaits: {
       withinMs: WITHIN_MS,
       work: ({ clock }, { companyId }, _draft, { id: submissionId }) => ({
-        ...{ kind: SUBMIT_PART, name: submissionId, subject: submissionId, companyId },
-        ...{ payload: { submissionId, sentAt: clock.now() }, dueAt: clock.now() },
+        kind: SUBMIT_PART,
+        name: submissionId,
+        subject: submissionId,
+        companyId,
+        payload: { submissionId, sentAt: clock.now() },
+        dueAt: clock.now(),
       }),
       outcome: (ports, _caller, { companyId }, { id }) => outcomeOf(ports, companyId, id),
       // The carriers are asked what became of it: until then it waits.
@@ -218,7 +230,9 @@ export const submitBusiness = route({
     "is given back: 503 where they could not be reached, 409 with `reasons` where they would not take it. " +
     "Identical requests at the same time are sent once and share one charge.",
   ...submitting<z.infer<typeof SubmitBusiness>>("business", ({ brandType, live }) => ({
-    ...{ brandType, live, rush: false },
+    brandType,
+    live,
+    rush: false,
   })),
 })
 
@@ -234,6 +248,8 @@ export const submitCampaign = route({
     "The specification does not show the verb: POST, because it sends something. It is sent once the pages " +
     "have passed their check.",
   ...submitting<z.infer<typeof SubmitCampaign>>("campaign", ({ rush }) => ({
-    ...{ brandType: null, live: false, rush },
+    brandType: null,
+    live: false,
+    rush,
   })),
 })

@@ -18,7 +18,9 @@ const told: Omit<Webhook<RegistryEvent>, "provider" | "url"> = {
     const read = registry.read(call, clock.now())
     if (read === "forged") return null
     const events = read.events.map(({ id, event }) => ({
-      ...{ id, event, companyId: parseCompanyId(event.companyId) },
+      id,
+      event,
+      companyId: parseCompanyId(event.companyId),
     }))
     return { signedAt: read.signedAt, events }
   },

@@ -60,7 +60,9 @@ interface Visitor {
 export function previewDoor(ports: Ports, published: Published): Door {
   const domain = ports.settings(publishingSettings).PREVIEW_DOMAIN
   const hall: Hall = {
-    ...{ ports, domain, published },
+    ports,
+    domain,
+    published,
     signIn: openSignIn(ports, { purpose: "preview", called: "the preview" }),
     cache: openCache(CACHE_BYTES),
     waking: openWaking(ports),
@@ -188,7 +190,11 @@ function visitOf(hall: Hall, visitor: Visitor, { publishId }: LivePublish): AppV
   const { ports, waking, connections, published, signIn } = hall
   const { companyId, personId, token } = visitor
   return {
-    ...{ ports, waking, connections, personId, version: { companyId, publishId } },
+    ports,
+    waking,
+    connections,
+    personId,
+    version: { companyId, publishId },
     artifact: () => published.openArtifact(ports, companyId, publishId),
     isWelcome: async () => (await signIn.personOf(companyId, token)) !== null,
   }

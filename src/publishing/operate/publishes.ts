@@ -52,7 +52,11 @@ const list = operation({
   },
   render: ({ publishes }, page) => {
     const rows = publishes.map(({ id, commit, status, createdAt, finishedAt, error }) => ({
-      ...{ id, commit: commit.slice(0, 12), status, createdAt, finishedAt },
+      id,
+      commit: commit.slice(0, 12),
+      status,
+      createdAt,
+      finishedAt,
       error: error?.split("\n", 1)[0] ?? null,
     }))
     return renderTable(rows, page, "publishes")

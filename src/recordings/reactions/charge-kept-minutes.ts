@@ -45,9 +45,19 @@ function chargeOf(
   requestedAt: number,
 ) {
   return {
-    ...({ via: "company", keyId: null, personId: null, class: "general" } as const),
-    ...{ item: ITEM, quantity, ...price, amountMicros: quantity * price.unitPriceMicros },
-    ...({ resource: null, isPending: false, exemption: "funds_while_above_zero" } as const),
-    ...{ requestedAt, dueAt: day + DAY_MS, servedFrom: day },
+    via: "company" as const,
+    keyId: null,
+    personId: null,
+    class: "general" as const,
+    item: ITEM,
+    quantity,
+    ...price,
+    amountMicros: quantity * price.unitPriceMicros,
+    resource: null,
+    isPending: false as const,
+    exemption: "funds_while_above_zero" as const,
+    requestedAt,
+    dueAt: day + DAY_MS,
+    servedFrom: day,
   }
 }

@@ -132,11 +132,9 @@ function scriptOf({ outcome, seconds: lasts, recorded, voicemailSeconds }: CallI
   const lastsMs = Math.round(Number(lasts ?? USUAL_SECONDS) * 1_000)
   const all = Math.min(180, Math.floor(lastsMs / 1_000))
   return {
-    ...{
-      outcome,
-      lastsMs,
-      recordedSeconds: recorded === true ? Math.round(lastsMs / 1_000) : null,
-    },
+    outcome,
+    lastsMs,
+    recordedSeconds: recorded === true ? Math.round(lastsMs / 1_000) : null,
     voicemailSeconds: voicemailSeconds ?? all,
   }
 }

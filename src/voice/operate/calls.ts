@@ -154,10 +154,17 @@ const list = operation({
       limit: limit + 1,
     })
     const calls = rows.slice(-limit).map((row) => ({
-      ...{ at: row.created_at.toISOString(), callId: row.call_id, from: row.from_number },
-      ...{ to: row.to_number, forwardedTo: row.forwarded_to, status: row.status },
-      ...{ outcome: row.outcome, seconds: row.seconds, recorded: row.recorded },
-      ...{ voicemailSeconds: row.voicemail_seconds, chargedMicros: row.charged_micros },
+      at: row.created_at.toISOString(),
+      callId: row.call_id,
+      from: row.from_number,
+      to: row.to_number,
+      forwardedTo: row.forwarded_to,
+      status: row.status,
+      outcome: row.outcome,
+      seconds: row.seconds,
+      recorded: row.recorded,
+      voicemailSeconds: row.voicemail_seconds,
+      chargedMicros: row.charged_micros,
     }))
     return { calls, next: rows.length > limit ? (calls[0]?.at ?? null) : null }
   },

@@ -238,7 +238,10 @@ class Host implements BubblewrapHost {
   async #tryOnce(): Promise<Launched | string> {
     const name = `probe_${crypto.randomUUID().replaceAll("-", "")}`
     const plan: BoxPlan = {
-      ...{ boxId: name as BoxId, companyId: "co_probe", size: "small", leaseMs: 60_000 },
+      boxId: name as BoxId,
+      companyId: "co_probe",
+      size: "small",
+      leaseMs: 60_000,
       environment: {},
     }
     try {

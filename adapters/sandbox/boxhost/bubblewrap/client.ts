@@ -143,11 +143,20 @@ async function runIn(
   const { activity, cwd = ".", environment = {}, mostBytes, stdin, timeoutMs } = options
   const endToo = options.keeps === "ends"
   const asked: CommandAsked = {
-    ...{ argv: argv.map(clean), cwd: placeOf(cwd), environment: environmentOf(environment) },
-    ...{ timeoutMs, mostBytes, endToo, activity, reads: stdin !== undefined },
+    argv: argv.map(clean),
+    cwd: placeOf(cwd),
+    environment: environmentOf(environment),
+    timeoutMs,
+    mostBytes,
+    endToo,
+    activity,
+    reads: stdin !== undefined,
   }
   const answer = await answerTo(socket, pacer, {
-    ...{ name: "run", asked, stdin, withinMs: timeoutMs + AFTER_MS },
+    name: "run",
+    asked,
+    stdin,
+    withinMs: timeoutMs + AFTER_MS,
     // A sentence of the keeper's own may stand behind what a command wrote.
     mostBytes: (endToo ? 4 : 2) * mostBytes + 10_000,
   })
@@ -157,7 +166,9 @@ async function runIn(
     throw new ProviderSilent(`${WHO} broke off within an answer`)
   }
   return {
-    ...{ exitCode, isTimedOut, isCut: { stdout: stdout.isCut, stderr: stderr.isCut } },
+    exitCode,
+    isTimedOut,
+    isCut: { stdout: stdout.isCut, stderr: stderr.isCut },
     stdout: bytes.subarray(0, stdout.bytes),
     stderr: bytes.subarray(stdout.bytes),
   }
@@ -182,7 +193,11 @@ async function answered(
 ): Promise<Answer> {
   const { asked, mostBytes = 0, name, stdin } = question
   const call = request({
-    ...{ socketPath, path: `/${name}`, method: "POST", agent: false, signal },
+    socketPath,
+    path: `/${name}`,
+    method: "POST",
+    agent: false,
+    signal,
     // A keeper that closed the connection with its answer might close it while we still write.
     headers: { connection: "keep-alive" },
   })
@@ -243,7 +258,10 @@ async function dialled(socketPath: string, pacer: Pacer, port: number): Promise<
   const leaving = new AbortController()
   const { promise, resolve, reject } = Promise.withResolvers<Duplex | null>()
   const call = request({
-    ...{ socketPath, method: "CONNECT", path: `box:${port}`, agent: false },
+    socketPath,
+    method: "CONNECT",
+    path: `box:${port}`,
+    agent: false,
     signal: leaving.signal,
   })
   call.once("connect", ({ statusCode }, socket: Duplex, head: Buffer) => {

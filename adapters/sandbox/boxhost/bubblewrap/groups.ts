@@ -48,7 +48,8 @@ const NO_GROUPS: BoxGroups = { folders: [], shown: [], commands: [], keeper: nul
 
 /** No groups at all. */
 export const noGroups: Groups = {
-  ...{ version: null, holds: new Set<Controller>() },
+  version: null,
+  holds: new Set<Controller>(),
   make: async () => NO_GROUPS,
   left: async () => new Map(),
 }
@@ -197,7 +198,9 @@ async function version2(tree: string, own: string): Promise<Groups> {
       const lists = folders.map((group) => join(group, "cgroup.procs"))
       await giveTo(uid, [...folders, ...lists])
       return {
-        ...{ folders, shown: [folder], commands: [join(work, "cgroup.procs")] },
+        folders,
+        shown: [folder],
+        commands: [join(work, "cgroup.procs")],
         keeper: join(keeper, "cgroup.procs"),
       }
     },

@@ -164,7 +164,9 @@ async function spawnOuter(
   const args = [...walls, ...filtered, "--info-fd", "4", ...keeper]
   const bwrap = machine.lacks("bwrap") ? join(machine.runs.path, "no-bwrap-here") : "bwrap"
   const child = spawn(bwrap, [...args, join(places.folder, "plan.json")], {
-    ...{ detached: true, cwd: "/", env: { PATH: process.env["PATH"] ?? "" } },
+    detached: true,
+    cwd: "/",
+    env: { PATH: process.env["PATH"] ?? "" },
     stdio: ["ignore", log.fd, log.fd, filterFile?.fd ?? "ignore", "pipe"],
     ...(uid === null ? {} : { uid, gid: uid }),
   })

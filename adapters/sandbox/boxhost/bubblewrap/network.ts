@@ -26,9 +26,17 @@ const READY_WITHIN_MS = 10_000
 
 /** Networks that are nobody's on the internet: this machine's neighbours, itself, and services of clouds. */
 const PRIVATE = [
-  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"],
-  ...["172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4"],
-  ...["240.0.0.0/4"],
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
 ]
 /** Where mail is handed over: boxes send none. */
 const MAIL = 25
@@ -94,8 +102,18 @@ async function slirp(machine: Machine, box: WithoutNetwork): Promise<KnownProces
     "exec slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox " +
     '--enable-seccomp --exit-fd=3 --ready-fd=4 --netns-type=path "/proc/$1/ns/net" tap0 3< "$2"'
   const child = begun(box, [
-    ...["nsenter", "-t", pid, "-U", "--preserve-credentials", "--"],
-    ...["sh", "-c", script, "sh", pid, box.exit],
+    "nsenter",
+    "-t",
+    pid,
+    "-U",
+    "--preserve-credentials",
+    "--",
+    "sh",
+    "-c",
+    script,
+    "sh",
+    pid,
+    box.exit,
   ])
   const ready = child.stdio[4] as Readable
   const isReady = once(ready, "data").then(() => true)
@@ -108,8 +126,18 @@ async function pasta(machine: Machine, box: WithoutNetwork): Promise<KnownProces
   const addresses = ["-a", "10.0.2.100", "-n", "24", "-g", GATEWAY, "--dns-forward", NAME_SERVER]
   const ports = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
   const child = begun(box, [
-    ...["pasta", "-f", "-q", "--config-net", "-4", "--no-map-gw", ...ports, ...addresses],
-    ...["--userns", `/proc/${pid}/ns/user`, "--netns", `/proc/${pid}/ns/net`],
+    "pasta",
+    "-f",
+    "-q",
+    "--config-net",
+    "-4",
+    "--no-map-gw",
+    ...ports,
+    ...addresses,
+    "--userns",
+    `/proc/${pid}/ns/user`,
+    "--netns",
+    `/proc/${pid}/ns/net`,
   ])
   return settled(machine, child, isRouted(machine, pid))
 }
@@ -119,7 +147,8 @@ function begun({ log, tun, uid }: WithoutNetwork, argv: readonly string[]): Chil
   const own = tun !== null && uid !== null ? withTun(tun, uid, argv) : argv
   const [file = "", ...args] = own
   const child = spawn(file, args, {
-    ...{ detached: true, stdio: ["ignore", log, log, "ignore", "pipe"] },
+    detached: true,
+    stdio: ["ignore", log, log, "ignore", "pipe"],
     env: { PATH: process.env["PATH"] ?? "" },
     ...(uid === null || own !== argv ? {} : { uid, gid: uid }),
   })
@@ -166,8 +195,20 @@ function withTun(tun: string, uid: number, argv: readonly string[]): readonly st
   const script = `mount --bind "$0" ${TUN} && exec "$@"`
   const user = String(uid)
   return [
-    ...["unshare", "-m", "sh", "-c", script, tun],
-    ...["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--", ...argv],
+    "unshare",
+    "-m",
+    "sh",
+    "-c",
+    script,
+    tun,
+    "setpriv",
+    "--reuid",
+    user,
+    "--regid",
+    user,
+    "--clear-groups",
+    "--",
+    ...argv,
   ]
 }
 

@@ -78,13 +78,20 @@ export async function writeFiles(
   const { holds } = machine.groups
   const root = machine.options.root ?? null
   const inner = await machine.shape.inner({
-    ...{ folder: places.folder, root, sharedMemoryBytes: limits.sharedMemoryBytes },
-    ...{ hasVolume: plan.volume !== undefined, programsAt: plan.programs?.at ?? null },
+    folder: places.folder,
+    root,
+    sharedMemoryBytes: limits.sharedMemoryBytes,
+    hasVolume: plan.volume !== undefined,
+    programsAt: plan.programs?.at ?? null,
   })
   const first = ["--chdir", WORKSPACE, "--info-fd", "3", "sh", "-c", FIRST_PROCESS]
   const keeperPlan: KeeperPlan = {
-    ...{ launch: places.launch, socket: places.socket, exit: places.exit },
-    ...{ pipes: places.pipes, leaseMs: plan.leaseMs, workspace: WORKSPACE },
+    launch: places.launch,
+    socket: places.socket,
+    exit: places.exit,
+    pipes: places.pipes,
+    leaseMs: plan.leaseMs,
+    workspace: WORKSPACE,
     inner: ["bwrap", ...inner, ...first],
     bounds: { groups: groups.commands, limiting: await limitingBy(machine, limits) },
     environment: { ...ENVIRONMENT, ...plan.environment },

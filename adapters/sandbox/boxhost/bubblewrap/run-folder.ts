@@ -106,7 +106,8 @@ export async function openRunFolder(
   // Each box is another user, and sees of the others that they are there.
   await chmod(path, 0o711)
   for (const [name, mode] of [
-    ...[["programs", 0o755] as const, ["boxes", 0o711] as const],
+    ["programs", 0o755] as const,
+    ["boxes", 0o711] as const,
     ...(["records", "slots", "images", "logs"] as const).map((closed) => [closed, 0o700] as const),
   ]) {
     await mkdir(inside(name), { recursive: true })
@@ -117,13 +118,18 @@ export async function openRunFolder(
   const records = recordsIn(inside("records"), self)
   return {
     ...records,
-    ...{ path, programs: inside("programs") },
+    path,
+    programs: inside("programs"),
     placesOf: (id) => ({
-      ...{ folder: inside("boxes", id), disk: inside("boxes", id, "disk") },
+      folder: inside("boxes", id),
+      disk: inside("boxes", id, "disk"),
       volume: inside("boxes", id, "volume"),
-      ...{ image: inside("images", id), log: inside("logs", id) },
-      ...{ socket: inside("boxes", id, "keeper.sock"), launch: inside("boxes", id, "launch.sock") },
-      ...{ exit: inside("boxes", id, "exit"), pipes: inside("boxes", id, "pipes") },
+      image: inside("images", id),
+      log: inside("logs", id),
+      socket: inside("boxes", id, "keeper.sock"),
+      launch: inside("boxes", id, "launch.sock"),
+      exit: inside("boxes", id, "exit"),
+      pipes: inside("boxes", id, "pipes"),
     }),
     claim: async (id, size, isLasting) => {
       const blank = {

@@ -18,12 +18,24 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
     audit: 0xc000_003e,
     otherForm: 0x4000_0000,
     forbidden: [
-      ...[321, 323], // bpf, userfaultfd
-      ...[250, 248, 249], // keyctl, add_key, request_key
-      ...[298, 246, 320], // perf_event_open, kexec_load, kexec_file_load
-      ...[175, 313, 176], // init_module, finit_module, delete_module
-      ...[304, 167, 168], // open_by_handle_at, swapon, swapoff
-      ...[169, 163, 179, 443], // reboot, acct, quotactl, quotactl_fd
+      321,
+      323, // bpf, userfaultfd
+      250,
+      248,
+      249, // keyctl, add_key, request_key
+      298,
+      246,
+      320, // perf_event_open, kexec_load, kexec_file_load
+      175,
+      313,
+      176, // init_module, finit_module, delete_module
+      304,
+      167,
+      168, // open_by_handle_at, swapon, swapoff
+      169,
+      163,
+      179,
+      443, // reboot, acct, quotactl, quotactl_fd
     ],
     ioctl: 16,
     sockets: [41, 53],
@@ -32,12 +44,24 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
     audit: 0xc000_00b7,
     otherForm: null,
     forbidden: [
-      ...[280, 282], // bpf, userfaultfd
-      ...[219, 217, 218], // keyctl, add_key, request_key
-      ...[241, 104, 294], // perf_event_open, kexec_load, kexec_file_load
-      ...[105, 273, 106], // init_module, finit_module, delete_module
-      ...[265, 224, 225], // open_by_handle_at, swapon, swapoff
-      ...[142, 89, 60, 443], // reboot, acct, quotactl, quotactl_fd
+      280,
+      282, // bpf, userfaultfd
+      219,
+      217,
+      218, // keyctl, add_key, request_key
+      241,
+      104,
+      294, // perf_event_open, kexec_load, kexec_file_load
+      105,
+      273,
+      106, // init_module, finit_module, delete_module
+      265,
+      224,
+      225, // open_by_handle_at, swapon, swapoff
+      142,
+      89,
+      60,
+      443, // reboot, acct, quotactl, quotactl_fd
     ],
     ioctl: 29,
     sockets: [198, 199],
@@ -83,7 +107,8 @@ export function callFilter(name: string): Buffer | null {
   const { audit, forbidden, ioctl, otherForm, sockets } = architecture
   const instructions = [
     load(ARCHITECTURE),
-    ...[[0x15, 1, 0, audit] as const, answer(KILL)],
+    [0x15, 1, 0, audit] as const,
+    answer(KILL),
     load(NUMBER),
     ...(otherForm === null ? [] : [unlessFrom(otherForm, 1), answer(refuse(ENOSYS))]),
     ...among(RINGS, refuse(ENOSYS)),

@@ -8,8 +8,12 @@ import { callFilter } from "./seccomp.ts"
 
 /** Where the keeper sees things. */
 export const SEEN = {
-  ...{ node: "/keeper/node", program: "/keeper/src", disk: "/disk", root: "/keeper/root" },
-  ...{ volume: "/volume", programs: "/keeper/programs" },
+  node: "/keeper/node",
+  program: "/keeper/src",
+  disk: "/disk",
+  root: "/keeper/root",
+  volume: "/volume",
+  programs: "/keeper/programs",
 } as const
 
 /** Where commands find programs; the product's Node comes first. */
@@ -28,8 +32,18 @@ const TOP = ["bin", "lib", "lib64", "sbin"]
 
 /** What programs read of `/etc`; whatever else is there is the machine's own business. */
 const ETC = [
-  ...["ssl", "pki", "ca-certificates", "alternatives", "ld.so.cache", "services", "protocols"],
-  ...["localtime", "python3", "os-release", "debian_version", "mime.types"],
+  "ssl",
+  "pki",
+  "ca-certificates",
+  "alternatives",
+  "ld.so.cache",
+  "services",
+  "protocols",
+  "localtime",
+  "python3",
+  "os-release",
+  "debian_version",
+  "mime.types",
 ]
 
 /** Files of `/etc` that are the box's own. */
@@ -101,7 +115,16 @@ async function rootOf(root: string | null): Promise<readonly string[]> {
     return [...(await ownPrograms()), ...etc]
   }
   const kept = new Set([
-    ...["proc", "dev", "sys", "tmp", "run", "home", "workspace", "etc", "mnt", "data"],
+    "proc",
+    "dev",
+    "sys",
+    "tmp",
+    "run",
+    "home",
+    "workspace",
+    "etc",
+    "mnt",
+    "data",
   ])
   const names = (await readdir(root)).filter((name) => !kept.has(name))
   const etc = (await readdir(join(root, "etc"))).filter((name) => !(name in OWN_ETC))
@@ -123,12 +146,36 @@ async function outer(view: OuterView): Promise<readonly string[]> {
       ? ETC.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`])
       : ["--ro-bind", root, SEEN.root]
   return [
-    ...["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net", "--cap-add", "ALL"],
-    ...["--new-session", ...(await ownPrograms()), ...etc],
+    "--unshare-user",
+    "--uid",
+    "0",
+    "--gid",
+    "0",
+    "--unshare-net",
+    "--cap-add",
+    "ALL",
+    "--new-session",
+    ...(await ownPrograms()),
+    ...etc,
     // The inner sandbox puts its root together in /tmp.
-    ...["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp"],
-    ...["--ro-bind", node, SEEN.node, "--ro-bind", program, SEEN.program],
-    ...["--bind", folder, folder, "--bind", disk, SEEN.disk],
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--dir",
+    "/tmp",
+    "--ro-bind",
+    node,
+    SEEN.node,
+    "--ro-bind",
+    program,
+    SEEN.program,
+    "--bind",
+    folder,
+    folder,
+    "--bind",
+    disk,
+    SEEN.disk,
     ...(volume === null ? [] : ["--bind", volume, SEEN.volume]),
     ...(programs === null ? [] : ["--ro-bind", programs, SEEN.programs]),
     ...groups.flatMap((group) => ["--bind", group, group]),
@@ -139,24 +186,59 @@ async function outer(view: OuterView): Promise<readonly string[]> {
 async function inner(view: InnerView): Promise<readonly string[]> {
   const { folder, hasVolume, programsAt, root, sharedMemoryBytes } = view
   const etc = Object.keys(OWN_ETC).flatMap((name) => [
-    ...["--ro-bind", join(folder, "etc", name), `/etc/${name}`],
+    "--ro-bind",
+    join(folder, "etc", name),
+    `/etc/${name}`,
   ])
   return [
     // `--disable-userns` wants `--unshare-user` by name.
-    ...["--unshare-user", "--unshare-all", "--share-net", "--uid", "1000", "--gid", "1000"],
-    ...["--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"],
-    ...["--hostname", "box", "--clearenv", "--setenv", "PATH", PATH],
+    "--unshare-user",
+    "--unshare-all",
+    "--share-net",
+    "--uid",
+    "1000",
+    "--gid",
+    "1000",
+    "--disable-userns",
+    "--die-with-parent",
+    "--new-session",
+    "--as-pid-1",
+    "--hostname",
+    "box",
+    "--clearenv",
+    "--setenv",
+    "PATH",
+    PATH,
     ...(await rootOf(root)),
-    ...["--proc", "/proc", "--dev", "/dev"],
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
     // Shared memory counts as the box's: without a bound its first process would be ended for it.
-    ...["--size", String(sharedMemoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
-    ...["--bind", `${SEEN.disk}/tmp`, "/tmp", "--bind", `${SEEN.disk}/workspace`, "/workspace"],
-    ...["--bind", `${SEEN.disk}/home`, HOME],
+    "--size",
+    String(sharedMemoryBytes),
+    "--tmpfs",
+    "/dev/shm",
+    "--remount-ro",
+    "/dev",
+    "--bind",
+    `${SEEN.disk}/tmp`,
+    "/tmp",
+    "--bind",
+    `${SEEN.disk}/workspace`,
+    "/workspace",
+    "--bind",
+    `${SEEN.disk}/home`,
+    HOME,
     ...(hasVolume ? ["--bind", SEEN.volume, VOLUME] : []),
     ...(programsAt === null ? [] : ["--ro-bind", SEEN.programs, programsAt]),
-    ...["--ro-bind", SEEN.node, `${NODE_FOLDER}/node`, ...etc],
+    "--ro-bind",
+    SEEN.node,
+    `${NODE_FOLDER}/node`,
+    ...etc,
     // The root is a file system in memory, as large as half of the machine's.
-    ...["--remount-ro", "/"],
+    "--remount-ro",
+    "/",
   ]
 }
 

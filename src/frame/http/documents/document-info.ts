@@ -91,7 +91,9 @@ export const INFO: Json = { title: TITLE, version: "1.0.0", description: flowing
 /** How callers say who they are. */
 export const SECURITY: Json = {
   key: {
-    ...{ type: "http", scheme: "bearer", bearerFormat: "cpk_…" },
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "cpk_…",
     description: flowing(KEY),
   },
 }

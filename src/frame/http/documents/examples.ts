@@ -19,15 +19,24 @@ const month = { windowStart: Date.UTC(2026, 10, 1), resetsAt: Date.UTC(2026, 11,
 
 /** A limit that lets no call through any more. */
 export const USED_UP: LimitReading = {
-  ...{ holder: "company", holderId: null, class: "general", period: "month" },
-  ...{ amountMicros: 20_000_000, usedMicros: 20_000_000, unrecordedMicros: 0 },
-  ...{ remainingMicros: 0, askedMicros: 0, ...month },
+  holder: "company",
+  holderId: null,
+  class: "general",
+  period: "month",
+  amountMicros: 20_000_000,
+  usedMicros: 20_000_000,
+  unrecordedMicros: 0,
+  remainingMicros: 0,
+  askedMicros: 0,
+  ...month,
 }
 
 /** One that a charge does not fit under. */
 const NEARLY_USED_UP: LimitReading = {
   ...USED_UP,
-  ...{ usedMicros: 19_995_000, remainingMicros: 5_000, askedMicros: 9_000 },
+  usedMicros: 19_995_000,
+  remainingMicros: 5_000,
+  askedMicros: 9_000,
 }
 
 const EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string, unknown>>>> = {

@@ -32,7 +32,8 @@ export function namedSchema(name: string, schema: ZodType, io: "input" | "output
 
 /** A schema by a name, with those that it refers to itself. */
 export const bySchemaName = (name: string, schema: Json, $defs: Json = {}): Json => ({
-  ...{ $ref: `${HERE}${name}`, $defs: { ...$defs, [name]: schema } },
+  $ref: `${HERE}${name}`,
+  $defs: { ...$defs, [name]: schema },
 })
 
 /** What a request or an answer of a route is called: `SendTextRequest`. */

@@ -6,8 +6,15 @@ export type Headed = Pick<IncomingMessage, "headers">
 
 /** What ends at this hop (RFC 9110 §7.6.1). */
 const HOP_BY_HOP = [
-  ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"],
-  ...["te", "trailer", "transfer-encoding", "upgrade"],
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
 ]
 
 /** Where a message ends is nobody's to leave out: another would begin in the middle of it. */

@@ -33,15 +33,21 @@ export interface RateLimit {
 export const RATE_LIMITS = {
   paid: { name: "paid", most: 120, per: "key", calls: "paid calls by this key" },
   numberSearch: {
-    ...{ name: "number search", most: 10, per: "company" },
+    name: "number search",
+    most: 10,
+    per: "company",
     calls: "searches for numbers by this company",
   },
   domain: {
-    ...{ name: "domain", most: 6, per: "company" },
+    name: "domain",
+    most: 6,
+    per: "company",
     calls: "domains connected or checked by this company",
   },
   connect: {
-    ...{ name: "connect", most: 10, per: "address" },
+    name: "connect",
+    most: 10,
+    per: "address",
     calls: "connection requests from this address",
   },
   codesTo: { name: "codes to", most: 3, per: "email", calls: "codes for this email" },

@@ -39,7 +39,12 @@ export function oneOf(name: string, url: string, shapes: readonly Route[]): OneO
   if (!isAlike) throw new RangeError(`the shapes of ${url} differ in what stands before their body`)
   const limits = shapes.map(({ bodyLimitBytes }) => bodyLimitBytes ?? BODY_LIMIT_BYTES)
   return {
-    ...{ name, method, url, shapes, counted, passesLock },
+    name,
+    method,
+    url,
+    shapes,
+    counted,
+    passesLock,
     charged: shapes.some(({ charged }) => charged === true),
     bodyLimitBytes: Math.max(...limits),
   }

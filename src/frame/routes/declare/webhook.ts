@@ -103,7 +103,10 @@ async function takeOnce<E>(
   }
   const name = createHash("sha256").update(id).digest("hex")
   const request = {
-    ...{ companyId, keyId: `webhook ${provider}`, idempotencyKey: name, requestId },
+    companyId,
+    keyId: `webhook ${provider}`,
+    idempotencyKey: name,
+    requestId,
     // Its id names it: a provider that tells more of the same event by now tells nothing new.
     fingerprint: name,
     at: ports.clock.now(),

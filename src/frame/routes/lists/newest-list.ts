@@ -48,7 +48,9 @@ export async function newestOf<R extends { readonly created_at: Date }>(
   if (place !== null && "refusal" in place) return place
   // One more than is shown says whether there are more.
   const rows = await read({
-    ...{ companyId, since: since ?? null, before: place?.before ?? null },
+    companyId,
+    since: since ?? null,
+    before: place?.before ?? null,
     limit: most + 1,
   })
   const shown = rows.slice(-most)

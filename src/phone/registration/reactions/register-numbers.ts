@@ -84,7 +84,9 @@ export const registerNumbers = reaction({
 })
 
 const all = (name: string, at: number) => ({
-  ...{ name, payload: { numberId: null, begunAt: at }, dueAt: at },
+  name,
+  payload: { numberId: null, begunAt: at },
+  dueAt: at,
 })
 
 const answerOf = ({ numberId }: { readonly numberId: NumberId }) =>
@@ -118,8 +120,14 @@ async function unregistered(
     if (number === null) return null
     const isTest = saved.testMode || one.test
     return {
-      ...{ numberId: one.numberId, companyId, number, kind: one.kind, isTest },
-      ...{ campaignRef: carrierRef, business, campaign },
+      numberId: one.numberId,
+      companyId,
+      number,
+      kind: one.kind,
+      isTest,
+      campaignRef: carrierRef,
+      business,
+      campaign,
     }
   })
   return (await Promise.all(made)).filter((one) => one !== null)

@@ -32,9 +32,14 @@ type Answer = SubmitAnswer | { readonly answer: "failed"; readonly why: Unreache
 
 /** The reactions that hand parts over. */
 export const submitPart = effect<Payload, Answer>({
-  ...{ kind: SUBMIT_PART, askKind: "ask-part", payload: Payload },
-  ...{ provider: "the registry", about: "this registration", unknownTo: "nobody sent this part" },
-  ...{ withinMs: WITHIN_MS, endsWithCompany: true },
+  kind: SUBMIT_PART,
+  askKind: "ask-part",
+  payload: Payload,
+  provider: "the registry",
+  about: "this registration",
+  unknownTo: "nobody sent this part",
+  withinMs: WITHIN_MS,
+  endsWithCompany: true,
   from: {
     PartSubmitted: ({ submissionId, at }) => [
       { name: submissionId, payload: { submissionId, sentAt: at }, dueAt: at },

@@ -145,7 +145,10 @@ export function commandsIn(home: Home): Commands {
     const arrival = await entered.arrived
     if (arrival.kind === "no folder") throw noFolder(cwd)
     const process: Background = {
-      ...{ id: mark, command, entered, exitCode: null },
+      id: mark,
+      command,
+      entered,
+      exitCode: null,
       pid: arrival.kind === "there" ? arrival.pid : 0,
       stdout: newestOf(entered.stdout, plan.most.logBytes),
       stderr: newestOf(entered.stderr, plan.most.logBytes),
@@ -159,7 +162,9 @@ export function commandsIn(home: Home): Commands {
   }
 
   return {
-    ...{ run, spawn, ...lookedAt(home, background) },
+    run,
+    spawn,
+    ...lookedAt(home, background),
     activities: () => activities,
     countActivity: () => void (activities += 1),
   }

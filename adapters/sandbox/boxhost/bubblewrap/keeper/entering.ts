@@ -81,8 +81,25 @@ export async function enter(
     ([name, value]) => `${name}=${value}`,
   )
   const [program, ...args] = within(bounds, COMMANDS_FIRST, [
-    ...["nsenter", "-t", String(first), "-m", "-p", "-u", "-i", "-C", "-U"],
-    ...["--preserve-credentials", "--", "sh", "-c", ARRIVE, "sh", cwd, ...variables, "--", ...argv],
+    "nsenter",
+    "-t",
+    String(first),
+    "-m",
+    "-p",
+    "-u",
+    "-i",
+    "-C",
+    "-U",
+    "--preserve-credentials",
+    "--",
+    "sh",
+    "-c",
+    ARRIVE,
+    "sh",
+    cwd,
+    ...variables,
+    "--",
+    ...argv,
   ])
   const [stdout, stderr] = [await pipes.output(), await pipes.output()]
   const ends = [reads ? "pipe" : "ignore", stdout.theirs, stderr.theirs, "pipe"] as const

@@ -74,7 +74,8 @@ const VISITS: Readonly<Record<string, (visit: Visit) => Promise<Answer>>> = {
 
 function answerOf({ exitCode, isTimedOut, stdout, stderr }: Ended): Answer {
   const said: CommandEnded = {
-    ...{ exitCode, isTimedOut },
+    exitCode,
+    isTimedOut,
     stdout: { bytes: stdout.bytes, isCut: stdout.isCut },
     stderr: { bytes: stderr.bytes, isCut: stderr.isCut },
   }
