@@ -1,6 +1,5 @@
 /** Bills by HTTP, beyond the specification. */
-import { billOperations } from "./operate/bills.ts"
-import { exportOperations } from "./operate/export.ts"
+import { billOperations, exportOperations } from "./operate/bills.ts"
 import type { Slice } from "../frame/slice.ts"
 import { exportBill } from "./routes/export-bill.ts"
 import { billingSettings } from "./settings.ts"

@@ -9,7 +9,7 @@ import { type Copy, type Letter, UnsignedMail } from "../../adapters/providers/m
 import { type Reminder, reminderText } from "../../src/charging/reactions/send-reminder.ts"
 import { fundsNoticeText } from "../../src/charging/reactions/send-funds-notice.ts"
 import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
-import { mailOperations } from "../../src/email/operate/mail.ts"
+import { mailOperations } from "../../src/email/operate/emails.ts"
 
 const pair = generateKeyPairSync("rsa", {
   modulusLength: 2_048,

@@ -1,4 +1,4 @@
-/** The months that a company has bills of. */
+/** The months that a company has bills of, and a month as a file. */
 import { z } from "zod"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { OpenMonth } from "../../../domain/charging/ledger-views.ts"
@@ -9,9 +9,13 @@ import type { Micros } from "../../../domain/kernel/money.ts"
 import { monthEnd, monthName } from "../../../domain/kernel/window.ts"
 import type { MonthRow } from "../../../projections/charging/months.ts"
 import { closedMonths } from "../../../projections/charging/months.ts"
-import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { company, findCompany, month, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { BillRefused } from "../bill.ts"
+import { BILL_FORMATS } from "../formats.ts"
+import { writeBill } from "../write-bill.ts"
+import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 
 /** What a month began with, what moved the funds in it, and what it left. */
 interface Bill extends Readonly<MonthSums> {
@@ -39,8 +43,8 @@ const list = operation({
     const current = await ports.runner.readLatest(ledgerOf(companyId), openMonthOf)
     // A month that was closed since the read model was asked is not open any more: it is shown once.
     const open = current === null ? [] : openBills(current, ports.clock.now())
-    const isClosed = new Set(closed.map(({ month }) => month))
-    const bills = [...closed.map(closedBill), ...open.filter(({ month }) => !isClosed.has(month))]
+    const isClosed = new Set(closed.map((one) => one.month))
+    const bills = [...closed.map(closedBill), ...open.filter((one) => !isClosed.has(one.month))]
     return { bills: bills.toReversed() }
   },
 })
@@ -83,3 +87,37 @@ function openBills(current: OpenMonth, now: number): readonly Bill[] {
 
 /** Operations on bills. */
 export const billOperations: readonly AdminOperation[] = [list]
+
+const Input = z.object({
+  company,
+  month,
+  format: z.enum(BILL_FORMATS).meta({ description: "the form of the file" }),
+})
+
+const exportBilling = operation({
+  name: "export billing",
+  summary: "write a company's billing history of a month to a file",
+  notes: [
+    "The file appears whole or not at all, and only if its lines add up. Months are UTC.",
+    "A closed month gives the same rows for ever; a later give-back is a line of its own month.",
+    "--out - writes to standard output instead.",
+  ],
+  example: "export billing --company acme --month 2026-11 --format csv --out acme-2026-11.csv",
+  hasFile: true,
+  isPatient: true,
+  input: Input,
+  console: { permission: "See billing", rate: FILES_WRITTEN },
+  run: async ({ ports, send, progress, signal }, input) => {
+    const { month: of, format } = input
+    const companyId = await findCompany(ports, input.company)
+    try {
+      return await writeBill(ports, { companyId, month: of, format }, { send, progress, signal })
+    } catch (error) {
+      if (error instanceof BillRefused) throw new OperatorRefused(error.code, error.message)
+      throw error
+    }
+  },
+})
+
+/** Operations of finance. */
+export const exportOperations: readonly AdminOperation[] = [exportBilling]

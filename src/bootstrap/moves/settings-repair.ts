@@ -3,7 +3,7 @@ import type { RepairedSettings } from "../../../adapters/eventstore/eventstoredb
 import { DamagedStream, UnknownOutcome, WrongRevision } from "../../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import { OperatorRefused } from "../../frame/operator/operation.ts"
-import type { SettingsRepair } from "../../storage/operate/repair-settings.ts"
+import type { SettingsRepair } from "../../storage/operate/move-commands.ts"
 import { PROGRAM } from "../../slices.ts"
 import type { Config } from "../settings/config.ts"
 import { explainOpening } from "../open/opening-faults.ts"

@@ -1,23 +1,24 @@
-/** Funds, as an operator adds and corrects them. */
+/** Funds, as an operator adds and corrects them, and from which sum down the owners are notified. */
 import { z } from "zod"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { accountOf } from "../../../domain/charging/ledger-views.ts"
+import { accountOf, fundsNoticeOf } from "../../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import { moneyText } from "../../../domain/kernel/money.ts"
 import { addedAs } from "../../../projections/charging/charge-lists.ts"
 import {
-  DOLLARS_NOTE,
   accepted,
   company,
   dollars,
+  DOLLARS_NOTE,
   findCompany,
   showWrites,
+  together,
   words,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { noticeFunds } from "./funds-notice.ts"
+import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 
 const addFunds = operation({
   name: "funds add",
@@ -98,6 +99,38 @@ const correctFunds = operation({
     const stream = ledgerOf(companyId)
     const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))
     return { companyId, correctedMicros: amountMicros, balanceMicros: outcome.view.fundsMicros }
+  },
+})
+
+const NoticeTerms = z.object({
+  company,
+  below: dollars.optional().meta({ description: "the sum" }),
+  off: z.boolean().default(false).meta({ description: "no notice any more" }),
+})
+
+const noticeFunds = operation({
+  name: "funds notice",
+  summary: "mail the owners when a company's funds fall below a sum",
+  notes: [
+    "Where the funds are below it already, they are told at once.",
+    "They are told again when the funds were at the sum or above, and fall below it again.",
+    DOLLARS_NOTE,
+  ],
+  example: "funds notice --company acme --below 20",
+  changes: true,
+  input: together(NoticeTerms, ({ below, off }) => {
+    if (off && below !== undefined) return "--below and --off exclude one another: give one of them"
+    return off || below !== undefined ? null : "say the sum with --below, or --off"
+  }),
+  console: { roles: OWNER_OR_ADMIN },
+  run: async ({ ports, cause }, input) => {
+    const companyId = await findCompany(ports, input.company)
+    const stream = ledgerOf(companyId)
+    const belowMicros = input.below ?? null
+    const replacedMicros = await ports.runner.readLatest(stream, fundsNoticeOf)
+    const command = { type: "SetFundsNotice" as const, belowMicros }
+    const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))
+    return { companyId, belowMicros, replacedMicros, balanceMicros: outcome.view.fundsMicros }
   },
 })
 

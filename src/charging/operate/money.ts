@@ -4,16 +4,16 @@ import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
 import { limitNamed, readLimits } from "../../../domain/charging/ledger-views.ts"
-import type { Limit, LimitName } from "../../../domain/charging/limits.ts"
+import type { Limit, LimitName, LimitReading } from "../../../domain/charging/limits.ts"
 import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
 import { limitStandings } from "../../../projections/charging/limits.ts"
 import {
-  DOLLARS_NOTE,
   accepted,
   company,
   dollars,
+  DOLLARS_NOTE,
   findCompany,
   findPersonOf,
   keyNamed,
@@ -26,7 +26,7 @@ import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.
 import { operation } from "../../frame/operator/operation.ts"
 import { fundsOperations } from "./funds.ts"
 import { ofOwnSpending } from "./which-charges.ts"
-import { ownTerms, renderRemovedLimit, renderSetLimit, standingOf } from "./limit-shown.ts"
+import { moneyText } from "../../../domain/kernel/money.ts"
 
 const Holder = z.object({
   company,
@@ -217,3 +217,65 @@ export const moneyOperations: readonly AdminOperation[] = [
   listLimits,
   ...fundsOperations,
 ]
+
+/** What a limit says beside whose it is and of what. */
+function ownTerms({ period, amountMicros, leaveKeysOut, remindersMicros }: Limit) {
+  return { period, amountMicros, leaveKeysOut, remindersMicros }
+}
+
+type OwnTerms = ReturnType<typeof ownTerms>
+
+/** How a limit stands. Amounts are micros. */
+function standingOf(reading: Omit<LimitReading, "askedMicros" | "unrecordedMicros">) {
+  const { holder, holderId, class: limited, period, amountMicros } = reading
+  const { usedMicros, remainingMicros, resetsAt } = reading
+  return {
+    holder,
+    holderId,
+    class: limited,
+    period,
+    amountMicros,
+    usedMicros,
+    remainingMicros,
+    resetsAt: new Date(resetsAt).toISOString(),
+  }
+}
+
+type Standing = ReturnType<typeof standingOf>
+
+/** What a limit is now, what it replaced, what is used and left: two lines. */
+function renderSetLimit(set: {
+  readonly limit: (Standing & OwnTerms) | null
+  readonly replaced: OwnTerms | null
+}): string {
+  const { limit, replaced } = set
+  const former = replaced === null ? "none" : termsText(replaced)
+  if (limit === null) return `It replaced ${former}.\n`
+  const { usedMicros, remainingMicros, resetsAt } = limit
+  return (
+    `${limitText(limit)} is ${termsText(limit)}. It replaced ${former}.\n` +
+    `${moneyText(usedMicros)} is used, ${moneyText(remainingMicros)} is left; ` +
+    `it resets at ${resetsAt}.\n`
+  )
+}
+
+/** Which limit there is no more, and what it was. */
+function renderRemovedLimit(done: {
+  readonly removed: LimitName
+  readonly former: OwnTerms | null
+}): string {
+  const { removed, former } = done
+  const terms = former === null ? "" : ` of ${termsText(former)}`
+  return `${limitText(removed)}${terms} is removed.\n`
+}
+
+/** Whose limit it is and of what, in the words of a refused call. */
+function limitText({ holder, class: limited }: Pick<LimitName, "holder" | "class">): string {
+  return `The ${holder}'s ${limited === "all" ? "" : `${limited} `}limit`
+}
+
+function termsText({ period, amountMicros, leaveKeysOut, remindersMicros }: OwnTerms): string {
+  const reminders = remindersMicros.map(moneyText).join(", ")
+  const remind = reminders === "" ? "" : `, with reminders at ${reminders}`
+  return `${moneyText(amountMicros)} a ${period}${remind}${leaveKeysOut ? ", without keys" : ""}`
+}

@@ -9,7 +9,14 @@ import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { DEFAULT_BRANCH } from "../../../domain/code/ref-rules.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { company, findCompany, findLivingCompany, words } from "../../frame/operator/inputs.ts"
+import {
+  company,
+  findCompany,
+  findLivingCompany,
+  renderList,
+  showWrites,
+  words,
+} from "../../frame/operator/inputs.ts"
 import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
@@ -21,6 +28,7 @@ import { make, used } from "./making.ts"
 import type { ZippedCommit } from "../upload/commit-of-zip.ts"
 import { commitOfZip } from "../upload/commit-of-zip.ts"
 import { BadZip, withZip } from "../upload/zip-files.ts"
+import { companiesWithCode } from "../../../projections/code/repositories.ts"
 
 const MADE_NOTE = "A company without a repository is given one."
 const CHECKED_NOTE = "It is checked as a push is; all of it is taken, or nothing."
@@ -239,3 +247,24 @@ export const repositoryOperations: readonly AdminOperation[] = [
   exportFile,
   upload,
 ]
+
+/** Lists them. */
+export const listedOperation: AdminOperation = operation({
+  name: "repository list",
+  summary: "list the companies that have a repository, and whether it is in its folder",
+  example: "repository list --missing",
+  input: z.object({
+    missing: z.boolean().default(false).meta({ description: "only those that are not there" }),
+  }),
+  run: async ({ ports }, { missing }) => {
+    await showWrites(ports)
+    const { repositories, codeDir: folder } = ports
+    const rows: { readonly companyId: string; readonly isThere: boolean }[] = []
+    for (const companyId of await companiesWithCode(ports.readAll)) {
+      const isThere = await repositories.has(companyId)
+      if (!(missing && isThere)) rows.push({ companyId, isThere })
+    }
+    return { folder, repositories: rows }
+  },
+  render: ({ repositories }, page) => renderList(repositories, null, page, "repositories"),
+})

@@ -1,4 +1,4 @@
-/** What companies send by mail, and whether that would go. */
+/** What companies send by mail, whether that would go, and what the simulated mailer sent. */
 import { z } from "zod"
 import { addressKey } from "../../../domain/email/mailbox.ts"
 import { listMails } from "../../../projections/email/mails.ts"
@@ -99,3 +99,41 @@ const test = operation({
 
 /** Operations on what companies send by mail. */
 export const emailOperations: readonly AdminOperation[] = [test, list]
+
+const MOST_LISTED = 1_000
+
+const listSimulated = operation({
+  name: "mail list",
+  summary: "list what the built-in mailer sent, the newest last",
+  notes: [
+    "Nothing leaves this machine: the mailer only remembers. Times are UTC, by the ledger's clock.",
+    "With --json each mail's text is shown as well.",
+  ],
+  example: "mail list --company acme",
+  input: z.object({
+    company: company.optional().meta({ description: "one company, by id or name; default all" }),
+  }),
+  run: async ({ ports }, { company: named }) => {
+    const companyId = named === undefined ? null : await findCompany(ports, named)
+    const mails = await ports.sentMails.list(companyId, MOST_LISTED)
+    return {
+      mails: mails.map(({ to, subject, text, at, mailId, companyId: of, bounced }) => ({
+        to: to.join(", "),
+        subject,
+        text,
+        at: at.toISOString(),
+        mailId,
+        companyId: of,
+        status: bounced ? "bounced" : "sent",
+      })),
+    }
+  },
+  // One line a mail; a text of many lines has no place in a table.
+  render: ({ mails }, page) => {
+    const rows = mails.map(({ at, to, subject, status }) => ({ at, to, subject, status }))
+    return renderTable(rows, page, "mails")
+  },
+})
+
+/** Operations on the simulated mailer. */
+export const mailOperations: readonly AdminOperation[] = [listSimulated]
