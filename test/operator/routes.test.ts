@@ -283,6 +283,9 @@ it("takes the file of an operation as the body", async () => {
   expect(read).toEqual(["app.zip", "ü".repeat(300_000), "ä & b"])
   const missing = { ...asked, input: { ...input, file: folder } }
   await expect(askServer(socketPath, missing, talkOf().talk)).rejects.toThrow("is no file")
+  const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
+  const ran = await run(wordsOf(`repository upload ${folder}/none.zip --company acme`), host)
+  expect(ran).toMatchObject({ code: 1, stderr: `${folder}/none.zip cannot be read (ENOENT).\n` })
 })
 
 describe("a server that stops", () => {

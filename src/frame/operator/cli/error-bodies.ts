@@ -11,11 +11,6 @@ function placeOf(error: Error): object {
   return "place" in error ? { place: error.place } : {}
 }
 
-/** Whether a file that was named could not be read. */
-function isFileError(error: Error): boolean {
-  return "syscall" in error && "path" in error && "code" in error
-}
-
 /** An error whose sentence tells an operator what to do; null where it is none of these. */
 export async function plainBodyOf(error: unknown): Promise<ErrorBody | null> {
   if (!(error instanceof Error)) return null
@@ -27,7 +22,12 @@ export async function plainBodyOf(error: unknown): Promise<ErrorBody | null> {
   if (name === "RulesFault") return { error: "no_rules", message }
   if (name === "NoFile") return { error: "cannot_read", message }
   if (name === "NoSuchCompany") return { error: "not_found", message }
-  if (isFileError(error)) return { error: "cannot_read", message }
+  if ("syscall" in error && "path" in error && "code" in error) {
+    return {
+      error: "cannot_read",
+      message: `${String(error.path)} cannot be read (${String(error.code)}).`,
+    }
+  }
   if (error instanceof ServerGone) return { error: "unavailable", message }
   if (error instanceof CannotWrite) return { error: "cannot_write", message }
   // Others are of the stores, which are there by then.
