@@ -158,7 +158,7 @@ it("refuses a server beside a database that holds its own events, and says how t
   await makeCompany(world)
   await world.close()
   await expect(openWorld("store", { url, eventStoreUrl: server.url })).rejects.toThrow(
-    /store copy --to URL/,
+    /store migrate --to URL/,
   )
   const store = openEventStoreDb({ url: server.url })
   closing.push(() => store.close())

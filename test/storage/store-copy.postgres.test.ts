@@ -184,7 +184,7 @@ it("moves back behind what the database still has", async () => {
   expect(back).toMatchObject({ ok: true, to: "database", alreadyThere: events })
   expect(back.events).toBeGreaterThan(events)
   await expect(openWorld("store", { url, eventStoreUrl: server.url })).rejects.toThrow(
-    /store copy --to URL/,
+    /store migrate --to URL/,
   )
   const home = await openWorld("start", { url })
   closing.push(() => home.close())
