@@ -163,12 +163,8 @@ function plainRoute(serving: Serving, watched: Watched, found: AdminOperation): 
     ...describedBy(found),
     query: ASKED,
     body: found.input,
-    handle: async (_ports, { query, body, gone }) => {
-      const refused = unconfirmed(found, body, query.confirm ?? null)
-      if (refused !== null) return { ok: false, refusal: refused }
-      const way = { serving, watched, asked: query, gone }
-      return doIt(found, way, (talk, run) => run(body, talk))
-    },
+    handle: (_ports, { query, body, gone }) =>
+      doIt(found, { serving, watched, asked: query, gone }, body, null),
   })
 }
 
@@ -191,11 +187,9 @@ function uploadRoute(
       if (!asked.success || Object.keys(fields).length > 0) {
         return { ok: false, refusal: invalid(fields) }
       }
-      const way = { serving, watched, asked: asked.data, gone }
       const file = { pieces, name: String(query[field]), mostBytes: Number.POSITIVE_INFINITY }
-      return doIt(found, way, (talk, run) =>
-        withSpooled(file, (path) => run({ ...(input.value as object), [field]: path }, talk)),
-      )
+      const way = { serving, watched, asked: asked.data, gone }
+      return doIt(found, way, input.value, { field, file })
     },
   })
 }
@@ -207,27 +201,35 @@ interface Way {
   readonly asked: Asked
   readonly gone: AbortSignal
 }
-type Talk = Parameters<typeof performed>[3]
-type Run = (input: unknown, talk: Talk) => Promise<Done>
 
-/** Does an operation once its input is at hand, and answers what came of it. */
-function doIt(
+/** A file that comes with an operation, and the field of its input that takes the path. */
+interface Upload {
+  readonly field: string
+  readonly file: Parameters<typeof withSpooled>[0]
+}
+
+/** Does an operation whose input was checked, and answers what came of it. */
+async function doIt(
   found: AdminOperation,
   { serving, watched, asked, gone }: Way,
-  withInput: (talk: Talk, run: Run) => Promise<Done>,
+  input: unknown,
+  upload: Upload | null,
 ): Promise<Reply<unknown>> {
   const { ports, ended, onFault } = serving
-  const { actor, reason = null } = asked
+  const { actor, reason = null, confirm = null } = asked
+  const refused = unconfirmed(found, input, confirm)
+  if (refused !== null) return { ok: false, refusal: refused }
   const watcher = watched.get(asked.watched ?? "")
   const signal = AbortSignal.any([gone, ended])
   const progress = (message: string): void => tell(watcher, "progress", message)
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
-  const run: Run = async (input, talk) => {
-    const done = await performed(found, { ports, cause }, input, talk)
-    return "refusal" in done ? done : { result: shownAs(found, done.result, asked) }
-  }
-  const ending = async (work: () => Promise<Done>): Promise<Done> => {
-    const done = await work().catch((error: unknown): Done => {
+  return answered(async (send) => {
+    const run = async (given: unknown): Promise<Done> => {
+      const done = await performed(found, { ports, cause }, given, { progress, send, signal })
+      return "refusal" in done ? done : { result: shownAs(found, done.result, asked) }
+    }
+    const came = upload === null ? run(input) : withUploaded(upload, input, run)
+    const done = await came.catch((error: unknown): Done => {
       if (signal.aborted) return { refusal: refusal("unavailable", ABORTED) }
       onFault(error)
       const why = error instanceof Error ? error.message : String(error)
@@ -236,9 +238,15 @@ function doIt(
     tell(watcher, "answer", "refusal" in done ? { error: bodyOf(done.refusal) } : done)
     watcher?.emit("end")
     return done
-  }
-  return answered((send) => ending(() => withInput({ progress, send, signal }, run)), null)
+  }, null)
 }
+
+const withUploaded = (
+  { field, file }: Upload,
+  input: unknown,
+  run: (given: unknown) => Promise<Done>,
+): Promise<Done> =>
+  withSpooled(file, (path) => run({ ...(isRow(input) ? input : {}), [field]: path }))
 
 const ABORTED =
   "The server stopped before this was done: look whether it was done before giving it again."
