@@ -1,17 +1,72 @@
-/** Derived ids stay what they were, and an upgrade of read models may be stopped and goes on. */
+/** An installation that a former version left goes on as if nothing had happened, and so does a backup of it. */
 import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, describe, expect, it } from "vitest"
+import { sql } from "kysely"
+import { Migrator } from "kysely/migration"
+import pg from "pg"
+import { afterAll, describe, expect, it, onTestFinished } from "vitest"
+import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
+import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
+import { restoreBackup } from "../../src/bootstrap/moves/restoring.ts"
 import { openInstallation } from "../../src/bootstrap/open/installation.ts"
+import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { derivedId } from "../../src/frame/kernel/ids.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { messageOf } from "../effects/texts.ts"
+import { faultsOf } from "../storage/looking.ts"
 import { query } from "../support/embedded.ts"
 import { testDatabase, execute } from "../support/postgres.ts"
-import { openWorld, makeCompany } from "../support/world.ts"
+import type { Company } from "../support/world.ts"
+import { ownWorld, openWorld, makeCompany } from "../support/world.ts"
+import { writeInstallation } from "./write-installation.ts"
 
 const FOLDER = join(import.meta.dirname, "..", "data", "upgrade")
+if (process.env["LEDGER_WRITE_UPGRADE"] === "1") await writeInstallation(FOLDER)
+
+/** A text message as its caller was answered. */
+interface AnsweredText {
+  readonly id: string
+  readonly to: string
+  readonly body: string
+}
+
+/** Facts about the installation. Ids of text messages are of those that wait for something. */
+interface Known {
+  readonly erased: string
+  readonly company: Company
+  readonly buyer: Company
+  /** Sent with the `Idempotency-Key` `kept-answer`, and delivered. */
+  readonly delivered: AnsweredText
+  /** The carrier gave no outcome for 72 hours, so it waits for an operator. */
+  readonly stuck: string
+  /** The carrier has given no outcome yet. */
+  readonly silent: string
+  /** The carrier could not be reached, and is tried again. */
+  readonly retried: string
+  /** Bought with the `Idempotency-Key` `buy-20`. */
+  readonly purchase: { readonly purchaseId: PurchaseId; readonly amount: number }
+  /** Sent with the `Idempotency-Key` `queued-answer`, and not handed to the carrier yet. */
+  readonly queued: AnsweredText
+  /** Bodies of requests that had begun: by a process that was killed, and left in doubt. */
+  readonly running: { readonly to: string; readonly body: string }
+  readonly doubt: { readonly to: string; readonly body: string }
+  /** The company's funds, micros. */
+  readonly funds: number
+  /** The ledger's time when it ended. */
+  readonly now: string
+  /** The migrations that it had seen, by name. */
+  readonly migrations: readonly string[]
+  /** The last values of its sequences. */
+  readonly sequences: Readonly<Record<string, number>>
+  readonly backup: { readonly events: number; readonly rows: number }
+}
+
+const KNOWN = JSON.parse(readFileSync(join(FOLDER, "known.json"), "utf8")) as Known
 
 /** Ids and what they derive from. */
 const DERIVED_IDS = JSON.parse(readFileSync(join(FOLDER, "derived-ids.json"), "utf8")) as readonly {
@@ -20,10 +75,194 @@ const DERIVED_IDS = JSON.parse(readFileSync(join(FOLDER, "derived-ids.json"), "u
   readonly id: string
 }[]
 
-// A request that is sent again finds what was done by these: they may never come out otherwise.
+/** Makes a database that holds the installation. */
+async function formerInstallation(): Promise<Awaited<ReturnType<typeof testDatabase>>> {
+  const database = await testDatabase({ migrated: false })
+  await migrate(database.url)
+  const client = new pg.Client(database.url)
+  await client.connect()
+  try {
+    // As a restore does: the order of the tables is free.
+    await client.query("set session_replication_role = replica")
+    const rows = readFileSync(join(FOLDER, "installation.rows"), "utf8").trimEnd().split("\n")
+    for (const row of rows) {
+      const [table = "", values] = row.split("\t")
+      await client.query(
+        `insert into ${table} overriding system value
+         select * from json_populate_record(null::${table}, $1::json)`,
+        [values],
+      )
+    }
+    for (const [name, last] of Object.entries(KNOWN.sequences))
+      await client.query("select setval($1, $2)", [name, last])
+  } finally {
+    await client.end()
+  }
+  return database
+}
+
+/** Carries out the migrations that the installation had seen. */
+async function migrate(url: string): Promise<void> {
+  const db = kyselyOf<unknown>(openPool(url, 2, () => undefined))
+  const all = Object.entries({ ...MIGRATIONS, ...PROGRAM.migrations })
+  const seen = Object.fromEntries(all.filter(([name]) => KNOWN.migrations.includes(name)))
+  const provider = { getMigrations: async () => seen }
+  const migrator = new Migrator({ db, provider, migrationTableSchema: "ledger" })
+  const { error } = await migrator.migrateToLatest()
+  await db.destroy()
+  if (error !== undefined) throw error
+}
+
+const { company, buyer } = KNOWN
+const TEXTS = "/api/v1/phone/messages"
+
+const { url, drop } = await formerInstallation()
+afterAll(drop)
+const world = await ownWorld("start", { url, clock: "test" })
+
+const send = (to: string, body: string, name: string) =>
+  world.call(company.key, "POST", TEXTS, {
+    body: { to, body },
+    headers: { "idempotency-key": name },
+  })
+
+/** The charges whose text has this id, or that have this id themselves. */
+async function chargesOf(text: string) {
+  await world.operate("wait")
+  const { rows } = await sql<{ state: string; amount_micros: number }>`
+    select state, amount_micros from charges
+    where kind = 'charge' and (resource like ${`${text}%`} or charge_id = ${text})`.execute(
+    world.ports.readAll,
+  )
+  return rows.map(({ state }) => state)
+}
+
+describe("an installation that a former version left", () => {
+  it("has the time and the funds that it had", async () => {
+    const { now } = await world.operate("clock show")
+    expect(now).toBe(KNOWN.now)
+    const shown = await world.operate("company show", { company: company.companyId })
+    expect(shown.balanceMicros).toBe(KNOWN.funds)
+  })
+
+  it("does the jobs that waited: sends a text, retries one, mails a reminder", async () => {
+    await world.operate("wait")
+    expect((await messageOf(world, KNOWN.queued.id)).status).not.toBe("queued")
+    await expect.poll(async () => (await messageOf(world, KNOWN.retried)).status).not.toBe("queued")
+    const { mails } = await world.operate("mail list")
+    expect(mails).toHaveLength(1)
+    expect(await chargesOf(KNOWN.queued.id)).toEqual(["final"])
+    expect(await chargesOf(KNOWN.retried)).toEqual(["final"])
+  })
+
+  it("knows requests by their keys: replays answers, and charges a request that had begun once", async () => {
+    expect((await messageOf(world, KNOWN.delivered.id)).status).toBe("delivered")
+    const line = /\nReply STOP to opt out\.$/
+    for (const [name, text] of [
+      ["kept-answer", KNOWN.delivered],
+      ["queued-answer", KNOWN.queued],
+    ] as const) {
+      const again = await send(text.to, text.body.replace(line, ""), name)
+      expect([again.status, again.body]).toEqual([200, text])
+      expect(again.headers["idempotency-replayed"]).toBe("true")
+      const other = await send(text.to, "Another text", name)
+      expect([other.status, other.body.error]).toEqual([409, "idempotency_conflict"])
+    }
+    for (const [name, { to, body }] of [
+      ["running", KNOWN.running],
+      ["in-doubt", KNOWN.doubt],
+    ] as const) {
+      const [first, second] = [await send(to, body, name), await send(to, body, name)]
+      expect([first.status, second.status]).toEqual([200, 200])
+      expect(second.body).toEqual(first.body)
+      expect(await chargesOf(first.body.id)).toEqual(["final"])
+    }
+  })
+
+  it("asks about a silent text and a payment, and releases a pending charge without its text", async () => {
+    await world.operate("clock advance", { duration: "2h" })
+    expect(await chargesOf(KNOWN.silent)).toEqual(["final"])
+    expect(await chargesOf("chg_without_text")).toEqual(["given_back"])
+    const credits = await world.call(buyer.key, "GET", "/api/v1/credits")
+    expect(credits.body).toMatchObject({ pending: 0, boughtThisMonth: KNOWN.purchase.amount })
+    const again = await world.call(buyer.key, "POST", "/api/v1/credits", {
+      body: { amount: 20 },
+      headers: { "idempotency-key": "buy-20" },
+    })
+    expect(again.body).toMatchObject({ status: "paid", purchaseId: KNOWN.purchase.purchaseId })
+  })
+
+  it("leaves a stuck job to an operator, who can discard it", async () => {
+    const { work } = await world.operate("job list")
+    const stuck = work.filter((row: { parked: string | null }) => row.parked !== null)
+    expect(stuck).toMatchObject([{ kind: "ask-text", name: KNOWN.stuck }])
+    await world.operate("job discard", { workId: stuck[0].workId })
+    expect(await chargesOf(KNOWN.stuck)).toEqual(["given_back"])
+  })
+
+  it("closes its month and charges its calls, and the audit holds", async () => {
+    await world.operate("clock advance", { duration: "5d" })
+    const lines = await world.call(company.key, "GET", "/api/v1/billing/lines?month=2027-01")
+    expect(lines.body.lines.map(({ kind }: { kind: string }) => kind)).toContain("charge")
+    expect(await faultsOf(world)).toEqual([])
+    const erased = await world.operate("company show", { company: KNOWN.erased })
+    expect(erased).toMatchObject({ name: null, deleted: { erased: expect.any(String) } })
+  })
+})
+
+// A repeated request finds its former outcome by these ids, so they never change.
 describe("ids that derive from requests", () => {
   it.each(DERIVED_IDS)("$id", ({ prefix, parts, id }) => {
     expect(derivedId(prefix, ...parts)).toBe(id)
+  })
+})
+
+const folder = await mkdtemp(join(tmpdir(), "ledger-former-"))
+afterAll(() => rm(folder, { recursive: true, force: true }))
+const { url: restoredUrl, drop: dropRestored } = await testDatabase()
+afterAll(dropRestored)
+const restored = await restoreBackup(
+  readConfig({
+    DATABASE_URL: restoredUrl,
+    LEDGER_DATA_DIR: join(folder, "data"),
+    LEDGER_CLOCK: "test",
+  }),
+  join(FOLDER, "installation.backup"),
+  { info: () => undefined, warn: () => undefined },
+  { progress: () => undefined, signal: new AbortController().signal },
+)
+
+describe("a backup that a former version wrote", () => {
+  it("is restored whole", () => {
+    expect(restored).toMatchObject({ ok: true, ...KNOWN.backup })
+  })
+
+  it("goes on: lists its mails, and sends none of them twice", async () => {
+    const restoredWorld = await openWorld("start", { url: restoredUrl, clock: "test" })
+    onTestFinished(() => restoredWorld.close())
+    await restoredWorld.operate("wait")
+    const { mails } = await restoredWorld.operate("mail list", { company: KNOWN.company.companyId })
+    expect(mails.slice(0, 2)).toMatchObject([
+      { mailId: "mail_former_0", to: "b@example.com", status: "sent" },
+      {
+        mailId: "mail_former_1",
+        to: "z@example.com, a@example.com",
+        subject: "Subject of mail_former_1",
+        status: "bounced",
+        at: KNOWN.now,
+      },
+    ])
+    const { companyId } = KNOWN.company
+    const recipients = ["z", "a"].map((one) => {
+      return { personId: `per_${one}` as const, address: `${one}@elsewhere.example` }
+    })
+    const mail = { mailId: "mail_former_1", companyId, recipients, subject: "", text: "" }
+    expect(await restoredWorld.ports.mailer.send({ ...mail, about: null })).toEqual({
+      answer: "taken",
+    })
+    const again = await restoredWorld.operate("mail list", { company: companyId })
+    expect(again.mails[1]).toMatchObject({ to: "z@example.com, a@elsewhere.example" })
+    expect(await faultsOf(restoredWorld)).toEqual([])
   })
 })
 
@@ -38,7 +277,7 @@ await execute(database.url, "update ledger.projections set version = 0 where nam
 const versions = () =>
   query(database.url, "select version from ledger.projections where name = 'companies'")
 
-it("a stop is heeded between two pages of events, and the next start builds it whole", async () => {
+it("a stop ends a rebuild between two pages of events, and the next start completes it", async () => {
   const stop = new AbortController()
   const told: string[] = []
   const opening = openInstallation({
