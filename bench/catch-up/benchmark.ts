@@ -6,7 +6,6 @@ import { START } from "../../adapters/eventstore/port.ts"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
-import { charges } from "../../projections/charging/charges.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
@@ -15,7 +14,7 @@ import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
 import { forgetReadModels } from "../../test/support/read-models.ts"
-import { portsOf } from "./rebuilding.ts"
+import { charges, portsOf } from "./rebuilding.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000

@@ -1,10 +1,14 @@
 /** Read models that are built anew from what is stored. */
 import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
 import type { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { EVERYBODY } from "../../test/support/read-models.ts"
 import { honest } from "../benchmark.ts"
 import type { Ground } from "../ground/ground.ts"
+
+/** The read model of charges, as the program keeps it up. */
+export const charges = PROGRAM.readModels.find(({ name }) => name === "charges") as Projection
 
 /** What read models are rebuilt with. */
 export function portsOf({ store, behind }: Ground): Parameters<typeof startProjector>[0] {

@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely"
 import type { Role } from "../../domain/access/permissions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -27,10 +27,10 @@ export type InvitationRow = RowOf<typeof INVITATIONS>
 type Tables = RowsOf<typeof INVITATIONS>
 
 /** The read model. */
-export const invitations: Projection = {
+export const invitations = readModel({
   name: "invitations",
   version: 4,
-  categories: ["access", "companies"],
+  on: ["CompanyErased", "PersonInvited", "InvitationWithdrawn", "PersonAdded", "PersonChanged"],
   ...madeOf(INVITATIONS),
   personal: ["invitations"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -60,7 +60,7 @@ export const invitations: Projection = {
       }
     }
   },
-}
+})
 
 /** The invitations that stand at a time, the first to end first. Runs as the API. */
 export async function listInvitations(

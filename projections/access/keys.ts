@@ -6,7 +6,7 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import { monthStart } from "../../domain/kernel/window.ts"
 import type { ChargeDayTables } from "../charging/charge-days.ts"
 import type { SpendingTables } from "../charging/spending.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, orNull, text, texts, madeOf, table } from "../kernel/table.ts"
 
@@ -32,10 +32,20 @@ export type KeyRow = RowOf<typeof KEYS>
 type Tables = RowsOf<typeof KEYS>
 
 /** The read model. */
-export const keys: Projection = {
+export const keys = readModel({
   name: "keys",
   version: 2,
-  categories: ["access", "companies"],
+  on: [
+    "CompanyErased",
+    "KeyCreated",
+    "KeyOperationsChanged",
+    "KeyPaused",
+    "KeyResumed",
+    "KeyDeleted",
+    "KeyLeaked",
+    "KeySwitchedOff",
+    "KeySwitchedOn",
+  ],
   ...madeOf(KEYS),
   personal: ["keys"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -63,7 +73,7 @@ export const keys: Projection = {
       if (fact.type === "KeySwitchedOn") await setStatus(tx, fact.keyId, "active")
     }
   },
-}
+})
 
 async function setStatus(
   tx: Transaction<Tables>,

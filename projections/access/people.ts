@@ -4,7 +4,8 @@ import type { Grantable } from "../../domain/access/grants.ts"
 import type { Role } from "../../domain/access/permissions.ts"
 import type { PersonChanged } from "../../domain/access/team-events.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { Opener, Projection } from "../kernel/projection.ts"
+import type { Opener } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, orNull, text, texts, madeOf, table } from "../kernel/table.ts"
 
@@ -32,10 +33,10 @@ export type PersonRow = RowOf<typeof PEOPLE>
 type Tables = RowsOf<typeof PEOPLE>
 
 /** The read model. */
-export const people: Projection = {
+export const people = readModel({
   name: "people",
   version: 4,
-  categories: ["access", "companies"],
+  on: ["CompanyErased", "PersonAdded", "PersonChanged", "AppAccessSet", "PersonRemoved"],
   ...madeOf(PEOPLE),
   personal: ["people"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -67,7 +68,7 @@ export const people: Projection = {
       }
     }
   },
-}
+})
 
 async function eraseNames(tx: Transaction<Tables>, companyId: CompanyId): Promise<void> {
   await tx

@@ -5,8 +5,8 @@ import type { BoxStatus } from "../../domain/boxes/box.ts"
 import type { BoxSize } from "../../domain/boxes/box-size.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, flag, instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -41,12 +41,23 @@ export type BoxRow = RowOf<typeof BOXES>
 
 type Tables = RowsOf<typeof BOXES>
 
+const ON = [
+  "CompanyErased",
+  "BoxStarted",
+  "BoxRunning",
+  "BoxFailed",
+  "BoxMinuteStarted",
+  "BoxMinuteRefused",
+  "BoxStopped",
+  "BoxDeleted",
+] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const boxes: Projection = {
+export const boxes = readModel({
   name: "boxes",
   version: 1,
-  categories: ["box", "companies"],
-  ignores: ["BoxAbandoned", "BoxPushed", "CompanyRegistered", "PreviewClosed", "PreviewOpened"],
+  on: ON,
   ...madeOf(BOXES),
   personal: ["boxes"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -57,11 +68,11 @@ export const boxes: Projection = {
     }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
-}
+})
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId }: CompanyRecorded,
+  { fact, companyId }: CompanyRecorded<Handled>,
   opener: Opener,
 ): Promise<void> {
   const update = (changes: Partial<BoxRow>, boxId: BoxId) =>
@@ -103,7 +114,6 @@ async function applyOne(
     case "BoxDeleted":
       await update({ is_deleted: true }, fact.boxId)
       return
-    default:
   }
 }
 

@@ -2,8 +2,8 @@
 import type { Kysely, Transaction } from "kysely"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { integer, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -25,22 +25,14 @@ export type PreviewRow = RowOf<typeof PREVIEWS>
 
 type Tables = RowsOf<typeof PREVIEWS>
 
+const ON = ["CompanyErased", "PreviewOpened", "PreviewClosed", "BoxStopped"] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const previews: Projection = {
+export const previews = readModel({
   name: "previews",
   version: 1,
-  categories: ["box", "companies"],
-  ignores: [
-    "BoxAbandoned",
-    "BoxDeleted",
-    "BoxFailed",
-    "BoxMinuteStarted",
-    "BoxMinuteRefused",
-    "BoxPushed",
-    "BoxRunning",
-    "BoxStarted",
-    "CompanyRegistered",
-  ],
+  on: ON,
   ...madeOf(PREVIEWS),
   personal: ["previews"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -50,11 +42,11 @@ export const previews: Projection = {
     }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
-}
+})
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId }: CompanyRecorded,
+  { fact, companyId }: CompanyRecorded<Handled>,
   opener: Opener,
 ): Promise<void> {
   if (fact.type === "PreviewOpened") {

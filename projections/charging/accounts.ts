@@ -10,8 +10,8 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { Recorded } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, flag, orElse, text, madeOf, table } from "../kernel/table.ts"
 
@@ -48,30 +48,44 @@ export type AccountTermsRow = RowOf<typeof ACCOUNT_TERMS>
 type Tables = RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS>
 
 /** The read model. */
-export const accounts: Projection = {
+export const accounts = readModel({
   name: "accounts",
   version: 2,
-  categories: ["ledger"],
-  ignores: ["ApiCallsCounted", "ChargesSettled"],
+  on: [
+    "FundsAdded",
+    "FundsCorrected",
+    "PurchasePaid",
+    "Charged",
+    "ChargeReduced",
+    "LedgerOpened",
+    "TermsChanged",
+    "AccountLocked",
+    "AccountUnlocked",
+    "LedgerClosed",
+    "LedgerReopened",
+  ],
   ...madeOf(ACCOUNTS, ACCOUNT_TERMS),
   apply: async (tx: Transaction<Tables>, facts) => {
     await post(tx, facts)
     const changes = new Map<string, TermsChange>()
     for (const { fact, companyId } of ofCompanies(facts)) {
-      const change = changeOf(fact as LedgerEvent)
+      const change = changeOf(fact)
       if (change === null) continue
       const former = changes.get(companyId) ?? NO_CHANGE
       changes.set(companyId, { ...former, ...change, company_id: companyId })
     }
     if (changes.size > 0) await changeTerms(tx, [...changes.values()])
   },
-}
+})
 
 /** Adds the postings of a batch to their accounts. */
-async function post(tx: QueryExecutorProvider, facts: readonly Recorded[]): Promise<void> {
+async function post(
+  tx: QueryExecutorProvider,
+  facts: readonly Recorded<LedgerEvent>[],
+): Promise<void> {
   const changes = new Map<string, AccountRow>()
   for (const { fact, companyId: company_id } of ofCompanies(facts)) {
-    for (const { account, amountMicros } of postingsOf(fact as LedgerEvent)) {
+    for (const { account, amountMicros } of postingsOf(fact)) {
       const place = `${company_id} ${account}`
       const balance_micros = (changes.get(place)?.balance_micros ?? 0) + amountMicros
       changes.set(place, { company_id, account, balance_micros })

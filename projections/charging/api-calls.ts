@@ -6,8 +6,8 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { CompanyRecorded } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -34,11 +34,10 @@ export type CallTallyRow = RowOf<typeof API_CALLS>
 type Tables = RowsOf<typeof API_CALLS>
 
 /** The read model. */
-export const apiCalls: Projection = {
+export const apiCalls = readModel({
   name: "api-calls",
   version: 1,
-  categories: ["ledger"],
-  ignores: ["ChargeReduced", "ChargesSettled"],
+  on: ["Charged", "ApiCallsCounted"],
   ...madeOf(API_CALLS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const recorded = ofCompanies(facts)
@@ -58,7 +57,7 @@ export const apiCalls: Projection = {
     const charged = recorded.map(chargedBy).filter((row) => row !== null)
     await API_CALLS.update(tx, ["charged_at"], charged)
   },
-}
+})
 
 function countedBy({ fact, companyId }: CompanyRecorded): readonly CallTallyRow[] {
   if (fact.type !== "ApiCallsCounted") return []

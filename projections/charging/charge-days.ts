@@ -11,8 +11,7 @@ import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
 import type { ChargesAsked } from "./charge-lists.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, text, madeOf, table } from "../kernel/table.ts"
 
@@ -58,19 +57,18 @@ type KeyUseRow = RowOf<typeof KEY_USES>
 export type ChargeDayTables = RowsOf<typeof CHARGE_DAYS | typeof KEY_USES>
 
 /** The read model. */
-export const chargeDays: Projection = {
+export const chargeDays = readModel({
   name: "charge-days",
   version: 1,
-  categories: ["ledger"],
-  ignores: ["ChargesSettled"],
+  on: ["Charged", "ChargeReduced", "ApiCallsCounted"],
   ...madeOf(CHARGE_DAYS, KEY_USES),
   apply: async (tx: Transaction<ChargeDayTables>, facts) => {
     const days = new Map<string, ChargeDayRow>()
     const uses = new Map<string, KeyUseRow>()
     for (const { fact, companyId } of ofCompanies(facts)) {
-      const added = dayOf(companyId, fact as LedgerEvent)
+      const added = dayOf(companyId, fact)
       if (added !== null) addTo(days, added)
-      for (const use of usesIn(companyId, fact as LedgerEvent)) {
+      for (const use of usesIn(companyId, fact)) {
         const place = `${use.company_id} ${use.key_id}`
         const former = uses.get(place)
         if (former === undefined || former.last_used_at < use.last_used_at) uses.set(place, use)
@@ -91,7 +89,7 @@ export const chargeDays: Projection = {
         set last_used_at = greatest(key_uses.last_used_at, excluded.last_used_at)`,
     )
   },
-}
+})
 
 /** What a fact adds to its day; null where it is no spending. */
 function dayOf(companyId: CompanyId, fact: LedgerEvent): ChargeDayRow | null {

@@ -9,7 +9,6 @@ import type {
 import type { SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { CompanyRecorded } from "../kernel/projection.ts"
 import type { RowOf } from "../kernel/table.ts"
 import { bigint, forLists, instant, integer, orNull, text, table } from "../kernel/table.ts"
@@ -80,13 +79,13 @@ export type Refundable = Pick<GiveBackEnded, "charge" | "leftMicros">
 export type ChargeRow = RowOf<typeof CHARGES>
 
 /** The types of the facts that make a line. */
-export const LINE_FACTS: ReadonlySet<string> = new Set([
+export const LINE_FACTS = [
   "Charged",
   "ChargeReduced",
   "PurchasePaid",
   "FundsAdded",
   "FundsCorrected",
-] satisfies AnyFact["type"][])
+] as const
 
 /** A fact and its place in a company's ledger. */
 type Placed = Pick<CompanyRecorded, "companyId" | "revision" | "fact">

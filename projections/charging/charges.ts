@@ -7,10 +7,10 @@ import { sql } from "kysely"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { ChargeRow, ChargeState } from "./charge-lines.ts"
-import { CHARGES, OPEN_CHARGES, lineOf } from "./charge-lines.ts"
+import { CHARGES, LINE_FACTS, OPEN_CHARGES, lineOf } from "./charge-lines.ts"
 import { unnested } from "../kernel/columns.ts"
-import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { CompanyRecorded } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowsOf } from "../kernel/table.ts"
 import { madeOf } from "../kernel/table.ts"
 
@@ -21,11 +21,10 @@ export { refundable } from "./charge-lines.ts"
 export type ChargeTables = RowsOf<typeof CHARGES | typeof OPEN_CHARGES>
 
 /** The read model. */
-export const charges: Projection = {
+export const charges = readModel({
   name: "charges",
   version: 6,
-  categories: ["ledger"],
-  ignores: ["ApiCallsCounted"],
+  on: ["ChargesSettled", ...LINE_FACTS],
   ...madeOf(CHARGES, OPEN_CHARGES),
   apply: async (tx: Transaction<ChargeTables>, facts) => {
     const lines: ChargeRow[] = []
@@ -51,7 +50,7 @@ export const charges: Projection = {
     if (endings.length > 0) await endCharges(tx, endings)
     await OPEN_CHARGES.insert(tx, lines.filter(isOpen).map(openOf))
   },
-}
+})
 
 /** @throws RangeError for a line that is no charge */
 function openOf({ company_id, charge_id, revision }: ChargeRow) {

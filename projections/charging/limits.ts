@@ -4,7 +4,7 @@
  */
 import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { Holder, LimitReading, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
@@ -12,8 +12,7 @@ import type { Period } from "../../domain/kernel/window.ts"
 import { windowEnd, windowsAt } from "../../domain/kernel/window.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { listed, unnested } from "../kernel/columns.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { SpendingSum } from "./spending.ts"
 import { SPENDING, addSpending, spendingOf, writeSpending } from "./spending.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
@@ -40,11 +39,10 @@ export type LimitRow = RowOf<typeof LIMITS>
 type Tables = RowsOf<typeof LIMITS | typeof SPENDING>
 
 /** The read model. */
-export const limits: Projection = {
+export const limits = readModel({
   name: "limits",
   version: 2,
-  categories: ["ledger"],
-  ignores: ["ChargesSettled"],
+  on: ["Charged", "ChargeReduced", "ApiCallsCounted", "LimitSet", "LimitRemoved"],
   ...madeOf(LIMITS, SPENDING),
   apply: async (tx: Transaction<Tables>, facts) => {
     const changed = new Map<string, LimitChange>()
@@ -55,14 +53,14 @@ export const limits: Projection = {
         changed.set(`${company} ${change.holder} ${change.holder_id} ${change.class}`, change)
         continue
       }
-      for (const spending of spendingOf(fact as LedgerEvent)) {
+      for (const spending of spendingOf(fact)) {
         addSpending(spent, company, fact.at, spending)
       }
     }
     await writeLimits(tx, [...changed.values()])
     await writeSpending(tx, [...spent.values()])
   },
-}
+})
 
 /** A limit as it is from now on; without a period where it is gone. */
 type LimitChange = Omit<LimitRow, "reminders_micros" | "period"> & {

@@ -2,8 +2,7 @@
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { SPENDING_FACTS, ofType } from "../kernel/projection.ts"
+import { ofType, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, text, madeOf, table } from "../kernel/table.ts"
 
@@ -36,11 +35,10 @@ export type MonthRow = RowOf<typeof MONTHS>
 type Tables = RowsOf<typeof MONTHS>
 
 /** The read model. */
-export const months: Projection = {
+export const months = readModel({
   name: "months",
   version: 1,
-  categories: ["ledger"],
-  ignores: SPENDING_FACTS,
+  on: ["MonthClosed"],
   ...madeOf(MONTHS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const rows = ofType(facts, "MonthClosed").map(({ companyId, fact }) =>
@@ -48,7 +46,7 @@ export const months: Projection = {
     )
     await MONTHS.insert(tx, rows)
   },
-}
+})
 
 /** The closed months of a company, oldest first. */
 export async function closedMonths(

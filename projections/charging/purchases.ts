@@ -9,8 +9,8 @@ import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId, PersonId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd, monthStart } from "../../domain/kernel/window.ts"
-import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { SPENDING_FACTS, ofCompanies, ofType } from "../kernel/projection.ts"
+import type { CompanyRecorded } from "../kernel/projection.ts"
+import { ofCompanies, ofType, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -58,11 +58,10 @@ export type PurchaseRow = RowOf<typeof PURCHASES>
 type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>
 
 /** The read model. */
-export const purchases: Projection = {
+export const purchases = readModel({
   name: "purchases",
   version: 3,
-  categories: ["ledger"],
-  ignores: SPENDING_FACTS,
+  on: ["PurchaseTermsSet", "PurchaseStarted", "PurchaseOrdered", "PurchasePaid", "PurchaseFailed"],
   ...madeOf(PURCHASES, PURCHASE_TERMS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const terms = new Map<string, PurchaseTermsRow>()
@@ -85,7 +84,7 @@ export const purchases: Projection = {
       .filter((ending) => ending !== null)
     await PURCHASES.update(tx, ["state", "ended_at", "payment_id", "code"], endings)
   },
-}
+})
 
 type Ending = Pick<
   PurchaseRow,

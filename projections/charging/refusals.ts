@@ -9,8 +9,8 @@ import { refusalKind } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { unnested } from "../kernel/columns.ts"
-import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { ofCompanies, ofType } from "../kernel/projection.ts"
+import type { CompanyRecorded } from "../kernel/projection.ts"
+import { ofCompanies, ofType, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, integer, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -57,10 +57,10 @@ export type RefusalRow = RowOf<typeof REFUSALS>
 export type RefusalTables = RowsOf<typeof REFUSALS>
 
 /** The read model. */
-export const refusals: Projection = {
+export const refusals = readModel({
   name: "refusals",
   version: 1,
-  categories: ["refusals"],
+  on: ["ChargeRefused", "RefusalsCounted"],
   ...madeOf(REFUSALS),
   apply: async (tx: Transaction<RefusalTables>, facts) => {
     const rows = ofType(facts, "ChargeRefused").map(({ companyId, revision, fact }) => {
@@ -71,7 +71,7 @@ export const refusals: Projection = {
     const counts = ofCompanies(facts).flatMap(countsOf)
     if (counts.length > 0) await addCounts(tx, counts)
   },
-}
+})
 
 /** More refusals of a kind. */
 interface Count {

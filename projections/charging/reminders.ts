@@ -4,8 +4,7 @@ import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { SPENDING_FACTS, ofType } from "../kernel/projection.ts"
+import { ofType, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -38,11 +37,10 @@ export type ReminderRow = RowOf<typeof REMINDERS>
 type Tables = RowsOf<typeof REMINDERS>
 
 /** The read model. */
-export const reminders: Projection = {
+export const reminders = readModel({
   name: "reminders",
   version: 1,
-  categories: ["ledger"],
-  ignores: SPENDING_FACTS,
+  on: ["ReminderReached"],
   ...madeOf(REMINDERS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const rows = ofType(facts, "ReminderReached").map(({ companyId, revision, fact }) =>
@@ -50,7 +48,7 @@ export const reminders: Projection = {
     )
     await REMINDERS.insert(tx, rows)
   },
-}
+})
 
 /** The reminders of a company that were reached, newest first, at most `limit`. */
 export async function listReminders(

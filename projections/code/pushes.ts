@@ -4,7 +4,8 @@ import { sql } from "kysely"
 import type { CodeFact, FoundRef, PushRefusalCode } from "../../domain/code/code-events.ts"
 import type { PushId } from "../../domain/code/ids.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { Opener, Projection } from "../kernel/projection.ts"
+import type { Opener } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -37,19 +38,10 @@ export type PushRow = RowOf<typeof PUSHES>
 type Tables = RowsOf<typeof PUSHES>
 
 /** The read model. */
-export const pushes: Projection = {
+export const pushes = readModel({
   name: "pushes",
   version: 2,
-  categories: ["code", "companies"],
-  ignores: [
-    "CompanyRegistered",
-    "RepositoryCreated",
-    "RepositoryErased",
-    "DefaultBranchChanged",
-    "SecretAllowed",
-    "ScrubStarted",
-    "ScrubFinished",
-  ],
+  on: ["CompanyErased", "PushAccepted", "PushRefused", "PushCompleted", "RefsReconciled"],
   ...madeOf(PUSHES),
   personal: ["pushes"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -78,7 +70,7 @@ export const pushes: Projection = {
       }
     }
   },
-}
+})
 
 /** What a push moves, a ref a line; null where the company's key was destroyed. */
 async function refsOf(

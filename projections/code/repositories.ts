@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, madeOf, table, text } from "../kernel/table.ts"
 
@@ -14,20 +14,10 @@ type RepositoryRow = RowOf<typeof REPOSITORIES>
 type Tables = RowsOf<typeof REPOSITORIES>
 
 /** The read model. */
-export const repositories: Projection = {
+export const repositories = readModel({
   name: "repositories",
   version: 1,
-  categories: ["code"],
-  ignores: [
-    "PushAccepted",
-    "PushCompleted",
-    "PushRefused",
-    "RefsReconciled",
-    "DefaultBranchChanged",
-    "SecretAllowed",
-    "ScrubStarted",
-    "ScrubFinished",
-  ],
+  on: ["RepositoryErased", "RepositoryCreated"],
   ...madeOf(REPOSITORIES),
   personal: [],
   apply: async (tx: Transaction<Tables>, facts) => {
@@ -40,7 +30,7 @@ export const repositories: Projection = {
       await REPOSITORIES.insert(tx, [REPOSITORIES.rowOf({ companyId, madeAt: fact.at })])
     }
   },
-}
+})
 
 /** The companies that have a repository, in the order of their ids. */
 export async function companiesWithCode(db: Kysely<Tables>): Promise<readonly CompanyId[]> {

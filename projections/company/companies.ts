@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -22,10 +22,10 @@ export type CompanyRow = RowOf<typeof COMPANIES>
 type Tables = RowsOf<typeof COMPANIES>
 
 /** The read model. */
-export const companies: Projection = {
+export const companies = readModel({
   name: "companies",
   version: 2,
-  categories: ["companies"],
+  on: ["CompanyErased", "CompanyRegistered"],
   ...madeOf(COMPANIES),
   personal: ["companies"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -38,7 +38,7 @@ export const companies: Projection = {
       await COMPANIES.insert(tx, [COMPANIES.rowOf({ ...fact, name, registeredAt: fact.at })])
     }
   },
-}
+})
 
 /** All companies in the order they came. */
 export async function listCompanies(db: Kysely<Tables>): Promise<readonly CompanyRow[]> {

@@ -6,7 +6,7 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { AppCheckedIn, Counts, DeviceReported } from "../../domain/connection/app-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, json, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -52,10 +52,10 @@ export type DeviceRow = RowOf<typeof DEVICES>
 type Tables = RowsOf<typeof CHECK_INS | typeof DEVICES>
 
 /** The read model. */
-export const apps: Projection = {
+export const apps = readModel({
   name: "apps",
   version: 2,
-  categories: ["app", "companies"],
+  on: ["CompanyErased", "AppCheckedIn", "DeviceReported"],
   ...madeOf(CHECK_INS, DEVICES),
   personal: ["check_ins", "devices"],
   apply: async (tx: Transaction<Tables>, facts) => {
@@ -69,7 +69,7 @@ export const apps: Projection = {
       if (fact.type === "DeviceReported") await report(tx, companyId, fact)
     }
   },
-}
+})
 
 async function checkIn(
   tx: Transaction<Tables>,

@@ -5,7 +5,8 @@ import type { RecordSource, RecordType, Zone } from "../../domain/domains/record
 import type { DomainFact, ZoneRow } from "../../domain/domains/domain-events.ts"
 import type { DomainId, RecordId } from "../../domain/domains/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { FactOn, Recorded } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowsOf } from "../kernel/table.ts"
 import { bigint, flag, integer, madeOf, orNull, table, text, texts } from "../kernel/table.ts"
 import type { ConnectedDomain } from "./connected-domain.ts"
@@ -44,19 +45,32 @@ const RECORDS = table(
 
 type Tables = RowsOf<typeof ZONES | typeof RECORDS>
 
+const ON = [
+  "DomainConnected",
+  "DelegationSeen",
+  "RecordsCopied",
+  "RecordAdded",
+  "RecordUpdated",
+  "RecordRemoved",
+  "SendingDomainAdded",
+  "AppAddressSaved",
+  "DomainRemoved",
+  "DomainReleased",
+] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const dnsRecords: Projection = {
+export const dnsRecords = readModel({
   name: "dns-records",
   version: 1,
-  categories: ["domain", "domains"],
-  ignores: ["AppAddressRemoved", "AppAddressSeen", "DomainReserved", "SendingDomainChecked"],
+  on: ON,
   ...madeOf(ZONES, RECORDS),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
-}
+})
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
   const { fact } = recorded
   const of = connectedDomain(recorded)
   if (of === null) return
@@ -93,7 +107,6 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<vo
           .execute()
       }
       return
-    default:
   }
 }
 

@@ -3,7 +3,8 @@ import type { Kysely, Transaction } from "kysely"
 import type { DomainStatus } from "../../domain/domains/domain-events.ts"
 import type { DomainId } from "../../domain/domains/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { FactOn, Recorded } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, table, text, texts } from "../kernel/table.ts"
 import { connectedDomain } from "./connected-domain.ts"
@@ -30,30 +31,21 @@ export type DomainRow = RowOf<typeof DOMAINS>
 
 type Tables = RowsOf<typeof DOMAINS>
 
+const ON = ["DomainConnected", "DelegationSeen", "DomainRemoved", "DomainReleased"] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const domains: Projection = {
+export const domains = readModel({
   name: "domains",
   version: 1,
-  categories: ["domain", "domains"],
-  ignores: [
-    "AppAddressRemoved",
-    "AppAddressSaved",
-    "AppAddressSeen",
-    "DomainReserved",
-    "RecordAdded",
-    "RecordRemoved",
-    "RecordUpdated",
-    "RecordsCopied",
-    "SendingDomainAdded",
-    "SendingDomainChecked",
-  ],
+  on: ON,
   ...madeOf(DOMAINS),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
-}
+})
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
   const { fact } = recorded
   const of = connectedDomain(recorded)
   if (of === null) return
@@ -81,7 +73,6 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<vo
         .where("domain_id", "=", of.domainId)
         .execute()
       return
-    default:
   }
 }
 

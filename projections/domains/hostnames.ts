@@ -3,7 +3,8 @@ import type { Kysely, Transaction } from "kysely"
 import type { AppAddressStatus } from "../../domain/domains/domain-events.ts"
 import type { AppAddressId, DomainId } from "../../domain/domains/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { FactOn, Recorded } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { madeOf, table, text } from "../kernel/table.ts"
 import { connectedDomain } from "./connected-domain.ts"
@@ -26,29 +27,27 @@ export type HostnameRow = RowOf<typeof HOSTNAMES>
 
 type Tables = RowsOf<typeof HOSTNAMES>
 
+const ON = [
+  "AppAddressSaved",
+  "AppAddressSeen",
+  "AppAddressRemoved",
+  "DomainRemoved",
+  "DomainReleased",
+] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const hostnames: Projection = {
+export const hostnames = readModel({
   name: "hostnames",
   version: 1,
-  categories: ["domain", "domains"],
-  ignores: [
-    "DelegationSeen",
-    "DomainReserved",
-    "DomainConnected",
-    "RecordAdded",
-    "RecordRemoved",
-    "RecordUpdated",
-    "RecordsCopied",
-    "SendingDomainAdded",
-    "SendingDomainChecked",
-  ],
+  on: ON,
   ...madeOf(HOSTNAMES),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
-}
+})
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
   const { fact } = recorded
   const of = connectedDomain(recorded)
   if (of === null) return
@@ -84,7 +83,6 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<vo
         .where("domain_id", "=", domainId)
         .execute()
       return
-    default:
   }
 }
 

@@ -1,8 +1,7 @@
 /** Read model `senders`: the addresses that a company's mails are from, each with when it was last used. */
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { ofType } from "../kernel/projection.ts"
+import { ofType, readModel } from "../kernel/projection.ts"
 import type { RowsOf } from "../kernel/table.ts"
 import { instant, madeOf, table, text } from "../kernel/table.ts"
 
@@ -19,11 +18,10 @@ const SENDERS = table(
 type Tables = RowsOf<typeof SENDERS>
 
 /** The read model. */
-export const senders: Projection = {
+export const senders = readModel({
   name: "senders",
   version: 1,
-  categories: ["companies", "mail"],
-  ignores: ["CompanyRegistered", "MailAbandoned", "MailDispatched", "MailRefused", "MailBounced"],
+  on: ["MailAccepted", "CompanyErased"],
   ...madeOf(SENDERS),
   personal: ["senders"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -38,7 +36,7 @@ export const senders: Projection = {
       await tx.deleteFrom("senders").where("company_id", "=", fact.companyId).execute()
     }
   },
-}
+})
 
 /** The addresses that a company's mails were from since a time, what was used last first. */
 export async function listSenders(

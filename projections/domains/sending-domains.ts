@@ -7,7 +7,8 @@ import type {
 } from "../../domain/domains/domain-events.ts"
 import type { DomainId, SendingDomainId } from "../../domain/domains/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { FactOn, Recorded } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, orNull, table, text, texts } from "../kernel/table.ts"
 import { connectedDomain } from "./connected-domain.ts"
@@ -46,28 +47,28 @@ export type SendingDomainRow = RowOf<typeof SENDING_DOMAINS> &
 
 type Tables = RowsOf<typeof SENDING_DOMAINS | typeof PARENTS>
 
+const ON = [
+  "DomainConnected",
+  "DelegationSeen",
+  "SendingDomainAdded",
+  "SendingDomainChecked",
+  "DomainRemoved",
+  "DomainReleased",
+] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const sendingDomains: Projection = {
+export const sendingDomains = readModel({
   name: "sending-domains",
   version: 1,
-  categories: ["domain", "domains"],
-  ignores: [
-    "AppAddressRemoved",
-    "AppAddressSaved",
-    "AppAddressSeen",
-    "DomainReserved",
-    "RecordAdded",
-    "RecordRemoved",
-    "RecordUpdated",
-    "RecordsCopied",
-  ],
+  on: ON,
   ...madeOf(SENDING_DOMAINS, PARENTS),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const recorded of facts) await applyOne(tx, recorded)
   },
-}
+})
 
-async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<void> {
+async function applyOne(tx: Transaction<Tables>, recorded: Recorded<Handled>): Promise<void> {
   const { fact } = recorded
   const of = connectedDomain(recorded)
   if (of === null) return
@@ -112,7 +113,6 @@ async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<vo
           .execute()
       }
       return
-    default:
   }
 }
 

@@ -3,8 +3,8 @@ import type { Kysely, Transaction } from "kysely"
 import type { MailId } from "../../domain/email/ids.ts"
 import type { CopyStatus } from "../../domain/email/mail.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -35,12 +35,20 @@ export type MailRow = RowOf<typeof MAILS>
 
 type Tables = RowsOf<typeof MAILS>
 
+const ON = [
+  "CompanyErased",
+  "MailAccepted",
+  "MailDispatched",
+  "MailRefused",
+  "MailBounced",
+] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const mails: Projection = {
+export const mails = readModel({
   name: "mails",
   version: 1,
-  categories: ["companies", "mail"],
-  ignores: ["CompanyRegistered", "MailAbandoned"],
+  on: ON,
   ...madeOf(MAILS),
   personal: ["mails"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -51,11 +59,11 @@ export const mails: Projection = {
     }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
-}
+})
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId }: CompanyRecorded,
+  { fact, companyId }: CompanyRecorded<Handled>,
   opener: Opener,
 ): Promise<void> {
   const update = (mailId: MailId, n: number | null, changes: Partial<MailRow>) => {
@@ -94,7 +102,6 @@ async function applyOne(
         changed_at,
       })
       return
-    default:
   }
 }
 

@@ -3,8 +3,7 @@ import type { Kysely, Transaction } from "kysely"
 import type { AddressTag } from "../../domain/email/ids.ts"
 import type { SuppressionFact } from "../../domain/email/suppressions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -28,11 +27,10 @@ export type SuppressionRow = RowOf<typeof SUPPRESSIONS>
 type Tables = RowsOf<typeof SUPPRESSIONS>
 
 /** The read model. */
-export const suppressions: Projection = {
+export const suppressions = readModel({
   name: "suppressions",
   version: 1,
-  categories: ["companies", "suppressions"],
-  ignores: ["CompanyRegistered", "UnsubscribeSwitched"],
+  on: ["RecipientSuppressed", "CompanyErased", "SuppressionLifted"],
   ...madeOf(SUPPRESSIONS),
   personal: ["suppressions"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -59,7 +57,7 @@ export const suppressions: Projection = {
       }
     }
   },
-}
+})
 
 /** Whom a company must not write to, the newest first. */
 export async function listSuppressions(

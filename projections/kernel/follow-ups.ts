@@ -9,7 +9,7 @@ import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Columns } from "./columns.ts"
 import { arrayOf, insertRows } from "./columns.ts"
-import type { Projection, Recorded } from "./projection.ts"
+import type { FactsRead, Projection, Recorded } from "./projection.ts"
 
 /** The name of the projection that writes the rows. */
 export const FOLLOW_UPS = "jobs"
@@ -49,7 +49,7 @@ export interface Following {
 export function followUps(
   name: typeof FOLLOW_UPS | typeof LATE_FOLLOW_UPS,
   { items: itemsOf, ended: endedBy }: Following,
-  facts: Pick<Projection, "categories" | "ignores">,
+  facts: FactsRead,
 ): Projection {
   return {
     name,

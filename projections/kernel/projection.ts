@@ -12,15 +12,21 @@ import type { Transaction } from "kysely"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
 
+/** The name of a type of fact. */
+export type FactType = AnyFact["type"]
+
+/** The facts of some types. */
+export type FactOn<T extends FactType> = Extract<AnyFact, { readonly type: T }>
+
 /** A fact as a read model sees it. */
-export interface Recorded {
+export interface Recorded<F extends AnyFact = AnyFact> {
   readonly stream: string
   /** The stream's name up to its first dash. */
   readonly category: string
   /** The stream's company; null for streams of the whole installation. */
   readonly companyId: CompanyId | null
   readonly revision: number
-  readonly fact: AnyFact
+  readonly fact: F
   /** Whose command it was. */
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
@@ -30,22 +36,24 @@ export interface Recorded {
 }
 
 /** A fact of a company's stream. */
-export interface CompanyRecorded extends Recorded {
+export interface CompanyRecorded<F extends AnyFact = AnyFact> extends Recorded<F> {
   readonly companyId: CompanyId
 }
 
 /** The facts that are of companies' streams: the others belong to the whole installation. */
-export function ofCompanies(facts: readonly Recorded[]): readonly CompanyRecorded[] {
-  return facts.filter((recorded): recorded is CompanyRecorded => recorded.companyId !== null)
+export function ofCompanies<F extends AnyFact>(
+  facts: readonly Recorded<F>[],
+): readonly CompanyRecorded<F>[] {
+  return facts.filter((recorded): recorded is CompanyRecorded<F> => recorded.companyId !== null)
 }
 
 /** Those of the facts of companies' streams that are of one type. */
-export function ofType<T extends AnyFact["type"]>(
-  facts: readonly Recorded[],
+export function ofType<F extends AnyFact, T extends F["type"]>(
+  facts: readonly Recorded<F>[],
   type: T,
-): readonly (CompanyRecorded & { readonly fact: Extract<AnyFact, { readonly type: T }> })[] {
-  return ofCompanies(facts).filter(
-    (one): one is ReturnType<typeof ofType<T>>[number] => one.fact.type === type,
+): readonly CompanyRecorded<FactOn<T>>[] {
+  return ofCompanies<AnyFact>(facts).filter(
+    (one): one is CompanyRecorded<FactOn<T>> => one.fact.type === type,
   )
 }
 
@@ -54,26 +62,22 @@ export interface Opener {
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
 }
 
-/** The facts that spending leaves in a ledger: by far the most of them. */
-export const SPENDING_FACTS: readonly string[] = [
-  "ApiCallsCounted",
-  "ChargeReduced",
-  "Charged",
-  "ChargesSettled",
-]
+/** The facts that the runner hands to a read model. */
+export interface FactsRead {
+  /** Categories of the streams that it reads. */
+  readonly categories: readonly string[]
+  /**
+   * Types of facts in these streams that the runner skips without a transaction. The runner hands over
+   * types that are not named here, so an unknown type of a newer program stops the read model.
+   */
+  readonly ignores?: readonly string[]
+}
 
-/** A read model. `DB` names its tables and their rows. */
-export interface Projection {
+/** A read model as the runner keeps it up. */
+export interface Projection extends FactsRead {
   readonly name: string
   /** Raised when its tables or what it makes of facts change: it is then built anew. */
   readonly version: number
-  /** Categories of streams it reads. */
-  readonly categories: readonly string[]
-  /**
-   * Types of facts in these streams that change none of its rows: they pass it by without a
-   * transaction. A type that is not named here is handed over, also one that nobody knows.
-   */
-  readonly ignores?: readonly string[]
   /** How long its facts may gather before they are written, milliseconds; nobody who waits for them waits so long. */
   readonly gathersMs?: number
   /** Its tables, each with a `company_id`. */
@@ -95,4 +99,29 @@ export interface Projection {
     facts: readonly Recorded[],
     opener: Opener,
   ) => Promise<void>
+}
+
+/** A read model as its file declares it. */
+export interface ReadModel extends Omit<Projection, keyof FactsRead> {
+  /** The types of facts that it handles. Its categories follow from them, and it ignores all other types. */
+  readonly on: readonly FactType[]
+}
+
+/** Declares a read model whose `apply` gets facts of the types in `on` and no others. */
+export function readModel<const On extends FactType>(
+  declared: Omit<ReadModel, "on" | "apply"> & {
+    readonly on: readonly On[]
+    readonly apply: (
+      tx: Parameters<Projection["apply"]>[0],
+      facts: readonly Recorded<FactOn<On>>[],
+      opener: Opener,
+    ) => Promise<void>
+  },
+): ReadModel {
+  return {
+    ...declared,
+    // Sound because the runner skips every known type that `on` does not name.
+    apply: (tx, facts, opener) =>
+      declared.apply(tx, facts as readonly Recorded<FactOn<On>>[], opener),
+  }
 }

@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FormId } from "../../domain/leads/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -29,11 +29,10 @@ export type FormRow = RowOf<typeof FORMS>
 export type FormTables = RowsOf<typeof FORMS>
 
 /** The read model. */
-export const forms: Projection = {
+export const forms = readModel({
   name: "forms",
   version: 1,
-  categories: ["companies", "leads"],
-  ignores: ["CompanyRegistered", "LeadErased", "LeadReceived", "LeadsCollected"],
+  on: ["CompanyErased", "FormClosed", "FormOpened"],
   ...madeOf(FORMS),
   personal: ["forms"],
   apply: async (tx: Transaction<FormTables>, facts, opener) => {
@@ -57,7 +56,7 @@ export const forms: Projection = {
       }
     }
   },
-}
+})
 
 /** A form by its id; null where there is none. Runs for all companies: it says whose it is. */
 export async function findForm(db: Kysely<FormTables>, formId: FormId): Promise<FormRow | null> {

@@ -12,7 +12,8 @@ import type { LeadFact } from "../../domain/leads/lead-events.ts"
 import type { FormId, LeadId } from "../../domain/leads/ids.ts"
 import { arrayOf } from "../kernel/columns.ts"
 import type { FormTables } from "./forms.ts"
-import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
+import type { CompanyRecorded, Opener } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -45,11 +46,10 @@ type Tables = RowsOf<typeof LEADS>
 type Received = CompanyRecorded & { readonly fact: LeadFact<"LeadReceived"> }
 
 /** The read model. */
-export const leads: Projection = {
+export const leads = readModel({
   name: "leads",
   version: 1,
-  categories: ["companies", "leads"],
-  ignores: ["CompanyRegistered", "FormClosed", "FormOpened"],
+  on: ["LeadReceived", "CompanyErased", "LeadErased", "LeadsCollected"],
   ...madeOf(LEADS),
   personal: ["leads"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -78,7 +78,7 @@ export const leads: Projection = {
     }
     await write()
   },
-}
+})
 
 /** Takes out what people wrote: in one lead, or all of a company's. */
 async function blank(

@@ -9,9 +9,10 @@ import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
 import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
-import type { RecipientEvent, RecipientFact } from "../../domain/phone/recipient-events.ts"
+import type { RecipientFact } from "../../domain/phone/recipient-events.ts"
 import { arrayOf, unnested } from "../kernel/columns.ts"
-import type { Opener, Projection } from "../kernel/projection.ts"
+import type { Opener } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, integer, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -57,11 +58,20 @@ type NumberNameRow = RowOf<typeof MESSAGE_NUMBERS>
 /** The tables of the read model. */
 export type MessageTables = RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS>
 
+const TEXT_FACTS = [
+  "TextQueued",
+  "TextReceived",
+  "TextAccepted",
+  "TextDelivered",
+  "TextRejected",
+  "TextUndelivered",
+] as const
+
 /** The read model. */
-export const messages: Projection = {
+export const messages = readModel({
   name: "messages",
   version: 2,
-  categories: ["companies", "phone", "recipient"],
+  on: ["CompanyErased", "NumberAdded", ...TEXT_FACTS],
   ...madeOf(MESSAGES, MESSAGE_NUMBERS),
   personal: ["messages", "message_numbers"],
   apply: async (tx: Transaction<MessageTables>, facts, opener) => {
@@ -72,7 +82,7 @@ export const messages: Projection = {
       await change()
       batch = new Batch(tx, opener)
     }
-    for (const { fact, category, companyId: company } of facts) {
+    for (const { fact, companyId: company } of facts) {
       if (fact.type === "CompanyErased") {
         await between(() => eraseTexts(tx, fact.companyId))
       } else if (company === null) {
@@ -81,13 +91,11 @@ export const messages: Projection = {
         const number = await opener.open(company, fact.number)
         const row = { company_id: company, number_id: fact.numberId, number }
         await between(() => tx.insertInto("message_numbers").values(row).execute())
-      } else if (category === "recipient") {
-        batch.take(company, fact as RecipientEvent)
-      }
+      } else batch.take(company, fact)
     }
     await batch.write()
   },
-}
+})
 
 /** How a text went on. */
 type StatusChange = Pick<MessageRow, "company_id" | "message_id" | "status" | "error_code">
@@ -113,7 +121,7 @@ class Batch {
     this.#opener = opener
   }
 
-  take(company: CompanyId, fact: RecipientEvent): void {
+  take(company: CompanyId, fact: RecipientFact<(typeof TEXT_FACTS)[number]>): void {
     switch (fact.type) {
       case "TextQueued":
       case "TextReceived":
@@ -126,14 +134,6 @@ class Batch {
       case "TextRejected":
       case "TextUndelivered":
         return this.#change(company, fact.messageId, "failed", fact.errorCode)
-      case "TextAbandoned":
-      case "OptedOutByText":
-      case "OptedOutAtCarrier":
-      case "OptedInByText":
-      case "OptOutAdded":
-      case "OptOutRemoved":
-      case "OptedInByForm":
-        return undefined
     }
   }
 

@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -27,10 +27,10 @@ export type NumberRow = RowOf<typeof NUMBERS>
 type Tables = RowsOf<typeof NUMBERS>
 
 /** The read model. */
-export const numbers: Projection = {
+export const numbers = readModel({
   name: "numbers",
   version: 3,
-  categories: ["companies", "phone"],
+  on: ["CompanyErased", "NumberReleased", "NumberAdded"],
   ...madeOf(NUMBERS),
   personal: ["numbers"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -46,7 +46,7 @@ export const numbers: Projection = {
       await NUMBERS.insert(tx, [NUMBERS.rowOf({ ...fact, companyId, number, addedAt: fact.at })])
     }
   },
-}
+})
 
 /** The company and id of a number in E.164; null where nobody here holds it. */
 export async function holderOf(

@@ -3,8 +3,7 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OptInMethod } from "../../domain/phone/recipient-events.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { ofType } from "../kernel/projection.ts"
+import { ofType, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -31,24 +30,10 @@ export type OptInRow = RowOf<typeof OPT_INS>
 type Tables = RowsOf<typeof OPT_INS>
 
 /** The read model. */
-export const optIns: Projection = {
+export const optIns = readModel({
   name: "opt-ins",
   version: 2,
-  categories: ["companies", "recipient"],
-  ignores: [
-    "OptOutAdded",
-    "OptOutRemoved",
-    "OptedInByText",
-    "OptedOutByText",
-    "TextReceived",
-    "TextAbandoned",
-    "TextAccepted",
-    "TextDelivered",
-    "TextQueued",
-    "TextRejected",
-    "TextUndelivered",
-    "OptedOutAtCarrier",
-  ],
+  on: ["CompanyErased", "OptedInByForm"],
   ...madeOf(OPT_INS),
   personal: ["opt_ins"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -66,7 +51,7 @@ export const optIns: Projection = {
       await OPT_INS.insert(tx, [OPT_INS.rowOf(row)])
     }
   },
-}
+})
 
 /** The opt-ins of a company, newest first. Runs as the API: one company is seen. */
 export async function listOptIns(

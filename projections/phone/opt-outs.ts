@@ -8,9 +8,9 @@ import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import type { RecipientTag } from "../../domain/phone/ids.ts"
 import { parseKeyedHash } from "../../domain/kernel/ids.ts"
 import { restOf } from "../../domain/kernel/streams.ts"
-import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
+import type { RecipientFact } from "../../domain/phone/recipient-events.ts"
 import { isOptedOut } from "../../domain/phone/recipient.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
@@ -38,28 +38,28 @@ export type OptOutRow = RowOf<typeof OPT_OUTS>
 
 type Tables = RowsOf<typeof OPT_OUTS>
 
+const CHOICES = [
+  "OptedOutByText",
+  "OptedInByText",
+  "OptedOutAtCarrier",
+  "OptOutAdded",
+  "OptOutRemoved",
+] as const
+
 /** The read model. */
-export const optOuts: Projection = {
+export const optOuts = readModel({
   name: "opt-outs",
   version: 2,
-  categories: ["companies", "recipient"],
-  ignores: [
-    "OptedInByForm",
-    "TextAbandoned",
-    "TextAccepted",
-    "TextDelivered",
-    "TextQueued",
-    "TextUndelivered",
-  ],
+  on: ["CompanyErased", ...CHOICES],
   ...madeOf(OPT_OUTS),
   personal: ["opt_outs"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact, category, companyId, stream } of facts) {
+    for (const { fact, companyId, stream } of facts) {
       if (fact.type === "CompanyErased") {
         await sql`update opt_outs set phone = null where company_id = ${fact.companyId}`.execute(tx)
+        continue
       }
-      if (category !== "recipient") continue
-      const change = changeOf(fact as RecipientEvent)
+      const change = changeOf(fact)
       const recipient = recipientIn(stream)
       if (change === null || companyId === null || recipient === null) continue
       const phone = await opener.open(companyId, change.phone)
@@ -83,7 +83,7 @@ export const optOuts: Projection = {
         .execute()
     }
   },
-}
+})
 
 /** Whose stream it is; null where it is no recipient's. */
 function recipientIn(stream: string): RecipientTag | null {
@@ -100,7 +100,7 @@ interface Change {
 }
 
 /** What a fact changes in the list; null where nothing. */
-function changeOf(fact: RecipientEvent): Change | null {
+function changeOf(fact: RecipientFact<(typeof CHOICES)[number]>): Change | null {
   const { at, optOuts: after } = fact
   const status = isOptedOut(after) ? "out" : "in"
   switch (fact.type) {
@@ -115,15 +115,6 @@ function changeOf(fact: RecipientEvent): Change | null {
       return { phone: fact.phone, status, keyword: null, source: "api", at }
     case "OptOutRemoved":
       return { phone: fact.phone, status, keyword: null, source: "api", at }
-    case "OptedInByForm":
-    case "TextQueued":
-    case "TextAccepted":
-    case "TextRejected":
-    case "TextDelivered":
-    case "TextUndelivered":
-    case "TextAbandoned":
-    case "TextReceived":
-      return null
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../kernel/projection.ts"
+import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -23,22 +23,10 @@ export type PageSiteRow = RowOf<typeof PAGE_SITES>
 type Tables = RowsOf<typeof PAGE_SITES>
 
 /** The read model. What people read on the pages is in none of its rows. */
-export const pageSites: Projection = {
+export const pageSites = readModel({
   name: "page-sites",
   version: 1,
-  categories: ["companies", "registration"],
-  ignores: [
-    "CompanyRegistered",
-    "BusinessSaved",
-    "PagesChecked",
-    "CampaignSaved",
-    "PartSubmitted",
-    "PartReceived",
-    "PartUndeliverable",
-    "SubmissionAbandoned",
-    "PartReviewed",
-    "NumberReviewed",
-  ],
+  on: ["CompanyErased", "PagesSaved"],
   ...madeOf(PAGE_SITES),
   personal: ["page_sites"],
   apply: async (tx: Transaction<Tables>, facts) => {
@@ -53,7 +41,7 @@ export const pageSites: Projection = {
       }
     }
   },
-}
+})
 
 /** Whose pages have this slug; null for nobody's. Runs for all companies: it says whose they are. */
 export async function findPageSite(db: Kysely<Tables>, slug: string): Promise<PageSiteRow | null> {

@@ -4,8 +4,8 @@ import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { FailReason } from "../../domain/publishing/publish-events.ts"
 import type { PublishStatus } from "../../domain/publishing/publishing.ts"
-import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -33,12 +33,24 @@ export type PublishRow = RowOf<typeof PUBLISHES>
 
 type Tables = RowsOf<typeof PUBLISHES>
 
+const ON = [
+  "CompanyErased",
+  "PublishQueued",
+  "PublishRetried",
+  "BuildStarted",
+  "BuildFinished",
+  "ArtifactStored",
+  "PublishLive",
+  "PublishReplaced",
+  "PublishFailed",
+] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const publishes: Projection = {
+export const publishes = readModel({
   name: "publishes",
   version: 1,
-  categories: ["publish", "companies"],
-  ignores: ["ArtifactRemoved", "CompanyRegistered", "PreviewReset", "PublishAbandoned"],
+  on: ON,
   ...madeOf(PUBLISHES),
   personal: ["publishes"],
   apply: async (tx: Transaction<Tables>, facts, opener) => {
@@ -53,11 +65,11 @@ export const publishes: Projection = {
     }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
-}
+})
 
 async function applyOne(
   tx: Transaction<Tables>,
-  { fact, companyId, revision }: CompanyRecorded,
+  { fact, companyId, revision }: CompanyRecorded<Handled>,
   opener: Opener,
 ): Promise<void> {
   const update = (publishId: PublishId, changes: Partial<PublishRow>) =>
@@ -101,7 +113,6 @@ async function applyOne(
       await update(publishId, { status: "failed", reason, error, finished_at: new Date(fact.at) })
       return
     }
-    default:
   }
 }
 

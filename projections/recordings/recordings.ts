@@ -5,8 +5,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CallId } from "../../domain/recordings/ids.ts"
 import type { RecordingEvent } from "../../domain/recordings/recording-events.ts"
 import { unnested } from "../kernel/columns.ts"
-import type { Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { integer, madeOf, orNull, table, text } from "../kernel/table.ts"
 import type { CallRow, CallTables } from "../voice/calls.ts"
@@ -33,18 +32,13 @@ export type RecordedCallRow = Pick<RecordingRow, "call_id" | "call_seconds"> &
   Pick<CallRow, "direction" | "from_number" | "to_number" | "created_at">
 
 /** The read model. */
-export const recordings: Projection = {
+export const recordings = readModel({
   name: "recordings",
   version: 1,
-  categories: ["recordings"],
-  ignores: ["RetentionSet", "StoredMinutesCounted"],
+  on: ["RecordingStored", "RecordingDeleted"],
   ...madeOf(RECORDINGS),
   apply: async (tx: Transaction<RecordingTables>, facts) => {
-    const told = ofCompanies(facts).flatMap(({ companyId, fact }) =>
-      fact.type === "RecordingStored" || fact.type === "RecordingDeleted"
-        ? { companyId, fact }
-        : [],
-    )
+    const told = ofCompanies(facts)
     if (told.length === 0) return
     const rows = await rowsOf(tx, told)
     for (const { companyId, fact } of told) {
@@ -54,7 +48,7 @@ export const recordings: Projection = {
     }
     await RECORDINGS.upsert(tx, [...rows.values()])
   },
-}
+})
 
 type AudioFact = Extract<RecordingEvent, { readonly type: "RecordingStored" | "RecordingDeleted" }>
 

@@ -5,7 +5,7 @@
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
-import type { CompanyRecorded, Opener } from "../kernel/projection.ts"
+import type { FactOn, Opener } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { orNull, table, text } from "../kernel/table.ts"
 
@@ -27,14 +27,15 @@ export type CalledNumberTables = RowsOf<typeof CALLED_NUMBERS>
 /** Keeps who holds which number. */
 export async function applyNumber(
   tx: Transaction<CalledNumberTables>,
-  { fact, companyId }: CompanyRecorded,
+  companyId: CompanyId,
+  fact: FactOn<"NumberAdded" | "NumberReleased">,
   opener: Opener,
 ): Promise<void> {
   if (fact.type === "NumberAdded") {
     const number = await opener.open(companyId, fact.number)
     await CALLED_NUMBERS.insert(tx, [CALLED_NUMBERS.rowOf({ ...fact, companyId, number })])
+    return
   }
-  if (fact.type !== "NumberReleased") return
   await tx
     .deleteFrom("called_numbers")
     .where("company_id", "=", companyId)

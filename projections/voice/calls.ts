@@ -7,15 +7,16 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
+import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
-import type { CallEvent, CallFact, Outcome } from "../../domain/voice/call-events.ts"
+import type { CallFact, Outcome } from "../../domain/voice/call-events.ts"
 import { secondsOf } from "../../domain/voice/call-minutes.ts"
 import { isLeft } from "../../domain/voice/call-state.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import { parseCallId } from "../../domain/voice/ids.ts"
-import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
+import type { CompanyRecorded, FactOn, Opener } from "../kernel/projection.ts"
+import { ofCompanies, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, flag, instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
 import type { CalledNumberTables } from "./called-numbers.ts"
@@ -56,38 +57,26 @@ export type CallRow = RowOf<typeof CALLS>
 /** The tables of the read model. */
 export type CallTables = RowsOf<typeof CALLS> & CalledNumberTables
 
+const ON = [
+  "Charged",
+  "NumberAdded",
+  "NumberReleased",
+  "CompanyErased",
+  "CallOffered",
+  "CallAccepted",
+  "CallerAnswered",
+  "CallerHungUp",
+  "CallEnded",
+  "RecordingAvailable",
+  "ChargeReduced",
+] as const
+type Handled = FactOn<(typeof ON)[number]>
+
 /** The read model. */
-export const calls: Projection = {
+export const calls = readModel({
   name: "calls",
   version: 1,
-  categories: ["call", "companies", "ledger", "phone"],
-  // Of a ledger it looks at charges and what comes back, and of a phone at numbers that come and go.
-  ignores: [
-    "CallMinuteStarted",
-    "CallMinutePaid",
-    "CallMinuteRefused",
-    "LegsDialed",
-    "LegDialed",
-    "LegAnswered",
-    "LegPrompted",
-    "LegHungUp",
-    "LegEnded",
-    "RecordingNoticeStarted",
-    "LegPromptPlayed",
-    "CallBridged",
-    "GreetingStarted",
-    "GreetingPlayed",
-    "VoicemailStarted",
-    "ApiCallsCounted",
-    "ChargesSettled",
-    "LimitSet",
-    "LimitRemoved",
-    "ReminderReached",
-    "MonthClosed",
-    "CompanyRegistered",
-    "RentPaid",
-    "PhoneSettingsChanged",
-  ],
+  on: ON,
   ...madeOf(CALLS, CALLED_NUMBERS),
   personal: ["calls", "called_numbers"],
   apply: async (tx: Transaction<CallTables>, facts, opener) => {
@@ -95,29 +84,30 @@ export const calls: Projection = {
       const { fact } = recorded
       if (fact.type === "CompanyErased") await erase(tx, fact.companyId)
     }
-    for (const recorded of ofCompanies(facts)) {
-      const { fact, companyId, category } = recorded
-      if (category === "phone") await applyNumber(tx, recorded, opener)
-      else if (category === "call") await applyCall(tx, companyId, fact as CallEvent, opener)
-      else await applyMoney(tx, recorded)
-    }
+    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
-}
+})
 
-async function applyCall(
+async function applyOne(
   tx: Transaction<CallTables>,
-  companyId: CompanyId,
-  fact: CallEvent,
+  { fact, companyId }: CompanyRecorded<Handled>,
   opener: Opener,
 ): Promise<void> {
-  const update = (changes: Partial<CallRow>) => change(tx, companyId, fact.callId, changes)
+  const update = (callId: CallId, changes: Partial<CallRow>) =>
+    change(tx, companyId, callId, changes)
   switch (fact.type) {
+    case "NumberAdded":
+    case "NumberReleased":
+      return applyNumber(tx, companyId, fact, opener)
+    case "Charged":
+    case "ChargeReduced":
+      return applyMoney(tx, companyId, fact)
     case "CallOffered":
       return offer(tx, companyId, fact, opener)
     case "CallAccepted":
-      return update({ forwarded_to: await opener.open(companyId, fact.phone) })
+      return update(fact.callId, { forwarded_to: await opener.open(companyId, fact.phone) })
     case "CallerAnswered":
-      await update({ answered_at: new Date(fact.answeredAt) })
+      await update(fact.callId, { answered_at: new Date(fact.answeredAt) })
       // Where the end was heard first, it stays over.
       await sql`
         update calls set status = 'in_progress'
@@ -126,27 +116,12 @@ async function applyCall(
       )
       return count(tx, companyId, fact.callId)
     case "CallerHungUp":
-      await update({ gone_at: new Date(fact.goneAt) })
+      await update(fact.callId, { gone_at: new Date(fact.goneAt) })
       return count(tx, companyId, fact.callId)
     case "CallEnded":
-      return update({ status: "completed", outcome: fact.outcome })
+      return update(fact.callId, { status: "completed", outcome: fact.outcome })
     case "RecordingAvailable":
       return saveAudio(tx, companyId, fact)
-    case "CallMinuteStarted":
-    case "CallMinutePaid":
-    case "CallMinuteRefused":
-    case "LegsDialed":
-    case "LegDialed":
-    case "LegAnswered":
-    case "LegPrompted":
-    case "LegHungUp":
-    case "LegEnded":
-    case "RecordingNoticeStarted":
-    case "LegPromptPlayed":
-    case "CallBridged":
-    case "GreetingStarted":
-    case "GreetingPlayed":
-    case "VoicemailStarted":
   }
 }
 
@@ -221,9 +196,9 @@ async function saveAudio(
 /** What a call costs: its minutes, less what came back of them. */
 async function applyMoney(
   tx: Transaction<CallTables>,
-  { fact, companyId }: CompanyRecorded,
+  companyId: CompanyId,
+  fact: LedgerFact<"Charged" | "ChargeReduced">,
 ): Promise<void> {
-  if (fact.type !== "Charged" && fact.type !== "ChargeReduced") return
   const callId = fact.resource === null ? null : parseCallId(fact.resource)
   if (callId === null) return
   const micros = fact.type === "Charged" ? fact.amountMicros : -fact.amountMicros

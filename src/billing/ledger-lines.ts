@@ -65,7 +65,7 @@ function openLines({ companyId, from }: BillHead): (stored: StoredEvent) => Bill
   // this one are remembered, so that giving them back corrects this month's line.
   const late = new Map<string, number>()
   return (stored) => {
-    if (!LINE_FACTS.has(stored.type)) return null
+    if (!LINE_FACTS.some((type) => type === stored.type)) return null
     const fact = read(stored)
     const row = lineOf({ companyId, revision: stored.revision, fact })
     if (row === null) return null

@@ -4,7 +4,7 @@
  */
 import type { Migrations, OwnTable } from "../../adapters/postgres/installation/port.ts"
 import type { Simulator } from "../../adapters/providers/simulators/port.ts"
-import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
+import type { Projection, ReadModel, Recorded } from "../../projections/kernel/projection.ts"
 import { FOLLOW_UPS, followUps, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Route } from "./routes/declare/route.ts"
@@ -43,7 +43,7 @@ export interface Slice {
   readonly groups?: Readonly<Record<string, string>>
   /** Paths that answer 410 to every verb, before a key is looked at. */
   readonly retired?: readonly string[]
-  readonly readModels?: readonly Projection[]
+  readonly readModels?: readonly ReadModel[]
   readonly reactions?: readonly Reaction[]
   /** How the open charges for its things are ended, by the prefix of their ids. */
   readonly reconciled?: readonly Reconciled[]
@@ -112,7 +112,7 @@ export interface Program {
   readonly groups: Readonly<Record<string, string>>
   readonly retired: readonly string[]
   /** By name. */
-  readonly readModels: readonly Projection[]
+  readonly readModels: readonly (Projection & ReadModel)[]
   readonly reactions: readonly Reaction[]
   readonly migrations: Migrations
   readonly tables: readonly OwnTable[]
@@ -161,11 +161,12 @@ export function assemble(slices: readonly Slice[]): Program {
     ...(one.routesOver?.(listed) ?? []),
   ])
   const retired = slices.flatMap((one) => one.retired ?? [])
+  const streams = streamsOf(slices.map((one) => one.streams ?? {}))
   const readModels = slices
     .flatMap((one) => one.readModels ?? [])
+    .map((one) => ({ ...one, ...streams.categoriesOf(new Set(one.on)) }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const reconciled = slices.flatMap((one) => one.reconciled ?? [])
-  const streams = streamsOf(slices.map((one) => one.streams ?? {}))
   const providers = slices.flatMap((one) => one.providers ?? [])
   const simulators = providers.flatMap(({ simulator }) => simulator ?? [])
   const commands = [

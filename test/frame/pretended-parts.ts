@@ -15,8 +15,7 @@ import type { FactOf, FormatTable } from "../../domain/kernel/format.ts"
 import { codecOf, plain, time } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
-import type { Projection } from "../../projections/kernel/projection.ts"
-import { ofCompanies } from "../../projections/kernel/projection.ts"
+import { ofCompanies, readModel } from "../../projections/kernel/projection.ts"
 import type { OwnCode } from "../../src/frame/routes/answers/refusal.ts"
 import { refusal } from "../../src/frame/routes/answers/refusal.ts"
 import { PIECES, route } from "../../src/frame/routes/declare/route.ts"
@@ -125,10 +124,10 @@ const NOTES = { category: "notes" as const, decider: notes, codec: codecOf(forma
 const notesOf = (companyId: CompanyId) => streamOf(NOTES, companyId)
 
 /** What notes there are, by their names. */
-const shownNotes: Projection = {
+const shownNotes = readModel({
   name: "notes",
   version: 1,
-  categories: ["notes"],
+  on: ["NoteTaken"],
   tables: ["notes"],
   create: `
     create table notes (
@@ -142,14 +141,13 @@ const shownNotes: Projection = {
     all,
   ) => {
     for (const { fact, companyId: company_id } of ofCompanies(all)) {
-      if (fact.type !== "NoteTaken") continue
       await tx
         .insertInto("notes")
         .values({ company_id, name: fact.name, text: fact.text })
         .execute()
     }
   },
-}
+})
 
 const NO_ECHO: OwnCode = {
   error: "no_echo",

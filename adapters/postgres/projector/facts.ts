@@ -1,9 +1,9 @@
-import type { Projection } from "../../../projections/kernel/projection.ts"
+import type { FactsRead } from "../../../projections/kernel/projection.ts"
 import type { StoredEvent } from "../../eventstore/port.ts"
 
 /** The events among some that may change the rows of a read model. */
 export function factsOf(
-  { categories, ignores = [] }: Pick<Projection, "categories" | "ignores">,
+  { categories, ignores = [] }: FactsRead,
   events: readonly StoredEvent[],
 ): StoredEvent[] {
   return events.filter(
@@ -12,6 +12,6 @@ export function factsOf(
 }
 
 /** Whether a read model reads a stream. */
-export function reads({ categories }: Pick<Projection, "categories">, stream: string): boolean {
+export function reads({ categories }: Pick<FactsRead, "categories">, stream: string): boolean {
   return categories.includes(stream.split("-", 1)[0] as string)
 }

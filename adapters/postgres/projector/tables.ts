@@ -42,7 +42,7 @@ export async function createIndexes(
  */
 export async function createTables(
   client: PoolClient,
-  projection: Projection,
+  projection: Pick<Projection, "create" | "tables">,
   schema: string,
 ): Promise<void> {
   await client.query(`set local search_path to "${schema}"`)

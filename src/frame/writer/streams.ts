@@ -7,7 +7,7 @@ import type { Codec } from "../../../domain/kernel/format.ts"
 import { FormatFault } from "../../../domain/kernel/format.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../../domain/kernel/streams.ts"
-import type { Recorded } from "../../../projections/kernel/projection.ts"
+import type { FactsRead, Recorded } from "../../../projections/kernel/projection.ts"
 import { EnvelopeFault, readMetadata } from "../kernel/envelope.ts"
 import type { Foldable } from "./runner/load.ts"
 
@@ -65,10 +65,7 @@ export interface Streams {
   /** How the streams of a category are folded and kept; null for those without checkpoints. */
   readonly folded: (category: string) => Folded | null
   /** The categories in which facts of these types stand, and what else stands there. */
-  readonly categoriesOf: (types: ReadonlySet<string>) => {
-    readonly categories: readonly string[]
-    readonly ignores: readonly string[]
-  }
+  readonly categoriesOf: (types: ReadonlySet<string>) => FactsRead
   /** The beginnings of the names of all streams that a company can have. */
   readonly prefixesOf: (companyId: CompanyId) => readonly string[]
   /** The beginnings of the names of all streams that are the program's. */
@@ -177,7 +174,7 @@ function recordedBy(codec: Codec<AnyFact>, { stream, revision, ...stored }: Unpl
   return trace === undefined ? recorded : { ...recorded, trace }
 }
 
-function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>) {
+function categoriesIn(kinds: readonly StreamKind[], types: ReadonlySet<string>): FactsRead {
   const found = kinds.filter(({ codec }) => codec.types.some((type) => types.has(type)))
   const all = found.flatMap(({ codec }): readonly string[] => codec.types)
   return {
