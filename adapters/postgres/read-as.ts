@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely"
+import type { ReadTables } from "../../projections/kernel/table.ts"
 import type { Pool } from "pg"
 import { kyselyOf } from "./database.ts"
 import { kyselyOn } from "./kysely-on.ts"
@@ -8,16 +9,12 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, false)" }
 
-/** Queries of callers who name the tables that they read. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type AnyTables = Kysely<any>
-
 /**
  * Reads as the API's role with one company in sight. The setting is made anew at each use of a
  * connection, before anything is read: a company left over from the last reader is never seen.
  */
 export function readAsCompany(pool: Pool) {
-  return <T>(companyId: CompanyId, query: (db: AnyTables) => Promise<T>): Promise<T> =>
+  return <T>(companyId: CompanyId, query: (db: Kysely<ReadTables>) => Promise<T>): Promise<T> =>
     onConnection(pool, async (client) => {
       await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
       return query(kyselyOn(client))
@@ -26,7 +23,7 @@ export function readAsCompany(pool: Pool) {
 
 /** The same for whoever reads on and off: each query with a connection of its own. */
 export function readerAsCompany(pool: Pool) {
-  return (companyId: CompanyId): Kysely<unknown> => {
+  return (companyId: CompanyId): Kysely<ReadTables> => {
     const connect = async () => {
       const client = await pool.connect()
       try {
@@ -37,6 +34,6 @@ export function readerAsCompany(pool: Pool) {
         throw error
       }
     }
-    return kyselyOf<unknown>({ connect, end: async () => undefined, options: {} })
+    return kyselyOf<ReadTables>({ connect, end: async () => undefined, options: {} })
   }
 }

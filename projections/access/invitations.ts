@@ -26,6 +26,10 @@ export type InvitationRow = RowOf<typeof INVITATIONS>
 
 type Tables = RowsOf<typeof INVITATIONS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof INVITATIONS> {}
+}
+
 /** The read model. */
 export const invitations = readModel({
   name: "invitations",

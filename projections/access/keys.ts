@@ -31,6 +31,10 @@ export type KeyRow = RowOf<typeof KEYS>
 
 type Tables = RowsOf<typeof KEYS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof KEYS> {}
+}
+
 /** The read model. */
 export const keys = readModel({
   name: "keys",

@@ -32,6 +32,10 @@ export type PersonRow = RowOf<typeof PEOPLE>
 
 type Tables = RowsOf<typeof PEOPLE>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof PEOPLE> {}
+}
+
 /** The read model. */
 export const people = readModel({
   name: "people",

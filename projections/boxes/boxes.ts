@@ -41,6 +41,10 @@ export type BoxRow = RowOf<typeof BOXES>
 
 type Tables = RowsOf<typeof BOXES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof BOXES> {}
+}
+
 const ON = [
   "CompanyErased",
   "BoxStarted",

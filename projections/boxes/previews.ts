@@ -25,6 +25,10 @@ export type PreviewRow = RowOf<typeof PREVIEWS>
 
 type Tables = RowsOf<typeof PREVIEWS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof PREVIEWS> {}
+}
+
 const ON = ["CompanyErased", "PreviewOpened", "PreviewClosed", "BoxStopped"] as const
 type Handled = FactOn<(typeof ON)[number]>
 

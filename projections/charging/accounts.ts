@@ -47,6 +47,10 @@ export type AccountTermsRow = RowOf<typeof ACCOUNT_TERMS>
 
 type Tables = RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS> {}
+}
+
 /** The read model. */
 export const accounts = readModel({
   name: "accounts",

@@ -33,6 +33,10 @@ export type CallTallyRow = RowOf<typeof API_CALLS>
 
 type Tables = RowsOf<typeof API_CALLS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof API_CALLS> {}
+}
+
 /** The read model. */
 export const apiCalls = readModel({
   name: "api-calls",

@@ -56,6 +56,10 @@ type KeyUseRow = RowOf<typeof KEY_USES>
 /** The tables of this read model. */
 export type ChargeDayTables = RowsOf<typeof CHARGE_DAYS | typeof KEY_USES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof CHARGE_DAYS | typeof KEY_USES> {}
+}
+
 /** The read model. */
 export const chargeDays = readModel({
   name: "charge-days",

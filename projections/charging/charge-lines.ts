@@ -10,7 +10,7 @@ import type { SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { CompanyRecorded } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { bigint, forLists, instant, integer, orNull, text, table } from "../kernel/table.ts"
 
 /** What kind of line it is on the bill (decisions.md §10). */
@@ -71,6 +71,10 @@ export const OPEN_CHARGES = table(
   { company_id: text<CompanyId>(), charge_id: text(), revision: bigint() },
   ["company_id", "charge_id", "revision"],
 )
+
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof CHARGES | typeof OPEN_CHARGES> {}
+}
 
 /** A charge, and what its refunds left of it in micros. */
 export type Refundable = Pick<GiveBackEnded, "charge" | "leftMicros">

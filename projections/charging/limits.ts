@@ -38,6 +38,10 @@ export type LimitRow = RowOf<typeof LIMITS>
 
 type Tables = RowsOf<typeof LIMITS | typeof SPENDING>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof LIMITS> {}
+}
+
 /** The read model. */
 export const limits = readModel({
   name: "limits",

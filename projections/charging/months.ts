@@ -34,6 +34,10 @@ export type MonthRow = RowOf<typeof MONTHS>
 
 type Tables = RowsOf<typeof MONTHS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof MONTHS> {}
+}
+
 /** The read model. */
 export const months = readModel({
   name: "months",

@@ -57,6 +57,10 @@ export type PurchaseRow = RowOf<typeof PURCHASES>
 
 type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES> {}
+}
+
 /** The read model. */
 export const purchases = readModel({
   name: "purchases",

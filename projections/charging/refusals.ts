@@ -56,6 +56,10 @@ export type RefusalRow = RowOf<typeof REFUSALS>
 /** The table of this read model. */
 export type RefusalTables = RowsOf<typeof REFUSALS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof REFUSALS> {}
+}
+
 /** The read model. */
 export const refusals = readModel({
   name: "refusals",

@@ -36,6 +36,10 @@ export type ReminderRow = RowOf<typeof REMINDERS>
 
 type Tables = RowsOf<typeof REMINDERS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof REMINDERS> {}
+}
+
 /** The read model. */
 export const reminders = readModel({
   name: "reminders",

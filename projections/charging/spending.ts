@@ -31,6 +31,10 @@ export const SPENDING = table(
 /** The table, as queries are typed. */
 export type SpendingTables = RowsOf<typeof SPENDING>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof SPENDING> {}
+}
+
 /** What was spent in the newest window that had any spending. */
 export type SpendingRow = RowOf<typeof SPENDING>
 

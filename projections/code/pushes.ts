@@ -37,6 +37,10 @@ export type PushRow = RowOf<typeof PUSHES>
 
 type Tables = RowsOf<typeof PUSHES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof PUSHES> {}
+}
+
 /** The read model. */
 export const pushes = readModel({
   name: "pushes",

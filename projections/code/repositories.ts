@@ -13,6 +13,10 @@ const REPOSITORIES = table("repositories", { company_id: text<CompanyId>(), made
 type RepositoryRow = RowOf<typeof REPOSITORIES>
 type Tables = RowsOf<typeof REPOSITORIES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof REPOSITORIES> {}
+}
+
 /** The read model. */
 export const repositories = readModel({
   name: "repositories",

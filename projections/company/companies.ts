@@ -21,6 +21,10 @@ export type CompanyRow = RowOf<typeof COMPANIES>
 
 type Tables = RowsOf<typeof COMPANIES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof COMPANIES> {}
+}
+
 /** The read model. */
 export const companies = readModel({
   name: "companies",

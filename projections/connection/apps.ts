@@ -51,6 +51,10 @@ export type DeviceRow = RowOf<typeof DEVICES>
 
 type Tables = RowsOf<typeof CHECK_INS | typeof DEVICES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof CHECK_INS | typeof DEVICES> {}
+}
+
 /** The read model. */
 export const apps = readModel({
   name: "apps",

@@ -45,6 +45,10 @@ const RECORDS = table(
 
 type Tables = RowsOf<typeof ZONES | typeof RECORDS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof ZONES | typeof RECORDS> {}
+}
+
 const ON = [
   "DomainConnected",
   "DelegationSeen",

@@ -31,6 +31,10 @@ export type DomainRow = RowOf<typeof DOMAINS>
 
 type Tables = RowsOf<typeof DOMAINS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof DOMAINS> {}
+}
+
 const ON = ["DomainConnected", "DelegationSeen", "DomainRemoved", "DomainReleased"] as const
 type Handled = FactOn<(typeof ON)[number]>
 

@@ -27,6 +27,10 @@ export type HostnameRow = RowOf<typeof HOSTNAMES>
 
 type Tables = RowsOf<typeof HOSTNAMES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof HOSTNAMES> {}
+}
+
 const ON = [
   "AppAddressSaved",
   "AppAddressSeen",

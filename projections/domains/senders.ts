@@ -17,6 +17,10 @@ const SENDERS = table(
 
 type Tables = RowsOf<typeof SENDERS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof SENDERS> {}
+}
+
 /** The read model. */
 export const senders = readModel({
   name: "senders",

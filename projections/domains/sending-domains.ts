@@ -47,6 +47,10 @@ export type SendingDomainRow = RowOf<typeof SENDING_DOMAINS> &
 
 type Tables = RowsOf<typeof SENDING_DOMAINS | typeof PARENTS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof SENDING_DOMAINS | typeof PARENTS> {}
+}
+
 const ON = [
   "DomainConnected",
   "DelegationSeen",

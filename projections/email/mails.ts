@@ -35,6 +35,10 @@ export type MailRow = RowOf<typeof MAILS>
 
 type Tables = RowsOf<typeof MAILS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof MAILS> {}
+}
+
 const ON = [
   "CompanyErased",
   "MailAccepted",

@@ -26,6 +26,10 @@ export type SuppressionRow = RowOf<typeof SUPPRESSIONS>
 
 type Tables = RowsOf<typeof SUPPRESSIONS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof SUPPRESSIONS> {}
+}
+
 /** The read model. */
 export const suppressions = readModel({
   name: "suppressions",

@@ -113,6 +113,11 @@ export type RowsOf<T extends { readonly name: string }> = {
   [N in T["name"]]: RowOf<Extract<T, { readonly name: N }>>
 }
 
+/** The tables of all read models, with their rows. Each read model adds its own by declaration merging. */
+// Read models add to it.
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
+export interface ReadTables {}
+
 /** How a table is made. */
 interface Made {
   readonly name: string

@@ -28,6 +28,10 @@ export type FormRow = RowOf<typeof FORMS>
 /** The read model's table, for queries that join it. */
 export type FormTables = RowsOf<typeof FORMS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof FORMS> {}
+}
+
 /** The read model. */
 export const forms = readModel({
   name: "forms",

@@ -43,6 +43,10 @@ export interface ListedLead extends LeadRow {
 
 type Tables = RowsOf<typeof LEADS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof LEADS> {}
+}
+
 type Received = CompanyRecorded & { readonly fact: LeadFact<"LeadReceived"> }
 
 /** The read model. */

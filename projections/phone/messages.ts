@@ -58,6 +58,10 @@ type NumberNameRow = RowOf<typeof MESSAGE_NUMBERS>
 /** The tables of the read model. */
 export type MessageTables = RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS> {}
+}
+
 const TEXT_FACTS = [
   "TextQueued",
   "TextReceived",

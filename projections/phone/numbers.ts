@@ -26,6 +26,10 @@ export type NumberRow = RowOf<typeof NUMBERS>
 
 type Tables = RowsOf<typeof NUMBERS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof NUMBERS> {}
+}
+
 /** The read model. */
 export const numbers = readModel({
   name: "numbers",

@@ -29,6 +29,10 @@ export type OptInRow = RowOf<typeof OPT_INS>
 
 type Tables = RowsOf<typeof OPT_INS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof OPT_INS> {}
+}
+
 /** The read model. */
 export const optIns = readModel({
   name: "opt-ins",

@@ -38,6 +38,10 @@ export type OptOutRow = RowOf<typeof OPT_OUTS>
 
 type Tables = RowsOf<typeof OPT_OUTS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof OPT_OUTS> {}
+}
+
 const CHOICES = [
   "OptedOutByText",
   "OptedInByText",

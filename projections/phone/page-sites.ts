@@ -22,6 +22,10 @@ export type PageSiteRow = RowOf<typeof PAGE_SITES>
 
 type Tables = RowsOf<typeof PAGE_SITES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof PAGE_SITES> {}
+}
+
 /** The read model. What people read on the pages is in none of its rows. */
 export const pageSites = readModel({
   name: "page-sites",

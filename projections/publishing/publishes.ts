@@ -33,6 +33,10 @@ export type PublishRow = RowOf<typeof PUBLISHES>
 
 type Tables = RowsOf<typeof PUBLISHES>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof PUBLISHES> {}
+}
+
 const ON = [
   "CompanyErased",
   "PublishQueued",

@@ -26,6 +26,10 @@ type RecordingRow = RowOf<typeof RECORDINGS>
 
 type RecordingTables = RowsOf<typeof RECORDINGS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof RECORDINGS> {}
+}
+
 /** A call of which something is held. */
 export type RecordedCallRow = Pick<RecordingRow, "call_id" | "call_seconds"> &
   Pick<RecordingRow, "voicemail_seconds"> &

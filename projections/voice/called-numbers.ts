@@ -24,6 +24,10 @@ export const CALLED_NUMBERS = table(
 /** Its rows, by its name. */
 export type CalledNumberTables = RowsOf<typeof CALLED_NUMBERS>
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof CALLED_NUMBERS> {}
+}
+
 /** Keeps who holds which number. */
 export async function applyNumber(
   tx: Transaction<CalledNumberTables>,

@@ -57,6 +57,10 @@ export type CallRow = RowOf<typeof CALLS>
 /** The tables of the read model. */
 export type CallTables = RowsOf<typeof CALLS> & CalledNumberTables
 
+declare module "../kernel/table.ts" {
+  interface ReadTables extends RowsOf<typeof CALLS> {}
+}
+
 const ON = [
   "Charged",
   "NumberAdded",

@@ -1,5 +1,6 @@
 /** Everything outside that the program works with, chosen once in `main.ts`. */
 import type { Kysely } from "kysely"
+import type { ReadTables } from "../../projections/kernel/table.ts"
 import type { Blobs } from "../../adapters/postgres/blobs/port.ts"
 import type { Claims } from "../../adapters/postgres/idempotency/port.ts"
 import type { Clock, Pacer } from "../../adapters/machine/clock/port.ts"
@@ -31,9 +32,7 @@ import type { Streams } from "./writer/streams.ts"
 /** Reads the read models as a company sees them: row-level security shows no other's rows. */
 export type ReadAs = <T>(
   companyId: CompanyId,
-  // Each query names the tables it needs.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  query: (db: Kysely<any>) => Promise<T>,
+  query: (db: Kysely<ReadTables>) => Promise<T>,
 ) => Promise<T>
 
 /** The connections of a pool. */
@@ -83,8 +82,7 @@ export interface Ports extends ProvidedPorts {
   readonly projector: Projector
   readonly readAs: ReadAs
   /** Reads the read models of all companies, for operators and reactions. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly readAll: Kysely<any>
+  readonly readAll: Kysely<ReadTables>
   /**
    * Resolves once every other process of the installation has heard of everything up to a place: from
    * then on none of them answers from what was before.

@@ -1,4 +1,5 @@
 /** Signing in to the console by a mailed code, and by a link: who gets in, and who does not. */
+import { anyTable } from "../support/read-models.ts"
 import { describe, expect, it } from "vitest"
 import { IDLE_MS, LINK_LASTS_MS, MOST_MS } from "../../src/frame/sign-in/accounts.ts"
 import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
@@ -198,7 +199,7 @@ describe("a session", () => {
     const browser = await signedIn(world, (await person()).email)
     const token = browser.cookies.get("session") ?? ""
     expect(token).toMatch(/^[\w-]{43}$/)
-    const rows = await world.ports.readAll
+    const rows = await anyTable(world.ports.readAll)
       .selectFrom("ledger.expiring_records")
       .selectAll()
       .where("slice", "=", "sign-in")

@@ -1,4 +1,5 @@
 /** `POST /api/v1/places`, `action: details`: an address is charged once, whoever asks at the same time. */
+import { anyTable } from "../support/read-models.ts"
 import type { FastifyInstance } from "fastify"
 import { beforeEach, describe, expect, it } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
@@ -81,7 +82,7 @@ describe("an address", () => {
   it("is kept sealed, and goes with its company", async () => {
     await ask()
     const kept = () =>
-      world.ports.readAll
+      anyTable(world.ports.readAll)
         .withSchema("ledger")
         .selectFrom("expiring_records")
         .selectAll()

@@ -1,4 +1,5 @@
 /** Looking addresses up, as a caller does, and what came of the money. */
+import { anyTable } from "../support/read-models.ts"
 import type { FastifyInstance } from "fastify"
 import type { Address, Places, Suggestion } from "../../adapters/providers/places/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -113,7 +114,7 @@ export async function leasesOf(
   isOver = false,
 ): Promise<readonly number[]> {
   const picks = ports.kept.of<Loading>({ slice: "places", kind: "pick" })
-  const rows = await ports.readAll
+  const rows = await anyTable(ports.readAll)
     .withSchema("ledger")
     .selectFrom("expiring_records")
     .select("name")

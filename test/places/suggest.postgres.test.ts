@@ -1,4 +1,5 @@
 /** `POST /api/v1/places`, `action: suggest`, and what both look-ups take. */
+import { anyTable } from "../support/read-models.ts"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Company } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"
@@ -46,7 +47,7 @@ describe("suggestions", () => {
   it("are stored nowhere", async () => {
     await suggest(world, company, { input: "742 secret lane" })
     await world.operate("wait")
-    const found = await world.ports.readAll
+    const found = await anyTable(world.ports.readAll)
       .withSchema("ledger")
       .selectFrom("expiring_records")
       .selectAll()

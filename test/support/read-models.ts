@@ -1,6 +1,12 @@
 /** The read models of a database that tests and benchmarks begin with anew. */
+import type { Kysely } from "kysely"
+import type { ReadTables } from "../../projections/kernel/table.ts"
 import type { Pool } from "pg"
 import type { Leases } from "../../adapters/postgres/leases/port.ts"
+
+/** Queries of every table of the database, also of those that are no read model's. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export const anyTable = (db: Kysely<ReadTables>): Kysely<any> => db
 
 /** Everybody who asks has all leases at once. */
 export const EVERYBODY: Leases = {

@@ -3,6 +3,7 @@
  * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
  */
 import type { Kysely } from "kysely"
+import type { ReadTables } from "../../../projections/kernel/table.ts"
 import type { ZodType } from "zod"
 import type { BackupSet } from "../../../adapters/postgres/installation/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
@@ -45,9 +46,7 @@ export interface AdminPorts extends Ports {
   /** Reads all streams of the event store, those of other programs too. */
   readonly readEverything: EventStore["readAll"]
   /** Reads the read models as a company sees them, query by query. */
-  // Each query names the tables it needs.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly readerOf: (companyId: CompanyId) => Kysely<any>
+  readonly readerOf: (companyId: CompanyId) => Kysely<ReadTables>
   /** Every checkpoint that is kept, for the audit. */
   readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
 }

@@ -1,6 +1,7 @@
 /** What `doctor` finds, and how it is printed. */
 import { harmless } from "./terminal.ts"
 import type { Kysely } from "kysely"
+import type { ReadTables } from "../../../../projections/kernel/table.ts"
 import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
 import type { ReadSettings } from "../../settings.ts"
 
@@ -42,9 +43,7 @@ export const well = (check: string, says: string): Finding => ({
 export type Stored =
   /** @throws Error where the server does not answer, or refuses */
   | { readonly ask: (operation: string, input: object) => Promise<unknown> }
-  // Each query names the tables it needs.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  | { readonly readAll: Kysely<any> }
+  | { readonly readAll: Kysely<ReadTables> }
   | null
 
 /** The installation that `doctor` looks at. */
