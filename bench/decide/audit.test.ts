@@ -4,7 +4,7 @@ import type {
   Charged,
   LedgerEvent,
   LimitSet,
-} from "../../domain/charging/ledger-events.ts"
+} from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { Dishonest } from "../benchmark.ts"
 import type { Outcome } from "./audit.ts"

@@ -7,7 +7,7 @@ import type {
   Charged,
   LedgerEvent,
   LimitSet,
-} from "../../domain/charging/ledger-events.ts"
+} from "../../domain/charging/ledger-formats.ts"
 import type { Charge } from "../../domain/charging/ledger-commands.ts"
 import type { Holder, LimitName, LimitReading } from "../../domain/charging/limits.ts"
 import type { Period } from "../../domain/kernel/window.ts"

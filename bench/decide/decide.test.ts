@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Charged } from "../../domain/charging/ledger-events.ts"
+import type { Charged } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { NO_HASH, causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import { Dishonest } from "../benchmark.ts"

@@ -1,6 +1,6 @@
 /** A company that spends: its ledger, its traffic, and the time that deciding takes. */
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"

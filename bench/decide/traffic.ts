@@ -4,7 +4,7 @@
  * were never seen before, in text of their own.
  */
 import type { Stamp } from "../../domain/kernel/decider.ts"
-import type { Charged } from "../../domain/charging/ledger-events.ts"
+import type { Charged } from "../../domain/charging/ledger-formats.ts"
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { NO_HASH } from "../../src/frame/kernel/envelope.ts"
 import type { CompanySize } from "./company.ts"

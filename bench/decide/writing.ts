@@ -2,7 +2,7 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { createHash } from "node:crypto"
 import canonicalize from "canonicalize"
-import type { Charged } from "../../domain/charging/ledger-events.ts"
+import type { Charged } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import type { Wrapped } from "../../src/frame/kernel/envelope.ts"
 import { NO_HASH, wrap } from "../../src/frame/kernel/envelope.ts"

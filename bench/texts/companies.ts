@@ -1,6 +1,6 @@
 /** Companies that text, and the look at their ledgers afterwards. */
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"

@@ -1,8 +1,8 @@
 /** A company's ledger, stream `ledger-<companyId>`; its refused charges; the prices of all. */
-import type { LedgerEvent } from "./ledger-events.ts"
+import type { LedgerEvent } from "./ledger-formats.ts"
+import { ledgerCodec } from "./ledger-formats.ts"
 import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
-import { ledgerCodec } from "./ledger-formats.ts"
 import { ledgerBytes, ledgerCheckpoint } from "./ledger-state.ts"
 import { ledger } from "./ledger.ts"
 import { enterCall, entryFault } from "./obstacles.ts"

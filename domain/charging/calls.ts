@@ -9,7 +9,7 @@ import type { ChargeId, KeyId, PersonId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { dayStart } from "../kernel/window.ts"
 import type { RecordCalls } from "./ledger-commands.ts"
-import type { ApiCallsCounted, CallTally, Charged } from "./ledger-events.ts"
+import type { ApiCallsCounted, CallTally, Charged } from "./ledger-formats.ts"
 import type { Spender } from "./limits.ts"
 
 /** The item that calls are billed as. */

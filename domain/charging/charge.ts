@@ -5,7 +5,7 @@
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import type { Charge, LedgerRefused } from "./ledger-commands.ts"
-import type { ChargeRefusalCode, ChargeRefused, Charged, LedgerEvent } from "./ledger-events.ts"
+import type { ChargeRefusalCode, ChargeRefused, Charged, LedgerEvent } from "./ledger-formats.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { readLimitsOn, remindersReached } from "./limit-book.ts"
 import type { Spender } from "./limits.ts"

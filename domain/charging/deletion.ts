@@ -4,7 +4,7 @@
  * so never both happen.
  */
 import type { BeginErasure, CloseOrReopen, LedgerRefused } from "./ledger-commands.ts"
-import type { LedgerFact } from "./ledger-events.ts"
+import type { LedgerFact } from "./ledger-formats.ts"
 import type { Ledger } from "./ledger-state.ts"
 
 /** The data of a deleted company is kept for so long. */

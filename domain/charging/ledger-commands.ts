@@ -1,8 +1,13 @@
 /** What a company's ledger can be asked to do, and what it refuses. */
 import type { ChargeId, KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
-import type { CallTally, ChargeReduced, ChargeRefused, ChargeRequest } from "./ledger-events.ts"
-import type { Exemption } from "./ledger-formats.ts"
+import type {
+  CallTally,
+  ChargeReduced,
+  ChargeRefused,
+  ChargeRequest,
+  Exemption,
+} from "./ledger-formats.ts"
 import type { Limit, LimitName } from "./limits.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
 

@@ -3,8 +3,7 @@
  * version with a lift from the one before it, and a golden file holds each version ever written.
  * The stream's name says whose they are, so no fact repeats the company.
  */
-import type { EventFormat, FormatTable } from "../kernel/format.ts"
-import type { ValueOf } from "../kernel/kind.ts"
+import type { EventFormat, FormatTable, ValueOf, FactOf, ValuesOf } from "../kernel/format.ts"
 import {
   codecOf,
   flag,
@@ -27,6 +26,44 @@ import {
   spendingClass,
 } from "./limits.ts"
 import { purchaseFormats } from "./purchase-events.ts"
+
+type Facts = typeof ledgerFormats
+
+/** Everything that can happen to a ledger. */
+export type LedgerEvent = FactOf<Facts>
+
+/** Those of its facts that are of these types. */
+export type LedgerFact<T extends LedgerEvent["type"]> = FactOf<Facts, T>
+
+/** Money was spent: the check against funds and limits and the reservation are this one fact. */
+export type Charged = LedgerFact<"Charged">
+
+/** All or part of a charge came back to the funds. */
+export type ChargeReduced = LedgerFact<"ChargeReduced">
+
+/** API calls of one UTC day were counted. */
+export type ApiCallsCounted = LedgerFact<"ApiCallsCounted">
+
+/** A limit was set or replaced: a holder has one per class, a key has one. */
+export type LimitSet = LedgerFact<"LimitSet">
+
+/** Spending reached an amount at which people want to hear of it. */
+export type ReminderReached = LedgerFact<"ReminderReached">
+
+/** A UTC month is over: its bill never changes again. */
+export type MonthClosed = LedgerFact<"MonthClosed">
+
+/** How many calls one key served for one person, or for nobody in particular. */
+export type CallTally = ValueOf<typeof callTally>
+
+/** Who spends and for what: the part that a charge and its refusal share. */
+export type ChargeRequest = ValuesOf<typeof requestFields>
+
+/** Why a charge was refused. */
+export type ChargeRefusalCode = (typeof CHARGE_REFUSAL_CODES)[number]
+
+/** A charge that was not accepted, with everything the decision looked at. */
+export type ChargeRefused = FactOf<{ readonly ChargeRefused: typeof chargeRefusedFormat }>
 
 const via = oneOf("own_key", "app_key", "person", "company")
 

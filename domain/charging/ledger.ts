@@ -42,7 +42,7 @@ import type {
   SetPurchaseTerms,
   StartPurchase,
 } from "./ledger-commands.ts"
-import type { ChargeReduced, Charged, LedgerEvent, LedgerFact } from "./ledger-events.ts"
+import type { ChargeReduced, Charged, LedgerEvent, LedgerFact } from "./ledger-formats.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { initialLedger } from "./ledger-state.ts"
 import { dropLimit, findLimit, markReached, placeLimit, renewReminders } from "./limit-book.ts"

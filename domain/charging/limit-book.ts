@@ -5,7 +5,7 @@
 import type { Micros } from "../kernel/money.ts"
 import type { Period } from "../kernel/window.ts"
 import { windowEnd } from "../kernel/window.ts"
-import type { ReminderReached } from "./ledger-events.ts"
+import type { ReminderReached } from "./ledger-formats.ts"
 import type { Limit, LimitName, LimitReading } from "./limits.ts"
 import type { TallyIndex } from "./sums.ts"
 import { pendingAt, remind, usedAt, watch, windowsOf } from "./sums.ts"

@@ -11,7 +11,7 @@
  * | person × class, keys left out | the same without their own keys | person limits with `leaveKeysOut` |
  * | key | everything the key spends | key limits |
  */
-import type { ValueOf, ValuesOf } from "../kernel/kind.ts"
+import type { ValueOf, ValuesOf } from "../kernel/format.ts"
 import { flag, list, micros, oneOf, optional, time } from "../kernel/format.ts"
 import { id } from "../kernel/id-kinds.ts"
 import type { KeyId, PersonId } from "../kernel/ids.ts"

@@ -5,7 +5,7 @@
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import type { LedgerRefused, SetFundsNotice } from "./ledger-commands.ts"
-import type { LedgerEvent, LedgerFact } from "./ledger-events.ts"
+import type { LedgerEvent, LedgerFact } from "./ledger-formats.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { postingsOf } from "./postings.ts"
 

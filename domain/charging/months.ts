@@ -5,7 +5,7 @@
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import { monthEnd, monthName, monthStart } from "../kernel/window.ts"
-import type { MonthClosed } from "./ledger-events.ts"
+import type { MonthClosed } from "./ledger-formats.ts"
 
 /** What a month adds up. */
 export type MonthSum =

@@ -3,7 +3,7 @@
  * to zero, so the balances of a company do; the account `funds` is what the ledger calls funds.
  */
 import type { Micros } from "../kernel/money.ts"
-import type { LedgerEvent } from "./ledger-events.ts"
+import type { LedgerEvent } from "./ledger-formats.ts"
 
 /**
  * One side of a movement. Accounts: `funds`, `credits` (an operator's), `payments` (bought funds),

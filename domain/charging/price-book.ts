@@ -5,8 +5,7 @@
  * Stream `prices`: an operator's clicks. Version 1 is the default book of decisions.md §3.
  */
 import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValueOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, list, micros, oneOf, plain, record, time } from "../kernel/format.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"

@@ -1,6 +1,5 @@
 /** The facts of a ledger about funds that API keys and owners buy, and the forms they are stored in. */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValuesOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
 import { id } from "../kernel/id-kinds.ts"
 

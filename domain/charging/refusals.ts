@@ -6,10 +6,9 @@
  * all its evidence, the further ones as a count per minute. Never folded in the request path.
  */
 import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValueOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, list, plain, record, time } from "../kernel/format.ts"
-import type { ChargeRefused } from "./ledger-events.ts"
+import type { ChargeRefused } from "./ledger-formats.ts"
 import { chargeRefusedFormat } from "./ledger-formats.ts"
 
 const refusalCount = record({

@@ -19,7 +19,7 @@ import {
   takeGathered,
 } from "./calls.ts"
 import type { ChargeCalls, LedgerRefused, RecordCalls } from "./ledger-commands.ts"
-import type { ApiCallsCounted, CallTally, LedgerEvent } from "./ledger-events.ts"
+import type { ApiCallsCounted, CallTally, LedgerEvent } from "./ledger-formats.ts"
 import type { Ledger } from "./ledger-state.ts"
 import type { WeightIn } from "./limit-book.ts"
 import { readLimitsOn, remindersReached } from "./limit-book.ts"

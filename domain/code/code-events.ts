@@ -5,8 +5,7 @@
  * Names of refs and of files are people's words and sealed under the company's key; a keyed hash of a ref's
  * name tells refs apart without it.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValueOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, flag, int, list, oneOf, optional, plain, record, time } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
 import { pushId } from "./ids.ts"

@@ -5,8 +5,7 @@
  * Stream `companies`: one fact a company, and one when it was erased.
  */
 import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValuesOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, plain, record, time } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
 import type { CompanyId } from "../kernel/ids.ts"

@@ -1,6 +1,5 @@
 /** The facts about an installed app, and the forms they are stored in: never content, only counts. */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValueOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, oneOf, optional, plain, record, time } from "../kernel/format.ts"
 
 /** What an app may count, each a number of things. */

@@ -2,7 +2,7 @@
  * The facts about one connected domain, and the forms they are stored in. What stands in a zone is told to
  * everybody who asks for it, and so is a domain's registrar: neither is sealed.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import {
   codecOf,
   flag,
@@ -15,7 +15,6 @@ import {
   text,
   time,
 } from "../kernel/format.ts"
-import type { ValueOf } from "../kernel/kind.ts"
 import { RELEASE_REASONS } from "./claim-events.ts"
 import { appAddressId, domainId, recordId, sendingDomainId } from "./ids.ts"
 import { COPIED_TYPES, WRITABLE_TYPES } from "./records.ts"

@@ -2,10 +2,9 @@
  * The facts about one mail to up to fifty recipients, and the forms they are stored in. Addresses are
  * sealed under a key of each recipient's own; what the mail says stands in a blob.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, flag, int, list, oneOf, optional, plain, record, time } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
-import type { ValueOf } from "../kernel/kind.ts"
 import { addressTag, mailId } from "./ids.ts"
 
 const recipient = record({

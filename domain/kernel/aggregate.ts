@@ -5,6 +5,7 @@
 import type { CheckpointForm, Decider, Fact } from "./decider.ts"
 import type { Codec } from "./format.ts"
 import type { CompanyId } from "./ids.ts"
+import { parseCompanyId } from "./ids.ts"
 
 /** A decider together with the names of its streams and the form its facts are stored in. */
 export interface Aggregate<C, S, E extends Fact, R extends Fact> {
@@ -62,4 +63,22 @@ export function streamOf<A extends { readonly category: string }>(
 /** The one stream of its category, which belongs to the installation and to no company. */
 export function onlyStreamOf<A extends { readonly category: string }>(aggregate: A): StreamOf<A> {
   return { aggregate, stream: aggregate.category }
+}
+
+/** The part of a stream's name that says which decider it belongs to. */
+export function categoryOf(stream: string): string {
+  const dash = stream.indexOf("-")
+  return dash === -1 ? stream : stream.slice(0, dash)
+}
+
+/** The company a stream belongs to; null for streams of the whole installation. */
+export function companyOf(stream: string): CompanyId | null {
+  const [, company] = stream.split("-")
+  return company === undefined ? null : parseCompanyId(company)
+}
+
+/** The part of a stream's name after its company; null where it has none. */
+export function restOf(stream: string): string | null {
+  const parts = stream.split("-")
+  return parts.length > 2 ? parts.slice(2).join("-") : null
 }

@@ -1,5 +1,5 @@
 /** The kinds of values that ids and sealed texts are, in the forms of facts. */
-import type { Kind } from "./kind.ts"
+import type { Kind } from "./format.ts"
 import { FormatFault } from "./format.ts"
 import type { Parser, Sealed } from "./ids.ts"
 import {

@@ -6,12 +6,11 @@
  */
 import type { CheckpointForm, Decider, Stamp } from "./decider.ts"
 import { unreachable } from "./decider.ts"
-import type { FactOf, FormatTable } from "./format.ts"
+import type { FactOf, FormatTable, Kind } from "./format.ts"
 import { codecOf, optional, time } from "./format.ts"
 import { idKind } from "./id-kinds.ts"
 import type { KeyedHash } from "./ids.ts"
 import { parseKeyedHash } from "./ids.ts"
-import type { Kind } from "./kind.ts"
 
 /** A caller within a company, in the forms of facts: the keyed hash of the number. */
 export const callerTag = idKind("a keyed hash", parseKeyedHash)

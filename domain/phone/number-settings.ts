@@ -2,9 +2,9 @@
  * What becomes of a call to a number, and what its texts are answered with (specification, "Phone and
  * texts"). Whatever a person wrote is sealed under the company's key.
  */
+import type { ValueOf } from "../kernel/format.ts"
 import { flag, int, list, oneOf, optional, record } from "../kernel/format.ts"
 import { sealed } from "../kernel/id-kinds.ts"
-import type { ValueOf } from "../kernel/kind.ts"
 
 /** Whose phone rings. */
 const ringTarget = record({ phone: sealed, name: optional(sealed) })

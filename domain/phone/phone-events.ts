@@ -4,8 +4,7 @@
  * Whatever a person wrote is sealed under the company's own key; a keyed hash tells equal numbers apart
  * without reading them.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValueOf, ValuesOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValueOf, ValuesOf } from "../kernel/format.ts"
 import {
   codecOf,
   flag,

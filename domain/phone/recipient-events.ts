@@ -4,8 +4,7 @@
  * Every fact repeats how the recipient stands after it (opt-out and first text), so that an auditor
  * can judge any one of them alone. Phone numbers and bodies are sealed under the recipient's key.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValueOf } from "../kernel/kind.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import {
   codecOf,
   flag,

@@ -8,10 +8,15 @@
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { PublishId } from "./ids.ts"
-import type { LivePublish } from "./live.ts"
 import type { PublishCommand, PublishRefused } from "./publish-commands.ts"
 import { MESSAGES } from "./publish-commands.ts"
 import type { ArtifactKind, PublishEvent, PublishFact } from "./publish-events.ts"
+
+/** A publish that is live. */
+export interface LivePublish {
+  readonly publishId: PublishId
+  readonly kind: ArtifactKind
+}
 
 /** How far a publish has come (specification, "Publish"). */
 export const PUBLISH_STATUSES = [

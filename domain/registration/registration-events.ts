@@ -4,7 +4,7 @@
  * What a person wrote (business details, pages, campaign) is sealed as a whole under the company's key:
  * the rules look at nothing of it but what stands beside it.
  */
-import type { FactOf, FormatTable } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import {
   codecOf,
   flag,
@@ -18,7 +18,6 @@ import {
   time,
 } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
-import type { ValueOf } from "../kernel/kind.ts"
 import { submissionId } from "./ids.ts"
 
 /** Who did it; no key where nobody of the company's did. */

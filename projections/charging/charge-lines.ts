@@ -5,7 +5,7 @@ import type {
   ChargeReduced,
   ChargeRequest,
   LedgerFact,
-} from "../../domain/charging/ledger-events.ts"
+} from "../../domain/charging/ledger-formats.ts"
 import type { SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"

@@ -4,7 +4,7 @@
  */
 import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { LedgerFact } from "../../domain/charging/ledger-formats.ts"
 import type { Holder, LimitReading, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"

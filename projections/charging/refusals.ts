@@ -4,7 +4,7 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { ChargeRefusalCode } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefusalCode } from "../../domain/charging/ledger-formats.ts"
 import { refusalKind } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"

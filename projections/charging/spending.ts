@@ -1,7 +1,7 @@
 /** The table `spending` of the read model `limits`: what a batch of facts adds to its sums. */
 import type { QueryExecutorProvider } from "kysely"
 import { sql } from "kysely"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"

@@ -2,7 +2,7 @@
 import type { DomainId } from "../../domain/domains/ids.ts"
 import { parseDomainId } from "../../domain/domains/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { restOf } from "../../domain/kernel/streams.ts"
+import { restOf } from "../../domain/kernel/aggregate.ts"
 import type { Recorded } from "../kernel/projection.ts"
 
 /** A connected domain, by its ids. */

@@ -7,7 +7,7 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { LedgerFact } from "../../domain/charging/ledger-formats.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import type { CallFact, Outcome } from "../../domain/voice/call-events.ts"

@@ -13,7 +13,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Foldable, Loaded } from "../frame/writer/runner/load.ts"
 import { fold, unfolded } from "../frame/writer/runner/load.ts"
 import type { Ports } from "../frame/ports.ts"
-import { placeOf } from "../frame/routes/lists/position-token.ts"
+import { placeOf } from "../frame/routes/checks/6-position.ts"
 
 /** What is asked. */
 export interface Question {

@@ -3,7 +3,7 @@
  * entry takes 24 bytes, so a million charges take 32 to 64 MB: the key is 128 bits of a SHA-256.
  */
 import { createHash } from "node:crypto"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 

@@ -2,7 +2,7 @@
 import { createHash, createPublicKey, verify } from "node:crypto"
 import { z } from "zod"
 import type { SignedHead } from "../../adapters/postgres/tree-heads/port.ts"
-import { companyOf } from "../../domain/kernel/streams.ts"
+import { companyOf } from "../../domain/kernel/aggregate.ts"
 import { NO_HASH, expectedHash, hashIn } from "../frame/kernel/envelope.ts"
 import { FORM } from "./history-file.ts"
 import type { FileEvent } from "./history-file.ts"

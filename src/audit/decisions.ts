@@ -3,9 +3,9 @@
  * state that the facts before it fold to, and what comes out is compared with what is stored.
  */
 import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { LeftOf } from "../../domain/charging/replayed.ts"
 import { commandOfFact, decideAgain } from "../../domain/charging/replayed.ts"

@@ -15,7 +15,7 @@ import type { EventStore, Position, StoredEvent } from "../../adapters/eventstor
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { SignedHead, TreeHead } from "../../adapters/postgres/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { companyOf } from "../../domain/kernel/streams.ts"
+import { companyOf } from "../../domain/kernel/aggregate.ts"
 import type { Streams } from "../frame/writer/streams.ts"
 import type { Pace } from "./pace.ts"
 import { paced } from "./pace.ts"

@@ -1,6 +1,6 @@
 /** What a decision was decided from, as a proof says it: held against the events that prove it. */
 import { isShort } from "../../domain/charging/charge.ts"
-import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { fits } from "../../domain/charging/limits.ts"

@@ -6,7 +6,7 @@
 import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { SignedHead } from "../../adapters/postgres/tree-heads/port.ts"
-import type { Charged } from "../../domain/charging/ledger-events.ts"
+import type { Charged } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { accountOf, limitsFor } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"

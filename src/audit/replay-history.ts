@@ -4,12 +4,12 @@
  * really happened before it.
  */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { companyOf } from "../../domain/kernel/streams.ts"
+import { companyOf } from "../../domain/kernel/aggregate.ts"
 import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 import type { Difference } from "./decisions.ts"
 import { LedgerReplay, refusedAgain } from "./decisions.ts"

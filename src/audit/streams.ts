@@ -8,7 +8,7 @@
 import { marksDeletion, revisionText } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { LEDGER } from "../../domain/charging/aggregates.ts"
-import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
+import { categoryOf, companyOf } from "../../domain/kernel/aggregate.ts"
 import { expectedHash, hashIn } from "../frame/kernel/envelope.ts"
 import type { Others } from "../frame/writer/own-streams.ts"
 import { OthersCount } from "../frame/writer/own-streams.ts"

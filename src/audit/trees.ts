@@ -6,10 +6,10 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
 import type { KeptTree, SignedHead, TreeHead } from "../../adapters/postgres/tree-heads/port.ts"
-import { companyOf } from "../../domain/kernel/streams.ts"
+import { companyOf } from "../../domain/kernel/aggregate.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { hashIn } from "../frame/kernel/envelope.ts"
-import { tokenOf } from "../frame/routes/lists/position-token.ts"
+import { tokenOf } from "../frame/routes/checks/6-position.ts"
 import { TreeEdge } from "./merkle.ts"
 
 /** The tree of the streams that belong to no company. */

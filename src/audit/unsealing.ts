@@ -1,6 +1,6 @@
 /** Opening what a stored fact seals. */
 import { parseCompanyId, parseSealed } from "../../domain/kernel/ids.ts"
-import { companyOf } from "../../domain/kernel/streams.ts"
+import { companyOf } from "../../domain/kernel/aggregate.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** Opens what is sealed in a value, as far as the company's keys are there. */

@@ -5,7 +5,7 @@
 import { LEDGER } from "../../domain/charging/aggregates.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
-import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-formats.ts"
 import { monthName } from "../../domain/kernel/window.ts"
 import { nextHash } from "../frame/writer/chain.ts"
 import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"

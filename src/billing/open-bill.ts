@@ -5,7 +5,7 @@
  */
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
-import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
+import type { MonthClosed } from "../../domain/charging/ledger-formats.ts"
 import type { OpenMonth } from "../../domain/charging/ledger-views.ts"
 import { openMonthOf } from "../../domain/charging/ledger-views.ts"
 import { NO_SUMS } from "../../domain/charging/months.ts"

@@ -11,9 +11,16 @@ import type { PreviewRow } from "../../projections/boxes/previews.ts"
 import { findPreview } from "../../projections/boxes/previews.ts"
 import type { Door } from "../frame/http/hosts.ts"
 import { hostOf } from "../frame/http/hosts.ts"
-import { noticePage, refusalOf } from "../frame/http/passing/pages.ts"
-import type { Passing } from "../frame/http/passing/pass.ts"
-import { endOf, passConnection, passRequest } from "../frame/http/passing/pass.ts"
+import type { Passing, Headed } from "../frame/http/passing/pass.ts"
+import {
+  noticePage,
+  refusalOf,
+  endOf,
+  passConnection,
+  passRequest,
+  answeredOn,
+  askedOn,
+} from "../frame/http/passing/pass.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { None } from "./preview-pages.ts"
 import { noticeOf } from "./preview-pages.ts"
@@ -22,8 +29,6 @@ import { openConnections } from "./preview-connections.ts"
 import { noteTraffic } from "./preview-traffic.ts"
 import { tagOf, tokenIn } from "./preview-url.ts"
 import { boxSettings } from "./settings.ts"
-import type { Headed } from "../frame/http/passing/headers.ts"
-import { answeredOn, askedOn } from "../frame/http/passing/headers.ts"
 
 const hostIn = (origin: string): string | null =>
   URL.canParse(origin) ? new URL(origin).host : null

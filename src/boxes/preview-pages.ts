@@ -1,5 +1,5 @@
 /** What a link shows where nothing can be shown by it. */
-import type { Notice } from "../frame/http/passing/pages.ts"
+import type { Notice } from "../frame/http/passing/pass.ts"
 
 const PAGES = {
   404: ["There is nothing here", "This link is closed, or was never one."],

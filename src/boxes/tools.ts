@@ -1,5 +1,5 @@
 /** The box routes as tools of AI clients: exactly those of the specification's table. */
-import type { Tool } from "../frame/routes/declare/tool.ts"
+import type { Tool } from "../frame/routes/declare/route.ts"
 
 const OF_BOX = { box: "id" }
 const READS = { readOnlyHint: true, destructiveHint: false }

@@ -13,7 +13,7 @@ import { htmlPage } from "../frame/routes/answers/page.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Reply } from "../frame/routes/declare/route.ts"
 import { openRoute } from "../frame/routes/declare/route.ts"
-import { ANY_QUERY } from "../frame/routes/checks/unknown-query.ts"
+import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 
 const BUILT = fileURLToPath(new URL("../../console/dist/", import.meta.url))
 /** Stands in the built page wherever a nonce belongs. */

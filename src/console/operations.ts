@@ -7,7 +7,7 @@ import { answered, UPLOAD_WITHIN_MS } from "../frame/operator/files.ts"
 import type { ConsoleRequest } from "../frame/operator/console-port.ts"
 import { MOST_REASON } from "../frame/operator/protocol.ts"
 import type { Ports } from "../frame/ports.ts"
-import { ANY_QUERY } from "../frame/routes/checks/unknown-query.ts"
+import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 import { OTHER_SITE, SIGNED_OUT, whoAsks } from "./session.ts"
 import { AT_COMPANY } from "./way.ts"
 

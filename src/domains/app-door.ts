@@ -6,8 +6,8 @@ import { domainOf } from "../../domain/domains/aggregates.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Door } from "../frame/http/hosts.ts"
 import { hostOf } from "../frame/http/hosts.ts"
-import type { Notice } from "../frame/http/passing/pages.ts"
-import { noticePage } from "../frame/http/passing/pages.ts"
+import type { Notice } from "../frame/http/passing/pass.ts"
+import { noticePage } from "../frame/http/passing/pass.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** What visitors are shown: no app is served by this program at such an address so far. */

@@ -5,11 +5,10 @@
 import type { Composer, HandAnswer, Signer } from "../../adapters/providers/mailer/port.ts"
 import { UnsignedMail } from "../../adapters/providers/mailer/port.ts"
 import { suppressionsOf } from "../../domain/email/aggregates.ts"
-import { isDeadAddress } from "../../domain/email/dead-addresses.ts"
+import { isDeadAddress, isSuppressed } from "../../domain/email/suppressions.ts"
 import type { CopyView, MailView } from "../../domain/email/mail.ts"
 import type { MailOutcome } from "../../domain/email/mail-events.ts"
 import type { Mailbox } from "../../domain/email/mailbox.ts"
-import { isSuppressed } from "../../domain/email/suppressions.ts"
 import { unreachable } from "../../domain/kernel/decider.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
@@ -18,7 +17,7 @@ import { mailTagOf, returnPathOf, unsubscribeTokenOf } from "./copy-names.ts"
 import { readLetter } from "./letters.ts"
 import { keptMailbox } from "./mailboxes.ts"
 import { recordMail } from "./mails.ts"
-import { unsubscribePath } from "./unsubscribe-page.ts"
+import { unsubscribePath } from "./unsubscribe.ts"
 
 /** As many as a relay has connections. */
 const AT_ONCE = 4

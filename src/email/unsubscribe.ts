@@ -10,11 +10,18 @@ import type { RateLimit } from "../frame/routes/checks/rate-limits.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Reply } from "../frame/routes/declare/route.ts"
 import { BYTES, openRoute } from "../frame/routes/declare/route.ts"
-import { ANY_QUERY } from "../frame/routes/checks/unknown-query.ts"
+import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import { copyOfToken } from "./copy-names.ts"
-import { askPage, donePage } from "./unsubscribe-page.ts"
+import { escaped, htmlPage } from "../frame/routes/answers/page.ts"
+
+/** Where they ask for it. */
+export const unsubscribePath = (token: string): string => `/u/${token}`
+
+/** What they see who asked. */
+const donePage = (): string =>
+  htmlPage("Unsubscribed", "<p>You get no more mails from this sender.</p>")
 
 const MOST_BYTES = 4_096
 const CLICKS: RateLimit = {
@@ -84,3 +91,10 @@ export const unsubscribe = openRoute({
     return { ok: true, body: {}, page: donePage() }
   },
 })
+
+/** The page with the button: whoever looks at links ahead of people changes nothing. */
+function askPage(token: string): string {
+  const action = escaped(unsubscribePath(token))
+  const button = `<form method="post" action="${action}"><button type="submit">Unsubscribe</button></form>`
+  return htmlPage("Unsubscribe", `<p>Do you want no more mails from this sender?</p>\n${button}`)
+}

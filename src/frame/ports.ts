@@ -18,7 +18,7 @@ import type {
   ParkedWork,
   WorkQueue,
 } from "../../adapters/postgres/jobs/port.ts"
-import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-formats.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Counts } from "./counts.ts"
 import type { Cause } from "./kernel/envelope.ts"

@@ -1,8 +1,7 @@
 /** The tools of AI clients, made from the routes that are tools: what is listed of them, and what calls them. */
 import type { ZodType } from "zod"
-import type { Onward, Route } from "../frame/routes/declare/route.ts"
+import type { Onward, Route, Tool as Words } from "../frame/routes/declare/route.ts"
 import { PIECES } from "../frame/routes/declare/route.ts"
-import type { Tool as Words } from "../frame/routes/declare/tool.ts"
 import type { Json } from "../frame/http/documents/named-schemas.ts"
 import { schemaOf } from "../frame/http/documents/named-schemas.ts"
 import type { Argument } from "./arguments.ts"

@@ -1,7 +1,7 @@
 /** The ledger's time, and waiting for everything under way. */
 import { z } from "zod"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import { tokenOf } from "../frame/routes/lists/position-token.ts"
+import { tokenOf } from "../frame/routes/checks/6-position.ts"
 import { exactTime } from "../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../frame/operator/operation.ts"

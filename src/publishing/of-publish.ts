@@ -3,7 +3,7 @@ import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import { parsePublishId } from "../../domain/publishing/ids.ts"
-import { idSchema } from "../frame/kernel/id-schemas.ts"
+import { idSchema } from "../frame/kernel/schema.ts"
 
 /** Which publish a row is about. */
 export const OfPublish = z.object({ publishId: idSchema(parsePublishId) })

@@ -10,6 +10,12 @@ import { refusal } from "../frame/routes/answers/refusal.ts"
 import { shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 
+/** A day. */
+export const DAY_MS = 86_400_000
+
+/** A day as `2026-11-25`. */
+export const dayText = (day: number): string => new Date(day).toISOString().slice(0, 10)
+
 /** Where it is. */
 export const URL_OF_CALL = "/api/v1/phone/recordings/:callId"
 

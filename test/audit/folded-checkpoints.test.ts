@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { LedgerReplay } from "../../src/audit/decisions.ts"

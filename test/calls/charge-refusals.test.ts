@@ -3,7 +3,7 @@ import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memor
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-formats.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Payer } from "../../src/frame/routes/answers/charge-refusals.ts"
 import { chargeRefusal } from "../../src/frame/routes/answers/charge-refusals.ts"

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
-import { openLastWrites } from "../../src/frame/routes/checks/6-position.ts"
-import { tokenOf } from "../../src/frame/routes/lists/position-token.ts"
+import { openLastWrites, tokenOf } from "../../src/frame/routes/checks/6-position.ts"
 import { TEXTS, sendText } from "../phone/texting.ts"
 import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 

@@ -2,7 +2,7 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { tokenOf } from "../../src/frame/routes/lists/position-token.ts"
+import { tokenOf } from "../../src/frame/routes/checks/6-position.ts"
 import { sendText } from "../phone/texting.ts"
 import type { World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld, ownWorld } from "../support/world.ts"

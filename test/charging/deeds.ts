@@ -1,7 +1,7 @@
 /** What the intentions of a history come to, given what is known when their turn comes. */
 import type { ServedCall } from "../../domain/charging/calls.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeRequest } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRequest } from "../../domain/charging/ledger-formats.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 import { arrangement } from "./arrangements.ts"
 import { naiveCalendar } from "../kernel/naive-calendar.ts"

@@ -1,6 +1,6 @@
 /** What stands against a call before it is counted, in the order of the checks (decisions.md §1). */
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { CallChecks } from "../../domain/charging/obstacles.ts"

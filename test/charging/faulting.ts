@@ -3,7 +3,7 @@
  * plain one.
  */
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Period } from "../../domain/kernel/window.ts"

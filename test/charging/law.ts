@@ -1,5 +1,5 @@
 /** What a law is, and what every law needs in order to judge a trace. */
-import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-formats.ts"
 import type { Known } from "./plain-facts.ts"
 import type { Decided, Served, Trace } from "./play.ts"
 import type { Subject } from "./subject.ts"

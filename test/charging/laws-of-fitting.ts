@@ -1,6 +1,6 @@
 /** Laws 1 and 2: what is accepted fits, and what fits is accepted. */
 import type { Charge } from "../../domain/charging/ledger-commands.ts"
-import type { ApiCallsCounted, Charged } from "../../domain/charging/ledger-events.ts"
+import type { ApiCallsCounted, Charged } from "../../domain/charging/ledger-formats.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { type Law, knownAt, show } from "./law.ts"

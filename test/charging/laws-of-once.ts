@@ -1,6 +1,6 @@
 /** Laws 5 and 6: what can happen once happens once. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import { type Law, knownAt, show } from "./law.ts"

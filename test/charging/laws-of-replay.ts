@@ -1,5 +1,5 @@
 /** Law 13: an auditor who has the facts alone decides each of them, and each refusal, again. */
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { LeftOf } from "../../domain/charging/replayed.ts"

@@ -1,5 +1,5 @@
 /** Laws 3, 4 and 11: what a ledger keeps is what its facts add up to. */
-import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
+import type { MonthClosed } from "../../domain/charging/ledger-formats.ts"
 import type { Limit, LimitReading } from "../../domain/charging/limits.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import { isMicros } from "../../domain/kernel/money.ts"

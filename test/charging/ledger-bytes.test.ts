@@ -1,7 +1,7 @@
 /** What a state says it takes in memory, held against what it takes when it is written down. */
 import { serialize } from "node:v8"
 import { expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerBytes } from "../../domain/charging/ledger-state.ts"
 import { ledger } from "../../domain/charging/ledger.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { ServedCall } from "../../domain/charging/calls.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { readLimits, usedUpLimit } from "../../domain/charging/ledger-views.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import {

@@ -10,7 +10,7 @@ import type {
   LimitSet,
   MonthClosed,
   ReminderReached,
-} from "../../domain/charging/ledger-events.ts"
+} from "../../domain/charging/ledger-formats.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */

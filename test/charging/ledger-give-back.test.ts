@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { EndedCharge, GiveBackEnded } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeReduced } from "../../domain/charging/ledger-events.ts"
+import type { ChargeReduced } from "../../domain/charging/ledger-formats.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"

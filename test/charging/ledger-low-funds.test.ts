@@ -1,6 +1,6 @@
 import { describe, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-formats.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { Charge } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, decideStamped } from "../support/spec.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { readLimits, usedUpLimit } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"

@@ -1,6 +1,6 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"

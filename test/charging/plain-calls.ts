@@ -1,7 +1,7 @@
 /** API calls as a list of facts tells them: which are not charged yet, and what a day's calls cost. */
 import type { CallPrice, ServedCall } from "../../domain/charging/calls.ts"
 import type { RecordCalls } from "../../domain/charging/ledger-commands.ts"
-import type { CallTally, Charged } from "../../domain/charging/ledger-events.ts"
+import type { CallTally, Charged } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Facts, GatheredCall, Known, Rules } from "./plain-facts.ts"

@@ -8,7 +8,7 @@ import type {
   ChargeRequest,
   Charged,
   LedgerEvent,
-} from "../../domain/charging/ledger-events.ts"
+} from "../../domain/charging/ledger-formats.ts"
 import type { Limit, LimitName, LimitReading } from "../../domain/charging/limits.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"

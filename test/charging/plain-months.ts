@@ -1,5 +1,5 @@
 /** Months as a list of facts tells them: which are over, and what moved the funds in each. */
-import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-formats.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { naiveCalendar } from "../kernel/naive-calendar.ts"
 import type { Facts } from "./plain-facts.ts"

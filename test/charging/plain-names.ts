@@ -1,5 +1,5 @@
 /** The names that a ledger remembers lately, as a list of facts tells them (decisions.md §6). */
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Facts } from "./plain-facts.ts"
 
 const MOST_KEPT = 256

@@ -1,6 +1,6 @@
 /** The notice of low funds as a list of facts tells it. */
 import type { LedgerRefused, SetFundsNotice } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Facts } from "./plain-facts.ts"

@@ -1,6 +1,6 @@
 /** Purchases as a list of facts tells them: what a key may buy, and what it has begun. */
 import type { PurchaseRefusalCode, StartPurchase } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { LedgerFact } from "../../domain/charging/ledger-formats.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"

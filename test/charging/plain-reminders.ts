@@ -1,5 +1,5 @@
 /** Reminders as a list of facts tells them: what was told, and what is to be told next. */
-import type { LedgerEvent, ReminderReached } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent, ReminderReached } from "../../domain/charging/ledger-formats.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 import type { Facts, Known, Rules } from "./plain-facts.ts"
 import { RULES, isSameName, limitsOn, readingOf } from "./plain-facts.ts"

@@ -6,7 +6,7 @@
  * else; other ones lead the first command that records something, which is then decided again.
  */
 import type { LedgerCommand, RecordCalls } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { ServedCall } from "../../domain/charging/calls.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import {
   NOW,

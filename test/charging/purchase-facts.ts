@@ -1,6 +1,6 @@
 /** Purchases of the ledger's tests, with everything said that a test does not care about. */
 import type { StartPurchase } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-formats.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"

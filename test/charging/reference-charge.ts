@@ -12,7 +12,7 @@ import type {
   ChargeRefused,
   Charged,
   LedgerEvent,
-} from "../../domain/charging/ledger-events.ts"
+} from "../../domain/charging/ledger-formats.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Facts, Known, Rules } from "./plain-facts.ts"
 import {

@@ -11,7 +11,7 @@ import type {
   RecordCalls,
   SetLimit,
 } from "../../domain/charging/ledger-commands.ts"
-import type { ApiCallsCounted, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ApiCallsCounted, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Micros } from "../../domain/kernel/money.ts"

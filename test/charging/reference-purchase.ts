@@ -6,7 +6,7 @@ import type {
   PurchaseRefused,
   StartPurchase,
 } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Facts } from "./plain-facts.ts"
 import {

@@ -1,6 +1,6 @@
 import { refusalsOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { RefusalEvent } from "../../domain/charging/refusals.ts"
 import { refusalKind, refusals } from "../../domain/charging/refusals.ts"

@@ -1,6 +1,6 @@
 /** The command of each fact, and a refusal decided again with the calls that it weighed. Law 13 holds both together. */
 import { describe, expect, it } from "vitest"
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"

@@ -4,7 +4,7 @@
  */
 import type { ServedCall } from "../../domain/charging/calls.ts"
 import type { LedgerCommand, RecordCalls } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"

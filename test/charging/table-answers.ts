@@ -1,6 +1,6 @@
 /** The answers of a ledger, as the last column of a table says them. */
 import type { LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { priceOf } from "../../domain/charging/price-book.ts"
 import { dollarText } from "../../domain/kernel/money.ts"

@@ -21,7 +21,7 @@
  * | `month` | closes the months that are over |
  */
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { accountOf, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"

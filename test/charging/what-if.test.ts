@@ -1,7 +1,7 @@
 /** The answer to "would this charge fit?": what the decision would be, and when it would fit. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { whatIf } from "../../domain/charging/what-if.ts"

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest"
-import type { CallTally } from "../../domain/charging/ledger-events.ts"
+import type { CallTally } from "../../domain/charging/ledger-formats.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { chargeCalls } from "../../src/charging/reactions/charge-calls.ts"
 import { fundsOf, makeCompany, openWorld } from "../support/world.ts"

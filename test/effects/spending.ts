@@ -1,6 +1,6 @@
 /** Spending in a world of a test's own, past the API: what reactions follow from. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { CallTally, ChargeRequest, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { CallTally, ChargeRequest, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"

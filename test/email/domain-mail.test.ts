@@ -12,10 +12,10 @@ import {
   offersUnsubscribe,
   suppressions,
   suppressionsCheckpoint,
+  isDeadAddress,
 } from "../../domain/email/suppressions.ts"
 import { failedStatus } from "../../adapters/providers/mailer/bounces.ts"
 import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
-import { isDeadAddress } from "../../domain/email/dead-addresses.ts"
 
 const MAIL_ID = "mail_1" as const
 const MINUTE = 60_000

@@ -15,7 +15,7 @@ import { charged } from "../../src/frame/effects/charged.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reaction } from "../../src/frame/effects/reaction.ts"
-import { idSchema } from "../../src/frame/kernel/id-schemas.ts"
+import { idSchema } from "../../src/frame/kernel/schema.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Slice } from "../../src/frame/slice.ts"
 

@@ -1,7 +1,6 @@
 /** Arbitraries of events, made from the forms that they are stored in. */
 import fc from "fast-check"
-import type { FormatTable } from "../../domain/kernel/format.ts"
-import type { AnyKind, ValueOf } from "../../domain/kernel/kind.ts"
+import type { FormatTable, AnyKind, ValueOf } from "../../domain/kernel/format.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 
 /** An arbitrary for each field of an event but its type. */

@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, expectTypeOf, it } from "vitest"
-import type { FactOf, FormatTable } from "../../domain/kernel/format.ts"
-import type { Kind } from "../../domain/kernel/kind.ts"
+import type { FactOf, FormatTable, Kind } from "../../domain/kernel/format.ts"
 import {
   FormatFault,
   codecOf,

@@ -9,7 +9,7 @@ import {
   moneyText,
 } from "../../domain/kernel/money.ts"
 import { companyIdOfTag, keyIdOfTag, tagOf } from "../../domain/kernel/ids.ts"
-import { categoryOf, companyOf, restOf } from "../../domain/kernel/streams.ts"
+import { categoryOf, companyOf, restOf } from "../../domain/kernel/aggregate.ts"
 
 const amounts = fc.oneof(
   fc.integer({ min: -MAX_MICROS, max: MAX_MICROS }),

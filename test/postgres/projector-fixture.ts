@@ -13,7 +13,7 @@ import type { Leases } from "../../adapters/postgres/leases/port.ts"
 import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
 import { EVERYBODY, forgetReadModels } from "../support/read-models.ts"
-import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
+import { categoryOf, companyOf } from "../../domain/kernel/aggregate.ts"
 import { databaseUnderTest } from "./database-under-test.ts"
 import { foreignFact } from "../support/partly.ts"
 

@@ -5,8 +5,7 @@ import type { Socket } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { FromProcess, ToProcess } from "../../src/bootstrap/processes/messages.ts"
-import { Crew } from "../../src/bootstrap/processes/crew.ts"
-import { howMany } from "../../src/bootstrap/processes/how-many.ts"
+import { Crew, howMany } from "../../src/bootstrap/processes/crew.ts"
 import { partly } from "../support/partly.ts"
 
 /** A clock that goes on when the test says so. */

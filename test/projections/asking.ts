@@ -2,7 +2,7 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { expect } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"

@@ -1,6 +1,6 @@
 /** A history in which everything happens that a ledger can record. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Step } from "./ledger-steps.ts"
 

@@ -1,6 +1,6 @@
 /** What a random step comes to after the facts that there are, and what became of the charges. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
 import type { Step } from "./ledger-steps.ts"
 

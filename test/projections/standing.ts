@@ -1,6 +1,6 @@
 /** How a company stands: by its ledger and facts, and as the read models show it. */
 import { sql } from "kysely"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { accountOf, allowanceOf, readLimits } from "../../domain/charging/ledger-views.ts"
 import { readSums } from "../../domain/charging/sums.ts"

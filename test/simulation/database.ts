@@ -15,7 +15,7 @@ import type {
   WorkQueue,
   WorkResult,
 } from "../../adapters/postgres/jobs/port.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"

@@ -9,7 +9,7 @@ import { UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts
 import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
 import type { LEDGER } from "../../domain/charging/aggregates.ts"
 import type * as aggregates from "../../domain/charging/aggregates.ts"
-import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, Charged } from "../../domain/charging/ledger-formats.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type * as claiming from "../../src/frame/routes/idempotency/idempotency.ts"
 import type * as reconciling from "../../src/frame/effects/reconcile.ts"

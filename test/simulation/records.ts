@@ -6,7 +6,7 @@ import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { categoryOf } from "../../domain/kernel/streams.ts"
+import { categoryOf } from "../../domain/kernel/aggregate.ts"
 import type { Outcome, Runner } from "../../src/frame/writer/run.ts"
 import type { Owner, Schedule } from "./schedule.ts"
 

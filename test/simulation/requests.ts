@@ -9,10 +9,14 @@ import { priceOf } from "../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
 import { refundable } from "../../projections/charging/charges.ts"
-import { claimRequest, keep, letGo } from "../../src/frame/routes/idempotency/idempotency.ts"
+import type { CameTo } from "../../src/frame/routes/idempotency/idempotency.ts"
+import {
+  claimRequest,
+  keep,
+  letGo,
+  goOnWith,
+} from "../../src/frame/routes/idempotency/idempotency.ts"
 import type { AnyReply, Caller, Seed } from "../../src/frame/routes/declare/route.ts"
-import type { CameTo } from "../../src/frame/routes/idempotency/taken-over.ts"
-import { goOnWith } from "../../src/frame/routes/idempotency/taken-over.ts"
 import { lookUpCharge } from "../../src/frame/effects/charges.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"

@@ -102,7 +102,7 @@ adapter-rooms
   yes adapters/x/a.ts → adapters/x/b.ts
 adapter-types-only
   no  adapters/x/a.ts → domain/phone/b.ts
-  no  adapters/x/a.ts → domain/kernel/streams.ts
+  no  adapters/x/a.ts → domain/kernel/aggregate.ts
   no  adapters/x/a.ts → projections/b.ts
   yes adapters/x/a.ts → domain/phone/b.ts (types)
   yes adapters/x/a.ts → domain/kernel/ids.ts

@@ -4,7 +4,7 @@ import { parseSealed } from "../../../domain/kernel/ids.ts"
 import { companyName, mailTo } from "../../frame/effects/mail-people.ts"
 import { oneLine, utc } from "../../frame/effects/mail-words.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { invitedPersonId } from "../../frame/sign-in/belonging.ts"
 
 const Invited = z.object({

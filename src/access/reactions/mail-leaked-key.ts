@@ -6,7 +6,7 @@ import { listPeople } from "../../../projections/access/people.ts"
 import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/mail-people.ts"
 import { oneLine, utc } from "../../frame/effects/mail-words.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 
 const LeakedKey = z.object({
   at: z.number(),

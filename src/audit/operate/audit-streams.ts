@@ -2,7 +2,7 @@
 import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { isAdminRole } from "../../../domain/access/permissions.ts"
-import { companyOf } from "../../../domain/kernel/streams.ts"
+import { companyOf } from "../../../domain/kernel/aggregate.ts"
 import { reaches } from "../missing-streams.ts"
 import { paceTo, paced } from "../pace.ts"
 import { opening } from "../unsealing.ts"

@@ -1,5 +1,5 @@
 /** `audit replay`: where the events come from, and by which rules they are decided again. */
-import { companyOf, categoryOf } from "../../../domain/kernel/streams.ts"
+import { companyOf, categoryOf } from "../../../domain/kernel/aggregate.ts"
 import { checkedHistory } from "../check-history.ts"
 import { FileLines } from "../file-lines.ts"
 import type { FileEvent } from "../history-file.ts"

@@ -1,6 +1,6 @@
 /** What is written down some at a time, behind whoever asked for it. */
 import { ledgerOf, refusalsOf } from "../../../domain/charging/aggregates.ts"
-import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../../domain/charging/ledger-formats.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { openGatherer } from "../../frame/writer/gather.ts"

@@ -6,6 +6,16 @@ import type { ReadSettings } from "../../frame/settings.ts"
 import type { Program } from "../../frame/slice.ts"
 import type { Faults } from "../serve/faults.ts"
 import type { Traces } from "./traces.ts"
+import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
+
+/** Their names: what follows from facts goes on behind their position, wherever the events are. */
+export const HINTS: readonly string[] = [FOLLOW_UPS, LATE_FOLLOW_UPS]
+
+/**
+ * The event store appends by one connection, listens by one and reads by four; the process has two,
+ * the watch one.
+ */
+const OTHER_CONNECTIONS = 9
 
 /** Its choices. */
 export interface InstallationOptions {
@@ -36,4 +46,11 @@ export interface InstallationOptions {
   readonly faults?: Faults
   /** What it is made of; default all slices. */
   readonly program?: Program
+}
+
+/** What the pools may open each. What is written behind has most: each read model writes by itself. */
+export function sharesOf(connections: number) {
+  const shared = connections - OTHER_CONNECTIONS
+  const owner = Math.floor(shared * 0.31)
+  return { owner, api: owner, behind: shared - 2 * owner }
 }

@@ -11,6 +11,7 @@ import type { Log } from "../../frame/ports.ts"
 import type { Beginning } from "./beginning.ts"
 import { HandOver } from "./hand-over.ts"
 import type { FromProcess, Seat, ToProcess } from "./messages.ts"
+import type { Config } from "../settings/config.ts"
 
 /** It is asked so often; one that has not answered by then gets no more connections, */
 const EVERY_MS = 10_000
@@ -327,4 +328,15 @@ function askAgainAndAgain(asked: Asked): () => void {
     if (unanswered > 1) onChange(true)
     unanswered = 0
   }
+}
+
+/**
+ * How many processes `--processes auto` runs: one for each core. Half of the cores are PostgreSQL's where that is
+ * the program's own: it works as much for a text as the program does (docs/scale.md), and a process that takes its
+ * core from it makes both slower.
+ *
+ * @param cores how many this machine has
+ */
+export function howMany(cores: number, { databaseUrl }: Pick<Config, "databaseUrl">): number {
+  return databaseUrl === null ? Math.max(1, Math.floor(cores / 2)) : cores
 }

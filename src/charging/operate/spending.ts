@@ -1,7 +1,7 @@
 /** Charges as an operator makes, gives back and lists them. */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../../domain/charging/ledger-formats.ts"
 import type { LedgerRefused, PurchaseRefused } from "../../../domain/charging/ledger-commands.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"

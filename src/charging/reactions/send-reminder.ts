@@ -14,7 +14,7 @@ import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/m
 import { z } from "zod"
 import { parseHolderId } from "../../../domain/kernel/ids.ts"
 import { moneyText } from "../../../domain/kernel/money.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { oneLine, utc } from "../../frame/effects/mail-words.ts"
 
 /** A reminder that was reached, as its fact says it. */

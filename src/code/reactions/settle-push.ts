@@ -7,7 +7,7 @@ import { parsePushId } from "../../../domain/code/ids.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { landed } from "../push-checks.ts"
 
 /** Refs move within moments of a yes; one that moves later still is told of by its own end. */

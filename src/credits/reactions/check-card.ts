@@ -11,7 +11,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { CardPayment, HoldAnswer, HoldEnd } from "../../../adapters/providers/cards/port.ts"
 import { onceAccepted } from "../../../adapters/providers/outside.ts"
 import { effect } from "../../frame/effects/effect.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { askCards } from "./ask-cards.ts"
 

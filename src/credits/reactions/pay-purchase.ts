@@ -10,7 +10,7 @@ import { askCards } from "./ask-cards.ts"
 import { isEnd, paymentOf, recordPayment, settlePurchase } from "./settle-purchase.ts"
 import { parsePurchaseId } from "../../../domain/kernel/ids.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 
 /** A purchase that is not paid by then is asked about: whoever began it may be gone. */
 const ASK_AFTER_MS = 60_000

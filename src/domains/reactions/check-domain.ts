@@ -6,7 +6,7 @@ import { domainView } from "../../../domain/domains/domain-views.ts"
 import { parseDomainId } from "../../../domain/domains/ids.ts"
 import { AT_ANY_TIME, reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { lookAbove } from "../check-domain.ts"
 
 const DAY_MS = 86_400_000

@@ -2,10 +2,10 @@
 import { z } from "zod"
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import { parseDomainId, parseSendingDomainId } from "../../../domain/domains/ids.ts"
-import { restOf } from "../../../domain/kernel/streams.ts"
+import { restOf } from "../../../domain/kernel/aggregate.ts"
 import { AT_ANY_TIME, reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { checkSender } from "../check-sending-domain.ts"
 
 const DAY_MS = 86_400_000

@@ -8,7 +8,7 @@ import { parseDomainId } from "../../../domain/domains/ids.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { releaseClaim } from "../remove-domain.ts"
 
 /** The reaction. */

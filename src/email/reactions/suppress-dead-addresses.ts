@@ -4,13 +4,13 @@
  */
 import { z } from "zod"
 import { mailOf, suppressionsOf } from "../../../domain/email/aggregates.ts"
-import { isDeadAddress } from "../../../domain/email/dead-addresses.ts"
+import { isDeadAddress } from "../../../domain/email/suppressions.ts"
 import type { MailId } from "../../../domain/email/ids.ts"
 import { parseMailId } from "../../../domain/email/ids.ts"
 import { mailView } from "../../../domain/email/mail.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 
 const KIND = "suppress-dead-addresses"
 

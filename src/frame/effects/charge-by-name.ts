@@ -4,7 +4,7 @@
  */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { Charge } from "../../../domain/charging/ledger-commands.ts"
-import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../../domain/charging/ledger-formats.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"

@@ -5,7 +5,7 @@
  */
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import type { Charged } from "../../../domain/charging/ledger-events.ts"
+import type { Charged } from "../../../domain/charging/ledger-formats.ts"
 import { refundable } from "../../../projections/charging/charges.ts"
 import { causeOf } from "../routes/caller-cause.ts"
 import type { Refusal } from "../routes/answers/refusal.ts"
@@ -17,7 +17,7 @@ import type { FoundCharge } from "./charge-ends.ts"
 import { refundEnded } from "./charge-ends.ts"
 import type { Price } from "./charged-spec.ts"
 import { lookUpCharge } from "./charges.ts"
-import { inDoubt } from "./in-doubt.ts"
+import { inDoubt } from "./give-up.ts"
 import { placeCharge } from "./place-charge.ts"
 
 /** Something that is charged and done at once; `I` is the checked request. */

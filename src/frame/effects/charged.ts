@@ -19,7 +19,7 @@ import { OutcomeUnknown } from "../writer/run.ts"
 import type { ChargedSpec, Named, Paid, Price, Told, Awaits, Outcome } from "./charged-spec.ts"
 import { giveBack } from "./charge-ends.ts"
 import { lookUpCharge } from "./charges.ts"
-import { inDoubt } from "./in-doubt.ts"
+import { inDoubt } from "./give-up.ts"
 import { placeCharge } from "./place-charge.ts"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 

@@ -6,6 +6,8 @@ import type { ParkedWork } from "../../../adapters/postgres/jobs/port.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 import type { Reaction } from "./reaction.ts"
+import type { ChargeId } from "../../../domain/kernel/ids.ts"
+import { OutcomeUnknown } from "../writer/run.ts"
 
 /** Ends what a parked row stands for; else says why it cannot be given up, and what to do instead. */
 export async function giveUp(
@@ -28,4 +30,11 @@ export async function giveUp(
   const parsed = payload.safeParse(work.payload)
   if (!parsed.success) return { refusal: `What its row carries cannot be read: it is no ${kind}.` }
   return how(ports, { ...work, companyId, payload: parsed.data }, cause)
+}
+
+/** An error that says which charge to look for; null where it is free. */
+export function inDoubt(cause: unknown, chargeId: ChargeId | null): OutcomeUnknown {
+  if (chargeId === null) return new OutcomeUnknown("it may have been begun", { cause })
+  const message = `charge ${chargeId} may have been made, and what it pays for may not be begun`
+  return Object.assign(new OutcomeUnknown(message, { cause }), { chargeId })
 }

@@ -2,7 +2,7 @@
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { Charge } from "../../../domain/charging/ledger-commands.ts"
-import type { Charged, ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import type { Charged, ChargeRefused } from "../../../domain/charging/ledger-formats.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
 import { causeOf } from "../routes/caller-cause.ts"
 import { chargeRefusal } from "../routes/answers/charge-refusals.ts"
@@ -12,7 +12,7 @@ import type { Caller } from "../routes/declare/route.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../writer/run.ts"
 import type { Price } from "./charged-spec.ts"
-import { inDoubt } from "./in-doubt.ts"
+import { inDoubt } from "./give-up.ts"
 
 /** What the ledger did. */
 export interface Placed {

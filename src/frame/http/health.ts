@@ -6,7 +6,7 @@
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
 import { OlderStore } from "../../../adapters/eventstore/port.ts"
-import { keptFor } from "./kept-for.ts"
+import { keptFor } from "./outgoing.ts"
 import type { Measure } from "./metrics.ts"
 import type { Ports } from "../ports.ts"
 import type { Simulated } from "../provider.ts"

@@ -1,13 +1,29 @@
 /** Requests of the web server as calls. */
 import type { IncomingMessage } from "node:http"
-import type { FastifyReply, FastifyRequest } from "fastify"
+import type { FastifyReply, FastifyRequest, FastifyInstance } from "fastify"
 import type { Fields } from "../routes/as-sent.ts"
 import type { Call, SentBody } from "../routes/call.ts"
 import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../routes/call.ts"
 import type { Route } from "../routes/declare/route.ts"
+import { BODY_WITHIN_MS } from "../routes/declare/route.ts"
 import type { OneOf } from "../routes/declare/one-of.ts"
-import { countedAddress } from "./address.ts"
 import { refuseBytes } from "./outside-routes.ts"
+import ipaddr from "ipaddr.js"
+import { Socket } from "node:net"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import type { EntryConfig } from "./outgoing.ts"
+
+/** So long a body may come in that was refused before it was read. */
+const REFUSED_WITHIN_MS = BODY_WITHIN_MS
+
+/** What is just coming in may still come. */
+const BODIES_WITHIN_MS = 1_000
+
+/** What all share who come from nowhere that is an address. */
+const NOWHERE = "unknown"
+
+/** A port behind an address, as some proxies write it. */
+const PORT = /^(?:\[(.*)\]|(\d+\.\d+\.\d+\.\d+)):\d+$/
 
 /** A request as a call. @param stopping aborted when the server is about to stop */
 export function callOf(
@@ -98,4 +114,54 @@ async function readBytes(
     // What still comes is of no use to anybody.
     if (!raw.complete) raw.resume()
   }
+}
+
+/**
+ * The address of a caller: an IPv4 address in one spelling; of IPv6 the network of 64 bits, which is
+ * the least that one customer of a provider gets (RFC 6177).
+ */
+export function countedAddress(ip: string): string {
+  const text = ip.replace(PORT, "$1$2")
+  if (!ipaddr.isValid(text)) return NOWHERE
+  const parsed = ipaddr.process(text)
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString()
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16))
+  return `${network.join(":")}::/64`
+}
+
+/** Watches the bodies of an app's calls from here on. */
+export function endUnreadBodies(app: FastifyInstance, pacer: Pacer): void {
+  const unread = new Set<IncomingMessage>()
+  const closed = new AbortController()
+  app.addHook("onRequest", ({ raw }, _reply, done) => {
+    const { "content-length": length, "transfer-encoding": encoding } = raw.headers
+    // What has no body is whole at once.
+    if (length !== undefined || encoding !== undefined) {
+      unread.add(raw)
+      const { socket } = raw
+      raw.once("close", () => {
+        unread.delete(raw)
+        // Node ends the connection with it only while the answer is on its way: what nobody reads any
+        // more would fill it, and hold up the stop.
+        if (!raw.complete && socket instanceof Socket) socket.destroy()
+      })
+    }
+    done()
+  })
+  // The server itself waits for as long as its slowest route takes: a stranger is not waited for so long.
+  app.addHook("onResponse", ({ raw, routeOptions }, _reply, done) => {
+    const { client } = routeOptions.config as EntryConfig
+    // A person at a terminal sees why only where all that is pushed is taken off.
+    if (!raw.complete && !raw.destroyed && client === undefined) {
+      const timer = setTimeout(() => raw.destroy(), REFUSED_WITHIN_MS).unref()
+      raw.once("close", () => clearTimeout(timer))
+    }
+    done()
+  })
+  app.addHook("preClose", async () => {
+    void pacer.pause(BODIES_WITHIN_MS, closed.signal).then(() => {
+      for (const raw of unread) if (!raw.complete) raw.destroy()
+    })
+  })
+  app.addHook("onClose", async () => closed.abort())
 }

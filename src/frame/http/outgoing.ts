@@ -10,8 +10,18 @@ import type { OtherClient } from "../routes/declare/route.ts"
 import type { Refusal } from "../routes/answers/refusal.ts"
 import { refusal } from "../routes/answers/refusal.ts"
 import type { SentBytes, SentFile } from "../routes/answers/sent.ts"
-import type { Log } from "../ports.ts"
-import { partOf } from "./ranges.ts"
+import type { Log, Ports } from "../ports.ts"
+import type { IncomingHttpHeaders } from "node:http"
+import { parse } from "range-parser"
+
+/** How the library marks what is no range. */
+const IS_NO_RANGE = 1
+
+/** From a byte until before another. */
+export interface Part {
+  readonly from: number
+  readonly until: number
+}
 
 const refusedReplies = new WeakMap<FastifyReply, string>()
 const traces = new WeakMap<FastifyReply, Trace>()
@@ -120,4 +130,44 @@ async function sendFile(reply: FastifyReply, file: SentFile, log: Log): Promise<
     )
     stream.destroy(error instanceof Error ? error : new Error(String(error)))
   }
+}
+
+/** Does something at most once in a while; who asks in between gets what came of it. */
+export function keptFor<T>(
+  keptMs: number,
+  { pacer }: Pick<Ports, "pacer">,
+  work: () => Promise<T>,
+): () => Promise<T> {
+  let kept: Promise<T> | null = null
+  let since = 0
+  return () => {
+    const now = pacer.elapsedMs()
+    if (kept === null || now - since >= keptMs) {
+      since = now
+      kept = work()
+    }
+    return kept
+  }
+}
+
+/**
+ * The part that is asked for; null for the whole: where none is asked for, or several, or what is no range,
+ * or one of bytes that are others by now. `none` where there are no such bytes.
+ *
+ * @param tag the bytes' `ETag`, with its quotes; null where they have none
+ */
+export function partOf(
+  { range, "if-range": known }: IncomingHttpHeaders,
+  size: number,
+  tag: string | null,
+): Part | "none" | null {
+  if (range === undefined || (known !== undefined && known !== tag)) return null
+  const { type, code, ranges } = parse(size, range)
+  const [only, ...others] = ranges
+  if (type !== "bytes" || (code & IS_NO_RANGE) !== 0 || others.length > 0) return null
+  if (only !== undefined) {
+    // Of several that were asked for, one is there.
+    return code === 0 ? { from: only.start, until: only.end + 1 } : null
+  }
+  return code === 0 ? null : "none"
 }

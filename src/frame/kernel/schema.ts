@@ -1,6 +1,11 @@
 /** Pieces that the schemas of requests and answers share. */
 import { z } from "zod"
 import { ROLES } from "../../../domain/access/permissions.ts"
+import type { Parser } from "../../../domain/kernel/ids.ts"
+import { parseSealed } from "../../../domain/kernel/ids.ts"
+
+/** Text that was sealed. */
+export const sealed = idSchema(parseSealed)
 
 /** Text of at most `most` characters (code points) that can be stored: no lone surrogate, no NUL. */
 export function shortText(most: number, base = z.string()) {
@@ -71,3 +76,8 @@ export const queryTime = givenTime(
 
 /** The query parameter `since`: only rows created after this instant. */
 export const sinceTime = queryTime.describe("Only what was made after this instant")
+
+/** What a parser reads: the ids of one kind. */
+export function idSchema<T extends string>(parse: Parser<T>): z.ZodType<T, T> {
+  return z.custom<T>((value) => typeof value === "string" && parse(value) !== null)
+}

@@ -34,7 +34,7 @@ import type { AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import { performed, unconfirmed } from "./run-operation.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { companyOf } from "../../../domain/kernel/streams.ts"
+import { companyOf } from "../../../domain/kernel/aggregate.ts"
 
 /** The most bytes of a file that somebody of a company sends. */
 const MOST_FILE_BYTES = 512 * 1024 * 1024

@@ -5,8 +5,7 @@
 import type { Call } from "./call.ts"
 import type { AsSent } from "./as-sent.ts"
 import { fieldOf } from "./as-sent.ts"
-import { BODY_LIMIT_BYTES, BODY_WITHIN_MS } from "./declare/body-bounds.ts"
-import { PIECES } from "./declare/route.ts"
+import { BODY_LIMIT_BYTES, BODY_WITHIN_MS, PIECES } from "./declare/route.ts"
 import { isOneOf } from "./declare/one-of.ts"
 
 /** The body is not valid JSON. */

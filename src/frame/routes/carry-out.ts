@@ -24,12 +24,15 @@ import type { Call } from "./call.ts"
 import { fieldOf } from "./as-sent.ts"
 import { askedBy, idempotencyKeyOf } from "./asked-by.ts"
 import { faultRefusal } from "./answers/faults.ts"
+import type { CameTo } from "./idempotency/idempotency.ts"
 import {
   claimRequest,
   freshSeed,
   idempotencyFault,
   keep,
   letGo,
+  scopeOf,
+  goOnWith,
 } from "./idempotency/idempotency.ts"
 import { checkCaller } from "./checks/1-caller.ts"
 import { sendOn } from "./onward.ts"
@@ -44,13 +47,10 @@ import { lookAgain, namedPosition, waitForReads } from "./checks/6-position.ts"
 import type { Refusal } from "./answers/refusal.ts"
 import { refusal } from "./answers/refusal.ts"
 import type { AnyReply, OnceForEver, Resumed, Route, Seed } from "./declare/route.ts"
-import { scopeOf } from "./idempotency/caller-scope.ts"
 import { clientOf, isOneOf } from "./declare/one-of.ts"
 import { shapeFor } from "./checks/3-shape.ts"
 import { shownTo } from "./answers/shown-to.ts"
 import { isSigned } from "./checks/sign-in.ts"
-import type { CameTo } from "./idempotency/taken-over.ts"
-import { goOnWith } from "./idempotency/taken-over.ts"
 import { validate } from "./checks/7-values.ts"
 
 /** What calls are carried out with. */

@@ -1,5 +1,5 @@
 /** Browsers that sign in: the cookies they keep, the page they come from, and the path they go on to. */
-import { cookieIn } from "../http/passing/cookies.ts"
+import { cookieIn } from "../http/passing/pass.ts"
 
 /** Whatever the host is: it only shows whether a path stays there. */
 const HERE = "http://here.invalid"

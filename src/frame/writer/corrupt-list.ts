@@ -7,7 +7,7 @@ import type {
   CorruptStreams,
 } from "../../../adapters/postgres/corrupt-streams/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { companyOf } from "../../../domain/kernel/streams.ts"
+import { companyOf } from "../../../domain/kernel/aggregate.ts"
 import type { Processes } from "../../../adapters/postgres/leases/port.ts"
 import type { AskPorts } from "./ask-others.ts"
 import { openAsking } from "./ask-others.ts"

@@ -20,7 +20,7 @@ import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
 import { watchDeadlines } from "./runner/deadlines.ts"
 import type { Working } from "./runner/fresh.ts"
-import { isFresh, noteHeard } from "./runner/fresh.ts"
+import { isFresh, noteHeard, timeOf } from "./runner/fresh.ts"
 import type { StreamCache } from "./runner/stream-cache.ts"
 import { emptyCache, laneOf, measure } from "./runner/stream-cache.ts"
 import type { Runner, RunnerPorts } from "./runner/port.ts"
@@ -30,7 +30,6 @@ import {
   DeadlinePassed,
   Overloaded,
 } from "./runner/port.ts"
-import { timeOf } from "./runner/time.ts"
 
 export type { Outcome, Runner } from "./runner/port.ts"
 export { OutcomeUnknown } from "./runner/port.ts"

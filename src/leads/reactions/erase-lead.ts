@@ -8,7 +8,7 @@ import { z } from "zod"
 import { parseLeadId } from "../../../domain/leads/ids.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 

@@ -12,7 +12,7 @@ import { holdersOf } from "../../../projections/phone/numbers.ts"
 import { endCharge } from "../../frame/effects/charge-ends.ts"
 import { effect } from "../../frame/effects/effect.ts"
 import type { Reconciled } from "../../frame/effects/reconcile.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 

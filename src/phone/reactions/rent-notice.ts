@@ -10,7 +10,7 @@ import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/m
 import { oneLine, utc } from "../../frame/effects/mail-words.ts"
 import { priceOfOne } from "../../frame/effects/price-of-one.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 
 const DAY_MS = 24 * 3_600_000
 /** So long after the refusal. */

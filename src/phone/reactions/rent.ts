@@ -5,7 +5,7 @@
 import { z } from "zod"
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import { ledgerOf, PRICES } from "../../../domain/charging/aggregates.ts"
-import type { ChargeRefusalCode } from "../../../domain/charging/ledger-events.ts"
+import type { ChargeRefusalCode } from "../../../domain/charging/ledger-formats.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -19,7 +19,7 @@ import { chargeByName } from "../../frame/effects/charge-by-name.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 
 const DAY_MS = 24 * 3_600_000

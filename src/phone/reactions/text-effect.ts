@@ -4,7 +4,7 @@ import type { CarrierKnowledge } from "../../../adapters/providers/carrier/port.
 import { RECIPIENT } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseMessageId, parseNumberId } from "../../../domain/phone/ids.ts"
-import { idSchema, sealed } from "../../frame/kernel/id-schemas.ts"
+import { idSchema, sealed } from "../../frame/kernel/schema.ts"
 import { effect } from "../../frame/effects/effect.ts"
 import { knownNumber } from "../numbers.ts"
 import type { TextPlace } from "../texts.ts"

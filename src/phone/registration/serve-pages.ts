@@ -17,7 +17,7 @@ import {
 import type { RateLimit } from "../../frame/routes/checks/rate-limits.ts"
 import type { Refusal } from "../../frame/routes/answers/refusal.ts"
 import { refusal } from "../../frame/routes/answers/refusal.ts"
-import { ANY_QUERY } from "../../frame/routes/checks/unknown-query.ts"
+import { ANY_QUERY } from "../../frame/routes/checks/7-values.ts"
 import type { Alias } from "../../frame/http/hosts.ts"
 import { hostOf } from "../../frame/http/hosts.ts"
 import type { Ports } from "../../frame/ports.ts"

@@ -23,11 +23,10 @@ import { invalid } from "../../frame/routes/checks/7-values.ts"
 import type { Checked } from "../../frame/routes/declare/route.ts"
 import { route } from "../../frame/routes/declare/route.ts"
 import { charged } from "../../frame/effects/charged.ts"
-import type { Outcome } from "../../frame/effects/charged-spec.ts"
+import type { Outcome, Price } from "../../frame/effects/charged-spec.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { Business } from "./business.ts"
 import { tooLongToSend } from "./carrier-faults.ts"
-import { businessFee, campaignFee, feeCharged } from "./fees.ts"
 import { openedReasons } from "./reasons.ts"
 import { SUBMISSION_PREFIX, SUBMIT_PART } from "./reactions/submit-part.ts"
 import { problemsOf } from "./campaign.ts"
@@ -37,6 +36,11 @@ import { COMES_FIRST, missingFirst, registrationRefusal } from "./refused.ts"
 import type { Saved } from "./saved.ts"
 import { savedOf } from "./saved.ts"
 import { RegistrationStatus, registrationStatus } from "./status.ts"
+import { PRICES } from "../../../domain/charging/aggregates.ts"
+import { RUSHED_CAMPAIGN } from "../../../domain/charging/item-names.ts"
+import { priceOf } from "../../../domain/charging/price-book.ts"
+import type { Fee } from "../../../domain/registration/registration-commands.ts"
+import { priceOfOne } from "../../frame/effects/price-of-one.ts"
 
 /** The registry's ten seconds, and what stands around them. */
 const WITHIN_MS = 12_000
@@ -253,3 +257,31 @@ export const submitCampaign = route({
     rush,
   })),
 })
+
+/** What of an attempt's fee was charged as this item; null where it was free. */
+function feeCharged(item: string | null): Fee {
+  if (item === null) return "none"
+  if (item === RUSHED_CAMPAIGN) return "fee_with_rush"
+  return item === "campaign_rush" ? "rush" : "fee"
+}
+
+/** What a review of a business costs. */
+export function businessFee(ports: Pick<Ports, "runner">, brandType: BrandType): Promise<Price> {
+  return priceOfOne(ports, `brand_fee_${brandType}`)
+}
+
+/** What a review of a campaign costs; with rush both fees are one charge (decisions.md §9). */
+export async function campaignFee(
+  ports: Pick<Ports, "runner">,
+  kind: Exclude<Fee, "none">,
+): Promise<Price> {
+  if (kind !== "fee_with_rush") {
+    return priceOfOne(ports, kind === "fee" ? "campaign_fee" : "campaign_rush")
+  }
+  return ports.runner.read(PRICES, (book) => {
+    const { unitPriceMicros: fee, priceVersion } = priceOf(book, "campaign_fee")
+    const unitPriceMicros = fee + priceOf(book, "campaign_rush").unitPriceMicros
+    const of = { unitPriceMicros, priceVersion, amountMicros: unitPriceMicros }
+    return { item: RUSHED_CAMPAIGN, quantity: 1, ...of }
+  })
+}

@@ -4,19 +4,25 @@ import type { Duplex } from "node:stream"
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import type { AppVersion } from "../../../adapters/sandbox/preview-host/port.ts"
 import type { PersonId } from "../../../domain/kernel/ids.ts"
-import type { Notice } from "../../frame/http/passing/pages.ts"
-import { noticePage, refusalOf } from "../../frame/http/passing/pages.ts"
+import type { Notice, Headed } from "../../frame/http/passing/pass.ts"
+import {
+  noticePage,
+  refusalOf,
+  endOf,
+  passConnection,
+  passRequest,
+  setsCookie,
+  withoutCookie,
+  answeredOn,
+  askedOn,
+} from "../../frame/http/passing/pass.ts"
 import type { KeptConnections } from "../../frame/http/passing/kept.ts"
 import { isKeepable } from "../../frame/http/passing/kept.ts"
-import { endOf, passConnection, passRequest } from "../../frame/http/passing/pass.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Artifact } from "./live.ts"
 import { NO_ANSWER, TOO_MANY, appIsDown } from "./notices.ts"
 import { enter, inFlight } from "./visits.ts"
 import type { Waking } from "./waking.ts"
-import { setsCookie, withoutCookie } from "../../frame/http/passing/cookies.ts"
-import type { Headed } from "../../frame/http/passing/headers.ts"
-import { answeredOn, askedOn } from "../../frame/http/passing/headers.ts"
 import { COOKIE } from "./sign-in-pages.ts"
 
 /** What only the house says. */

@@ -2,7 +2,7 @@
 import type { Blob } from "../../../adapters/postgres/blobs/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
-import type { LivePublish } from "../../../domain/publishing/live.ts"
+import type { LivePublish } from "../../../domain/publishing/publishing.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Manifest } from "../manifest.ts"
 

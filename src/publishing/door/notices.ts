@@ -1,6 +1,6 @@
 /** What visitors of a preview are shown where there is nothing else to show. */
 import type { PublishId } from "../../../domain/publishing/ids.ts"
-import type { Notice } from "../../frame/http/passing/pages.ts"
+import type { Notice } from "../../frame/http/passing/pass.ts"
 
 /** No company can have such an address. */
 export const NO_SUCH_PLACE: Notice = {

@@ -2,7 +2,7 @@
 import type { AppVersion } from "../../../adapters/sandbox/preview-host/port.ts"
 import { AppFailed } from "../../../adapters/sandbox/preview-host/port.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
-import type { Notice } from "../../frame/http/passing/pages.ts"
+import type { Notice } from "../../frame/http/passing/pass.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { addressOf } from "../address.ts"
 import type { Artifact } from "./live.ts"

@@ -6,7 +6,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { chargeByName } from "../../frame/effects/charge-by-name.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { DAY_MS, dayText } from "../days.ts"
+import { DAY_MS, dayText } from "../of-call.ts"
 
 const ITEM = "recording_minute_day"
 

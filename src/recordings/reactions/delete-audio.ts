@@ -9,7 +9,7 @@ import { AUDIO_KINDS } from "../../../domain/recordings/recording-events.ts"
 import { callStreamOf } from "../../../domain/voice/aggregates.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { CARRIER, SILENT, blobOf } from "../keep-audio.ts"
 

@@ -8,7 +8,7 @@ import { callStreamOf } from "../../../domain/voice/aggregates.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { CARRIER, SILENT, keepAudio } from "../keep-audio.ts"
 
 /** Four hours of MP3 over a slow line. */

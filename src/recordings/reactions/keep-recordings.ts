@@ -13,7 +13,7 @@ import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { DAY_MS, dayText } from "../days.ts"
+import { DAY_MS, dayText } from "../of-call.ts"
 
 /** Audio of a day's last calls comes some minutes after it. */
 const NIGHT_AFTER_MS = 10 * 60_000

@@ -6,7 +6,7 @@ import { parseCallId } from "../../../domain/voice/ids.ts"
 import type { At } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { payCall } from "../pay-call.ts"
 
 /** Whoever takes a call in charges its first minute at once: this stands behind it. */

@@ -4,7 +4,7 @@ import { callSlotsOf } from "../../../domain/voice/aggregates.ts"
 import { parseCallId } from "../../../domain/voice/ids.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
-import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { idSchema } from "../../frame/kernel/schema.ts"
 import { readCall } from "../find-call.ts"
 
 /** A slot is looked into after this: whoever took it may have ended before the call was offered. */

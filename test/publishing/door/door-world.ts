@@ -14,7 +14,7 @@ import type {
 } from "../../../adapters/sandbox/preview-host/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
-import type { LivePublish } from "../../../domain/publishing/live.ts"
+import type { LivePublish } from "../../../domain/publishing/publishing.ts"
 import { buildApp } from "../../../src/frame/http/app.ts"
 import { newId } from "../../../src/frame/kernel/ids.ts"
 import type { Ports } from "../../../src/frame/ports.ts"

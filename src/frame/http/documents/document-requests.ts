@@ -1,7 +1,6 @@
 /** What is sent to a route, in the OpenAPI document: its body and its parameters, with the route's example. */
 import type { ZodType } from "zod"
-import type { Example } from "../../routes/declare/example.ts"
-import type { Route } from "../../routes/declare/route.ts"
+import type { Example, Route } from "../../routes/declare/route.ts"
 import { BYTES, PIECES } from "../../routes/declare/route.ts"
 import type { Json } from "./named-schemas.ts"
 import { namedSchema, schemaOf, typeName } from "./named-schemas.ts"

@@ -7,14 +7,58 @@ import type {
   OutgoingHttpHeaders,
   RequestOptions,
   ServerResponse,
+  IncomingHttpHeaders,
 } from "node:http"
 import { STATUS_CODES, request as httpRequest } from "node:http"
 import type { Duplex } from "node:stream"
 import { finished, pipeline } from "node:stream"
-import type { Headed } from "./headers.ts"
 import type { Dial, KeptConnections } from "./kept.ts"
-import type { Notice } from "./pages.ts"
-import { noticePage, refusalOf } from "./pages.ts"
+import { escaped } from "../../routes/answers/page.ts"
+
+/** A page that says why nothing is shown. */
+export interface Notice {
+  readonly status: number
+  readonly title: string
+  /** A sentence or two. */
+  readonly text: string
+  /** Whether it is worth while to look again: the page does so by itself. */
+  readonly looksAgain?: boolean
+}
+
+/** What headers are read from. */
+export type Headed = Pick<IncomingMessage, "headers">
+
+/** What ends at this hop (RFC 9110 §7.6.1). */
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]
+
+/** Where a message ends is nobody's to leave out: another would begin in the middle of it. */
+const FRAMING = "content-length"
+
+/** One for the whole domain would reach what others serve there. */
+const withoutDomain = (cookie: string): string =>
+  cookie.replace(/;\s*domain\s*(?=[=;]|$)[^;]*/gi, "")
+
+const pairsIn = (header: string | undefined): readonly string[] =>
+  (header ?? "")
+    .split(";")
+    .map((pair) => pair.trim())
+    .filter((pair) => pair !== "")
+
+const nameIn = (pair: string): string => (pair.split("=", 1)[0] ?? "").trim()
+
+/** One without a name is sent as its value alone: `=a=b` comes back as `a=b`. */
+const isNamed = (pair: string, name: string): boolean =>
+  nameIn(pair.replace(/^[\s=]+/, "")).toLowerCase() === name.toLowerCase()
 
 /** Where a request is passed on to, and what differs by who serves it. */
 export interface Passing {
@@ -166,4 +210,70 @@ function headOf(status: number, headers: OutgoingHttpHeaders): string {
 /** Ends a connection once all of what is on its way is sent, whether its other side ends or not. */
 export function endOf(socket: Duplex, last = ""): void {
   socket.end(last, () => socket.destroy())
+}
+
+/** The value of a cookie in a `Cookie` header; null where it is not there. Of several the first stands. */
+export function cookieIn(header: string | undefined, name: string): string | null {
+  const found = pairsIn(header).find((pair) => nameIn(pair) === name)
+  return found === undefined ? null : found.slice(found.indexOf("=") + 1).trim()
+}
+
+/** A `Cookie` header without a cookie; null where nothing else is in it. */
+export function withoutCookie(header: string | undefined, name: string): string | null {
+  const others = pairsIn(header).filter((pair) => !isNamed(pair, name))
+  return others.length === 0 ? null : others.join("; ")
+}
+
+/** Whether a `Set-Cookie` sets a cookie, as any browser may read it: without regard to case, or to no name. */
+export function setsCookie(header: string, name: string): boolean {
+  return isNamed(header.split(";", 1)[0] ?? "", name)
+}
+
+/** Headers without those that end at this hop, also the ones that `Connection` names. */
+function withoutHops(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase())
+  const ending = new Set([...HOP_BY_HOP, ...named])
+  ending.delete(FRAMING)
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !ending.has(name)))
+}
+
+/** The headers of a request that is passed on. */
+export function askedOn({ headers }: Headed): OutgoingHttpHeaders {
+  // Of a verb that mostly has no body Node would send one whose end nobody sees.
+  const isChunked = headers["transfer-encoding"] !== undefined
+  return { ...withoutHops(headers), ...(isChunked ? { "transfer-encoding": "chunked" } : {}) }
+}
+
+/** The headers of its answer: a cookie is of its own host name alone. */
+export function answeredOn({ headers }: Headed): OutgoingHttpHeaders {
+  const { "set-cookie": cookies } = headers
+  return {
+    ...withoutHops(headers),
+    ...(cookies === undefined ? {} : { "set-cookie": cookies.map(withoutDomain) }),
+  }
+}
+
+/** The same to whoever asked to speak another protocol. */
+export function refusalOf(status: number): string {
+  const rest = "Connection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n"
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${rest}`
+}
+
+/** Answers with a page. */
+export function noticePage(
+  response: ServerResponse,
+  { status, title, text, looksAgain = false }: Notice,
+): void {
+  response.writeHead(status, {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-robots-tag": "noindex",
+    ...(looksAgain ? { refresh: "2" } : {}),
+  })
+  const [shown, told] = [escaped(title), escaped(text)]
+  response.end(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>${shown}</title><h1>${shown}</h1><p>${told}</p></html>\n`,
+  )
 }

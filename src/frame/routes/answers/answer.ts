@@ -1,6 +1,6 @@
 /** Answers as they are sent, kept, and sent again. */
 import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
-import { tokenOf } from "../lists/position-token.ts"
+import { tokenOf } from "../checks/6-position.ts"
 import type { Ports } from "../../ports.ts"
 import type { KeptAnswer } from "../idempotency/idempotency.ts"
 import { PAGE_HEADERS } from "./page.ts"

@@ -1,6 +1,6 @@
 /** Charges and limits that said no, as callers see them: who refused, what is left, and what helps. */
 import { randomUUID } from "node:crypto"
-import type { ChargeRefused } from "../../../../domain/charging/ledger-events.ts"
+import type { ChargeRefused } from "../../../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../../../domain/charging/limits.ts"
 import { isUsedUp } from "../../../../domain/charging/limits.ts"
 import type { Micros } from "../../../../domain/kernel/money.ts"

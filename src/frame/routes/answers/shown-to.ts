@@ -1,7 +1,7 @@
 /** Refusals as those see them who asked by a page or in another protocol than the API's. */
 import type { Answer } from "./answer.ts"
 import { answerFor } from "./answer.ts"
-import { BODY_LIMIT_BYTES } from "../declare/body-bounds.ts"
+import { BODY_LIMIT_BYTES } from "../declare/route.ts"
 import type { OpenBody } from "../body.ts"
 import type { Call } from "../call.ts"
 import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../call.ts"

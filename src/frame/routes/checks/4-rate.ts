@@ -2,7 +2,7 @@
 import type { RateLimits } from "./rate-limits.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import type { Caller, Route } from "../declare/route.ts"
-import { scopeOf } from "../idempotency/caller-scope.ts"
+import { scopeOf } from "../idempotency/idempotency.ts"
 
 /** Counts a caller's call towards its route's limit; the refusal where it is one too many. */
 export function rateRefusal(

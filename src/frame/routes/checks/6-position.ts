@@ -7,11 +7,18 @@ import type { Position } from "../../../../adapters/eventstore/port.ts"
 import { comparePositions, later } from "../../../../adapters/eventstore/port.ts"
 import type { StreamOf } from "../../../../domain/kernel/aggregate.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
-import { placeOf } from "../lists/position-token.ts"
 import type { Ports } from "../../ports.ts"
 import type { Runner } from "../../writer/run.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
+
+const TOKEN = /^(?:([1-9a-z][0-9a-z]{0,4})-)?([0-9a-z]{1,13})(?:\.([0-9a-z]{1,13}))?$/
+
+/** A place that was said, and how often the events had moved by then. */
+export interface SaidPlace {
+  readonly generation: number
+  readonly position: Position
+}
 
 const WAIT_MS = 2_000
 const CALLERS_REMEMBERED = 10_000
@@ -103,4 +110,26 @@ export async function lookAgain(
       return ports.runner.readLatest(stream, nothing)
     }),
   )
+}
+
+/** The text of a place. @param generation how often the events have moved */
+export function tokenOf({ commit, prepare }: Position, generation: number): string {
+  const place =
+    commit === prepare ? commit.toString(36) : `${commit.toString(36)}.${prepare.toString(36)}`
+  return generation === 0 ? place : `${generation.toString(36)}-${place}`
+}
+
+/** The place of a text; null where it is none. */
+export function placeOf(token: string): SaidPlace | null {
+  const match = TOKEN.exec(token)
+  if (match === null) return null
+  const [, generation = "0", first = "", second = first] = match
+  const position = { commit: fromBase36(first), prepare: fromBase36(second) }
+  return { generation: Number.parseInt(generation, 36), position }
+}
+
+function fromBase36(text: string): bigint {
+  let value = 0n
+  for (const digit of text) value = value * 36n + BigInt(Number.parseInt(digit, 36))
+  return value
 }

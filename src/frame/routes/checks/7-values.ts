@@ -1,5 +1,6 @@
 /** Parsing a call's parts once, at the edge: handlers get proven types. */
 import type { ZodType, core } from "zod"
+import { z } from "zod"
 import type { ReadBody } from "../body.ts"
 import { BROKEN_BODY, UNSUPPORTED_BODY } from "../body.ts"
 import type { Call } from "../call.ts"
@@ -8,7 +9,13 @@ import { refusal } from "../answers/refusal.ts"
 import type { Checked, Route } from "../declare/route.ts"
 import { BYTES, PIECES } from "../declare/route.ts"
 import { inWords } from "./schema-words.ts"
-import { unknownIn } from "./unknown-query.ts"
+import { nearestName } from "../../kernel/nearest.ts"
+
+/** A query of which the route looks at nothing: a provider may put into its own address what it likes. */
+export const ANY_QUERY = z.looseObject({})
+
+/** A name that can be told again as it is; any other stands under `query`. */
+const PLAIN = /^(?!__proto__$)[\w.[\]-]{1,64}$/
 
 type Issue = Pick<core.$ZodIssue, "code" | "path" | "message">
 
@@ -118,4 +125,23 @@ function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
     value = (value as Readonly<Record<PropertyKey, unknown>>)[step]
   }
   return value
+}
+
+/** What is wrong with the names in a query, by the name. */
+function unknownIn(schema: ZodType | undefined, query: unknown): Record<string, string> {
+  if (schema === ANY_QUERY) return {}
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+  const names = Object.keys(query ?? {}).filter((name) => !known.includes(name))
+  const told = names.map((name) =>
+    PLAIN.test(name)
+      ? [name, `Is no query parameter of this route${nearestWords(name, known)}`]
+      : ["query", `Has a parameter that this route does not have${nearestWords(name, known)}`],
+  )
+  return Object.fromEntries(told) as Record<string, string>
+}
+
+function nearestWords(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name.slice(0, 64), known)
+  if (nearest !== null) return `; the nearest is ${nearest}.`
+  return known.length === 0 ? ", which takes none." : `, which takes ${known.join(", ")}.`
 }

@@ -1,7 +1,7 @@
 /** Several routes on one verb and path. */
-import { BODY_LIMIT_BYTES } from "./body-bounds.ts"
-import type { Refusal } from "../answers/refusal.ts"
 import type { Route } from "./route.ts"
+import { BODY_LIMIT_BYTES } from "./route.ts"
+import type { Refusal } from "../answers/refusal.ts"
 
 /** Several routes on one verb and path: which of them is meant stands in the body. */
 export interface OneOf {

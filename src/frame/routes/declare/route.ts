@@ -15,11 +15,57 @@ import type { Ports } from "../../ports.ts"
 import type { Looked } from "../checks/6-position.ts"
 import type { AsSent } from "../as-sent.ts"
 import type { ErrorForm } from "./error-form.ts"
-import type { RouteExample } from "./example.ts"
 import type { RateLimit } from "../checks/rate-limits.ts"
 import type { Code, ErrorCode, NamedFault, Refusal } from "../answers/refusal.ts"
 import type { ForPeople, Sent } from "../answers/sent.ts"
-import type { Tool } from "./tool.ts"
+
+/**
+ * What AI clients call a route by, and what of it they give. Each argument's form and description are
+ * those of the route's schemas; all its schemas describe it by `.describe()`.
+ */
+export interface Tool {
+  /** Unique in a program, such as `run_command`. */
+  readonly name: string
+  /** What people are shown. */
+  readonly title: string
+  /** What a model reads to know when to call it, and how. */
+  readonly description: string
+  /** In the order in which they are listed: of the path, of the query, of the body. */
+  readonly arguments: {
+    /** The path's `:names` by what the arguments are called: `{ box: "id" }`; all of them are required. */
+    readonly path?: Readonly<Record<string, string>>
+    /** Parameters of the query. */
+    readonly query?: readonly string[]
+    /** Fields of the body. */
+    readonly body?: readonly string[]
+  }
+  readonly annotations: {
+    /** Whether it changes nothing. */
+    readonly readOnlyHint: boolean
+    /** Whether what it changes may be lost by it. */
+    readonly destructiveHint: boolean
+  }
+}
+
+/** A right request to a route, as the route itself shows it. */
+export interface Example {
+  /** By the path's `:names`. */
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  /** JSON; bytes where the route takes those. */
+  readonly body?: object
+  /** The field of the body that tests leave out, because the request would do too much with it. */
+  readonly leavesOut?: string
+}
+
+/** An example; where only the time makes it right, one for a time in UTC milliseconds. */
+export type RouteExample = Example | ((at: number) => Example)
+
+/** How many bytes a body may have where its route says nothing. */
+export const BODY_LIMIT_BYTES = 1024 * 1024
+
+/** How long a body may take to come where its route says nothing. */
+export const BODY_WITHIN_MS = 30_000
 
 /** Who calls, as far as the checks have found out. */
 export interface Caller {

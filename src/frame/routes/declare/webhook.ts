@@ -14,7 +14,7 @@ import type { OwnCode } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import type { Reply, Route } from "./route.ts"
 import { BYTES, openRoute } from "./route.ts"
-import { ANY_QUERY } from "../checks/unknown-query.ts"
+import { ANY_QUERY } from "../checks/7-values.ts"
 
 /** An older signature, or one of a later time than ours, is not taken: somebody may be playing it back. */
 const REPLAY_WINDOW_MS = 5 * 60_000

@@ -12,10 +12,26 @@ import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import type { Call } from "../call.ts"
 import type { Caller, Seed } from "../declare/route.ts"
-import type { ReadBody } from "../body.ts"
-import { claimScopeOf } from "./caller-scope.ts"
 import { BYTES } from "../declare/route.ts"
+import type { ReadBody } from "../body.ts"
 import { isOneOf } from "../declare/one-of.ts"
+
+/** How a request that was taken over is carried out; `T` is what it comes to. */
+export interface Steps<T> {
+  /** Finds what was done of an attempt and goes on from there; the same seed where nothing is found. */
+  readonly resume: (seed: Seed) => Promise<{ readonly came: T } | { readonly seed: Seed }>
+  /** Carries the attempt out. */
+  readonly perform: (seed: Seed) => Promise<T>
+  /** Whether it is a refusal that frees the key. */
+  readonly isNo: (came: T) => boolean
+}
+
+/** What a request came to. */
+export interface CameTo<T> {
+  readonly came: T
+  /** Whether nothing more of this attempt can be stored; where it can, its key is kept for it. */
+  readonly isOver: boolean
+}
 
 /** An answer as it is kept and sent again, byte for byte. */
 export interface KeptAnswer {
@@ -183,4 +199,43 @@ async function orWarn(ports: Ports, change: Promise<void>): Promise<boolean> {
     ports.log.warn("a claim on an idempotency key could not be changed", error)
     return false
   }
+}
+
+/** Whose calls are counted to a rate, and whose last write a read waits for: those of a key. */
+export function scopeOf({ key, person, companyId }: Caller): string {
+  return key?.keyId ?? person?.personId ?? companyId
+}
+
+/**
+ * Whose `Idempotency-Key`s they are: those of a key, and through the app's shared key of each person who
+ * is signed in (decisions.md §6). Nobody is given another's answer.
+ *
+ * @returns `former`: where those of a shared key stood before persons were told apart; null for all others
+ */
+export function claimScopeOf(caller: Caller): {
+  readonly scope: string
+  readonly former: string | null
+} {
+  const { key, person } = caller
+  if (key === null || key.personId !== null) return { scope: scopeOf(caller), former: null }
+  return { scope: `${key.keyId}/${person?.personId ?? "nobody"}`, former: key.keyId }
+}
+
+/**
+ * Carries a request out that was taken over. Before a no is told it is looked for once more: the state
+ * that said no has all that was stored until then, so a charge of this request that is part of the
+ * reason is found. What arrives later still is found by the same request, if it comes again.
+ */
+export async function goOnWith<T>(
+  seed: Seed,
+  { resume, perform, isNo }: Steps<T>,
+): Promise<CameTo<T>> {
+  const found = await resume(seed)
+  if ("came" in found) return { came: found.came, isOver: true }
+  const came = await perform(found.seed)
+  // An attempt that follows on one that is over was begun by nobody else.
+  if (found.seed !== seed || !isNo(came)) return { came, isOver: true }
+  const again = await resume(seed)
+  if ("came" in again) return { came: again.came, isOver: true }
+  return { came, isOver: again.seed !== seed }
 }

@@ -7,7 +7,7 @@ import { takeGathered } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
-import { timeOf } from "./time.ts"
+import { timeOf } from "./fresh.ts"
 
 const MAX_BATCH_EVENTS = 500
 const MAX_BATCH_BYTES = 512 * 1024

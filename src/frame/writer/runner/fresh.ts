@@ -9,6 +9,7 @@
 import type { Damages } from "./damage.ts"
 import type { Deadlines } from "./deadlines.ts"
 import type { Lane, Waiting } from "./lane.ts"
+import type { Loaded } from "./load.ts"
 import { foldNews } from "./load.ts"
 import type { Tracing } from "../../../../adapters/telemetry/port.ts"
 import type { HeardEvent, RunnerPorts } from "./port.ts"
@@ -94,4 +95,17 @@ export async function catchUp(working: Working, lane: Lane): Promise<boolean> {
   lane.confirmedAt = asOf
   lane.reached = Math.max(lane.reached, loaded.revision)
   return loaded.revision > before
+}
+
+/**
+ * The ledger's time for a stream: not before its last fact, and not before what is gathered beside
+ * it, for that was counted for its day. Of two processes, and of one whose clock was set back, one may
+ * be behind. @throws ClockUnsure
+ */
+export function timeOf(
+  { clock }: Pick<RunnerPorts, "clock">,
+  lane: Pick<Lane, "gatheredAt">,
+  loaded: Pick<Loaded<unknown>, "at">,
+): number {
+  return Math.max(clock.now(), loaded.at, lane.gatheredAt)
 }
