@@ -43,7 +43,7 @@ async function project(batch: readonly Recorded[]): Promise<void> {
 async function reading<T>(query: (db: Database) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
-    return await query(kyselyOn(client) as Database)
+    return await query(kyselyOn(client))
   } finally {
     client.release()
   }
