@@ -4,7 +4,7 @@
  * A slot is taken before its holder is charged or offered and freed when it has ended, or nothing came of it: of
  * two that start at once for the last slot, one is refused.
  */
-import type { CheckpointForm, Decider, Stamp } from "./decider.ts"
+import type { CheckpointForm, Decider } from "./decider.ts"
 import { unreachable } from "./decider.ts"
 import type { FactOf, FormatTable, Kind } from "./format.ts"
 import { codecOf, optional, time } from "./format.ts"
@@ -15,12 +15,10 @@ import { parseKeyedHash } from "./ids.ts"
 /** A caller within a company, in the forms of facts: the keyed hash of the number. */
 export const callerTag = idKind("a keyed hash", parseKeyedHash)
 
-/** How often one caller may take a slot within a window. */
+/** How often one caller may take a slot within the window. */
 export interface CallerBound {
   readonly tag: KeyedHash
   readonly most: number
-  /** The length of the window, milliseconds. */
-  readonly windowMs: number
 }
 
 /** Takes a slot. A holder that has one, or took one within its caller's window: nothing new. */
@@ -76,11 +74,12 @@ function formatsOf<H extends string>(holderId: Kind<H>) {
 /** Everything that can happen to slots. */
 export type SlotEvent<H extends string> = FactOf<ReturnType<typeof formatsOf<H>>>
 
-/** The rules and forms of the slots of one kind of holder; callers are remembered for `windowMs`. */
+/** The rules and forms of the slots of one kind of holder; a caller's window is `windowMs` milliseconds. */
 export function slotsFor<H extends string>(holderId: Kind<H>, windowMs: number) {
   const decider: Decider<SlotCommand<H>, Slots<H>, SlotEvent<H>, SlotRefused> = {
     initial: () => ({ holders: new Set(), recent: [] }),
-    decide,
+    decide: (command, { holders, recent }, { at }) =>
+      decide(command, { holders, recent: inWindow(recent, at, windowMs) }, at),
     evolve: (state, event) => {
       if (event.type === "SlotFreed") {
         state.holders.delete(event.holderId)
@@ -89,8 +88,10 @@ export function slotsFor<H extends string>(holderId: Kind<H>, windowMs: number) 
       const { at, holderId: one, callerTag: tag } = event
       state.holders.add(one)
       if (tag === null) return state
-      const inWindow = state.recent.filter((taken) => taken.at > at - windowMs)
-      state.recent = [...inWindow, { holderId: one, callerTag: tag, at }]
+      state.recent = [
+        ...inWindow(state.recent, at, windowMs),
+        { holderId: one, callerTag: tag, at },
+      ]
       return state
     },
   }
@@ -105,21 +106,24 @@ export function slotsFor<H extends string>(holderId: Kind<H>, windowMs: number) 
   return { decider, codec: codecOf(formatsOf(holderId)), checkpoint }
 }
 
+/** Those that are not older than the window. */
+function inWindow<H>(recent: Slots<H>["recent"], at: number, windowMs: number): Slots<H>["recent"] {
+  return recent.filter((taken) => taken.at > at - windowMs)
+}
+
+/** Decides by those that callers took within the window. */
 function decide<H extends string>(
   command: SlotCommand<H>,
   { holders, recent }: Slots<H>,
-  { at }: Stamp,
+  at: number,
 ): readonly SlotEvent<H>[] | SlotRefused {
   const { holderId } = command
   switch (command.type) {
     case "TakeSlot": {
       const { most, caller } = command
-      if (holders.has(holderId)) return []
-      const inWindow =
-        caller === null ? [] : recent.filter((taken) => taken.at > at - caller.windowMs)
-      if (inWindow.some((taken) => taken.holderId === holderId)) return []
+      if (holders.has(holderId) || recent.some((taken) => taken.holderId === holderId)) return []
       if (holders.size >= most) return { type: "SlotRefused", at, code: "company_limit" }
-      const ofCaller = inWindow.filter((taken) => taken.callerTag === caller?.tag)
+      const ofCaller = recent.filter((taken) => taken.callerTag === caller?.tag)
       if (caller !== null && ofCaller.length >= caller.most) {
         return { type: "SlotRefused", at, code: "caller_limit" }
       }

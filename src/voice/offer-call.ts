@@ -9,7 +9,7 @@ import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import type { CallSettings } from "../../domain/phone/number-settings.ts"
 import { settingsOf } from "../../domain/phone/phone-views.ts"
-import { MOST_AT_ONCE, MOST_OF_ONE, WINDOW_MS, callSlotsOf } from "../../domain/voice/aggregates.ts"
+import { MOST_AT_ONCE, MOST_OF_ONE, callSlotsOf } from "../../domain/voice/aggregates.ts"
 import type { TurnedAway, CallFact } from "../../domain/voice/call-events.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import { fullNumber, callable } from "../frame/kernel/phone-number.ts"
@@ -97,7 +97,7 @@ async function takeSlot(
   callerTag: KeyedHash,
   cause: Cause,
 ): Promise<TurnedAway | null> {
-  const caller = { tag: callerTag, most: MOST_OF_ONE, windowMs: WINDOW_MS }
+  const caller = { tag: callerTag, most: MOST_OF_ONE }
   const command = { type: "TakeSlot" as const, holderId: callId, most: MOST_AT_ONCE, caller }
   const take = () => ports.runner.execute(callSlotsOf(companyId), command, cause)
   let taken = await take()

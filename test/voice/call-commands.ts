@@ -11,7 +11,7 @@ import type { CallId } from "../../domain/voice/ids.ts"
 import type { KeyedHash, Sealed } from "../../domain/kernel/ids.ts"
 import type { CallSettings } from "../../domain/phone/number-settings.ts"
 import type { SlotCommand } from "../../domain/kernel/slots.ts"
-import { MOST_AT_ONCE, MOST_OF_ONE, WINDOW_MS } from "../../domain/voice/aggregates.ts"
+import { MOST_AT_ONCE, MOST_OF_ONE } from "../../domain/voice/aggregates.ts"
 import { asking } from "../support/spec.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
 
@@ -150,7 +150,7 @@ const anyTag = fc.constantFrom("aa" as KeyedHash, "bb" as KeyedHash)
 /** Anything that can be asked of the slots of a company. */
 export const callSlotCommand: fc.Arbitrary<SlotCommand<CallId>> = fc.oneof(
   fc.tuple(anyCall, anyTag).map(([holderId, tag]) => {
-    const caller = { tag, most: MOST_OF_ONE, windowMs: WINDOW_MS }
+    const caller = { tag, most: MOST_OF_ONE }
     return { type: "TakeSlot", holderId, most: MOST_AT_ONCE, caller } as const
   }),
   anyCall.map((holderId) => ({ type: "FreeSlot", holderId }) as const),

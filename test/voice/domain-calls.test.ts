@@ -219,7 +219,7 @@ describe("a call", () => {
 describe("the slots of a company", () => {
   const tag = (n: number) => n.toString(16).padStart(32, "0") as KeyedHash
   const take = (n: number, from: number): SlotCommand<CallId> => {
-    const caller = { tag: tag(from), most: MOST_OF_ONE, windowMs: WINDOW_MS }
+    const caller = { tag: tag(from), most: MOST_OF_ONE }
     return { type: "TakeSlot", holderId: `call_${n}` as CallId, most: MOST_AT_ONCE, caller }
   }
   const slots = () => {
