@@ -36,8 +36,8 @@ export interface EventStoreDbOptions {
 }
 
 /**
- * Opens the event store in a server of EventStoreDB 22.10 or newer, or of KurrentDB. All streams of
- * the server are there, whoever wrote them, but those whose names begin with `$`: they are its own.
+ * Opens the event store in a server of EventStoreDB 22.10 or newer, or of KurrentDB. It has
+ * all streams of the server, also those of other writers, except the server's own, whose names begin with `$`.
  *
  * It connects when it is first used, and again by itself whenever the server was lost or did not
  * answer. Any number of processes may append and follow at once.

@@ -58,7 +58,7 @@ export function refusal(error: unknown): Unavailable | AccessDenied | DamagedStr
 /** The end of a message of gRPC that has nothing to add about how a name was resolved. */
 const EMPTY_NOTE = / Resolution note: ?$/
 
-/** Whether a call failed because its node cannot be reached, or serves nobody now. */
+/** Whether a call failed because its node cannot be reached or does not serve at the moment. */
 export function isUnreachable(error: Error): boolean {
   return (error as CallFailure).code === UNAVAILABLE
 }

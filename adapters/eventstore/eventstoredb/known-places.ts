@@ -8,9 +8,8 @@ import {
 } from "../port.ts"
 
 /**
- * What this process knows of the order of a server's events. It only ever goes forward, whichever
- * node, connection or caller it was seen by; so it is enough to look behind it, and whoever shows less
- * is not up to date.
+ * What this process knows of the order of a server's events. It only moves forward, through whichever node,
+ * connection or caller: a search starts after it, and a node that shows less is not up to date.
  */
 export class KnownPlaces {
   #newest: Position = START

@@ -14,7 +14,7 @@ interface NodeWays {
   readonly end: () => Promise<Position>
   /** Whether it holds an event where it was seen. */
   readonly mayHold: (event: SeenEvent) => Promise<boolean>
-  /** Told when it turns out to be behind: whoever comes next looks for another one. */
+  /** Called when it turns out to be behind: the next caller looks for another node. */
   readonly onBehind: (why: string) => void
 }
 

@@ -28,7 +28,7 @@ interface Wanted {
   readonly has: (event: StoredEvent) => boolean
   /** The last place that is wanted. */
   readonly upTo: Position | null
-  /** What the node has to have, beside what was known before it was asked. */
+  /** What the node must have, in addition to what was known before the question. */
   readonly holds: Position
   /** Whether the server may look at any number of events before it finds one. */
   readonly isSearch: boolean
@@ -120,7 +120,7 @@ export class Reader {
    */
   async head(signal?: AbortSignal): Promise<Position> {
     const { known } = this.#connection
-    // The first search may step over a million events: whoever comes meanwhile looks behind what it finds.
+    // The first search may step over a million events: callers of that time search after what it finds.
     while (known.end === START && this.#searching !== null) await this.#searching
     if (known.end !== START) return this.#newestPlace(signal)
     const searching = this.#newestPlace(signal)

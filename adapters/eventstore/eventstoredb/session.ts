@@ -170,7 +170,7 @@ export class Session {
       },
     })
     const reached = node.greet()
-    // Who waits for it is told; nobody may be left who does.
+    // Callers that wait for it get the error; there may be none left.
     reached.catch(() => undefined)
     this.#link = { grpc, node, reached }
     return this.#link
@@ -255,7 +255,7 @@ const LATE = Symbol("late")
  * @param avoid a node, `host:port`, that has just failed: it is asked last
  * @param signal ends the search
  * @returns the leader, `host:port`
- * @throws Error where nobody knows it after as many rounds as the address says
+ * @throws Error when no node names it after as many rounds as the address says
  */
 async function findLeader(
   address: Address,
