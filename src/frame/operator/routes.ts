@@ -180,14 +180,12 @@ function uploadRoute(
     body: PIECES,
     bodyWithinMs: UPLOAD_WITHIN_MS,
     handle: async (_ports, { query, body: pieces, gone }) => {
-      const asked = ASKED.safeParse(query)
+      const asked = parse(ASKED, query)
       const input = parse(found.input, query)
-      const fields = { ...parse(ASKED, query).fields, ...input.fields }
-      if (!asked.success || Object.keys(fields).length > 0) {
-        return { ok: false, refusal: invalid(fields) }
-      }
+      const fields = { ...asked.fields, ...input.fields }
+      if (Object.keys(fields).length > 0) return { ok: false, refusal: invalid(fields) }
       const file = { pieces, name: String(query[field]), mostBytes: Number.POSITIVE_INFINITY }
-      const way = { serving, watched, asked: asked.data, gone }
+      const way = { serving, watched, asked: asked.value as Asked, gone }
       return doIt(found, way, input.value, { field, file })
     },
   })
