@@ -19,7 +19,7 @@ const DRAWS = "src/frame/operator/cli/render.ts"
 const ENTRIES = {
   "src/bootstrap/processes/main.ts": "process.cjs",
   "adapters/git/secret-scan/worker.ts": "secret-scan.cjs",
-  "src/phone/registration/page-thread.ts": "page-thread.cjs",
+  "src/registration/page-thread.ts": "page-thread.cjs",
 }
 const PROCESS = "src/bootstrap/processes/main.ts"
 const THREADS = Object.keys(ENTRIES).filter((path) => path !== PROCESS)

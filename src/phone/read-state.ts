@@ -13,8 +13,8 @@ import { route } from "../frame/routes/declare/route.ts"
 import { priceOfOne } from "../frame/effects/price-of-one.ts"
 import { isoTime, micros } from "../frame/kernel/schema.ts"
 import { PhoneNumber, numberAnswer } from "./number-record.ts"
-import { savedOf } from "./registration/saved.ts"
-import { RegistrationStatus, registrationStatus } from "./registration/status.ts"
+import { savedOf } from "../registration/saved.ts"
+import { RegistrationStatus, registrationStatus } from "../registration/status.ts"
 
 const State = z
   .object({

@@ -5,8 +5,8 @@ import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
 import type { SetUp } from "../../domain/phone/phone-views.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
-import { readyOf, suggestedReplies } from "./registration/drafts.ts"
-import { savedOf } from "./registration/saved.ts"
+import { readyOf, suggestedReplies } from "../registration/drafts.ts"
+import { savedOf } from "../registration/saved.ts"
 import { openedTexting } from "./texting-rules.ts"
 
 const TextingSettings = z

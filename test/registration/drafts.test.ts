@@ -1,10 +1,10 @@
 /** Business details with a message per field, and campaigns as they are drafted and looked through. */
 import { describe, expect, it } from "vitest"
 import { tooLongFor } from "../../domain/registration/carrier-limits.ts"
-import { Business, brandNameOf, isOfOne } from "../../src/phone/registration/business.ts"
-import { Campaign, draftOf, problemsOf } from "../../src/phone/registration/campaign.ts"
+import { Business, brandNameOf, isOfOne } from "../../src/registration/business.ts"
+import { Campaign, draftOf, problemsOf } from "../../src/registration/campaign.ts"
 import { BUSINESS } from "./registering.ts"
-import { Pages } from "../../src/phone/registration/pages.ts"
+import { Pages } from "../../src/registration/pages.ts"
 
 const PAGES = {
   mode: "hosted",

@@ -1,13 +1,13 @@
 /** The hosted pages, and what a reviewer would refuse of pages. */
 import { describe, expect, it } from "vitest"
-import { Business } from "../../src/phone/registration/business.ts"
-import type { PageContent } from "../../src/phone/registration/hosted-pages.ts"
-import { pageOf, textsPage, thanksPage } from "../../src/phone/registration/hosted-pages.ts"
-import { problemsIn } from "../../src/phone/registration/page-problems.ts"
-import type { PageProblem } from "../../src/phone/registration/problem-words.ts"
+import { Business } from "../../src/registration/business.ts"
+import type { PageContent } from "../../src/registration/hosted-pages.ts"
+import { pageOf, textsPage, thanksPage } from "../../src/registration/hosted-pages.ts"
+import { problemsIn } from "../../src/registration/page-problems.ts"
+import type { PageProblem } from "../../src/registration/problem-words.ts"
 import { BUSINESS } from "./registering.ts"
 import { within } from "../support/within.ts"
-import { type PageName, PAGE_NAMES, Pages } from "../../src/phone/registration/pages.ts"
+import { type PageName, PAGE_NAMES, Pages } from "../../src/registration/pages.ts"
 
 const business = Business.parse({ ...BUSINESS, brandName: "Acme & Sons <Bakery>" })
 const pages = Pages.parse({

@@ -132,7 +132,6 @@ src-providers-only
 src-providers-behind-slice
   no  src/phone/a.ts → src/phone/providers/a.ts
   yes src/phone/slice.ts → src/phone/providers/a.ts
-  yes src/phone/registration/slice.ts → src/phone/providers/a.ts
   yes src/phone/providers/a.ts → src/phone/providers/b.ts
 src-bootstrap-behind-main
   no  src/phone/a.ts → src/bootstrap/b.ts

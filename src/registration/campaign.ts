@@ -1,0 +1,198 @@
+/** A campaign, as callers write it, as it is kept, and as it is drafted. */
+import { z } from "zod"
+import { BRAND_TYPES } from "../../domain/registration/registration-events.ts"
+import { CAMPAIGN_LIMITS, lengthOf } from "../../domain/registration/carrier-limits.ts"
+import type { Business } from "./business.ts"
+import { brandNameOf } from "./business.ts"
+import type { Pages } from "./pages.ts"
+import { textBetween } from "./text-between.ts"
+
+/** A campaign. */
+export const Campaign = z.object({
+  brandType: z.enum(BRAND_TYPES).describe("How much is texted, or by whom"),
+  description: textBetween(40, 4_096).describe("What is texted, and to whom"),
+  messageFlow: textBetween(40, 2_048).describe("How people agree to it"),
+  samples: z
+    .array(textBetween(20, 1_024))
+    .min(2, "Must be at least 2.")
+    .max(5, "Must be at most 5.")
+    .describe("2 to 5 texts as they are sent"),
+  directLending: z.boolean().describe("Whether it is about loans that the company gives"),
+})
+
+/** A campaign, checked. */
+export type Campaign = z.infer<typeof Campaign>
+
+/** A draft of a campaign, and what carriers are told beside it. */
+export interface CampaignDraft extends Omit<Campaign, "brandType"> {
+  readonly hasLinks: boolean
+  readonly hasPhone: boolean
+  readonly optInMessage: string
+  readonly helpMessage: string
+  readonly privacyUrl: string
+  readonly termsUrl: string
+}
+
+/** So short are drafts that they can be corrected, and be replies. */
+const SHORT = {
+  sample: CAMPAIGN_LIMITS.correction.sample,
+  help: CAMPAIGN_LIMITS.correction.helpMessage,
+  reply: 320,
+} as const
+
+const LINK = /https?:\/\/|\bwww\.|\b[a-z\d-]+\.(?:com|net|org|io|co|us|example)\b/i
+const PHONE = /(?:\+?1[ .-]?)?\(?\d{3}\)?[ .-]?\d{3}[ .-]?\d{4}\b/
+const SHORTENERS = /\b(?:bit\.ly|tinyurl\.com|goo\.gl|t\.co|ow\.ly|is\.gd|buff\.ly|rebrand\.ly)\b/i
+const FORBIDDEN =
+  /\b(?:pay[- ]?day (?:loan|advance)s?|cannabis|marijuana|cbd|casinos?|gambling|debt relief|cryptos?|cryptocurrenc(?:y|ies))\b/i
+
+/** Whether texts hold links, and phone numbers. */
+export const flagsOf = (samples: readonly string[]) => ({
+  hasLinks: samples.some((text) => LINK.test(text)),
+  hasPhone: samples.some((text) => PHONE.test(text)),
+})
+
+/** Where the pages are. */
+export interface PageAddresses {
+  readonly texts: string
+  readonly terms: string
+  readonly privacy: string
+}
+
+/** How often somebody is texted; only of offers it is known beforehand. */
+const oftenOf = ({ offers, offersPerMonth: most }: Pages): string => {
+  const of = offers ? `; offers: up to ${most} message${most === 1 ? "" : "s"} a month` : ""
+  return `message frequency varies${of}`
+}
+
+/** A draft that a reviewer would take: made from the business, its pages and what it offers. */
+export function draftOf(business: Business, pages: Pages, at: PageAddresses): CampaignDraft {
+  const brand = brandNameOf(business)
+  const { services, offers, optinPhone, optinPaper } = pages
+  const often = oftenOf(pages)
+  const what = services.replace(/[.\s]+$/, "")
+  const also = offers ? ", and offers" : ""
+  const elsewhere = [
+    optinPhone ? "by phone, where an agent reads the same words and records the answer" : null,
+    optinPaper ? "on paper, with the same words beside an empty box" : null,
+  ].filter((one) => one !== null)
+  const sample = (about: string, otherwise: string) => shortest(SHORT.sample, about, otherwise)
+  const samples = [
+    sample(
+      `${brand}: Your request was received. We will text you about ${what}. Reply STOP to opt out, HELP for help.`,
+      `${brand}: Your request was received. Reply STOP to opt out, HELP for help.`,
+    ),
+    sample(
+      `${brand}: This is an update about ${what}. Questions? Reply HELP. Reply STOP to opt out.`,
+      `${brand}: This is an update about your request. Reply STOP to opt out, HELP for help.`,
+    ),
+    offers
+      ? sample(
+          `${brand}: This month's offer for our customers is here. See ${at.texts} for details. Reply STOP to opt out.`,
+          `${brand}: This month's offer for our customers is here. Reply STOP to opt out.`,
+        )
+      : sample(
+          `${brand}: A reminder about ${what} tomorrow. Reply C to confirm. Reply STOP to opt out.`,
+          `${brand}: A reminder of your appointment tomorrow. Reply C to confirm. Reply STOP to opt out.`,
+        ),
+  ]
+  const box = `People agree at ${at.texts} by ticking an empty box that no purchase requires.`
+  const words = '"Message and data rates may apply", "Reply STOP to opt out, HELP for help"'
+  const said = `It says who texts (${brand}), about what, how often (${often}), ${words}`
+  const away = elsewhere.length > 0 ? ` They can also agree ${elsewhere.join(", or ")}.` : ""
+  const linked = `, with links to the terms and the privacy policy.`
+  return {
+    description: shortest(
+      CAMPAIGN_LIMITS.tollFree.description,
+      `${brand} texts customers who agreed to it about ${what}${also}. ${capital(often)}. Each person agrees by themselves before the first text.`,
+      `${brand} texts customers who agreed to it about ${what}${also}.`,
+    ),
+    messageFlow: shortest(
+      CAMPAIGN_LIMITS.tollFree.messageFlow,
+      `${box} ${said}, and links to the terms (${at.terms}) and the privacy policy (${at.privacy}).${away}`,
+      `${box} ${said}${linked}${away}`,
+      `${box} ${said}${linked}`,
+      `${box} It says who texts, how often, ${words}${linked}`,
+      "People agree on the page of the opt-in, by ticking an empty box that no purchase requires. It says who texts, how often, and how to stop, with links to the terms and the privacy policy.",
+    ),
+    samples,
+    ...flagsOf(samples),
+    directLending: false,
+    optInMessage: shortest(
+      SHORT.reply,
+      `${brand}: You are subscribed to texts about ${what}. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
+      `${brand}: You are subscribed. ${capital(often)}. Msg & data rates may apply. Reply HELP for help, STOP to opt out.`,
+    ),
+    helpMessage: shortest(
+      SHORT.help,
+      `${brand}: For help write to ${pages.supportEmail} or call ${pages.supportPhone}. Reply STOP to opt out.`,
+      `${brand}: For help call ${pages.supportPhone}. Reply STOP to opt out.`,
+    ),
+    privacyUrl: at.privacy,
+    termsUrl: at.terms,
+  }
+}
+
+/** The first of these texts that fits into so many characters; the last one where none does. */
+function shortest(most: number, ...texts: readonly string[]): string {
+  return texts.find((text) => lengthOf(text) <= most) ?? texts.at(-1) ?? ""
+}
+
+const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+/** Something that a reviewer would refuse, before a fee is paid for it. */
+export interface CampaignProblem {
+  readonly field: string
+  readonly code: string
+  readonly message: string
+}
+
+/** What a reviewer would refuse of how texting answers: it does not say who texts. */
+export function problemsOfReplies(
+  replies: Readonly<Record<string, string>>,
+  business: Business,
+): readonly CampaignProblem[] {
+  const brand = brandNameOf(business).toLowerCase()
+  return Object.entries(replies)
+    .filter(([, text]) => !text.toLowerCase().includes(brand))
+    .map(([field]) => ({
+      field: `replies.${field}`,
+      code: "no_brand",
+      message:
+        "Does not say who texts; set it to what `suggested` of GET /api/v1/phone/settings says.",
+    }))
+}
+
+/** What a reviewer would refuse of a campaign. */
+export function problemsOf(
+  { description, messageFlow, samples, brandType }: Campaign,
+  business: Business,
+  at: PageAddresses,
+  sentAs: Campaign["brandType"] | null,
+): readonly CampaignProblem[] {
+  const brand = brandNameOf(business).toLowerCase()
+  const problems: CampaignProblem[] = []
+  const add = (field: string, code: string, message: string) =>
+    problems.push({ field, code, message })
+  if (sentAs !== null && sentAs !== brandType) {
+    add("brandType", "brand_type", `The business was sent as ${sentAs}; save the campaign as that.`)
+  }
+  for (const [i, text] of samples.entries()) {
+    const field = `samples.${i}`
+    if (!text.toLowerCase().includes(brand)) add(field, "no_brand", "Does not say who texts.")
+    if (SHORTENERS.test(text)) add(field, "short_link", "Has a shortened link; write it in full.")
+  }
+  if (!samples.some((text) => /\bSTOP\b/.test(text))) {
+    add("samples", "no_stop", "None says how to opt out: Reply STOP to opt out.")
+  }
+  if (!messageFlow.includes(at.texts) && !/https:\/\//.test(messageFlow)) {
+    add("messageFlow", "no_url", "Does not name the page on which people agree.")
+  }
+  const all = { description, messageFlow, ...Object.fromEntries(samples.entries()) }
+  for (const [name, text] of Object.entries(all)) {
+    if (!FORBIDDEN.test(text)) continue
+    const field = /^\d+$/.test(name) ? `samples.${name}` : name
+    add(field, "forbidden", "Is about something that carriers take from nobody.")
+  }
+  return problems
+}

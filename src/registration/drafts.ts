@@ -1,0 +1,68 @@
+/** What is written of a campaign by itself: its draft, and what carriers are told beside what was saved. */
+import { setUpOf } from "../../domain/phone/phone-views.ts"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { TextingRules } from "../../domain/phone/texting-rules.ts"
+import { DEFAULT_TEXTING_RULES } from "../../domain/phone/texting-rules.ts"
+import { openedTexting } from "../phone/texting-rules.ts"
+import type { Business } from "./business.ts"
+import { brandNameOf } from "./business.ts"
+import type { CampaignDraft, PageAddresses } from "./campaign.ts"
+import { draftOf } from "./campaign.ts"
+import { liveAddresses, previewAddresses } from "./page-addresses.ts"
+import type { Saved, SavedPages } from "./saved.ts"
+
+/** What a draft is made of. */
+export interface ReadyToDraft {
+  readonly business: Business
+  readonly pages: SavedPages
+  readonly addresses: PageAddresses
+  readonly draft: CampaignDraft
+}
+
+/** What comes before a draft and before the pages are looked at, in its order. */
+export const missingIn = ({ business, pages }: Pick<Saved, "business" | "pages">): string[] => [
+  ...(business === null ? ["business"] : []),
+  ...(pages === null ? ["pages"] : []),
+]
+
+/** What a draft is made of; null where something comes first. */
+export function readyOf(
+  { baseUrl }: Pick<Ports, "baseUrl">,
+  { business, pages }: Pick<Saved, "business" | "pages">,
+): ReadyToDraft | null {
+  if (business === null || pages === null) return null
+  // Hosted pages without a host name are at their preview alone; their check says so.
+  const addresses = liveAddresses(pages) ?? previewAddresses(baseUrl(), pages)
+  return { business, pages, addresses, draft: draftOf(business, pages.pages, addresses) }
+}
+
+/** So long may a reply be. */
+const MOST_CHARACTERS = 320
+
+/** Replies that carriers like to see: they say who texts, and where help is; usual ones before anything is saved. */
+export function suggestedReplies(ready: ReadyToDraft | null): Replies {
+  const { optOutReply, optInReply, helpReply } = DEFAULT_TEXTING_RULES
+  if (ready === null) return { optOutReply, optInReply, helpReply }
+  const brand = brandNameOf(ready.business)
+  const { optInMessage, helpMessage } = ready.draft
+  const short = (text: string, usual: string) =>
+    [...text].length <= MOST_CHARACTERS ? text : usual
+  const stopped = `${brand}: You are unsubscribed and will get no more texts. Reply START to subscribe again.`
+  return {
+    optOutReply: short(stopped, optOutReply),
+    optInReply: short(optInMessage, optInReply),
+    helpReply: short(helpMessage, helpReply),
+  }
+}
+
+/** What keywords are answered with. */
+export type Replies = Pick<TextingRules, "optOutReply" | "optInReply" | "helpReply">
+
+/** What the company's texting answers keywords with. */
+export async function repliesOf(ports: Ports, companyId: CompanyId): Promise<Replies> {
+  const { texting } = await ports.runner.read(phoneOf(companyId), setUpOf)
+  const { optInReply, optOutReply, helpReply } = await openedTexting(ports, companyId, texting)
+  return { optInReply, optOutReply, helpReply }
+}

@@ -1,0 +1,28 @@
+/** Recording what carriers say of something that they have. */
+import type { Review } from "../../../adapters/providers/registry/port.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { registrationOf } from "../../../domain/registration/aggregates.ts"
+import type {
+  AnswerNumber,
+  AnswerPart,
+} from "../../../domain/registration/registration-commands.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { sealedReasons } from "../reasons.ts"
+
+/** What it is about: something that was sent, or a number. */
+type Reviewed = Pick<AnswerPart, "type" | "submissionId"> | Pick<AnswerNumber, "type" | "numberId">
+
+/** Records a review; of one that waits there is nothing to record. */
+export async function recordReview(
+  ports: Ports,
+  companyId: CompanyId,
+  reviewed: Reviewed,
+  review: Review,
+  cause: Cause,
+): Promise<void> {
+  if (review.answer === "waiting") return
+  const reasons = await sealedReasons(ports, companyId, review.reasons)
+  const answer = { ...reviewed, verdict: review.answer, reasons }
+  await ports.runner.execute(registrationOf(companyId), answer, cause)
+}

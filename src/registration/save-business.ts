@@ -1,0 +1,62 @@
+/** `PUT /api/v1/phone/business`: saves who texts. */
+import { isDeepStrictEqual } from "node:util"
+import { z } from "zod"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import { registrationOf } from "../../domain/registration/aggregates.ts"
+import { causeOf } from "../frame/routes/caller-cause.ts"
+import { route } from "../frame/routes/declare/route.ts"
+import { Business, isOfOne } from "./business.ts"
+import { registrationRefusal } from "./refused.ts"
+import { savedOf } from "./saved.ts"
+
+/** The route. */
+export const saveBusiness = route({
+  name: "saveBusiness",
+  method: "PUT",
+  url: "/api/v1/phone/business",
+  group: "phone",
+  summary: "Save the business details that carriers review",
+  example: {
+    body: {
+      legalName: "Acme Bakery LLC",
+      brandName: "Acme Bakery",
+      entityType: "llc",
+      ein: "123456789",
+      industry: "RETAIL",
+      website: "https://acme.example",
+      street: "1 Main St",
+      city: "Austin",
+      region: "TX",
+      postalCode: "78701",
+      repFirstName: "Ada",
+      repLastName: "Lane",
+      repEmail: "ada@acme.example",
+      repPhone: "+15125550123",
+    },
+  },
+  operation: "phone.registration.prepare",
+  counted: true,
+  body: Business,
+  reply: z.object({ ok: z.literal(true).describe("It was saved") }),
+  refuses: ["conflict"],
+  says: {
+    conflict: "This is with the carriers: it cannot change or be sent until they have answered.",
+  },
+  specGap: "The specification does not show the verb: PUT, because all of it is sent.",
+  handle: async (ports, caller, { body }) => {
+    const { companyId } = caller
+    const former = await savedOf(ports, companyId)
+    // What did not change need not be looked at once more.
+    if (isDeepStrictEqual(former.business, body)) return { ok: true, body: { ok: true } }
+    const { keyId, personId } = caller.spender
+    const business = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(body))
+    const saved = await ports.runner.execute(
+      registrationOf(companyId),
+      { type: "SaveBusiness", business, isSoleProprietor: isOfOne(body), keyId, personId },
+      causeOf(caller),
+    )
+    return saved.accepted
+      ? { ok: true, body: { ok: true }, position: saved.position }
+      : { ok: false, refusal: registrationRefusal(saved.refusal) }
+  },
+})

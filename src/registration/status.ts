@@ -1,0 +1,93 @@
+/** `GET /api/v1/phone/registration`: how the registration of a company's texting stands. */
+import { z } from "zod"
+import { companyStanding } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import type { HeldNumber } from "../../domain/phone/phone-state.ts"
+import { heldNumbers } from "../../domain/phone/phone-views.ts"
+import { registrationOf } from "../../domain/registration/aggregates.ts"
+import { standing } from "../../domain/registration/registration-views.ts"
+import { route } from "../frame/routes/declare/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { openedReasons } from "./reasons.ts"
+
+const status = z.enum(["not_sent", "waiting", "action_needed", "rejected", "approved"])
+
+/** How it stands. */
+export const RegistrationStatus = z
+  .object({
+    testMode: z.boolean().describe("Whether registration and numbers are test ones"),
+    mock: z.boolean().describe("Whether the built-in carrier serves this installation"),
+    overall: status.describe("The worst of all parts that could be sent by now"),
+    parts: z
+      .array(
+        z.object({
+          part: z.string().describe("`business`, `campaign`, or `number:` and a number's id"),
+          status: status.describe("How it stands"),
+          reasons: z.array(z.string()).describe("What carriers said"),
+        }),
+      )
+      .describe("What is sent one after the other"),
+    calling: status.describe("Whether a number takes calls"),
+    paysByCard: z.boolean().describe("Whether the company pays by card"),
+  })
+  .meta({ id: "RegistrationStatus", description: "How registration of texting stands" })
+
+/** How it stands. */
+export type RegistrationStatus = z.infer<typeof RegistrationStatus>
+
+/** The numbers that are part of a registration: those that text, and once it is meant no test ones. */
+export function registeredNumbers(
+  held: readonly HeldNumber[],
+  { testMode }: { readonly testMode: boolean },
+): readonly HeldNumber[] {
+  return held.filter(({ sms, test }) => sms && (testMode || !test))
+}
+
+/** How it stands, by the streams. */
+export async function registrationStatus(
+  ports: Ports,
+  companyId: CompanyId,
+): Promise<RegistrationStatus> {
+  const { runner, carrier } = ports
+  const [held, access] = await Promise.all([
+    runner.read(phoneOf(companyId), heldNumbers),
+    runner.read(accessOf(companyId), companyStanding),
+  ])
+  const { testMode, overall, parts } = await runner.read(registrationOf(companyId), (state) => {
+    const numbers = registeredNumbers(held, state)
+    return standing(
+      state,
+      numbers.map(({ numberId }) => numberId),
+    )
+  })
+  const shown = parts.map(async ({ reasons, ...part }) => {
+    return { ...part, reasons: [...(await openedReasons(ports, companyId, reasons))] }
+  })
+  return {
+    testMode,
+    mock: carrier.isBuiltIn,
+    overall,
+    parts: await Promise.all(shown),
+    calling: held.some(({ voice }) => voice) ? "approved" : "not_sent",
+    paysByCard: access?.pays === "card",
+  }
+}
+
+/** The route. */
+export const readRegistration = route({
+  name: "readRegistration",
+  method: "GET",
+  url: "/api/v1/phone/registration",
+  group: "phone",
+  summary: "Read how registration of texting stands",
+  operation: "phone.overview.read",
+  counted: true,
+  reply: RegistrationStatus,
+  looks: [registrationOf, phoneOf, accessOf],
+  handle: async (ports, { companyId }) => ({
+    ok: true,
+    body: await registrationStatus(ports, companyId),
+  }),
+})

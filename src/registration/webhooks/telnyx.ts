@@ -1,0 +1,46 @@
+/**
+ * What Telnyx calls back about registrations. Nothing that it says is taken for true: it says what is to be
+ * asked about.
+ */
+import type { RegistryEvent } from "../../../adapters/providers/registry/port.ts"
+import { parseCompanyId } from "../../../domain/kernel/ids.ts"
+import { parseSubmissionId } from "../../../domain/registration/ids.ts"
+import { fieldOf } from "../../frame/routes/as-sent.ts"
+import type { Webhook } from "../../frame/routes/declare/webhook.ts"
+import { webhook } from "../../frame/routes/declare/webhook.ts"
+import { askAboutPart } from "../reactions/follow-part.ts"
+import { askAboutNumbers } from "../reactions/register-numbers.ts"
+
+/** What its addresses have in common. */
+const told: Omit<Webhook<RegistryEvent>, "provider" | "url"> = {
+  verify: async ({ registry, clock }, raw, sent) => {
+    const call = { target: sent.target, header: (name: string) => fieldOf(sent, name), raw }
+    const read = registry.read(call, clock.now())
+    if (read === "forged") return null
+    const events = read.events.map(({ id, event }) => ({
+      id,
+      event,
+      companyId: parseCompanyId(event.companyId),
+    }))
+    return { signedAt: read.signedAt, events }
+  },
+  commands: async (ports, companyId, event, cause) => {
+    if (event.is === "numbers_news") return askAboutNumbers(ports, companyId, cause)
+    const submissionId = parseSubmissionId(event.submissionId)
+    if (submissionId !== null) await askAboutPart(ports, { companyId, submissionId }, cause)
+  },
+}
+
+/** News of what was sent for review, with the numbers of a campaign; and of toll-free numbers. */
+export const registrationWebhooks = [
+  webhook<RegistryEvent>({
+    provider: "telnyxRegistration",
+    url: "/carriers/telnyx/registration/:submissionId/:companyId/:mac",
+    ...told,
+  }),
+  webhook<RegistryEvent>({
+    provider: "telnyxRegisteredNumbers",
+    url: "/carriers/telnyx/registered-numbers/:companyId/:mac",
+    ...told,
+  }),
+]
