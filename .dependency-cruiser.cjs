@@ -145,8 +145,14 @@ const srcRules = [
   rule(
     "src-slices-apart",
     "A slice of src does not import another, nor what stands above the frame. (mcp offers all.)",
-    { path: "^src/([^/]+)/", pathNot: `^src/(${NO_SLICES}|mcp)/` },
+    { path: "^src/([^/]+)/", pathNot: `^src/(${NO_SLICES}|mcp|phone)/` },
     { path: "^src/", pathNot: "^src/($1|frame)/" },
+  ),
+  rule(
+    "src-phone",
+    "A number texts once carriers have registered it: the phone asks registration, which never asks it.",
+    { path: "^src/phone/" },
+    { path: "^src/", pathNot: "^src/(phone|registration|frame)/" },
   ),
   rule(
     "src-read-models-apart",

@@ -28,7 +28,7 @@ import { searchNumbers } from "./search-numbers.ts"
 import { sendText } from "./send-text.ts"
 import { changeSettings, readSettings } from "./settings.ts"
 import { carrierSweep } from "./sweep-carrier.ts"
-import { telnyxSettings } from "./telnyx-settings.ts"
+import { telnyxSettings } from "../frame/telnyx-settings.ts"
 import { reconciledText } from "./texts.ts"
 import { telnyxWebhooks } from "./webhooks/telnyx.ts"
 

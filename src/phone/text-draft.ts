@@ -1,5 +1,5 @@
 /** Everything about a text message that is known before money is asked for. */
-import type { SendingNumber } from "./numbers.ts"
+import type { SendingNumber } from "../registration/sending-number.ts"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { StreamOf } from "../../domain/kernel/aggregate.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"

@@ -1,11 +1,10 @@
 /** What is written of a campaign by itself: its draft, and what carriers are told beside what was saved. */
-import { setUpOf } from "../../domain/phone/phone-views.ts"
+import { textingOf } from "../../domain/phone/phone-views.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { TextingRules } from "../../domain/phone/texting-rules.ts"
 import { DEFAULT_TEXTING_RULES } from "../../domain/phone/texting-rules.ts"
-import { openedTexting } from "../phone/texting-rules.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
 import type { CampaignDraft, PageAddresses } from "./campaign.ts"
@@ -61,8 +60,29 @@ export function suggestedReplies(ready: ReadyToDraft | null): Replies {
 export type Replies = Pick<TextingRules, "optOutReply" | "optInReply" | "helpReply">
 
 /** What the company's texting answers keywords with. */
-export async function repliesOf(ports: Ports, companyId: CompanyId): Promise<Replies> {
-  const { texting } = await ports.runner.read(phoneOf(companyId), setUpOf)
-  const { optInReply, optOutReply, helpReply } = await openedTexting(ports, companyId, texting)
-  return { optInReply, optOutReply, helpReply }
+export async function repliesOf(
+  ports: Pick<Ports, "runner" | "sealing">,
+  companyId: CompanyId,
+): Promise<Replies> {
+  const { texting } = await ports.runner.read(phoneOf(companyId), textingOf)
+  return openedReplies(ports, companyId, texting)
+}
+
+/** Replies as a company set them; the usual one where it set none, or its own was erased. */
+export async function openedReplies(
+  { sealing }: Pick<Ports, "sealing">,
+  companyId: CompanyId,
+  set: Readonly<Record<keyof Replies, Sealed | null>>,
+): Promise<Replies> {
+  const open = async (name: keyof Replies) => {
+    const sealed = set[name]
+    const text = sealed === null ? null : await sealing.open(companyId, sealed)
+    return text ?? DEFAULT_TEXTING_RULES[name]
+  }
+  const [optOutReply, optInReply, helpReply] = await Promise.all([
+    open("optOutReply"),
+    open("optInReply"),
+    open("helpReply"),
+  ])
+  return { optOutReply, optInReply, helpReply }
 }

@@ -142,14 +142,21 @@ src-frame-below
   yes src/phone/b.ts → src/frame/a.ts
   yes src/frame/routes/a.ts → src/frame/kernel/b.ts
 src-slices-apart
+  no  src/registration/a.ts → src/phone/b.ts
+  no  src/voice/reactions/a.ts → src/company/reactions/b.ts
+  no  src/voice/a.ts → src/audit/b.ts (types)
+  yes src/voice/a.ts → src/frame/b.ts
+  yes src/voice/a.ts → src/voice/operate/c.ts
+  yes src/mcp/a.ts → src/phone/a.ts
+  yes src/voice/reactions/a.ts → src/voice/b.ts
+  yes src/audit/b.ts → src/billing/c.ts
+src-phone
   no  src/phone/a.ts → src/boxes/b.ts
-  no  src/phone/reactions/a.ts → src/company/reactions/b.ts
   no  src/phone/a.ts → src/audit/b.ts (types)
   yes src/phone/a.ts → src/frame/b.ts
   yes src/phone/a.ts → src/phone/operate/c.ts
-  yes src/mcp/a.ts → src/phone/a.ts
   yes src/phone/reactions/a.ts → src/phone/b.ts
-  yes src/audit/b.ts → src/billing/c.ts
+  yes src/phone/a.ts → src/registration/b.ts
 src-read-models-apart
   no  src/boxes/a.ts → projections/phone/b.ts
   yes src/phone/a.ts → projections/phone/b.ts

@@ -3,7 +3,7 @@ import { isOutside } from "../../../adapters/providers/outside.ts"
 import { openTelnyx } from "../../../adapters/providers/telnyx/client.ts"
 import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
-import { telnyxSettings } from "../telnyx-settings.ts"
+import { telnyxSettings } from "../../frame/telnyx-settings.ts"
 
 const CHECK = "carrier"
 

@@ -7,7 +7,7 @@ import type { Registry } from "../../../adapters/providers/registry/port.ts"
 import { REGISTRATION } from "../../../adapters/providers/registry/simulator.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
-import { telnyxAccount } from "../../phone/telnyx-settings.ts"
+import { telnyxAccount } from "../../frame/telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {

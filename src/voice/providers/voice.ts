@@ -6,7 +6,7 @@ import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
-import { callsChosenBy, telnyxOfCalls } from "../settings.ts"
+import { telnyxAccount } from "../../frame/telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -22,7 +22,11 @@ declare module "../../frame/ports.ts" {
 export const voiceProvider: Provider = {
   from: import.meta.url,
   name: "voice",
-  chosenBy: callsChosenBy,
+  // Numbers have a connection then, to come by.
+  chosenBy: (given) =>
+    given["TELNYX_KEY"] === undefined || given["TELNYX_CONNECTION"] === undefined
+      ? null
+      : "TELNYX_CONNECTION",
   simulator: VOICE,
   open: async (outside, ports) => {
     const builtIn = openBuiltInVoice(outside, async (event) => {
@@ -44,11 +48,10 @@ export const voiceProvider: Provider = {
 
 /** The real carrier; null where none is chosen. Its module is loaded where it is. */
 async function openReal(outside: Outside, ports: () => Ports): Promise<(Voice & CallsBack) | null> {
-  const read = outside.settings(telnyxOfCalls)
-  const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_CONNECTION: connectionId } = read
-  if (key === undefined || publicKey === undefined || connectionId === undefined) return null
+  const account = telnyxAccount(outside, ports)
+  if (account === null || account.connectionId === null) return null
   const { openTelnyxVoice } = await import("../../../adapters/providers/voice/telnyx.ts")
-  const { TELNYX_URL: url } = read
+  const { key, publicKey, url, connectionId } = account
   const warn = (message: string, detail: object) => ports().log.info(message, detail)
   return openTelnyxVoice({ key, publicKey, url, connectionId, warn })
 }

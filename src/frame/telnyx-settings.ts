@@ -1,8 +1,8 @@
-/** Telnyx as an operator sets it: an account's key, and the key that it signs with. */
+/** The account at Telnyx, which texts, registrations and calls share: its key, and the key that it signs with. */
 import { z } from "zod"
-import type { Ports } from "../frame/ports.ts"
-import type { Outside } from "../frame/provider.ts"
-import { settings } from "../frame/settings.ts"
+import type { Ports } from "./ports.ts"
+import type { Outside } from "./provider.ts"
+import { settings } from "./settings.ts"
 
 const URL_FORM = "must be an address such as https://api.telnyx.com/v2"
 
