@@ -9,41 +9,19 @@ import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, list, micros, oneOf, plain, record, time } from "../kernel/format.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
-
-/** The default book: unit prices in micros. */
-export const DEFAULT_PRICES = {
-  box_minute_small: 2_000,
-  box_minute_medium: 4_000,
-  box_minute_large: 8_000,
-  box_minute_xlarge: 16_000,
-  text_segment: 9_000,
-  text_incoming: 0,
-  call_minute: 12_000,
-  recording_minute_day: 20,
-  number_month_local: 1_500_000,
-  number_month_toll_free: 2_500_000,
-  email_recipient: 1_000,
-  deploy: 250_000,
-  address_suggestion: 3_000,
-  address_details: 20_000,
-  api_call: 100,
-  brand_fee_low_volume: 4_500_000,
-  brand_fee_sole_proprietor: 4_500_000,
-  brand_fee_standard: 46_000_000,
-  campaign_fee: 15_000_000,
-  campaign_rush: 29_000_000,
-} as const satisfies Record<string, Micros>
-
-/** The name of something with a price. */
-export type PricedItem = keyof typeof DEFAULT_PRICES
-
-/** Every priced item, in the order of the default book. */
-export const PRICED_ITEMS = Object.keys(DEFAULT_PRICES) as readonly PricedItem[]
+import type { PricedItem } from "./items.ts"
+import { ITEMS, PRICED_ITEMS } from "./items.ts"
 
 const pricedUnit = record({ item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros })
 
 /** One item of the book and what a unit of it costs. */
 export type PricedUnit = ValueOf<typeof pricedUnit>
+
+/** The default book, as `OpenPriceBook` takes it. */
+export const DEFAULT_BOOK: readonly PricedUnit[] = PRICED_ITEMS.map((item) => ({
+  item,
+  unitPriceMicros: ITEMS[item].priceMicros,
+}))
 
 const destinationPrice = record({
   /** Two letters (ISO 3166). */
@@ -157,7 +135,7 @@ export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefuse
   initial: () => ({
     opened: false,
     version: 1,
-    prices: { ...DEFAULT_PRICES },
+    prices: defaultPrices(),
     destinations: new Map(),
     destinationTerms: null,
   }),
@@ -189,6 +167,11 @@ export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefuse
   },
 }
 
+function defaultPrices(): Record<PricedItem, Micros> {
+  const prices = DEFAULT_BOOK.map(({ item, unitPriceMicros }) => [item, unitPriceMicros])
+  return Object.fromEntries(prices) as Record<PricedItem, Micros>
+}
+
 const isPrice = (asked: Micros): boolean =>
   asked >= 0 && asked <= MOST_UNIT_PRICE_MICROS && isMicros(asked)
 
@@ -214,12 +197,6 @@ function setDestinations(
   const terms = { carrierPricesFrom, markupPermille }
   return [{ type: "DestinationPricesSet", at, ...terms, prices, version: version + 1 }]
 }
-
-/** The default book, as `OpenPriceBook` takes it. */
-export const DEFAULT_BOOK: readonly PricedUnit[] = PRICED_ITEMS.map((item) => ({
-  item,
-  unitPriceMicros: DEFAULT_PRICES[item],
-}))
 
 /** What one unit of an item costs now, and the version that says so. */
 export function priceOf(

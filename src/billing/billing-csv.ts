@@ -13,8 +13,7 @@ import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { headText } from "./bill.ts"
 import { LINE_END, textCell } from "./cells.ts"
-import { itemName } from "../../domain/charging/item-names.ts"
-import { unitOf } from "./units.ts"
+import { itemName, unitOf } from "../../domain/charging/items.ts"
 
 /** The columns: the decided ones first (decisions.md §10), then those that came later; new ones are appended. */
 const BILLING_COLUMNS = [

@@ -8,8 +8,7 @@ import { dollarText } from "../../domain/kernel/money.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
-import { itemName } from "../../domain/charging/item-names.ts"
-import { unitOf } from "./units.ts"
+import { itemName, unitOf } from "../../domain/charging/items.ts"
 
 /** Writes a bill as lines of JSON. */
 export function ndjsonWriter(head: BillHead): BillWriter {

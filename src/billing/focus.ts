@@ -9,43 +9,14 @@
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
-import { itemName } from "../../domain/charging/item-names.ts"
+import type { ServiceKind } from "../../domain/charging/items.ts"
+import { itemName, serviceOf, unitOf } from "../../domain/charging/items.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "./bill.ts"
-import { unitOf } from "./units.ts"
 
-/** A service: it has one category (FOCUS 1.2, `ServiceCategory`). */
-interface FocusService {
-  readonly name: string
-  readonly category: string
-}
-
-const PHONE = { name: "Phone", category: "Integration" }
-
-const REGISTRATION = { name: "Phone registration", category: "Management and Governance" }
-
-const PLACES = { name: "Places", category: "Web" }
-
-const AI = { name: "AI models", category: "AI and Machine Learning" }
-
-const OTHER = { name: "Other services", category: "Other" }
-
-const FUNDS = { name: "Funds", category: "Other" }
-
-/** Services by the first word of an item's name. */
-const SERVICES: Readonly<Record<string, FocusService>> = {
-  box: { name: "Boxes", category: "Compute" },
-  text: PHONE,
-  call: PHONE,
-  recording: PHONE,
-  number: PHONE,
-  email: { name: "Email", category: "Business Applications" },
-  deploy: { name: "Publishing", category: "Developer Tools" },
-  address: PLACES,
-  api: { name: "API", category: "Integration" },
-  brand: REGISTRATION,
-  campaign: REGISTRATION,
-}
+const AI: ServiceKind = { name: "AI models", category: "AI and Machine Learning" }
+const OTHER: ServiceKind = { name: "Other services", category: "Other" }
+const FUNDS: ServiceKind = { name: "Funds", category: "Other" }
 
 /** How a column's values are written: `dollars` are micros here, `time` UTC milliseconds. */
 type FocusKind = "text" | "dollars" | "time" | "integer"
@@ -107,8 +78,8 @@ const MANDATORY: readonly FocusColumn[] = [
   text("PricingUnit", pricedIn),
   text("ProviderName", () => PROVIDER),
   text("PublisherName", () => PROVIDER),
-  text("ServiceCategory", (line) => serviceOf(line).category),
-  text("ServiceName", (line) => serviceOf(line).name),
+  text("ServiceCategory", (line) => lineService(line).category),
+  text("ServiceName", (line) => lineService(line).name),
 ]
 
 /** What our bill says beside that. */
@@ -206,11 +177,9 @@ function pricedIn(line: BillLine, head: BillHead): string | null {
 }
 
 /** The service that a line is for. */
-function serviceOf({ item, class: charged }: BillLine): FocusService {
+function lineService({ item, class: charged }: BillLine): ServiceKind {
   if (item === "") return FUNDS
-  const word = item.split("_", 1)[0] ?? ""
-  const known = Object.hasOwn(SERVICES, word) ? SERVICES[word] : undefined
-  return known ?? (charged === "ai" ? AI : OTHER)
+  return serviceOf(item) ?? (charged === "ai" ? AI : OTHER)
 }
 
 /** The unit that a price is for: capitalised and in the plural (FOCUS 1.2, "Unit Format"). */

@@ -10,7 +10,7 @@
  * Spending is an expense by class and item, an account for each. Whatever text somebody chose stands
  * where it can end neither a line nor a comment, and names an account in what has no meaning there.
  */
-import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
+import { PRICED_ITEMS } from "../../domain/charging/items.ts"
 import { instantText } from "../../domain/kernel/instant.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarText } from "../../domain/kernel/money.ts"

@@ -1,12 +1,7 @@
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import {
-  DEFAULT_BOOK,
-  DEFAULT_PRICES,
-  PRICED_ITEMS,
-  priceBook,
-  priceOf,
-} from "../../domain/charging/price-book.ts"
+import { ITEMS, PRICED_ITEMS } from "../../domain/charging/items.ts"
+import { DEFAULT_BOOK, priceBook, priceOf } from "../../domain/charging/price-book.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -48,7 +43,7 @@ describe("SetPrice", () => {
   it("records nothing where it costs that already", () => {
     given(priceBook, fact).when(set).recordsNothing()
     given(priceBook)
-      .when({ ...set, unitPriceMicros: DEFAULT_PRICES.text_segment })
+      .when({ ...set, unitPriceMicros: 9_000 })
       .recordsNothing()
   })
 
@@ -73,13 +68,13 @@ describe("the price book", () => {
     expect(DEFAULT_BOOK).toHaveLength(PRICED_ITEMS.length)
     expect(DEFAULT_BOOK).toContainEqual({ item: "text_segment", unitPriceMicros: 9_000 })
     const book = fold(priceBook, { type: "PriceBookOpened", at: NOW, prices: DEFAULT_BOOK })
-    expect(book.prices).toEqual(DEFAULT_PRICES)
+    expect(book).toEqual({ ...fold(priceBook), opened: true })
   })
 
   it("begins as version 1 with the default prices", () => {
     const book = fold(priceBook)
     expect(PRICED_ITEMS.map((item) => priceOf(book, item))).toEqual(
-      PRICED_ITEMS.map((item) => ({ unitPriceMicros: DEFAULT_PRICES[item], priceVersion: 1 })),
+      PRICED_ITEMS.map((item) => ({ unitPriceMicros: ITEMS[item].priceMicros, priceVersion: 1 })),
     )
   })
 
@@ -95,7 +90,7 @@ describe("the price book", () => {
   })
 
   it("has the default prices of the specification, in micros", () => {
-    expect(DEFAULT_PRICES).toEqual({
+    expect(fold(priceBook).prices).toEqual({
       box_minute_small: 2_000,
       box_minute_medium: 4_000,
       box_minute_large: 8_000,

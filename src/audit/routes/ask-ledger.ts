@@ -1,7 +1,7 @@
 /** `POST /api/v1/ledger/ask`: whether a charge by this key would fit. Nothing is charged or stored. */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { itemNamed } from "../../../domain/charging/item-names.ts"
+import { itemNamed } from "../../../domain/charging/items.ts"
 import { NoSuchPlace, ask } from "../ask.ts"
 import { refusal } from "../../frame/routes/answers/refusal.ts"
 import { route } from "../../frame/routes/declare/route.ts"

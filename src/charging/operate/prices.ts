@@ -2,13 +2,10 @@
 import { ROLES } from "../../../domain/access/permissions.ts"
 import { PRICES } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { itemName } from "../../../domain/charging/item-names.ts"
-import type {
-  DestinationPrice,
-  PriceBook,
-  PricedItem,
-} from "../../../domain/charging/price-book.ts"
-import { bookVersion, PRICED_ITEMS, priceOf } from "../../../domain/charging/price-book.ts"
+import type { PricedItem } from "../../../domain/charging/items.ts"
+import { itemName, PRICED_ITEMS } from "../../../domain/charging/items.ts"
+import type { DestinationPrice, PriceBook } from "../../../domain/charging/price-book.ts"
+import { bookVersion, priceOf } from "../../../domain/charging/price-book.ts"
 import { accepted, dollars, DOLLARS_NOTE } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"

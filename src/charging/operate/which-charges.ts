@@ -1,6 +1,6 @@
 /** Which charges an operator means: by whom, for what, and of which class. */
 import { z } from "zod"
-import { ITEM_NAMES, itemCalled, itemNamed } from "../../../domain/charging/item-names.ts"
+import { ITEM_NAMES, itemCalled, itemNamed } from "../../../domain/charging/items.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { chargedItems, wasCharged } from "../../../projections/charging/charge-days.ts"
 import type { ChargesAsked } from "../../../projections/charging/charge-lists.ts"

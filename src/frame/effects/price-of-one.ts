@@ -1,6 +1,6 @@
 /** What one of something costs. */
 import { PRICES } from "../../../domain/charging/aggregates.ts"
-import type { PricedItem } from "../../../domain/charging/price-book.ts"
+import type { PricedItem } from "../../../domain/charging/items.ts"
 import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { Ports } from "../ports.ts"
 import type { Price } from "./charged-spec.ts"

@@ -1,0 +1,119 @@
+/**
+ * Everything that has a price: one row for each item. The price book, bills, exports and FOCUS follow
+ * from it. Facts store the codes, in this order: neither ever changes.
+ */
+import type { Micros } from "../kernel/money.ts"
+
+/** A service that bills group items under. */
+export interface ServiceKind {
+  readonly name: string
+  /** FOCUS 1.2, `ServiceCategory`. */
+  readonly category: string
+}
+
+/** A row of the table. */
+interface ItemRow {
+  /** The name for people. */
+  readonly label: string
+  /** One of the item, in the singular; empty for an item that is bought as a whole. */
+  readonly unit: string
+  readonly service: ServiceKind
+  /** The price of one in the default book. */
+  readonly priceMicros: Micros
+}
+
+const BOXES: ServiceKind = { name: "Boxes", category: "Compute" }
+const PHONE: ServiceKind = { name: "Phone", category: "Integration" }
+const EMAIL: ServiceKind = { name: "Email", category: "Business Applications" }
+const PUBLISHING: ServiceKind = { name: "Publishing", category: "Developer Tools" }
+const PLACES: ServiceKind = { name: "Places", category: "Web" }
+const API: ServiceKind = { name: "API", category: "Integration" }
+const CARRIERS: ServiceKind = { name: "Phone registration", category: "Management and Governance" }
+
+const row = (label: string, unit: string, service: ServiceKind, priceMicros: Micros): ItemRow => ({
+  label,
+  unit,
+  service,
+  priceMicros,
+})
+
+/** Every item with a price, in the order of the default book: label, unit, service, price in micros. */
+export const ITEMS = {
+  box_minute_small: row("Box minute, small", "minute", BOXES, 2_000),
+  box_minute_medium: row("Box minute, medium", "minute", BOXES, 4_000),
+  box_minute_large: row("Box minute, large", "minute", BOXES, 8_000),
+  box_minute_xlarge: row("Box minute, extra large", "minute", BOXES, 16_000),
+  text_segment: row("Text message segment", "segment", PHONE, 9_000),
+  text_incoming: row("Incoming text message", "", PHONE, 0),
+  call_minute: row("Call minute", "minute", PHONE, 12_000),
+  recording_minute_day: row("Recording kept, minute and day", "minute", PHONE, 20),
+  number_month_local: row("Local number, month", "month", PHONE, 1_500_000),
+  number_month_toll_free: row("Toll-free number, month", "month", PHONE, 2_500_000),
+  email_recipient: row("Email recipient", "recipient", EMAIL, 1_000),
+  deploy: row("Publish", "", PUBLISHING, 250_000),
+  address_suggestion: row("Address suggestion", "", PLACES, 3_000),
+  address_details: row("Address details", "", PLACES, 20_000),
+  api_call: row("API call", "call", API, 100),
+  brand_fee_low_volume: row("Brand registration, low volume", "", CARRIERS, 4_500_000),
+  brand_fee_sole_proprietor: row("Brand registration, sole proprietor", "", CARRIERS, 4_500_000),
+  brand_fee_standard: row("Brand registration, standard", "", CARRIERS, 46_000_000),
+  campaign_fee: row("Campaign registration", "", CARRIERS, 15_000_000),
+  campaign_rush: row("Campaign registration, rush", "", CARRIERS, 29_000_000),
+}
+
+/** The code of an item with a price. */
+export type PricedItem = keyof typeof ITEMS
+
+/** The codes of all items with a price, in the order of the default book. */
+export const PRICED_ITEMS = Object.keys(ITEMS) as readonly PricedItem[]
+
+/** The code of a campaign with rush: one charge for two items of the price book. */
+export const RUSHED_CAMPAIGN = "campaign_fee_rush"
+
+/** Companies choose names for their own items, so these are no properties of an object. */
+const ROWS: ReadonlyMap<string, ItemRow> = new Map([
+  ...Object.entries(ITEMS),
+  [RUSHED_CAMPAIGN, { ...ITEMS.campaign_rush, label: "Campaign registration with rush" }],
+])
+
+/** The service of each item, by the first word of the item's code. */
+const SERVICES: ReadonlyMap<string, ServiceKind> = new Map(
+  PRICED_ITEMS.map((item) => [firstWord(item), ITEMS[item].service]),
+)
+
+/** The name of an item for people; an item without a row has its code as its name. */
+export function itemName(item: string): string {
+  return ROWS.get(item)?.label ?? item
+}
+
+/** The unit of an item; empty for an item that is bought as a whole. */
+export function unitOf(item: string): string {
+  return ROWS.get(item)?.unit ?? ""
+}
+
+/** The service of an item, by the first word of its code; null for other items. */
+export function serviceOf(item: string): ServiceKind | null {
+  return SERVICES.get(firstWord(item)) ?? null
+}
+
+function firstWord(item: string): string {
+  return item.split("_", 1)[0] ?? ""
+}
+
+/** Names that people use for items of the price book. */
+const SHORT_NAMES: ReadonlyMap<string, PricedItem> = new Map([["text", "text_segment"]])
+
+/** The item with this code or short name; null where the price book has none. */
+export function itemNamed(name: string): PricedItem | null {
+  const plain = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
+  return SHORT_NAMES.get(plain) ?? PRICED_ITEMS.find((item) => item === plain) ?? null
+}
+
+/** The item with this name on bills; null where there is none. */
+export function itemCalled(name: string): PricedItem | null {
+  const called = name.trim().toLowerCase()
+  return PRICED_ITEMS.find((item) => itemName(item).toLowerCase() === called) ?? null
+}
+
+/** The codes of the price book's items, then their names on bills. */
+export const ITEM_NAMES: readonly string[] = [...PRICED_ITEMS, ...PRICED_ITEMS.map(itemName)]

@@ -1,0 +1,116 @@
+/** The table of priced items: names, units and services, and how an item is found by a name. */
+import { expect, it } from "vitest"
+import {
+  ITEM_NAMES,
+  itemCalled,
+  itemName,
+  itemNamed,
+  PRICED_ITEMS,
+  RUSHED_CAMPAIGN,
+  serviceOf,
+  unitOf,
+} from "../../domain/charging/items.ts"
+
+/** Code, name, unit, service and category as bills have had them from the first one on. */
+const ROWS = [
+  ["box_minute_small", "Box minute, small", "minute", "Boxes", "Compute"],
+  ["box_minute_medium", "Box minute, medium", "minute", "Boxes", "Compute"],
+  ["box_minute_large", "Box minute, large", "minute", "Boxes", "Compute"],
+  ["box_minute_xlarge", "Box minute, extra large", "minute", "Boxes", "Compute"],
+  ["text_segment", "Text message segment", "segment", "Phone", "Integration"],
+  ["text_incoming", "Incoming text message", "", "Phone", "Integration"],
+  ["call_minute", "Call minute", "minute", "Phone", "Integration"],
+  ["recording_minute_day", "Recording kept, minute and day", "minute", "Phone", "Integration"],
+  ["number_month_local", "Local number, month", "month", "Phone", "Integration"],
+  ["number_month_toll_free", "Toll-free number, month", "month", "Phone", "Integration"],
+  ["email_recipient", "Email recipient", "recipient", "Email", "Business Applications"],
+  ["deploy", "Publish", "", "Publishing", "Developer Tools"],
+  ["address_suggestion", "Address suggestion", "", "Places", "Web"],
+  ["address_details", "Address details", "", "Places", "Web"],
+  ["api_call", "API call", "call", "API", "Integration"],
+  [
+    "brand_fee_low_volume",
+    "Brand registration, low volume",
+    "",
+    "Phone registration",
+    "Management and Governance",
+  ],
+  [
+    "brand_fee_sole_proprietor",
+    "Brand registration, sole proprietor",
+    "",
+    "Phone registration",
+    "Management and Governance",
+  ],
+  [
+    "brand_fee_standard",
+    "Brand registration, standard",
+    "",
+    "Phone registration",
+    "Management and Governance",
+  ],
+  ["campaign_fee", "Campaign registration", "", "Phone registration", "Management and Governance"],
+  [
+    "campaign_rush",
+    "Campaign registration, rush",
+    "",
+    "Phone registration",
+    "Management and Governance",
+  ],
+] as const
+const NAMES = ROWS.map(([, name]) => name)
+
+it("keeps the codes, names, units and services of the price book's items, in their order", () => {
+  const rows = PRICED_ITEMS.map((item) => {
+    const { name, category } = serviceOf(item) ?? {}
+    return [item, itemName(item), unitOf(item), name, category]
+  })
+  expect(rows).toEqual(ROWS)
+})
+
+it("finds an item by its name", () => {
+  expect(NAMES.map(itemCalled)).toEqual(PRICED_ITEMS)
+  expect(ITEM_NAMES).toEqual([...PRICED_ITEMS, ...NAMES])
+})
+
+it("names the two items that a campaign with rush is charged as", () => {
+  // Bills keep the code for ever.
+  expect(RUSHED_CAMPAIGN).toBe("campaign_fee_rush")
+  expect(itemName(RUSHED_CAMPAIGN)).toBe("Campaign registration with rush")
+  expect(unitOf(RUSHED_CAMPAIGN)).toBe("")
+  expect(serviceOf(RUSHED_CAMPAIGN)?.name).toBe("Phone registration")
+  expect(itemCalled("Campaign registration with rush")).toBeNull()
+})
+
+it("finds the service of a company's own item by the first word of its code", () => {
+  expect(serviceOf("text_model")?.name).toBe("Phone")
+  expect(serviceOf("texts")).toBeNull()
+  expect(serviceOf("constructor")).toBeNull()
+})
+
+it("calls an item of no book what it was named, also where each object has that name", () => {
+  expect(itemName("gift_card")).toBe("gift_card")
+  expect(itemName("constructor")).toBe("constructor")
+})
+
+it.for([
+  ["text_segment", "text_segment"],
+  ["text", "text_segment"],
+  ["  Text-Segment ", "text_segment"],
+  ["call minute", "call_minute"],
+  ["BOX MINUTE SMALL", "box_minute_small"],
+  ["Call  minute", null],
+  ["minute", null],
+  ["", null],
+] as const)("finds for the code %s the item %s", ([name, item]) => {
+  expect(itemNamed(name)).toBe(item)
+})
+
+it.for([
+  ["call minute", "call_minute"],
+  ["  PUBLISH ", "deploy"],
+  ["deploy", null],
+  ["", null],
+] as const)("finds for the name %s on a bill the item %s", ([name, item]) => {
+  expect(itemCalled(name)).toBe(item)
+})
