@@ -99,7 +99,7 @@ const adapterRules = [
       pathNot: [
         "^adapters/($1|postgres)/",
         "^adapters/providers/((ask-json|outcome|simulated-page)\\.ts$|addresses/|telnyx/)",
-        "^adapters/sealing/lru\\.ts$",
+        "^adapters/(sealing/lru|machine/promises)\\.ts$",
         ...SHOWN,
       ],
     },

@@ -13,7 +13,7 @@ import { runCommandLine } from "./frame/operator/cli/execute.ts"
 import { processTerminal } from "./frame/operator/cli/terminal.ts"
 import { listenForStop } from "./frame/operator/cli/stopping.ts"
 import type { Around, WorkHere } from "./bootstrap/commands/work-here.ts"
-import type { Log } from "./frame/ports.ts"
+import type { Log } from "./frame/kernel/log.ts"
 import { moduleAt } from "./modules.ts"
 
 const { env } = process

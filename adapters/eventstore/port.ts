@@ -278,3 +278,9 @@ function isSame(there: StoredEvent, { id, position }: SeenEvent): boolean {
  * counts: data, metadata, and twice the length of each type.
  */
 export const MAX_APPEND_BYTES = 1024 * 1024
+
+/** Who is told when what is watched falls silent, and when it answers again; `since` is UTC ms. */
+export interface ToldOfSilence {
+  readonly onSilent: (since: number, why: unknown) => void
+  readonly onAnswer: (since: number) => void
+}

@@ -3,8 +3,7 @@
  * failure on it is asked until it answers again.
  */
 import { setTimeout as pause } from "node:timers/promises"
-import type { ToldOfSilence } from "../postgres/watch.ts"
-import { AccessDenied } from "./port.ts"
+import { AccessDenied, type ToldOfSilence } from "./port.ts"
 
 /** How patient to be with the server, in milliseconds. */
 export interface StoreWaits {

@@ -5,9 +5,10 @@
  */
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
+import type { ToldOfSilence } from "../eventstore/port.ts"
 import type { ConnectionRules } from "./connections.ts"
 import { Connections, GatedPool, isNoAnswer, noAnswer } from "./connections.ts"
-import { within } from "./within.ts"
+import { within } from "../machine/promises.ts"
 
 /** How patient to be with a database, in milliseconds. */
 export interface DatabaseWaits {
@@ -30,12 +31,6 @@ export const USUAL_WAITS: DatabaseWaits = {
   askMs: 1_000,
   silentMs: 4_000,
   doubtMs: 2_000,
-}
-
-/** Who is told when what is watched falls silent, and when it answers again; `since` is UTC ms. */
-export interface ToldOfSilence {
-  readonly onSilent: (since: number, why: unknown) => void
-  readonly onAnswer: (since: number) => void
 }
 
 /** Connections of a process, which its watch may give up. */

@@ -5,7 +5,7 @@ import { sealingBy } from "./by-keys.ts"
 import { LRU } from "./lru.ts"
 import { decrypt, deriveKey, encrypt, keyOf, newKey } from "./cipher.ts"
 import type { Sealing } from "./port.ts"
-import { together } from "../postgres/together.ts"
+import { together } from "../machine/promises.ts"
 
 const MOST_AT_ONCE = 500
 

@@ -22,9 +22,9 @@ import type { ChargeRefused } from "../../domain/charging/ledger-formats.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Counts } from "./counts.ts"
 import type { Cause } from "./kernel/envelope.ts"
-import type { InConsole } from "./operator/console-port.ts"
+import type { Log } from "./kernel/log.ts"
+import type { InConsole, Accounts } from "./console-ports.ts"
 import type { ReadSettings } from "./settings.ts"
-import type { Accounts } from "./sign-in/accounts-port.ts"
 import type { CorruptList } from "./writer/corrupt-list.ts"
 import type { Runner } from "./writer/run.ts"
 import type { Streams } from "./writer/streams.ts"
@@ -42,12 +42,6 @@ export interface Connections {
   readonly idle: number
   /** How many wait for one. */
   readonly waiting: number
-}
-
-/** Where what happened without a caller to tell is written. */
-export interface Log {
-  readonly info: (message: string, details?: object) => void
-  readonly warn: (message: string, error: unknown) => void
 }
 
 /**

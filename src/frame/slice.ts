@@ -9,7 +9,7 @@ import { FOLLOW_UPS, followUps, LATE_FOLLOW_UPS } from "../../projections/kernel
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Route } from "./routes/declare/route.ts"
 import type { WayIn } from "./routes/declare/way-in.ts"
-import type { ByQuery, OneOf } from "./routes/declare/one-of.ts"
+import type { OneOf, Page } from "./routes/declare/one-of.ts"
 import { isOneOf, routesIn } from "./routes/declare/one-of.ts"
 import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
@@ -27,9 +27,6 @@ import type { Daemon } from "./daemon.ts"
 import type { Settings } from "./settings.ts"
 import type { StreamKinds, Streams } from "./writer/streams.ts"
 import { streamsOf } from "./writer/streams.ts"
-
-/** What stands beside the API: one route, or several told apart by their query. */
-export type Page = Route | ByQuery
 
 /** What a slice brings; most of it is absent in most slices. */
 export interface Slice {

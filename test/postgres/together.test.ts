@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { together } from "../../adapters/postgres/together.ts"
+import { together } from "../../adapters/machine/promises.ts"
 
 /** Answers each question with ten times itself, and notes which were asked together. */
 function tenfold(mostAtOnce = 100) {

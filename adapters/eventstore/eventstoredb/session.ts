@@ -2,7 +2,7 @@ import { StreamsClient } from "@eventstore/db-client/generated/streams_grpc_pb.j
 import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 import type { CallOptions } from "@grpc/grpc-js"
 import { Metadata } from "@grpc/grpc-js"
-import { within } from "../../postgres/within.ts"
+import { within } from "../../machine/promises.ts"
 import type { FirstFrom, Position, StoredEvent } from "../port.ts"
 import { mayHold, START, Unavailable } from "../port.ts"
 import type { Address } from "./connection-string.ts"

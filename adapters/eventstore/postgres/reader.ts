@@ -1,7 +1,7 @@
 import type pg from "pg"
 
 import { type Page, type Place, positionOf } from "../follow.ts"
-import { together } from "../../postgres/together.ts"
+import { together } from "../../machine/promises.ts"
 import type { ReadRange, StoredEvent } from "../port.ts"
 import { MAX_REVISION } from "../proposal.ts"
 import { refusal } from "./failures.ts"

@@ -1,7 +1,6 @@
 import pg from "pg"
 
-import { within } from "../../postgres/within.ts"
-import type { DatabaseWatch } from "../../postgres/watch.ts"
+import { within } from "../../machine/promises.ts"
 
 /** How long a connection may take to be made, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 5_000
@@ -26,7 +25,18 @@ export interface DatabaseAddress {
   readonly url: string
   readonly settings?: pg.ClientConfig
   /** What watches over the database, where anything does. */
-  readonly watch?: DatabaseWatch
+  readonly watch?: WatchedDatabase
+}
+
+/** What a watch over the database gives: connections that it ends while the database is silent. */
+interface WatchedDatabase {
+  readonly kind: (rules: {
+    readonly answerMs: number | null
+    readonly isPooled: boolean
+  }) => typeof pg.Client
+  readonly pool: (config: pg.PoolConfig, answerMs: number, whenSilent: "refuse") => pg.Pool
+  /** @throws where the database is silent: an error of the connection's */
+  readonly mustAnswer: () => void
 }
 
 /** What one connection is for. */

@@ -3,7 +3,6 @@
  * processes of an installation follow it: who sets it waits until every other one stands there.
  */
 import type { Pool } from "pg"
-import type { Calls, Processes } from "../../postgres/leases/port.ts"
 import type { Clock, Pacer } from "./port.ts"
 
 /** What processes call out when the clock was set. */
@@ -27,7 +26,11 @@ export interface TestClock extends Clock {
 export interface TestClockPorts {
   readonly pool: Pool
   readonly pacer: Pacer
-  readonly processes: Pick<Processes, "own"> & Calls
+  /** The processes of the installation: this one's id, and what any of them calls out. */
+  readonly processes: {
+    readonly own: string
+    readonly listen: (name: string, onCall: () => void) => Promise<void>
+  }
   readonly warn: (message: string, error: unknown) => void
 }
 

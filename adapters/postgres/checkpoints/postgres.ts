@@ -1,6 +1,6 @@
 import type { Pool } from "pg"
 import { isConnectionFault } from "../port.ts"
-import { together } from "../together.ts"
+import { together } from "../../machine/promises.ts"
 import type { AuditedCheckpoints, Checkpoint } from "./port.ts"
 
 /** Many streams are loaded at once where many recipients are texted. */

@@ -1,5 +1,5 @@
 import pg from "pg"
-import { errorCode } from "./explain.ts"
+import { errorCode } from "../../machine/startup/port.ts"
 
 /** The one role of the cluster that is made with it. */
 export const SUPERUSER = "postgres"

@@ -1,55 +1,9 @@
 import { statfs } from "node:fs/promises"
 import type { Folder } from "./paths.ts"
-import { StartupFault } from "../../machine/startup/port.ts"
+import { ELSEWHERE, StartupFault, sentenceOfCode } from "../../machine/startup/port.ts"
 
 /** With less than this left PostgreSQL cannot even write why it gave up. */
 const FULL_DISK_BYTES = 1_000_000
-
-const ELSEWHERE = "set LEDGER_DATA_DIR to another folder"
-
-/** The `code` of a fault from the operating system (`"ENOENT"`), undefined for any other. */
-export function errorCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !("code" in error)) return undefined
-  return typeof error.code === "string" ? error.code : undefined
-}
-
-/** The sentence for an operating system's fault with `path`, undefined when there is none. */
-function explainCode(error: unknown, path: string): StartupFault | undefined {
-  const sentence = sentenceOfCode(errorCode(error), path)
-  return sentence === undefined ? undefined : new StartupFault(sentence, error)
-}
-
-/** Does `work` on `path`; a fault that an operator can mend is thrown as a `StartupFault`. */
-export async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw explainCode(error, path) ?? error
-  }
-}
-
-function sentenceOfCode(code: string | undefined, path: string): string | undefined {
-  switch (code) {
-    case "ENOSPC":
-    case "EDQUOT":
-      return `The disk that holds ${path} is full: free some space on it and start again.`
-    case "EACCES":
-    case "EPERM":
-      return (
-        `${path} cannot be read and written by this user: ` +
-        `make its owner the user who starts the program (chown -R), or ${ELSEWHERE}.`
-      )
-    case "EROFS":
-      return `${path} is on a read-only file system: make it writable, or ${ELSEWHERE}.`
-    case "ENOTDIR":
-    case "EEXIST":
-      return `${path} lies inside a file or is one, where a folder is needed: ${ELSEWHERE}.`
-    case "ENAMETOOLONG":
-      return `The path ${path} is too long: ${ELSEWHERE} with a shorter path.`
-    default:
-      return undefined
-  }
-}
 
 /** What a line of PostgreSQL's says, and the sentence it becomes. The first that fits wins. */
 const SAID: readonly (readonly [RegExp, (folder: Folder) => string | undefined])[] = [

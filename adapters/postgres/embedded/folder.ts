@@ -11,9 +11,8 @@ import {
   unlink,
 } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import { errorCode, explained } from "./explain.ts"
 import type { Folder } from "./paths.ts"
-import { StartupFault } from "../../machine/startup/port.ts"
+import { StartupFault, errorCode, explained } from "../../machine/startup/port.ts"
 
 /** PostgreSQL keeps paths in 1,024 bytes and appends file names of its own. */
 const LONGEST_CLUSTER_PATH_BYTES = 900

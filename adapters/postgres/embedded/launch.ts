@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { open } from "node:fs/promises"
 import { createServer } from "node:net"
-import { explainOutput, explained } from "./explain.ts"
+import { explainOutput } from "./explain.ts"
 import { boundLog, lastLines, logLength } from "./log-file.ts"
 import { type Folder, OWN_CLUSTER } from "./paths.ts"
 import { endPostmaster, endWithProcess, lookFor, readPidFile } from "./postmaster.ts"
 import { PROGRAM_ENVIRONMENT, type Programs } from "./programs.ts"
-import { StartupFault } from "../../machine/startup/port.ts"
+import { StartupFault, explained } from "../../machine/startup/port.ts"
 
 /**
  * Settings for a ledger beside its program on one machine. They are given at each start, so that

@@ -1,5 +1,5 @@
 import { copyFile, open, stat, truncate } from "node:fs/promises"
-import { errorCode } from "./explain.ts"
+import { errorCode } from "../../machine/startup/port.ts"
 import { orMissing } from "./folder.ts"
 
 /** A log longer than this is put aside as `postgres.log.1`, in place of the one before. */

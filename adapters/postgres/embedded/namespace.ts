@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises"
 import { userInfo } from "node:os"
-import { errorCode } from "./explain.ts"
 import { orMissing } from "./folder.ts"
-import { StartupFault } from "../../machine/startup/port.ts"
+import { StartupFault, errorCode } from "../../machine/startup/port.ts"
 
 /**
  * Who this process is, as far as PostgreSQL minds: it refuses root, and making a cluster asks for

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { readFile, readdir, readlink } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
-import { errorCode } from "./explain.ts"
+import { errorCode } from "../../machine/startup/port.ts"
 import { orMissing } from "./folder.ts"
 
 /** How often a process is looked at while somebody waits for it, in milliseconds. */

@@ -1,6 +1,6 @@
 /** What every call with an `Idempotency-Key` writes, for many of them at a time: one commit serves all. */
 import type { Pool } from "pg"
-import { together } from "../together.ts"
+import { together } from "../../machine/promises.ts"
 import type { ClaimRequest } from "./port.ts"
 
 const MOST_AT_ONCE = 100

@@ -1,5 +1,5 @@
 import type { Pool } from "pg"
-import { together } from "../together.ts"
+import { together } from "../../machine/promises.ts"
 import type { Seat } from "../homes.ts"
 import type { Processes } from "../leases/port.ts"
 import { inTransaction } from "../projector/tables.ts"

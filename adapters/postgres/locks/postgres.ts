@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from "pg"
 import { DatabaseError } from "pg"
-import { within } from "../within.ts"
+import { within } from "../../machine/promises.ts"
 import type { Locks } from "./port.ts"
 
 /** Seeds the hash of a name, so that these locks meet no others of the database by chance. */

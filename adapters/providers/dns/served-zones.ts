@@ -8,7 +8,7 @@ import { authorityOf } from "../../../domain/domains/authority.ts"
 import { isUnder } from "../../../domain/domains/host-names.ts"
 import type { Zone } from "../../../domain/domains/records.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
-import { together } from "../../postgres/together.ts"
+import { together } from "../../machine/promises.ts"
 import { LRU } from "../../sealing/lru.ts"
 import type { LoadZones, NameServer } from "./port.ts"
 

@@ -1,5 +1,5 @@
 import type { Pool } from "pg"
-import { together } from "../../postgres/together.ts"
+import { together } from "../../machine/promises.ts"
 import type { Simulator, Simulators } from "./port.ts"
 
 interface Row {

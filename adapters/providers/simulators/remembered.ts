@@ -3,7 +3,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseCompanyId, parsed } from "../../../domain/kernel/ids.ts"
 import type { Clock } from "../../machine/clock/port.ts"
 import { compareAndSet } from "../../postgres/compare-and-set.ts"
-import { together } from "../../postgres/together.ts"
+import { together } from "../../machine/promises.ts"
 import type { Simulated, SimulatedKind, SimulatedThings, SimulatorMemory } from "./port.ts"
 
 /** So many things are kept by one statement. */

@@ -4,7 +4,7 @@
  */
 import type { Seat } from "../../../adapters/postgres/homes.ts"
 import type { Calls, Processes } from "../../../adapters/postgres/leases/port.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 
 const WORK = "ledger_work"
 

@@ -7,7 +7,7 @@ import { openTestClock, testClockAhead } from "../../../adapters/machine/clock/t
 import type { DatabaseWatch } from "../../../adapters/postgres/watch.ts"
 import type { RegisteredProcess } from "../../../adapters/postgres/leases/postgres.ts"
 import type { AdminPorts } from "../../frame/operator/operation.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 import type { Faulty } from "../serve/faults.ts"
 
 /** What a clock is made of. */

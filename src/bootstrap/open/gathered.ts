@@ -6,7 +6,7 @@ import { causedBy } from "../../frame/kernel/envelope.ts"
 import { openGatherer } from "../../frame/writer/gather.ts"
 import type { Counts } from "../../frame/counts.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 import type { Runner } from "../../frame/writer/run.ts"
 
 const MOST_AT_ONCE = 500

@@ -4,7 +4,7 @@ import type { DataFolder, FolderHold } from "../../../adapters/machine/data-fold
 import { holdFolder, openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { startEmbedded } from "../../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 import type { Config } from "../settings/config.ts"
 import { closeAll } from "./closers.ts"
 import { refuseHalfPlayed } from "../demo/half-played.ts"

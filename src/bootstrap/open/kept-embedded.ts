@@ -1,6 +1,6 @@
 /** The embedded PostgreSQL, started again where it ended without being asked. */
 import type { Embedded } from "../../../adapters/postgres/embedded/start-embedded.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 
 /** One that ends so soon after its start has a reason to; */
 const SOON_MS = 2_000

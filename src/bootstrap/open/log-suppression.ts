@@ -5,14 +5,10 @@
 import type { StoreWaits, StoreWatch } from "../../../adapters/eventstore/watch.ts"
 import { USUAL_STORE_WAITS, watchEventStore } from "../../../adapters/eventstore/watch.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
-import type {
-  DatabaseWaits,
-  DatabaseWatch,
-  ToldOfSilence,
-} from "../../../adapters/postgres/watch.ts"
+import type { DatabaseWaits, DatabaseWatch } from "../../../adapters/postgres/watch.ts"
+import type { ToldOfSilence } from "../../../adapters/eventstore/port.ts"
 import { USUAL_WAITS, watchDatabase } from "../../../adapters/postgres/watch.ts"
-import type { DetailedLog } from "../../frame/kernel/log.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { DetailedLog, Log } from "../../frame/kernel/log.ts"
 import { DEFAULT_DEADLINE_MS } from "../../frame/writer/runner/port.ts"
 
 /** Errors of the ledger that may come of an event store that does not answer, wherever that is. */

@@ -1,5 +1,5 @@
 /** What the log hears of read models that are built anew while the ledger starts. */
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 
 /** So many events are folded between two lines of the log. */
 const TOLD_EVERY_EVENTS = 100_000

@@ -3,7 +3,7 @@ import { z } from "zod"
 import type { Tracing } from "../../../adapters/telemetry/port.ts"
 import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 
 const SHARE_WORDS = "must be a share from 0 to 1"
 

@@ -10,14 +10,8 @@ import type { ClockFault } from "../../../adapters/machine/clock/faulty.ts"
 import { faultyMachine, parseClockFault } from "../../../adapters/machine/clock/faulty.ts"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
-import type { FailpointHits } from "../../../adapters/machine/failpoints/failpoints.ts"
+import type { FailpointHits, Reach } from "../../../adapters/machine/failpoints/failpoints.ts"
 import { openFailpoints, parseFailpoints } from "../../../adapters/machine/failpoints/failpoints.ts"
-import {
-  failBetweenAnswers,
-  failingProvider,
-  failingProjection,
-  failingStore,
-} from "../../../adapters/machine/failpoints/wrapped.ts"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 
 /** What is to go wrong. */
@@ -103,4 +97,53 @@ export function arrangeFaults({ failpoints, clock, stray: fault }: Faults = NO_F
       if (reach !== null) failBetweenAnswers(server, reach)
     },
   }
+}
+
+/** A store that may end the process right before an append, or right after it was stored. */
+function failingStore(store: EventStore, reach: Reach): EventStore {
+  return {
+    ...store,
+    append: async (stream, events, expectedRevision) => {
+      const types = events.map(({ type }) => type)
+      reach("append.before", types)
+      const stored = await store.append(stream, events, expectedRevision)
+      reach("append.after", types)
+      return stored
+    },
+  }
+}
+
+/**
+ * A provider that may end the process right before it is asked for an act, or right after its answer.
+ *
+ * @throws TypeError where that is no act
+ */
+function failingProvider<P extends object>(port: P, act: keyof P, reach: Reach): P {
+  const perform = port[act]
+  if (typeof perform !== "function") throw new TypeError(`${String(act)} is no act of a provider`)
+  const performing = async (...given: readonly unknown[]): Promise<unknown> => {
+    reach("provider.before")
+    const answer: unknown = await perform.apply(port, given)
+    reach("provider.after")
+    return answer
+  }
+  return { ...port, [act]: performing }
+}
+
+/** A read model that may end the process when its rows are written and not committed. */
+function failingProjection(projection: Projection, reach: Reach): Projection {
+  return {
+    ...projection,
+    apply: async (tx, facts, opener) => {
+      await projection.apply(tx, facts, opener)
+      reach("projection.inside")
+    },
+  }
+}
+
+/** Lets a server end the process when an answer has left it, and others of its batch have not. */
+function failBetweenAnswers(server: Pick<Server, "on">, reach: Reach): void {
+  server.on("request", (_request, response) => {
+    response.once("finish", () => reach("answers.between"))
+  })
 }

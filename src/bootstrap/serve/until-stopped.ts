@@ -1,6 +1,6 @@
 /** Serving until it is to stop, and stopping in order. */
 import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
-import type { Log } from "../../frame/ports.ts"
+import type { Log } from "../../frame/kernel/log.ts"
 import type { NamedCloser } from "../open/closers.ts"
 import { closeInTime } from "../open/closers.ts"
 

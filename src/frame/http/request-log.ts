@@ -1,6 +1,6 @@
 /** One line of the log for each request: what was asked, by which key, and what came of it. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
-import type { Log } from "../ports.ts"
+import type { Log } from "../kernel/log.ts"
 import { refusedWith, traceOf } from "./outgoing.ts"
 
 /**

@@ -1,6 +1,11 @@
 /** The program's log: one JSON line an event on standard error, never a key, a body or a person. */
 import { pino } from "pino"
-import type { Log } from "../ports.ts"
+
+/** Where what happened without a caller to tell is written. */
+export interface Log {
+  readonly info: (message: string, details?: object) => void
+  readonly warn: (message: string, error: unknown) => void
+}
 
 /** A log that also takes what is only wanted by whoever looks closely. */
 export interface DetailedLog extends Log {

@@ -25,7 +25,7 @@ import type {
   Done,
   InConsole,
   OfferedOperation,
-} from "./console-port.ts"
+} from "../console-ports.ts"
 import type { ConsoleWord } from "./console-word.ts"
 import { pathOf, USAGE } from "./protocol.ts"
 import { fileField, withSpooled } from "./files.ts"

@@ -1,6 +1,6 @@
 /** Calls that a handler sends on: each is carried out as if it had come by itself. */
 import { newId } from "../kernel/ids.ts"
-import type { Log } from "../ports.ts"
+import type { Log } from "../kernel/log.ts"
 import type { TracedAnswer } from "./answers/answer.ts"
 import { refused } from "./answers/answer.ts"
 import type { Call } from "./call.ts"

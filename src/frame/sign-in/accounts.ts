@@ -6,7 +6,7 @@
  */
 import { findPerson, personByEmailTag, companyStanding } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
-import type { Accounts, Membership, Profile } from "./accounts-port.ts"
+import type { Accounts, Membership, Profile } from "../console-ports.ts"
 import type { AskedFor, Belonging } from "./belonging.ts"
 import { accept, belongingsOf } from "./belonging.ts"
 import type { AccountPorts } from "./codes.ts"

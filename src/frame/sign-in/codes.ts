@@ -16,7 +16,7 @@ import {
 import type { Refusal } from "../routes/answers/refusal.ts"
 import { newId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import type { AskedCode } from "./accounts-port.ts"
+import type { AskedCode } from "../console-ports.ts"
 import { NOBODYS, newToken } from "./tokens.ts"
 
 /** So long a code is of use. */

@@ -1,6 +1,6 @@
 /** When the program is to stop: asked to, or because of a fault that nobody caught. */
 import { constants } from "node:os"
-import type { Log } from "../../ports.ts"
+import type { Log } from "../../kernel/log.ts"
 
 /** What is not stopped in order by then is stopped all the same. */
 const STOP_WITHIN_MS = 9_800

@@ -1,6 +1,6 @@
 /** Errors that are nobody's refusal, as callers see them: nothing of the inside. */
 import { isConnectionFault } from "../../../../adapters/postgres/port.ts"
-import type { Log } from "../../ports.ts"
+import type { Log } from "../../kernel/log.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 

@@ -82,3 +82,6 @@ export function meantBy({ parameter, routes }: ByQuery, query: unknown): Route |
   const value = (query as Readonly<Record<string, unknown>>)[parameter]
   return typeof value === "string" && Object.hasOwn(routes, value) ? (routes[value] ?? null) : null
 }
+
+/** What stands beside the API: one route, or several told apart by their query. */
+export type Page = Route | ByQuery

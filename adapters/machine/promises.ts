@@ -1,9 +1,15 @@
-/**
- * Asking for many at a time what each caller asks for one: a statement of its own for each would
- * cost the database and this process more than what it asks for.
- */
+/** Waiting for promises: for a limited time, and for the answers of one question that many callers share. */
 
-import { within } from "./within.ts"
+/** What a promise comes to, or `late` where it takes longer than so many milliseconds. */
+export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {
+  const over = Promise.withResolvers<L>()
+  const timer = setTimeout(() => over.resolve(late), ms)
+  try {
+    return await Promise.race([promise, over.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
 
 /** After so long a batch keeps nobody back any more: its connection may be lost without a word. */
 const SLOW_MS = 100
@@ -15,7 +21,8 @@ interface Asked<Q, A> {
 }
 
 /**
- * Gathers questions: those of one turn of the event loop are answered together, and so are those
+ * Gathers questions, because a statement for each would cost the database and this process more than what it asks
+ * for: those of one turn of the event loop are answered together, and so are those
  * that come while others are being answered. `answer` gives an answer for each, in their order;
  * what it throws is told to all whom it concerns.
  */
