@@ -89,7 +89,8 @@ const adapterRules = [
     "adapter-apart",
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
       "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/, what strangers name is " +
-      "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/outcome.ts.",
+      "looked at by adapters/providers/addresses/, and all judge answers by adapters/providers/outcome.ts. " +
+      "Any may wait for promises by adapters/machine/promises.ts.",
     {
       path: "^adapters/((?:providers|sandbox|machine)/[^/]+|[^/]+)/",
       pathNot: "^adapters/postgres/first-migration.ts",

@@ -61,7 +61,7 @@ const host: Host = {
   examine: async () => (await here()).examine(),
   bench: async (words) => (await here()).bench(words),
   settings: async () =>
-    (await import("./bootstrap/settings/settings-here.ts")).settingsHere(
+    (await import("./bootstrap/commands/settings-here.ts")).settingsHere(
       catalogue,
       moduleAt,
       around,

@@ -12,7 +12,7 @@ import {
 } from "../../adapters/machine/failpoints/failpoints.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
-import { arrangeFaults } from "../../src/bootstrap/serve/faults.ts"
+import { arrangeFaults } from "../../src/bootstrap/settings/faults.ts"
 import type { Place } from "../../src/frame/http/admission.ts"
 import { openAdmission } from "../../src/frame/http/admission.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"

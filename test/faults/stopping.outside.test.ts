@@ -102,7 +102,7 @@ describe("a server whose database is silent", () => {
   )
 })
 
-const FAULTS = new URL("../../src/bootstrap/serve/faults.ts", import.meta.url)
+const FAULTS = new URL("../../src/bootstrap/settings/faults.ts", import.meta.url)
 /** The line of the source that makes the error. */
 const RAISED_AT =
   readFileSync(FAULTS, "utf8")
@@ -124,7 +124,7 @@ describe("an error that nobody catches", () => {
           err: expect.objectContaining({
             message: `a stray ${fault}`,
             // In the bundle it is another line.
-            stack: expect.stringContaining(`/src/bootstrap/serve/faults.ts:${RAISED_AT}:`),
+            stack: expect.stringContaining(`/src/bootstrap/settings/faults.ts:${RAISED_AT}:`),
           }),
         }),
       ])

@@ -1,6 +1,6 @@
 /** The operator's routes are served on the admin socket alone. */
 import { expect, it, onTestFinished } from "vitest"
-import { appOf } from "../../src/bootstrap/serve/app.ts"
+import { appOf } from "../../src/bootstrap/open/app.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { SERVER_URL, eventsUrl, operationUrl } from "../../src/frame/operator/protocol.ts"
 import { PROGRAM } from "../../src/slices.ts"

@@ -187,6 +187,12 @@ resolvable
 no-cycles
   no  src/a.ts → src/b.ts → src/a.ts (types)
   yes src/a.ts → src/b.ts
+mutual-folders
+  no  src/frame/p/a.ts → src/frame/q/b.ts → src/frame/p/c.ts (types)
+  no  src/frame/a.ts → src/frame/t/b.ts → src/frame/a.ts (types)
+  no  adapters/p/x/a.ts → adapters/q/x/b.ts → adapters/p/y/c.ts
+  yes src/frame/r/a.ts → src/frame/s/b.ts
+  yes src/frame/p/a.ts → src/frame/p/b.ts
 no-orphans
   no  src/a.ts
   yes src/a.ts → src/b.ts

@@ -8,7 +8,7 @@ import type { DatabaseWatch } from "../../../adapters/postgres/watch.ts"
 import type { RegisteredProcess } from "../../../adapters/postgres/leases/postgres.ts"
 import type { AdminPorts } from "../../frame/operator/operation.ts"
 import type { Log } from "../../frame/kernel/log.ts"
-import type { Faulty } from "../serve/faults.ts"
+import type { Faulty } from "../settings/faults.ts"
 
 /** What a clock is made of. */
 interface ClockParts {

@@ -7,7 +7,7 @@ import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { Config } from "../settings/config.ts"
 import { closeAll } from "./closers.ts"
-import { refuseHalfPlayed } from "../demo/half-played.ts"
+import { refuseHalfPlayed } from "./half-played.ts"
 import { keepEmbedded } from "./kept-embedded.ts"
 
 /** Another process holds the data folder. */

@@ -4,8 +4,8 @@ import type { DatabaseWaits } from "../../../adapters/postgres/watch.ts"
 import type { DetailedLog } from "../../frame/kernel/log.ts"
 import type { ReadSettings } from "../../frame/settings.ts"
 import type { Program } from "../../frame/slice.ts"
-import type { Faults } from "../serve/faults.ts"
-import type { Traces } from "./traces.ts"
+import type { Faults } from "../settings/faults.ts"
+import type { Traces } from "../settings/traces.ts"
 import { FOLLOW_UPS, LATE_FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
 
 /** Their names: what follows from facts goes on behind their position, wherever the events are. */

@@ -1,10 +1,10 @@
 /** One of several processes of a machine: it serves the connections that its parent hands over. */
 import { openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { listenPrivately } from "../../frame/operator/private-socket.ts"
-import { appOf } from "../serve/app.ts"
+import { appOf } from "../open/app.ts"
 import { beginBeside } from "../serve/beside.ts"
 import type { NamedCloser } from "../open/closers.ts"
-import { arrangeFaults } from "../serve/faults.ts"
+import { arrangeFaults } from "../settings/faults.ts"
 import { refuseFreeCalls } from "../open/free-calls.ts"
 import type { Installation } from "../open/installation.ts"
 import { openInstallation } from "../open/installation.ts"

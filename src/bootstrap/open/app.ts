@@ -1,12 +1,13 @@
 /** The web framework's app with everything that the list of slices brings. */
 import type { FastifyInstance } from "fastify"
+import { freeBytes } from "../../../adapters/machine/machine.ts"
 import type { Seat } from "../../../adapters/postgres/homes.ts"
 import { buildApp } from "../../frame/http/app.ts"
+import type { Measure } from "../../frame/http/metrics.ts"
 import type { AdminPorts } from "../../frame/operator/operation.ts"
 import { SHOWN } from "../../shown.ts"
 import { PROGRAM } from "../../slices.ts"
 import type { Config } from "../settings/config.ts"
-import { diskMeasure } from "../doctor/disk-measure.ts"
 
 /** Builds it; it does not listen. @param seat which of several processes of this machine it is */
 export function appOf(
@@ -33,4 +34,13 @@ export function appOf(
     logRequests: config.logRequests,
     ...(seat !== undefined && { seat }),
   })
+}
+
+/** Room on the disk of the data folder, as `doctor` looks at it. */
+function diskMeasure(dataDir: string): Measure {
+  return {
+    name: "ledger_disk_free_bytes",
+    help: "What is free on the disk of the data folder, for this user.",
+    read: async () => [{ value: await freeBytes(dataDir) }],
+  }
 }

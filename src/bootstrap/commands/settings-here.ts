@@ -4,8 +4,8 @@ import type { Catalogue } from "../../frame/operator/cli/command.ts"
 import type { Settings as Shown } from "../../frame/operator/cli/host.ts"
 import type { Provider } from "../../frame/provider.ts"
 import type { Settings } from "../../frame/settings.ts"
-import { settingsShown } from "./settings-reading.ts"
-import type { Around } from "../commands/work-here.ts"
+import { settingsShown } from "../settings/settings-reading.ts"
+import type { Around } from "./work-here.ts"
 
 /** Loads a module by its path below `src/`. */
 type ModuleAt = (path: string) => Promise<object>
