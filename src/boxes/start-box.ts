@@ -26,7 +26,7 @@ import {
 } from "./codes.ts"
 import { BOX_PREFIX } from "./reconciled-box.ts"
 import { freeSlot, takeSlot } from "./slots.ts"
-import { minuteName } from "./minutes.ts"
+import { minuteName } from "../frame/effects/minutes.ts"
 import { START_RULES, StartBox, priceOfStart, unpushable } from "./start-rules.ts"
 import { BOX_TOOLS } from "./tools.ts"
 

@@ -1,30 +1,34 @@
 /**
- * The minutes of a call: each is charged once, `<callId>:<n>`, open until it is known to have begun, to the
- * company alone. What a call's facts say of its minutes is brought into the ledger here, whoever comes to it
- * first, and again after a crash at any line.
+ * The minutes of a call: each is charged once to the company, open until it is known to have begun.
+ * Whichever process comes first brings into the ledger what a call's facts say of its minutes, and does
+ * so again after a crash at any line.
  */
 import { knownInTime } from "../../adapters/providers/outside.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
+import { resourceOfOpen } from "../../domain/charging/ledger-views.ts"
 import {
   MINUTE_MS,
   firstMinutePrice,
   minutePrice,
   minutesOf,
+  seenMinutes,
   startOfMinute,
 } from "../../domain/voice/call-minutes.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import { missedOf } from "../../domain/voice/watched.ts"
-import type { ChargeId } from "../../domain/kernel/ids.ts"
-import { chargeByName } from "../frame/effects/charge-by-name.ts"
+import { refundByName } from "../frame/effects/charge-by-name.ts"
+import type { Back } from "../frame/effects/charge-ends.ts"
+import { endCharge } from "../frame/effects/charge-ends.ts"
+import type { Minutes } from "../frame/effects/minutes.ts"
+import { minuteName, payMinutes } from "../frame/effects/minutes.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
 import { readCall, tellCall } from "./find-call.ts"
-import { settleMinutes } from "./settle-minutes.ts"
 
-/** What the charge of a minute is called (phone.md §2). */
-const minuteName = (callId: string, minute: number): ChargeId => `${callId}:${minute}`
+const UNANSWERED = "the call was not answered"
+const ENDED_BEFORE = "the call ended before this minute began"
+const CHEAPER = "who took the call costs less"
 
 /**
  * Begins and charges every minute that is due, and ends the charges of those of which it is known whether they
@@ -38,38 +42,45 @@ export async function payCall(
   cause: Cause,
   searchedTo: number | null = null,
 ): Promise<Live | null> {
-  let call = await readCall(ports, place)
-  for (let knownTo = searchedTo; call !== null;) {
-    const { owed, next } = minutesOf(call)
-    if (owed !== null) {
-      call = await payMinute(ports, place, call, owed, knownTo, cause)
-    } else if (next !== null && next.dueAt <= ports.clock.now()) {
-      // A charge of this minute can only stand behind what is here before it begins.
-      knownTo = await ports.runner.read(ledgerOf(place.companyId), ledgerRevision)
-      const begun = await beginMinute(ports, place, call, next.minute, cause)
-      if (!begun.isBegun) knownTo = null
-      call = begun.call
-      continue
-    } else break
-    knownTo = null
-  }
+  const call = await payMinutes(ports, minutesOfCall(ports, place, cause), cause, searchedTo)
   if (call !== null) await settleMinutes(ports, place, call, cause)
   return call
 }
 
-/** Begins a minute, unless the carrier says that the caller has gone; a call that is over was spoken. */
-async function beginMinute(
-  ports: Ports,
-  place: CallPlace,
-  call: Live,
-  minute: number,
-  cause: Cause,
-): Promise<{ readonly call: Live | null; readonly isBegun: boolean }> {
-  const { callId } = place
-  const isSeen = call.phase !== "ended" && (await seeCaller(ports, place, call, cause))
-  const command = { type: "BeginMinute" as const, callId, minute, isCallerPresent: isSeen }
-  const told = await tellCall(ports, place, command, cause)
-  return { call: told.call, isBegun: told.facts.some(({ type }) => type === "CallMinuteStarted") }
+function minutesOfCall(ports: Ports, place: CallPlace, cause: Cause): Minutes<Live> {
+  const { companyId, callId } = place
+  return {
+    companyId,
+    resource: callId,
+    read: () => readCall(ports, place),
+    standing: minutesOf,
+    // A minute of a call that is over was spoken; else the carrier says whether the caller is there.
+    begin: async (call, minute) => {
+      const isCallerPresent = call.phase !== "ended" && (await seeCaller(ports, place, call, cause))
+      const command = { type: "BeginMinute" as const, callId, minute, isCallerPresent }
+      const told = await tellCall(ports, place, command, cause)
+      const hasBegun = told.facts.some(({ type }) => type === "CallMinuteStarted")
+      return { view: told.call, hasBegun }
+    },
+    chargeOf: (call, minute, now) => {
+      const { unitPriceMicros, priceVersion } = minutePrice(call)
+      const startedAt = minute === 1 ? null : startOfMinute(call, minute)
+      // A minute that is over was spoken while nobody could charge it.
+      const isLate = startedAt !== null && now - startedAt > MINUTE_MS
+      return {
+        item: "call_minute",
+        unitPriceMicros: minute === 1 ? firstMinutePrice(call) : unitPriceMicros,
+        priceVersion,
+        isPending: true,
+        dueAt: startedAt,
+        servedFrom: isLate ? startedAt : null,
+      }
+    },
+    record: async (minute, refused) => {
+      const type = refused === null ? ("PayMinute" as const) : ("RefuseMinute" as const)
+      return (await tellCall(ports, place, { type, callId, minute }, cause)).call
+    },
+  }
 }
 
 /** Whether the carrier says that the caller is there; what it says that was missed is told to the call. */
@@ -89,57 +100,60 @@ export async function seeCaller(
   return knowledge.isAlive
 }
 
-/** Charges a minute and tells the call so, or that it was refused. */
-async function payMinute(
-  ports: Ports,
-  place: CallPlace,
-  call: Live,
-  minute: number,
-  knownTo: number | null,
-  cause: Cause,
-): Promise<Live | null> {
-  const isPaid = await chargeMinute(ports, place, call, minute, knownTo, cause)
-  const type = isPaid ? ("PayMinute" as const) : ("RefuseMinute" as const)
-  return (await tellCall(ports, place, { type, callId: place.callId, minute }, cause)).call
-}
-
-/** Charges a minute that is not charged yet; false where the ledger refuses it. */
-async function chargeMinute(
+/** Ends what is open and known of a call's minutes. Done again it changes nothing. */
+async function settleMinutes(
   ports: Ports,
   { companyId, callId }: CallPlace,
   call: Live,
-  minute: number,
-  knownTo: number | null,
   cause: Cause,
-): Promise<boolean> {
-  const named = { chargeId: minuteName(callId, minute), knownTo }
-  const charge = () => chargeOf(call, minute, ports.clock.now())
-  const refused = await chargeByName(ports, companyId, named, charge, cause)
-  if (refused !== null) ports.keepRefusal(companyId, refused)
-  return refused === null
+): Promise<void> {
+  const { begun, isLastRefused, known, isFinal } = minutesOf(call)
+  const open = await openMinutes(ports, { companyId, callId }, begun)
+  for (const minute of open) {
+    if (minute <= known) {
+      await endCharge(ports, companyId, minuteName(callId, minute), partBack(call, minute), cause)
+    } else if (isFinal || (isLastRefused && minute === begun)) {
+      // Of two who ask for a minute at once one may be refused and the other not: a refusal stands.
+      const reason = call.answeredAt === null ? UNANSWERED : ENDED_BEFORE
+      await endCharge(
+        ports,
+        companyId,
+        minuteName(callId, minute),
+        { amountMicros: null, reason },
+        cause,
+      )
+    }
+  }
+  if (!isFinal) return
+  // Those that were closed while it seemed to last, before the carrier said when it had ended.
+  for (let minute = known + 1; minute <= Math.min(begun, seenMinutes(call)); minute += 1) {
+    if (open.includes(minute)) continue
+    await refundByName(ports, companyId, minuteName(callId, minute), ENDED_BEFORE, cause)
+  }
 }
 
-function chargeOf(call: Live, minute: number, now: number) {
-  const { unitPriceMicros: laterMicros, priceVersion } = minutePrice(call)
-  const unitPriceMicros = minute === 1 ? firstMinutePrice(call) : laterMicros
-  const startedAt = minute === 1 ? null : startOfMinute(call, minute)
-  // A minute that is over was spoken while nobody could charge it.
-  const isLate = startedAt !== null && now - startedAt > MINUTE_MS
-  return {
-    via: "company" as const,
-    keyId: null,
-    personId: null,
-    class: "general" as const,
-    item: "call_minute",
-    quantity: 1,
-    unitPriceMicros,
-    priceVersion,
-    amountMicros: unitPriceMicros,
-    resource: call.offered.callId,
-    isPending: true,
-    exemption: null,
-    requestedAt: now,
-    dueAt: startedAt,
-    servedFrom: isLate ? startedAt : null,
-  }
+/** Those of a call's minutes whose charges are open. */
+function openMinutes(
+  { runner }: Ports,
+  { companyId, callId }: CallPlace,
+  begun: number,
+): Promise<readonly number[]> {
+  const minutes = Array.from({ length: begun }, (_, i) => i + 1)
+  return runner.readLatest(ledgerOf(companyId), (state) =>
+    minutes.filter((minute) => resourceOfOpen(state, minuteName(callId, minute)) !== null),
+  )
+}
+
+/** Whether each minute of a call that is over has begun, is charged, and is settled. */
+export async function isPaid(ports: Ports, place: CallPlace, call: Live): Promise<boolean> {
+  const { begun, owed, next, isFinal } = minutesOf(call)
+  if (!isFinal || owed !== null || next !== null) return false
+  return (await openMinutes(ports, place, begun)).length === 0
+}
+
+/** What comes back of a minute that began: the first was charged at the dearest there was. */
+function partBack(call: Live, minute: number): Back | null {
+  if (minute > 1) return null
+  const amountMicros = firstMinutePrice(call) - minutePrice(call).unitPriceMicros
+  return amountMicros === 0 ? null : { amountMicros, reason: CHEAPER }
 }

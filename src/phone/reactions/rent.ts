@@ -101,25 +101,15 @@ async function chargeRent(
   const { dueAt } = payload
   const price = await ports.runner.read(PRICES, (book) => priceOf(book, item))
   const named = { chargeId: nameOf(payload), knownTo: null }
-  const charge = () => {
-    const now = ports.clock.now()
-    return {
-      via: "company" as const,
-      keyId: null,
-      personId: null,
-      class: "general" as const,
-      item,
-      quantity: 1,
-      ...price,
-      amountMicros: price.unitPriceMicros,
-      resource: payload.numberId,
-      isPending: false as const,
-      exemption: "funds_while_above_zero" as const,
-      requestedAt: now,
-      dueAt,
-      servedFrom: now > dueAt ? dueAt : null,
-    }
-  }
+  const charge = (now: number) => ({
+    item,
+    quantity: 1,
+    ...price,
+    resource: payload.numberId,
+    exemption: "funds_while_above_zero" as const,
+    dueAt,
+    servedFrom: now > dueAt ? dueAt : null,
+  })
   const refused = await chargeByName(ports, companyId, named, charge, cause)
   // That a deleted company pays nothing is said by its deletion.
   if (refused !== null && refused.code !== "ledger_closed") ports.keepRefusal(companyId, refused)

@@ -24,11 +24,19 @@ export const chargeKeptMinutes = reaction({
   },
   giveUp: "owed",
   perform: async (ports, { companyId, payload }) => {
-    const chargeId = nameOf(companyId, payload.day)
-    const cause = causedBy(`charge-stored-minutes ${dayText(payload.day)}`)
+    const { day, minutes: quantity } = payload
+    const cause = causedBy(`charge-stored-minutes ${dayText(day)}`)
     const price = await ports.runner.read(PRICES, (book) => priceOf(book, ITEM))
-    const charge = () => chargeOf(price, payload, ports.clock.now())
-    const named = { chargeId, knownTo: null }
+    const charge = () => ({
+      item: ITEM,
+      quantity,
+      ...price,
+      resource: null,
+      exemption: "funds_while_above_zero" as const,
+      dueAt: day + DAY_MS,
+      servedFrom: day,
+    })
+    const named = { chargeId: nameOf(companyId, day), knownTo: null }
     const refused = await chargeByName(ports, companyId, named, charge, cause)
     if (refused !== null) ports.keepRefusal(companyId, refused)
     return { result: "done" }
@@ -38,26 +46,3 @@ export const chargeKeptMinutes = reaction({
 /** What the charge of a day is called. */
 const nameOf = (companyId: CompanyId, day: number): string =>
   `${companyId}:recordings:${dayText(day)}`
-
-function chargeOf(
-  price: ReturnType<typeof priceOf>,
-  { day, minutes: quantity }: { readonly day: number; readonly minutes: number },
-  requestedAt: number,
-) {
-  return {
-    via: "company" as const,
-    keyId: null,
-    personId: null,
-    class: "general" as const,
-    item: ITEM,
-    quantity,
-    ...price,
-    amountMicros: quantity * price.unitPriceMicros,
-    resource: null,
-    isPending: false as const,
-    exemption: "funds_while_above_zero" as const,
-    requestedAt,
-    dueAt: day + DAY_MS,
-    servedFrom: day,
-  }
-}

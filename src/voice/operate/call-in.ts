@@ -15,8 +15,8 @@ import { callShown } from "../call-shown.ts"
 import type { CallPlace } from "../find-call.ts"
 import { readCall } from "../find-call.ts"
 import { settingsOfNumber } from "../offer-call.ts"
+import { isPaid } from "../pay-call.ts"
 import { callIdOf, holderOf } from "../receive.ts"
-import { isPaid } from "../settle-minutes.ts"
 
 /** A whole call takes as long as its rows do. */
 const PLAYED_WITHIN_MS = 20_000

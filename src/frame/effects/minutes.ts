@@ -1,0 +1,86 @@
+/**
+ * Minutes that are charged one by one as they begin, such as those of a box or a call. The charge of
+ * minute n has the id `<resource>:<n>`, so each minute is charged once.
+ */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import type { ChargeRefused } from "../../../domain/charging/ledger-formats.ts"
+import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
+import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Cause } from "../kernel/envelope.ts"
+import type { Ports } from "../ports.ts"
+import type { ChargedByName } from "./charge-by-name.ts"
+import { chargeByName } from "./charge-by-name.ts"
+
+/** A resource whose minutes are charged; `V` is how its stream stands. */
+export interface Minutes<V> {
+  readonly companyId: CompanyId
+  readonly resource: string
+  readonly read: () => Promise<V | null>
+  /**
+   * `owed`: the last minute that has begun, unless it is known to be paid or refused. `next`: the
+   * minute after it and when it begins, UTC milliseconds. Null where there is none.
+   */
+  readonly standing: (view: V) => {
+    readonly owed: number | null
+    readonly next: { readonly minute: number; readonly dueAt: number } | null
+  }
+  /** Begins a minute in the stream, unless the resource ends instead. */
+  readonly begin: (
+    view: V,
+    minute: number,
+  ) => Promise<{ readonly view: V | null; readonly hasBegun: boolean }>
+  /** What a minute is charged as, at this time. */
+  readonly chargeOf: (
+    view: V,
+    minute: number,
+    now: number,
+  ) => Omit<ChargedByName, "resource" | "quantity">
+  /** Records in the stream that a minute is charged or refused, and reads how the stream stands then. */
+  readonly record: (minute: number, refused: ChargeRefused | null) => Promise<V | null>
+}
+
+/** The id of a minute's charge (decisions.md §8, phone.md §2). */
+export const minuteName = (resource: string, minute: number): ChargeId => `${resource}:${minute}`
+
+/**
+ * Begins and charges every minute that is due, one after the other; answers how the stream stands then,
+ * null where there is none. After a crash at any line a second run charges nothing twice and leaves
+ * nothing out.
+ *
+ * @param searchedTo the ledger's revision up to which the owed minute is known not to be charged; null
+ *   where it must be looked for
+ */
+export async function payMinutes<V>(
+  ports: Ports,
+  minutes: Minutes<V>,
+  cause: Cause,
+  searchedTo: number | null = null,
+): Promise<V | null> {
+  const { companyId, resource } = minutes
+  let view: V | null = await minutes.read()
+  let charged: number | null = null
+  for (let knownTo = searchedTo; view !== null;) {
+    const { owed, next } = minutes.standing(view)
+    if (owed !== null && owed !== charged) {
+      const asked = view
+      const named = { chargeId: minuteName(resource, owed), knownTo }
+      const charge = (now: number) => ({
+        ...minutes.chargeOf(asked, owed, now),
+        resource,
+        quantity: 1,
+      })
+      const refused = await chargeByName(ports, companyId, named, charge, cause)
+      if (refused === null) charged = owed
+      else ports.keepRefusal(companyId, refused)
+      view = await minutes.record(owed, refused)
+      knownTo = null
+    } else if (next !== null && next.dueAt <= ports.clock.now()) {
+      // A charge of this minute can only be stored after this revision.
+      const revision = await ports.runner.read(ledgerOf(companyId), ledgerRevision)
+      const begun = await minutes.begin(view, next.minute)
+      view = begun.view
+      knownTo = begun.hasBegun ? revision : null
+    } else return view
+  }
+  return null
+}
