@@ -118,6 +118,8 @@ export class Connections {
   readonly #all = new Set<WatchedClient>()
   /** How long one may take to be made, milliseconds. */
   greetingMs = Infinity
+  /** Whether the database does not answer. */
+  isSilent = false
 
   /** The class of connections of a kind. */
   kind(rules: ConnectionRules): typeof pg.Client {
@@ -161,13 +163,19 @@ export class Connections {
 
 type Connected = (error: Error | undefined, client?: pg.PoolClient, done?: () => void) => void
 
-/** A pool as the package has it, with a gate before it. */
+/** A pool as the package has it, with a gate before it while the database is silent. */
 export class GatedPool extends pg.Pool {
-  readonly #gate: () => Promise<void> | null
+  readonly #database: Pick<Connections, "isSilent">
+  readonly #gate: () => Promise<void>
 
-  /** `gate` is asked before each connection: null where it is open. */
-  constructor(config: pg.PoolConfig, gate: () => Promise<void> | null) {
+  /** `gate` says when a connection may be asked for, and throws where none may. */
+  constructor(
+    config: pg.PoolConfig,
+    database: Pick<Connections, "isSilent">,
+    gate: () => Promise<void>,
+  ) {
     super(config)
+    this.#database = database
     this.#gate = gate
     this.on("release", (_error, client) => {
       if (client instanceof WatchedClient) client.isPatient = false
@@ -177,10 +185,12 @@ export class GatedPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>
   override connect(callback: Connected): void
   override connect(callback?: Connected): Promise<pg.PoolClient> | void {
-    const passing = this.#gate()
-    if (callback === undefined) return passing?.then(() => super.connect()) ?? super.connect()
-    if (passing === null) return super.connect(callback)
-    return void passing.then(
+    const { isSilent } = this.#database
+    if (callback === undefined) {
+      return isSilent ? this.#gate().then(() => super.connect()) : super.connect()
+    }
+    if (!isSilent) return super.connect(callback)
+    return void this.#gate().then(
       () => super.connect(callback),
       (error: Error) => callback(error),
     )

@@ -1,14 +1,27 @@
 /**
- * Connections to PostgreSQL. Two kinds: the owner's, which migrates, projects and works, and the
+ * Connections to PostgreSQL, and typed queries on them. Two kinds: the owner's, which migrates, projects and works, and the
  * API's, which reads as a role that owns nothing and sees one company at a time.
  */
-import { Kysely, PostgresDialect } from "kysely"
-import type { PostgresPool } from "kysely"
+import type { PostgresPool, PostgresCursor, PostgresQueryResult } from "kysely"
+import {
+  Kysely,
+  PostgresDialect,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from "kysely"
 import pg from "pg"
+import type { PoolClient, Pool } from "pg"
 import { bePatient } from "./connections.ts"
-import { onConnection } from "./on-connection.ts"
-import { API_ROLE } from "./roles.ts"
 import type { DatabaseWatch } from "./watch.ts"
+import type { ReadTables } from "../../projections/kernel/table.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+
+/** The role that API reads run as: it owns no table, so row-level security binds it. */
+export const API_ROLE = "company_ledger_api"
+
+/** The setting that says which company's rows the API's role may see. */
+export const COMPANY_SETTING = "ledger.company"
 
 // Counts and money are within 2^53 (see domain/kernel/money.ts), so a bigint column is a number.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -32,7 +45,7 @@ const REACHING = {
 const BY_INDEX = "-c enable_seqscan=off -c random_page_cost=1.1"
 
 /** What can go wrong on an idle connection: the pool replaces it, and this is told. */
-export type OnIdleError = (error: Error) => void
+type OnIdleError = (error: Error) => void
 
 /** What a pool's connections are for. */
 interface PoolKind {
@@ -119,4 +132,107 @@ function guarded(pool: pg.Pool, onIdleError: OnIdleError): pg.Pool {
 /** Queries with types over a pool. The pool's owner closes it. */
 export function kyselyOf<DB>(pool: PostgresPool): Kysely<DB> {
   return new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
+}
+
+/**
+ * Lends a pool's connection for some work. One on which that failed is destroyed: whatever state it is
+ * in, nobody gets it again.
+ *
+ * @throws what the work throws; the driver's errors
+ */
+export async function onConnection<T>(
+  pool: { readonly connect: () => Promise<PoolClient> },
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  let failed = true
+  try {
+    const result = await work(client)
+    failed = false
+    return result
+  } finally {
+    client.release(failed)
+  }
+}
+
+/** So many statements at most are kept prepared on a connection: as many as read models have, several times over. */
+const MOST_NAMED = 200
+const names = new Map<string, string>()
+
+/** What a statement is called, so that PostgreSQL parses and plans it once; undefined where there are too many. */
+function nameOf(text: string): string | undefined {
+  const known = names.get(text)
+  if (known !== undefined || names.size >= MOST_NAMED) return known
+  const name = `kept-${names.size}`
+  names.set(text, name)
+  return name
+}
+
+/**
+ * Typed queries on one connection that is already in a transaction; it never ends or leaves it.
+ *
+ * PostgreSQL's text has no U+0000, facts and what people write may: it is written as U+FFFD, so that
+ * no text somebody sends can stop a read model.
+ *
+ * @param again whether its statements come again and again, so that they are worth being prepared
+ */
+export function kyselyOn(client: PoolClient, again: "" | "again" = ""): Kysely<unknown> {
+  // The dialect asks for a pool: this one always gives the same connection and keeps it on release.
+  const pool = borrowed(client, again === "again")
+  return new Kysely<unknown>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new PostgresDialect({ pool }).createDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  })
+}
+
+function borrowed(client: PoolClient, isNamed: boolean): PostgresPool {
+  function query<R>(text: string, given: readonly unknown[]): Promise<PostgresQueryResult<R>>
+  function query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>
+  function query(text: string | object, given: readonly unknown[] = []): unknown {
+    if (typeof text !== "string") throw new TypeError("a lent connection has no cursors")
+    const [values, name] = [given.map(columnValue), isNamed ? nameOf(text) : undefined]
+    return name === undefined ? client.query(text, values) : client.query({ name, text, values })
+  }
+  const connection = { query, release: () => undefined }
+  return { connect: async () => connection, end: async () => undefined, options: {} }
+}
+
+function columnValue(value: unknown): unknown {
+  if (typeof value === "string") return value.replaceAll("\0", "\uFFFD")
+  return Array.isArray(value) ? value.map(columnValue) : value
+}
+
+const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, false)" }
+
+/**
+ * Reads as the API's role with one company in sight. The setting is made anew at each use of a
+ * connection, before anything is read: a company left over from the last reader is never seen.
+ */
+export function readAsCompany(pool: Pool) {
+  return <T>(companyId: CompanyId, query: (db: Kysely<ReadTables>) => Promise<T>): Promise<T> =>
+    onConnection(pool, async (client) => {
+      await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
+      return query(kyselyOn(client))
+    })
+}
+
+/** The same for whoever reads on and off: each query with a connection of its own. */
+export function readerAsCompany(pool: Pool) {
+  return (companyId: CompanyId): Kysely<ReadTables> => {
+    const connect = async () => {
+      const client = await pool.connect()
+      try {
+        await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
+        return client
+      } catch (error) {
+        client.release(true)
+        throw error
+      }
+    }
+    return kyselyOf<ReadTables>({ connect, end: async () => undefined, options: {} })
+  }
 }

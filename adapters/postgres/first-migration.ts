@@ -2,7 +2,7 @@
 import type { Migration } from "kysely/migration"
 import { sql } from "kysely"
 import { eventStoreSchemaSql } from "../eventstore/postgres/schema.ts"
-import { API_ROLE } from "./roles.ts"
+import { API_ROLE } from "./database.ts"
 
 /**
  * The role that API reads run as, and the schemas: `ledger` holds what no fold of events gives, and caches; `read`

@@ -112,11 +112,10 @@ class Watch implements DatabaseWatch {
       const isOver = whenSilent === "wait" && (await within(answerMs, this.#end.promise, false))
       if (!isOver) throw this.#error()
     }
-    const isOpen = () => this.#since === null
     // The package's limit holds for the line of those who find no connection free as well.
     const connectionTimeoutMillis = whenSilent === "wait" ? 0 : greetingMs
     const watched = { ...config, connectionTimeoutMillis, Client }
-    return new GatedPool(watched, () => (isOpen() ? null : gate()))
+    return new GatedPool(watched, this.#connections, gate)
   }
 
   readonly stop = (): Promise<void> => (this.#stopped ??= this.#stop())
@@ -162,6 +161,7 @@ class Watch implements DatabaseWatch {
     const since = this.#since
     if (since !== null) {
       this.#since = null
+      this.#connections.isSilent = false
       this.#connections.greetingMs = Infinity
       this.#doubt()
       this.#told.onAnswer(since)
@@ -174,6 +174,7 @@ class Watch implements DatabaseWatch {
     if (this.#since !== null) return
     this.#since = this.#lastAnswer
     this.#end = Promise.withResolvers<boolean>()
+    this.#connections.isSilent = true
     // What stood in line for a connection before is not kept for the making of a new one.
     this.#connections.greetingMs = this.waits.askMs
     this.#connections.hurry(this.waits.silentMs)

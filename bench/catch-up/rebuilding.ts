@@ -1,5 +1,5 @@
 /** Read models that are built anew from what is stored. */
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { PROGRAM } from "../../src/slices.ts"

@@ -2,7 +2,7 @@
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import { createHash } from "node:crypto"
 import type { Pool } from "pg"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import type { Charged } from "../../domain/charging/ledger-formats.ts"
 import { charges } from "../../projections/charging/charges.ts"

@@ -1,7 +1,7 @@
 import type { Pool } from "pg"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, ProposedEvent } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"

@@ -5,7 +5,7 @@
 import { LEDGER } from "../../domain/charging/aggregates.ts"
 import { performance } from "node:perf_hooks"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
 import { openPool } from "../../adapters/postgres/database.ts"

@@ -3,7 +3,7 @@
  * short one: decided by the domain and written by the runner, without calls, workers or providers.
  */
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"

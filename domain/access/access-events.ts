@@ -7,7 +7,7 @@ import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, flag, list, oneOf, optional, plain, time } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
 import { cardFormats } from "./card-events.ts"
-import { ALL_OPERATIONS } from "./operations.ts"
+import { ALL_OPERATIONS } from "./permissions.ts"
 import { teamFormats } from "./team-events.ts"
 
 /** The plans a company can be on, by their monthly dollars; `payg` pays as it goes. */

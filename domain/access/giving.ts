@@ -1,8 +1,13 @@
 /** What somebody is given by a change of who they are: whoever makes it can be asked to hold that themselves. */
-import type { AppAccess, Grantable, Person } from "./grants.ts"
-import { GRANTABLE, mayPerson, personOf, withChanges, withPermissions } from "./grants.ts"
-import { isOperation } from "./operations.ts"
-import type { Permission, Role } from "./permissions.ts"
+import type { AppAccess, Grantable, Person, Permission, Role } from "./permissions.ts"
+import {
+  GRANTABLE,
+  mayPerson,
+  personOf,
+  withChanges,
+  withPermissions,
+  isOperation,
+} from "./permissions.ts"
 
 /** A change of what somebody may; what is left out stays. */
 export interface AccessChange extends Partial<AppAccess> {

@@ -1,6 +1,8 @@
 /**
- * Roles and permissions of people (specification, "Authentication"; decisions.md §2).
+ * Roles and permissions of people, the operations that a key can be granted, and what is granted to a person
+ * or denied on top of the role (specification, "Authentication"; decisions.md §2).
  */
+import type { PersonId } from "../kernel/ids.ts"
 
 /** The five roles, widest first. */
 export const ROLES = ["owner", "admin", "developer", "manager", "user"] as const
@@ -59,4 +61,175 @@ export function isAdminRole(role: Role): boolean {
 export function permissionsOf(role: Role, granted: readonly Permission[]): readonly Permission[] {
   const held = new Set([...BY_ROLE[role], ...granted])
   return PERMISSIONS.filter((permission) => held.has(permission))
+}
+
+/** What the key's person needs: a permission, to be an owner, or nothing but to be there. */
+export type PersonNeeds = Permission | "owner" | "any person"
+
+/** Every operation that can be granted to a key, with what its person needs. */
+export const OPERATIONS = {
+  "account.affiliate.read": "See billing",
+  "account.balance.read": "See billing",
+  "account.company.delete": "owner",
+  "billing.read": "See billing",
+  "code.publish.preview": "Push and upload code",
+  "code.publish.read": "any person",
+  "code.pull": "Download and pull the code",
+  "code.push": "Push and upload code",
+  "connection.account.read": "any person",
+  "connection.checkin": "any person",
+  "connection.devices.report": "any person",
+  "connection.updates.read": "any person",
+  "crm.leads.collect": "Read leads",
+  "crm.leads.read": "Read leads",
+  "dns.check": "Manage domains",
+  "dns.domains.attach": "Manage domains",
+  "dns.read": "Manage domains",
+  "dns.records.write": "Manage domains",
+  "email.domains.add": "Manage domains",
+  "email.domains.check": "Manage domains",
+  "email.domains.read": "Manage domains",
+  "email.send": "Send email",
+  "hosting.appAddress.write": "Manage domains",
+  "ledger.read": "See billing",
+  "lookup.address.details": "Look up addresses",
+  "lookup.address.suggest": "Look up addresses",
+  "phone.calls.read": "Use phone",
+  "phone.destinations.read": "Manage phone",
+  "phone.destinations.write": "Manage phone",
+  "phone.messages.read": "Use phone",
+  "phone.messages.send": "Use phone",
+  "phone.numbers.buy": "Manage phone",
+  "phone.numbers.release": "Manage phone",
+  "phone.numbers.search": "Manage phone",
+  "phone.optouts.add": "Manage phone",
+  "phone.optouts.remove": "Manage phone",
+  "phone.overview.read": "Use phone",
+  "phone.recordings.delete": "Manage phone",
+  "phone.recordings.keep": "Manage phone",
+  "phone.recordings.read": "Use phone",
+  "phone.registration.prepare": "Manage phone",
+  "phone.registration.submit": "Manage phone",
+  "phone.settings.write": "Manage phone",
+  "sandbox.delete": "any person",
+  "sandbox.exec": "Create test environments",
+  "sandbox.files.write": "Create test environments",
+  "sandbox.preview": "Create test environments",
+  "sandbox.push": "Create test environments",
+  "sandbox.read": "any person",
+  "sandbox.start": "Create test environments",
+  "sandbox.stop": "any person",
+  "team.people.read": "any person",
+} as const satisfies Record<string, PersonNeeds>
+
+/** The name of a grantable operation. */
+export type Operation = keyof typeof OPERATIONS
+
+/** Operations of the catalogue that have no route yet and so cannot be granted. */
+export const OPERATIONS_WITHOUT_ROUTE: readonly string[] = [
+  "ai.models.use",
+  "phone.calls.place",
+  "email.status.read",
+  "email.templates.manage",
+  "email.domains.remove",
+  "code.publish",
+  "hosting.apps.read",
+  "hosting.deploy",
+  "hosting.rollback",
+  "hosting.restart",
+  "hosting.delete",
+  "automations.read",
+  "automations.create",
+  "automations.run",
+  "automations.schedule",
+]
+
+/** Every grantable operation, in the order of the catalogue. */
+export const ALL_OPERATIONS = Object.keys(OPERATIONS) as readonly Operation[]
+
+/** Whether this is the name of a grantable operation. */
+export function isOperation(name: string): name is Operation {
+  return Object.hasOwn(OPERATIONS, name)
+}
+
+/** The name of something that can be granted or denied. */
+export type Grantable = Permission | Operation
+
+/** Everything that can be granted or denied, permissions first. */
+export const GRANTABLE: readonly Grantable[] = [...PERMISSIONS, ...ALL_OPERATIONS]
+
+/** What is granted and denied to somebody one by one; no name stands in both. */
+export interface AppAccess {
+  readonly grant: readonly Grantable[]
+  readonly deny: readonly Grantable[]
+}
+
+/** A person, as far as decisions need to know them. */
+export interface Person {
+  readonly personId: PersonId
+  readonly role: Role
+  readonly app: AppAccess
+  /** What they hold by role, grants and denials together, in catalogue order. */
+  readonly permissions: readonly Permission[]
+}
+
+/** Whether a name is one of a permission. */
+function isPermission(name: string): name is Permission {
+  return PERMISSIONS.some((permission) => permission === name)
+}
+
+/** Why a name cannot be granted or denied, to stand behind it; null where it can. */
+export function grantFault(name: string): string | null {
+  if (isPermission(name)) return null
+  if (isOperation(name)) {
+    return OPERATIONS[name] === "owner" ? "is for owners alone and cannot be granted" : null
+  }
+  if (OPERATIONS_WITHOUT_ROUTE.includes(name)) return "has no route yet and cannot be granted"
+  return "is no permission and no operation"
+}
+
+/** A person of this role with what was granted and denied. Owners and admins hold everything. */
+export function personOf(personId: PersonId, role: Role, app: AppAccess): Person {
+  const { grant, deny } = app
+  const held = permissionsOf(role, grant.filter(isPermission))
+  const permissions = isAdminRole(role)
+    ? held
+    : held.filter((permission) => !deny.includes(permission))
+  return { personId, role, app, permissions }
+}
+
+/** Whether this person may perform the operation, by role, permission or by itself. */
+export function mayPerson(person: Person, operation: Operation): boolean {
+  const needs = OPERATIONS[operation]
+  if (needs === "owner") return person.role === "owner"
+  if (isAdminRole(person.role)) return true
+  const { grant, deny } = person.app
+  if (deny.includes(operation) || (needs !== "any person" && deny.includes(needs))) return false
+  return needs === "any person" || grant.includes(operation) || person.permissions.includes(needs)
+}
+
+/** The lists after some names were granted, denied or left to the role again, in catalogue order. */
+export function withChanges(
+  { grant, deny }: AppAccess,
+  changes: AppAccess & { readonly clear: readonly Grantable[] },
+): AppAccess {
+  const touched = new Set([...changes.grant, ...changes.deny, ...changes.clear])
+  const pick = (former: readonly Grantable[], added: readonly Grantable[]) => {
+    const names = new Set([...former.filter((name) => !touched.has(name)), ...added])
+    return GRANTABLE.filter((name) => names.has(name))
+  }
+  // What is asked for both ways is denied.
+  const granted = changes.grant.filter((name) => !changes.deny.includes(name))
+  return { grant: pick(grant, granted), deny: pick(deny, changes.deny) }
+}
+
+/** The lists with these permissions instead of those that were granted; operations stay. */
+export function withPermissions(app: AppAccess, permissions: readonly Permission[]): AppAccess {
+  const clear = app.grant.filter((name) => isPermission(name) && !permissions.includes(name))
+  return withChanges(app, { grant: permissions, deny: [], clear })
+}
+
+/** Whether two people may the same on top of their roles. */
+export function sameAccess(a: AppAccess, b: AppAccess): boolean {
+  return a.grant.join() === b.grant.join() && a.deny.join() === b.deny.join()
 }

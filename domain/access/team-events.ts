@@ -5,8 +5,7 @@
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { list, oneOf, optional, plain, time } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
-import { GRANTABLE } from "./grants.ts"
-import { PERMISSIONS, ROLES } from "./permissions.ts"
+import { GRANTABLE, PERMISSIONS, ROLES } from "./permissions.ts"
 
 /** Everything that can happen to a company's people. */
 export const teamFormats = {

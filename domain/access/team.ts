@@ -4,10 +4,8 @@
  */
 import { unreachable } from "../kernel/decider.ts"
 import type { PersonId, Sealed } from "../kernel/ids.ts"
-import type { AppAccess, Grantable, Person } from "./grants.ts"
-import { personOf, sameAccess, withChanges, withPermissions } from "./grants.ts"
-import type { Permission, Role } from "./permissions.ts"
-import { isAdminRole } from "./permissions.ts"
+import type { AppAccess, Grantable, Person, Permission, Role } from "./permissions.ts"
+import { personOf, sameAccess, withChanges, withPermissions, isAdminRole } from "./permissions.ts"
 import type { TeamEvent } from "./team-events.ts"
 
 /** Adds somebody. The same id again: nothing new. */

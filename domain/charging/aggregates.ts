@@ -5,12 +5,11 @@ import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import { ledgerBytes, ledgerCheckpoint } from "./ledger-state.ts"
 import { ledger } from "./ledger.ts"
-import { enterCall, entryFault } from "./obstacles.ts"
+import { enterCall, entryFault, mustRecordCalls, takeServedCalls } from "./served-calls.ts"
 import type { PriceEvent } from "./price-book.ts"
 import { priceBook, priceCodec } from "./price-book.ts"
 import type { RefusalEvent } from "./refusals.ts"
 import { refusalCodec, refusals } from "./refusals.ts"
-import { mustRecordCalls, takeServedCalls } from "./served-calls.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {

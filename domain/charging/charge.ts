@@ -2,6 +2,7 @@
  * Whether a charge is accepted: the rules in the order of decisions.md §1 and §4, and the evidence
  * of a no. Every charge of every company passes here, so the common way makes no object but its fact.
  */
+import { creditOf } from "./ledger-views.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import type { Charge, LedgerRefused } from "./ledger-commands.ts"
@@ -116,11 +117,6 @@ export function isShort(
   // What costs nothing needs no funds, even where a correction took them below zero.
   if (amountMicros === 0 || amountMicros <= fundsMicros + creditLineMicros) return false
   return exemption === null || (exemption === "funds_while_above_zero" && fundsMicros <= 0)
-}
-
-/** What may be spent beyond the funds: nothing by a company that only spends prepaid funds. */
-export function creditOf(state: Ledger): Micros {
-  return state.prepaidOnly ? 0 : state.creditLineMicros
 }
 
 function reminders(command: Charge, state: Ledger, at: number): readonly LedgerEvent[] {

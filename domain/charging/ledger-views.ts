@@ -2,7 +2,7 @@
 import type { ChargeId, KeyId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
-import { creditOf } from "./charge.ts"
+
 import type { PurchaseRefusalCode, StartPurchase } from "./ledger-commands.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { findLimit, readLimit, readLimitsOn } from "./limit-book.ts"
@@ -135,4 +135,9 @@ export function purchaseRefusal(
   return state.closedAt !== null
     ? "ledger_closed"
     : purchaseFault(state.purchases, purchase, monthStart(at))
+}
+
+/** What may be spent beyond the funds: nothing by a company that only spends prepaid funds. */
+export function creditOf(state: Ledger): Micros {
+  return state.prepaidOnly ? 0 : state.creditLineMicros
 }

@@ -23,12 +23,13 @@ import type { ApiCallsCounted, CallTally, LedgerEvent } from "./ledger-formats.t
 import type { Ledger } from "./ledger-state.ts"
 import type { WeightIn } from "./limit-book.ts"
 import { readLimitsOn, remindersReached } from "./limit-book.ts"
-import type { LimitReading } from "./limits.ts"
+import type { LimitReading, Spender } from "./limits.ts"
 import { fits } from "./limits.ts"
 import { holds } from "./months.ts"
 import type { TallyIndex } from "./sums.ts"
 import { addPending, addToTallySince, clearPending, usedAt, windowsOf } from "./sums.ts"
 import { knownTallies, touchedTallies } from "./tallies.ts"
+import { accountOf, usedUpLimit } from "./ledger-views.ts"
 
 /** The first limit, of key, person and company, under which one more call does not fit; or null. */
 export function callFault(state: Ledger, call: ServedCall, at: number): LimitReading | null {
@@ -147,4 +148,48 @@ export function chargeCalls(
     chargedMicros = sum
   }
   return charges
+}
+
+/** What stands against a call: the limit that is used up, or what became of the company. */
+export type Obstacle = "closed" | "locked" | LimitReading
+
+/** Which of them stop a call; that a company was deleted always does. */
+export interface CallChecks {
+  readonly spender: Spender
+  readonly lockStops: boolean
+  readonly limitsStop: boolean
+  readonly ownLimitStops: boolean
+}
+
+/** The first that stands against a call, in the order of the checks (decisions.md §1); null where nothing does. */
+export function obstacleTo(
+  state: Ledger,
+  { spender, lockStops, limitsStop, ownLimitStops }: CallChecks,
+  at: number,
+): Obstacle | null {
+  const { closed, locked } = accountOf(state)
+  if (closed) return "closed"
+  const limit = usedUpLimit(state, spender, at)
+  if (ownLimitStops && limit?.holder === "key") return limit
+  if (lockStops && locked) return "locked"
+  return limitsStop ? limit : null
+}
+
+/** A call that is let in and counted at once; `checks` are left out where they were made before. */
+interface EnteringCall extends ServedCall {
+  readonly checks?: CallChecks
+}
+
+/** Lets a call in and counts it, unless something stands against it: then nothing changes. */
+export function enterCall(state: Ledger, call: EnteringCall, at: number): Obstacle | null {
+  return checked(state, call, at) ?? serveCall(state, call, at)
+}
+
+/** What `enterCall` would say. Changes nothing. */
+export function entryFault(state: Ledger, call: EnteringCall, at: number): Obstacle | null {
+  return checked(state, call, at) ?? callFault(state, call, at)
+}
+
+function checked(state: Ledger, { checks }: EnteringCall, at: number): Obstacle | null {
+  return checks === undefined ? null : obstacleTo(state, checks, at)
 }

@@ -1,7 +1,7 @@
 /** What would be decided of a charge, asked without charging: nothing is recorded and nothing changes. */
 import { isRefusal } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
-import { creditOf } from "./charge.ts"
+import { creditOf } from "./ledger-views.ts"
 import type { Charge } from "./ledger-commands.ts"
 import type { ChargeRefusalCode, ChargeRefused } from "./ledger-formats.ts"
 import type { Ledger } from "./ledger-state.ts"

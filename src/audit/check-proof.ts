@@ -2,7 +2,7 @@
 import { z } from "zod"
 import type { SignedHead } from "../../adapters/postgres/tree-heads/port.ts"
 import { expectedHash } from "../frame/kernel/envelope.ts"
-import { inWords } from "../frame/routes/checks/schema-words.ts"
+import { inWords } from "../frame/routes/checks/7-values.ts"
 import { FileFault, Head, isSigned } from "./check-history.ts"
 import { isConsistent, rootByInclusion } from "./merkle.ts"
 import type { DecisionInputs } from "./proof-inputs.ts"

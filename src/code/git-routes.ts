@@ -7,8 +7,9 @@ import { hasRepository } from "../../domain/code/code-views.ts"
 import type { ByQuery } from "../frame/routes/declare/one-of.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import type { Caller, Checked, Reply } from "../frame/routes/declare/route.ts"
+import type { Caller, Checked, Reply, AsSent } from "../frame/routes/declare/route.ts"
 import { PIECES, route } from "../frame/routes/declare/route.ts"
+import { fieldOf, BodyTooLarge } from "../frame/routes/call.ts"
 import type { Ports } from "../frame/ports.ts"
 import {
   askingClient,
@@ -23,9 +24,6 @@ import { PUSH_RULES, takePush } from "./take-push.ts"
 import { noteVisit } from "./visits.ts"
 import { Readable, pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
-import type { AsSent } from "../frame/routes/as-sent.ts"
-import { fieldOf } from "../frame/routes/as-sent.ts"
-import { BodyTooLarge } from "../frame/routes/call.ts"
 
 /** So much a fetch may ask: a million objects that its client has. What is pushed git bounds itself. */
 const MOST_ASKED = 64 * 1024 * 1024

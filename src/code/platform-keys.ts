@@ -5,7 +5,7 @@ import { isRegistered } from "../../domain/company/companies.ts"
 import { COMPANIES } from "../../domain/company/aggregates.ts"
 import type { PushId } from "../../domain/code/ids.ts"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
-import { isKeyOf, parseApiKey } from "../frame/routes/checks/api-key.ts"
+import { isKeyOf, parseApiKey } from "../frame/routes/checks/credentials.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 

@@ -6,11 +6,11 @@
  * kept nowhere, and an answer that was lost can be asked for again.
  */
 import { randomBytes } from "node:crypto"
-import type { Operation } from "../../domain/access/operations.ts"
+import type { Operation } from "../../domain/access/permissions.ts"
 import type { KeptThing } from "../../adapters/postgres/ttl-store/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
-import type { NewApiKey } from "../frame/routes/checks/api-key.ts"
-import { deriveApiKey } from "../frame/routes/checks/api-key.ts"
+import type { NewApiKey } from "../frame/routes/checks/credentials.ts"
+import { deriveApiKey } from "../frame/routes/checks/credentials.ts"
 import type { Ports } from "../frame/ports.ts"
 import { NOBODYS } from "../frame/sign-in/tokens.ts"
 

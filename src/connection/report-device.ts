@@ -6,7 +6,7 @@ import {
   UPDATE_REASONS,
   UPDATE_STATUSES,
 } from "../../domain/connection/app-events.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { installId, oneOf, versionName } from "./schema.ts"

@@ -2,8 +2,8 @@
  * The cookies of the console: who is signed in, and which browser asked for a code. Over TLS they are of this
  * very host and of no other of its domain (`__Host-`); on this machine alone browsers have no TLS.
  */
-import type { AsSent } from "../frame/routes/as-sent.ts"
-import { fieldOf } from "../frame/routes/as-sent.ts"
+import type { AsSent } from "../frame/routes/declare/route.ts"
+import { fieldOf } from "../frame/routes/call.ts"
 import { tokenCookie, tokenIn } from "../frame/sign-in/browsers.ts"
 
 /** What a browser keeps: the session, or that it asked for a code. */

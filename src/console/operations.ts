@@ -1,8 +1,7 @@
 /** What of the operator's commands somebody does themselves: the list, and doing one. */
 import { z } from "zod"
-import type { Reply } from "../frame/routes/declare/route.ts"
+import type { Reply, AsSent } from "../frame/routes/declare/route.ts"
 import { openRoute, PIECES } from "../frame/routes/declare/route.ts"
-import type { AsSent } from "../frame/routes/as-sent.ts"
 import { answered, UPLOAD_WITHIN_MS } from "../frame/operator/files.ts"
 import type { ConsoleRequest } from "../frame/console-ports.ts"
 import { MOST_REASON } from "../frame/operator/protocol.ts"

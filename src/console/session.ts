@@ -1,6 +1,6 @@
 /** Who asks the console for something: by a session, and for a change from one of its own pages. */
-import type { AsSent } from "../frame/routes/as-sent.ts"
-import { fieldOf } from "../frame/routes/as-sent.ts"
+import type { AsSent } from "../frame/routes/declare/route.ts"
+import { fieldOf } from "../frame/routes/call.ts"
 import type { OwnCode, Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Who } from "../frame/routes/call.ts"

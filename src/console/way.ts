@@ -1,5 +1,5 @@
 /** The API by a session instead of a key: its own routes, below `/console/<company>`. */
-import type { WayIn } from "../frame/routes/declare/way-in.ts"
+import type { WayIn } from "../frame/routes/call.ts"
 import { whoAsks } from "./session.ts"
 
 /** What stands before the paths of a company. */

@@ -14,7 +14,7 @@ import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/chargi
 import { parsePurchaseId, parsed } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { invalid, parse } from "../frame/routes/checks/7-values.ts"
 import type { Caller, Checked, Resumed, Seed } from "../frame/routes/declare/route.ts"

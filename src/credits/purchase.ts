@@ -8,7 +8,7 @@ import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { PurchaseRow } from "../../projections/charging/purchases.ts"
 import { derivedId } from "../frame/kernel/ids.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import type { Caller, Seed } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
 import {

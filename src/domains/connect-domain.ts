@@ -14,7 +14,7 @@ import { isOurNameServer, nameServersOf } from "../../domain/domains/name-server
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { tagOf } from "../../domain/kernel/ids.ts"
 import { listDomains } from "../../projections/domains/domains.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"

@@ -1,6 +1,5 @@
 /** What a console asks of the program: signing people in, and the operations that they do themselves. */
-import type { Operation } from "../../domain/access/operations.ts"
-import type { Permission, Role } from "../../domain/access/permissions.ts"
+import type { Operation, Permission, Role } from "../../domain/access/permissions.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Refusal } from "./routes/answers/refusal.ts"
 

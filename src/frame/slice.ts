@@ -8,7 +8,7 @@ import type { Projection, ReadModel, Recorded } from "../../projections/kernel/p
 import { FOLLOW_UPS, followUps, LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Route } from "./routes/declare/route.ts"
-import type { WayIn } from "./routes/declare/way-in.ts"
+import type { WayIn } from "./routes/call.ts"
 import type { OneOf, Page } from "./routes/declare/one-of.ts"
 import { isOneOf, routesIn } from "./routes/declare/one-of.ts"
 import type { Reaction } from "./effects/reaction.ts"

@@ -5,7 +5,7 @@
 import { z } from "zod"
 import type { ListedLead } from "../../projections/leads/leads.ts"
 import { listLeads } from "../../projections/leads/leads.ts"
-import { cursorAt, cursorText, numberOfCursor } from "../frame/routes/lists/cursor.ts"
+import { cursorAt, cursorText, numberOfCursor } from "../frame/routes/lists.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { idOf, isoTime, sinceTime } from "../frame/kernel/schema.ts"
 import { shownContent } from "./content.ts"

@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { parseNumberId } from "../../domain/phone/ids.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { shortText } from "../frame/kernel/schema.ts"

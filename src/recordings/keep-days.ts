@@ -3,7 +3,7 @@ import { z } from "zod"
 import { recordingsOf } from "../../domain/recordings/aggregates.ts"
 import { KEEP_DAYS } from "../../domain/recordings/recording-events.ts"
 import { keepDaysOf } from "../../domain/recordings/recordings.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import { route } from "../frame/routes/declare/route.ts"
 
 const Keep = z.object({

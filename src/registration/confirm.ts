@@ -2,7 +2,7 @@
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { heldNumbers } from "../../domain/phone/phone-views.ts"
 import { registrationOf } from "../../domain/registration/aggregates.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { registrationRefusal } from "./refused.ts"
 import { RegistrationStatus, registeredNumbers, registrationStatus } from "./status.ts"

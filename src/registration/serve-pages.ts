@@ -3,12 +3,16 @@
  * this service's own address, what people see at the company's host name, which leads here (`pagesAlias`).
  */
 import { z } from "zod"
-import type { Reply } from "../frame/routes/declare/route.ts"
+import type { Reply, AsSent } from "../frame/routes/declare/route.ts"
 import { BYTES, openRoute } from "../frame/routes/declare/route.ts"
-import type { AsSent } from "../frame/routes/as-sent.ts"
-import { fieldOf } from "../frame/routes/as-sent.ts"
-import { formIn } from "../frame/routes/declare/form-body.ts"
-import { PAGE_TIME, givenAwayBy, mayCome, signedTime } from "../frame/routes/declare/form-sender.ts"
+import { fieldOf } from "../frame/routes/call.ts"
+import {
+  formIn,
+  PAGE_TIME,
+  givenAwayBy,
+  mayCome,
+  signedTime,
+} from "../frame/routes/declare/form-sender.ts"
 import type { RateLimit } from "../frame/routes/checks/rate-limits.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"

@@ -16,7 +16,7 @@ import {
   submissionOf,
   submissionsEnded,
 } from "../../domain/registration/registration-views.ts"
-import { causeOf } from "../frame/routes/caller-cause.ts"
+import { causeOf } from "../frame/routes/call.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { invalid } from "../frame/routes/checks/7-values.ts"

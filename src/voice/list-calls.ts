@@ -6,7 +6,7 @@ import { z } from "zod"
 import { OUTCOMES } from "../../domain/voice/call-events.ts"
 import type { CallRow } from "../../projections/voice/calls.ts"
 import { listCalls } from "../../projections/voice/calls.ts"
-import { NewestQuery, newestOf, nextCursor } from "../frame/routes/lists/newest-list.ts"
+import { NewestQuery, newestOf, nextCursor } from "../frame/routes/lists.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"
 

@@ -13,7 +13,7 @@ import {
   findPerson,
   isManaged,
 } from "../../domain/access/access.ts"
-import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
+import { ALL_OPERATIONS } from "../../domain/access/permissions.ts"
 import { fold, given } from "../support/spec.ts"
 import { COMPANY, NOW, opened } from "./facts.ts"
 

@@ -2,10 +2,8 @@
 import { describe, expect, it } from "vitest"
 import type { AccessChange } from "../../domain/access/giving.ts"
 import { changedBy, givenTo } from "../../domain/access/giving.ts"
-import type { AppAccess, Grantable } from "../../domain/access/grants.ts"
-import { personOf } from "../../domain/access/grants.ts"
-import type { Role } from "../../domain/access/permissions.ts"
-import { PERMISSIONS, permissionsOf } from "../../domain/access/permissions.ts"
+import type { AppAccess, Grantable, Role } from "../../domain/access/permissions.ts"
+import { personOf, PERMISSIONS, permissionsOf } from "../../domain/access/permissions.ts"
 
 const ID = "per_1"
 const isPermission = (name: string) => PERMISSIONS.some((one) => one === name)

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest"
+import type { Grantable, Role } from "../../domain/access/permissions.ts"
 import {
   GRANTABLE,
-  type Grantable,
   grantFault,
   mayPerson,
   personOf,
-} from "../../domain/access/grants.ts"
-import {
   ALL_OPERATIONS,
   OPERATIONS_WITHOUT_ROUTE,
   isOperation,
-} from "../../domain/access/operations.ts"
-import { PERMISSIONS, ROLES, type Role, permissionsOf } from "../../domain/access/permissions.ts"
+  PERMISSIONS,
+  ROLES,
+  permissionsOf,
+} from "../../domain/access/permissions.ts"
 
 /**
  * Who may do what, by role alone: owner, admin, developer, manager, user. `x` may, `.` may not.

@@ -1,6 +1,6 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { cursorOf } from "../../src/frame/routes/lists/cursor.ts"
+import { cursorOf } from "../../src/frame/routes/lists.ts"
 import { describe, expect, it } from "vitest"
 import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"

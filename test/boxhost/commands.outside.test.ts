@@ -89,7 +89,7 @@ describe("a command in a box", () => {
   it("runs on when its caller goes away, and keeps the box busy no more", async () => {
     const source = `
       import { openBubblewrap } from "./adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
-      import { machinePacer } from "./adapters/machine/clock/pacer.ts"
+      import { machinePacer } from "./adapters/machine/clock/clock.ts"
       const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blocked: async () => [], pacer: machinePacer })
       const box = await host.find("${box.boxId}")
       const line = "touch begun; while [ ! -e go ]; do sleep 0.05; done; touch went"

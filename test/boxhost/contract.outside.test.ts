@@ -1,4 +1,4 @@
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { boxHostContract } from "../contracts/box-host-contract.ts"
 import { absent, newPlan, openHosts } from "./machine.ts"
 

@@ -35,7 +35,7 @@ syncBuiltinESMExports()
 
 // Not before: they keep what they import.
 const { openBubblewrap } = await import("../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts")
-const { machinePacer } = await import("../../adapters/machine/clock/pacer.ts")
+const { machinePacer } = await import("../../adapters/machine/clock/clock.ts")
 const host = await openBubblewrap({ runDir, blocked: async () => [], pacer: machinePacer })
 const box = await host.start({
   boxId: boxId as BoxId,

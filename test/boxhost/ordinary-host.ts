@@ -1,7 +1,7 @@
 /** A program of an ordinary user that makes boxes, and does with them what its parent asks. */
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { openBubblewrap } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 
 /** A question of the parent; it is answered under its number. */
 interface Asked {

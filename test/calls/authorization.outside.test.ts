@@ -5,7 +5,7 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, describe, expect, it } from "vitest"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
-import { makeApiKey } from "../../src/frame/routes/checks/api-key.ts"
+import { makeApiKey } from "../../src/frame/routes/checks/credentials.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
 import { refusalIn, rightRequest } from "../support/reply-contract.ts"

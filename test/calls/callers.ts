@@ -1,8 +1,6 @@
 /** Callers of every kind, made as they are asked for, of one company. */
-import type { Operation } from "../../domain/access/operations.ts"
-import type { Permission, Role } from "../../domain/access/permissions.ts"
-import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
-import { PERMISSIONS } from "../../domain/access/permissions.ts"
+import type { Operation, Permission, Role } from "../../domain/access/permissions.ts"
+import { ALL_OPERATIONS, PERMISSIONS } from "../../domain/access/permissions.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 import { signInHeaders } from "../access/signing.ts"
 import type { Company, World } from "../support/world.ts"

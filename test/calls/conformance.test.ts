@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
-import { OPERATIONS, OPERATIONS_WITHOUT_ROUTE } from "../../domain/access/operations.ts"
+import { OPERATIONS, OPERATIONS_WITHOUT_ROUTE } from "../../domain/access/permissions.ts"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { entryAt } from "../support/reply-contract.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { makeApiKey } from "../../src/frame/routes/checks/api-key.ts"
+import { makeApiKey } from "../../src/frame/routes/checks/credentials.ts"
 import { TEXTS } from "../phone/texting.ts"
 import { makeCompany, makeKey, ownWorld } from "../support/world.ts"
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import type { Route } from "../../src/frame/routes/declare/route.ts"
-import { inWords } from "../../src/frame/routes/checks/schema-words.ts"
+import { inWords } from "../../src/frame/routes/checks/7-values.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { rightRequest } from "../support/reply-contract.ts"
 import { nameOfRoute } from "../support/routes-table.ts"

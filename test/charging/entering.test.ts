@@ -3,9 +3,13 @@ import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
-import type { CallChecks } from "../../domain/charging/obstacles.ts"
-import { enterCall, entryFault, obstacleTo } from "../../domain/charging/obstacles.ts"
-import { takeServedCalls } from "../../domain/charging/served-calls.ts"
+import type { CallChecks } from "../../domain/charging/served-calls.ts"
+import {
+  enterCall,
+  entryFault,
+  obstacleTo,
+  takeServedCalls,
+} from "../../domain/charging/served-calls.ts"
 import { fold } from "../support/spec.ts"
 import { KEY_LIMIT, NOW, PERSON_LIMIT, callsOf, limitSet, opened } from "./ledger-facts.ts"
 

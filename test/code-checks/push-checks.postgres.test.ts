@@ -1,7 +1,7 @@
 /** What a push is judged by: names, sizes, keys and other secrets. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { MOST_PIECE } from "../../adapters/git/port.ts"
-import { makeApiKey } from "../../src/frame/routes/checks/api-key.ts"
+import { makeApiKey } from "../../src/frame/routes/checks/credentials.ts"
 import type { Company } from "../support/world.ts"
 import { makeCompany, sharedWorld } from "../support/world.ts"
 import type { Pretended } from "./pretended.ts"

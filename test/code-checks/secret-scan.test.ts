@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { placesIn } from "../../adapters/git/secret-scan/expressions.ts"
 import { ScanFailed } from "../../adapters/git/secret-scan/port.ts"
 import { openSecretScan } from "../../adapters/git/secret-scan/scan.ts"

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest"
 import type { Permission } from "../../domain/access/permissions.ts"
 import { routesIn } from "../../src/frame/routes/declare/one-of.ts"
-import { reachedBy } from "../../src/frame/http/ways-in.ts"
+import { reachedBy } from "../../src/frame/http/entries.ts"
 import { pathOf } from "../../src/frame/operator/protocol.ts"
 import { consoleSlice } from "../../src/console/slice.ts"
 import { PROGRAM } from "../../src/slices.ts"

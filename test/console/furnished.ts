@@ -1,7 +1,7 @@
 /** Companies that have something of each kind that calls name, and what it is called. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { PersonId } from "../../domain/kernel/ids.ts"
-import { cursorOf } from "../../src/frame/routes/lists/cursor.ts"
+import { cursorOf } from "../../src/frame/routes/lists.ts"
 import { useBoxes } from "../boxes/pretended.ts"
 import { useDomains } from "../domains/pretended.ts"
 import { publishOne } from "../publishing/readings.ts"

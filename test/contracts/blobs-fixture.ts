@@ -7,7 +7,7 @@ import { memoryBlobRows, openMemoryBlobs } from "../../adapters/postgres/blobs/m
 import { openPostgresBlobs } from "../../adapters/postgres/blobs/postgres.ts"
 import type { Blob, Blobs, ByteRange } from "../../adapters/postgres/blobs/port.ts"
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
 import { openMemorySealing } from "../../adapters/sealing/memory.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"

@@ -1,6 +1,6 @@
 /** What every implementation of the locks' port does. */
 import { describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
 import type { Locks, Release } from "../../adapters/postgres/locks/port.ts"
 import { openPostgresLocks } from "../../adapters/postgres/locks/postgres.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it, afterAll, beforeEach } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { NameServer } from "../../adapters/providers/dns/port.ts"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
 import { openResolver } from "../../adapters/providers/dns/resolver.ts"

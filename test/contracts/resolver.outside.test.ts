@@ -1,5 +1,5 @@
 import { describe, expect, it, afterAll } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openBuiltInResolver } from "../../adapters/providers/dns/built-in.ts"
 import type { Resolver } from "../../adapters/providers/dns/port.ts"
 import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import { openBuiltInCards } from "../../adapters/providers/cards/built-in.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"

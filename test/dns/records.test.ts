@@ -7,7 +7,7 @@ import { nameServersOf, isOurNameServer } from "../../domain/domains/name-server
 import type { RecordType } from "../../domain/domains/records.ts"
 import { clashAmong, readRecord } from "../../domain/domains/records.ts"
 import { record, zoneWith } from "./serving.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import { newSignal } from "../support/waiting.ts"
 import { openRdap } from "../../adapters/providers/dns/rdap.ts"

@@ -1,6 +1,6 @@
 /** A name server of ours in a test, and questions to it. */
 import { spawnSync } from "node:child_process"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openNameServer } from "../../adapters/providers/dns/own.ts"
 import { openServedZones } from "../../adapters/providers/dns/served-zones.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"

@@ -5,7 +5,7 @@ import { connect } from "node:net"
 import { afterAll, describe, expect, it } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import type { Door } from "../../src/frame/http/hosts.ts"
-import { countedAddress } from "../../src/frame/http/incoming.ts"
+import { countedAddress } from "../../src/frame/http/hosts.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
 import { PROGRAM } from "../../src/slices.ts"
@@ -51,6 +51,30 @@ describe("a host name", () => {
   it.for(["a.box.test", "A.BOX.test:8080"])("%s opens its own door, for any path", async (host) => {
     expect((await get(host, "/api/v1/account")).body).toBe("box /api/v1/account")
     expect((await get(host, "/nowhere")).body).toBe("box /nowhere")
+  })
+
+  it("without a dot, of the API itself or of an address is asked of no door", async () => {
+    const asked: string[] = []
+    const takes = (host: string) => {
+      asked.push(host)
+      return false
+    }
+    const own = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+      rateLimits: "on",
+      ownHost: "api.test",
+      doors: [{ ...boxes, takes }],
+    })
+    const hosts = [
+      "api.test",
+      "API.test:443",
+      "localhost:3000",
+      "127.0.0.1",
+      "[::1]:3000",
+      "a.test",
+    ]
+    for (const host of hosts) await own.inject({ method: "GET", url: "/livez", headers: { host } })
+    expect(new Set(asked)).toEqual(new Set(["a.test"]))
+    await own.close()
   })
 
   it("is any where no public address is set", async () => {

@@ -1,5 +1,5 @@
 /** Whatever a slice can bring beside what is charged, brought by one that is a folder and a line in a list. */
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"

@@ -1,7 +1,6 @@
 import type pg from "pg"
 import { describe, expect, it, onTestFinished, vi } from "vitest"
-import { openDatabaseClock } from "../../adapters/machine/clock/database.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { openDatabaseClock, machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
 import type { TestClock } from "../../adapters/machine/clock/test.ts"

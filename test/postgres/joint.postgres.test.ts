@@ -1,7 +1,7 @@
 /** Batches of several read models in one transaction. */
 import { beforeEach, expect, it } from "vitest"
 import { START } from "../../adapters/eventstore/port.ts"
-import { onConnection } from "../../adapters/postgres/on-connection.ts"
+import { onConnection } from "../../adapters/postgres/database.ts"
 import type { Part } from "../../adapters/postgres/projector/joint.ts"
 import { openJoint } from "../../adapters/postgres/projector/joint.ts"
 import { databaseUnderTest } from "./database-under-test.ts"

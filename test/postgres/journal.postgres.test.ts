@@ -1,6 +1,6 @@
 /** What was done, in PostgreSQL. */
 import { beforeEach, describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
 import type { Journal, JournalKind } from "../../adapters/postgres/activity-log/port.ts"
 import { openPostgresJournals } from "../../adapters/postgres/activity-log/postgres.ts"

@@ -1,6 +1,6 @@
 /** Moments of a updater between two processes that no clock brings about. */
 import { describe, expect, it, onTestFinished } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"

@@ -1,6 +1,6 @@
 /** Apps in their sandboxes: what they find there, how they end, and what of them lasts. */
 import { describe, expect, it } from "vitest"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { AppFailed, type AppPlan } from "../../adapters/sandbox/preview-host/port.ts"
 import { portOf } from "../../adapters/sandbox/preview-host/sandboxed.ts"
 import { errorOf } from "../boxhost/machine.ts"

@@ -1,4 +1,4 @@
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { absent } from "../boxhost/machine.ts"
 import { previewHostContract } from "../contracts/preview-host-contract.ts"
 import { openPreviews } from "./machine.ts"

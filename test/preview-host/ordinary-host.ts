@@ -1,6 +1,6 @@
 /** A program of an ordinary user that builds and runs previews, as its parent asks. */
 import { join } from "node:path"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openBubblewrap } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
 import { piecesOf } from "../../adapters/sandbox/boxhost/pieces.ts"
 import { openSandboxedPreviews } from "../../adapters/sandbox/preview-host/sandboxed.ts"

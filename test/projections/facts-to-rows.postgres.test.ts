@@ -7,7 +7,7 @@ import { holderOf } from "../../projections/phone/numbers.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
 import { makeCompany, makeKey, ownWorld, type Company } from "../support/world.ts"
 import fc from "fast-check"
-import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
+import { kyselyOn } from "../../adapters/postgres/database.ts"
 import { type Columns, unnested } from "../../projections/kernel/columns.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 

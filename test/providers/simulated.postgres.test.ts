@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
 import type { SimulatedKind, SimulatedThings } from "../../adapters/providers/simulators/port.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 

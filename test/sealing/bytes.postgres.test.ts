@@ -7,7 +7,7 @@ import type { SealedContext, Sealing } from "../../adapters/sealing/port.ts"
 import { CompanyErased, SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
-import { machinePacer } from "../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 

@@ -1,8 +1,7 @@
 /** The specification's table of routes, as data: which line is about which route, and routes that are made from its lines. */
 import { readFileSync } from "node:fs"
 import { z } from "zod"
-import type { Operation } from "../../domain/access/operations.ts"
-import type { Permission, Role } from "../../domain/access/permissions.ts"
+import type { Operation, Permission, Role } from "../../domain/access/permissions.ts"
 import type { OneOf } from "../../src/frame/routes/declare/one-of.ts"
 import type { RateLimit } from "../../src/frame/routes/checks/rate-limits.ts"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"

@@ -2,8 +2,7 @@
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { Position, SeenEvent } from "../../eventstore/port.ts"
-import { onConnection } from "../on-connection.ts"
-import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
+import { onConnection, API_ROLE, COMPANY_SETTING } from "../database.ts"
 
 /** The schema of the live read models. */
 export const LIVE_SCHEMA = "read"

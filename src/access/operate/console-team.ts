@@ -4,12 +4,14 @@ import { findPerson, personByEmailTag } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { AccessChange } from "../../../domain/access/giving.ts"
 import { changedBy, givenTo, holds } from "../../../domain/access/giving.ts"
-import type { Person } from "../../../domain/access/grants.ts"
-import { GRANTABLE, mayPerson, personOf } from "../../../domain/access/grants.ts"
-import type { Operation } from "../../../domain/access/operations.ts"
-import { OPERATIONS } from "../../../domain/access/operations.ts"
-import type { Role } from "../../../domain/access/permissions.ts"
-import { isAdminRole } from "../../../domain/access/permissions.ts"
+import type { Person, Operation, Role } from "../../../domain/access/permissions.ts"
+import {
+  GRANTABLE,
+  mayPerson,
+  personOf,
+  OPERATIONS,
+  isAdminRole,
+} from "../../../domain/access/permissions.ts"
 import type { PersonId } from "../../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import type { Asking } from "../../frame/operator/console-word.ts"

@@ -3,10 +3,10 @@ import { accessOf } from "../../../domain/access/aggregates.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import { z } from "zod"
-import { ALL_OPERATIONS } from "../../../domain/access/operations.ts"
+import { ALL_OPERATIONS } from "../../../domain/access/permissions.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import { listUsedKeys } from "../../../projections/access/keys.ts"
-import { makeApiKey } from "../../frame/routes/checks/api-key.ts"
+import { makeApiKey } from "../../frame/routes/checks/credentials.ts"
 import {
   accepted,
   company,

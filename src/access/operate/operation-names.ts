@@ -5,7 +5,7 @@ import {
   OPERATIONS,
   OPERATIONS_WITHOUT_ROUTE,
   isOperation,
-} from "../../../domain/access/operations.ts"
+} from "../../../domain/access/permissions.ts"
 import { nearestName } from "../../frame/kernel/nearest.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import type { Command } from "../../frame/operator/commands.ts"

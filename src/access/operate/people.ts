@@ -4,9 +4,10 @@ import { z } from "zod"
 import { PLACES } from "../../../adapters/postgres/online-status/port.ts"
 import type { AccessCommand } from "../../../domain/access/access.ts"
 import { findPerson } from "../../../domain/access/access.ts"
-import type { Grantable } from "../../../domain/access/grants.ts"
-import { grantFault, personOf } from "../../../domain/access/grants.ts"
+import type { Grantable } from "../../../domain/access/permissions.ts"
 import {
+  grantFault,
+  personOf,
   PERMISSIONS,
   ROLES,
   isAdminRole,

@@ -1,7 +1,7 @@
 /** `GET /api/v1/ledger/events`: the facts of the company's ledger as they are stored, to be hashed. */
 import { ledgerOf, refusalsOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { NO_CURSOR } from "../../frame/routes/lists/cursor.ts"
+import { NO_CURSOR } from "../../frame/routes/lists.ts"
 import { route } from "../../frame/routes/declare/route.ts"
 import { invalid } from "../../frame/routes/checks/7-values.ts"
 import { idOf } from "../../frame/kernel/schema.ts"

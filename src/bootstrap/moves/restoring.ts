@@ -2,7 +2,7 @@
 import { openRestoredTables } from "../../../adapters/postgres/installation/backup-set.ts"
 import type { CorruptStream } from "../../../adapters/postgres/corrupt-streams/port.ts"
 import type { TableRows } from "../../../adapters/postgres/installation/port.ts"
-import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import { FORMER_MIGRATION, MIGRATIONS } from "../../../adapters/postgres/migrate.ts"
 import { PROGRAM } from "../../slices.ts"
 import { WrongMasterKey, fittingKey } from "../../../adapters/sealing/installation.ts"

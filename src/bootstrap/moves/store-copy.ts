@@ -1,6 +1,6 @@
 /** Moving an installation's events into another event store. */
 import { openPostgresCorruptStreams } from "../../../adapters/postgres/corrupt-streams/postgres.ts"
-import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import { START, comparePositions } from "../../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { OperatorRefused } from "../../frame/operator/operation.ts"

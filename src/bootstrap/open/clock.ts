@@ -1,7 +1,6 @@
 /** The ledger's time, from the database or from a test's hand. */
 import type { Pool } from "pg"
-import { openDatabaseClock } from "../../../adapters/machine/clock/database.ts"
-import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { openDatabaseClock, machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import type { TestClock } from "../../../adapters/machine/clock/test.ts"
 import { openTestClock, testClockAhead } from "../../../adapters/machine/clock/test.ts"
 import type { DatabaseWatch } from "../../../adapters/postgres/watch.ts"

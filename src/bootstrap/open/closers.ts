@@ -1,5 +1,5 @@
 /** Closing what was opened, in the reverse order. */
-import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 
 /** What is to be closed, in the order it was opened. */
 export type Closers = (() => Promise<void> | void)[]

@@ -1,5 +1,5 @@
 /** Where an installation lives: its data folder, held, and its database, running. */
-import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import type { DataFolder, FolderHold } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { holdFolder, openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { startEmbedded } from "../../../adapters/postgres/embedded/start-embedded.ts"

@@ -9,7 +9,7 @@ import { openPostgresCheckpoints } from "../../../adapters/postgres/checkpoints/
 import { openPostgresClaims } from "../../../adapters/postgres/idempotency/postgres.ts"
 import { openPostgresCorruptStreams } from "../../../adapters/postgres/corrupt-streams/postgres.ts"
 import { openPostgresLocks } from "../../../adapters/postgres/locks/postgres.ts"
-import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import { tellingOfAppends } from "../../../adapters/eventstore/told.ts"
 import { openPostgresErasure } from "../../../adapters/postgres/erasure/postgres.ts"
@@ -19,9 +19,10 @@ import {
   openApiPool,
   openBehindPool,
   patiently,
+  readAsCompany,
+  readerAsCompany,
 } from "../../../adapters/postgres/database.ts"
 import type { DatabaseWatch } from "../../../adapters/postgres/watch.ts"
-import { readAsCompany, readerAsCompany } from "../../../adapters/postgres/read-as.ts"
 import { openPostgresPresence } from "../../../adapters/postgres/online-status/postgres.ts"
 import type { Calls } from "../../../adapters/postgres/leases/port.ts"
 import { registerProcess } from "../../../adapters/postgres/leases/postgres.ts"

@@ -1,5 +1,5 @@
 /** Serving until it is to stop, and stopping in order. */
-import { machinePacer } from "../../../adapters/machine/clock/pacer.ts"
+import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { NamedCloser } from "../open/closers.ts"
 import { closeInTime } from "../open/closers.ts"

@@ -9,7 +9,7 @@ import type { Probe } from "./health.ts"
 import { HEALTH_URLS, addHealth } from "./health.ts"
 import type { Measure } from "./metrics.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
-import type { WayIn } from "../routes/declare/way-in.ts"
+import type { WayIn } from "../routes/call.ts"
 import type { Asked } from "../routes/answers/faults.ts"
 import { faultRefusal, stoppingRefusal } from "../routes/answers/faults.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "../routes/checks/rate-limits.ts"
@@ -22,22 +22,36 @@ import type { OneOf, Page } from "../routes/declare/one-of.ts"
 import { routesIn } from "../routes/declare/one-of.ts"
 import type { Ports } from "../ports.ts"
 import type { Simulated } from "../provider.ts"
-import type { Admission } from "./admission.ts"
-import { openAdmission, watchPressure } from "./admission.ts"
-import { DOOR_TARGET, addDoors, upgradeOf } from "./doors.ts"
-import type { Alias, Door } from "./hosts.ts"
-import { doorOf, hostOf, ledTo, misdirected } from "./hosts.ts"
-import type { Served } from "./entries.ts"
-import { addEntry } from "./entries.ts"
+import type { Admission, Served } from "./entries.ts"
+import { openAdmission, watchPressure, addEntry, reachedBy } from "./entries.ts"
+import type { Alias, Door, Hosts } from "./hosts.ts"
+import {
+  DOOR_TARGET,
+  addDoors,
+  upgradeOf,
+  doorOf,
+  hostOf,
+  ledTo,
+  misdirected,
+  otherHostOf,
+  hostRefusal,
+  newRequestId,
+  refuseBytes,
+  refuseExpectation,
+} from "./hosts.ts"
 import type { KnownPaths } from "./known-paths.ts"
-import { VERBS, addRetired, knownPaths, nothingHere, refuseOtherVerbs } from "./known-paths.ts"
+import {
+  VERBS,
+  addRetired,
+  knownPaths,
+  nothingHere,
+  refuseOtherVerbs,
+  answeredVerbs,
+  unknownPath,
+} from "./known-paths.ts"
 import type { EntryConfig } from "./outgoing.ts"
-import { sendRefusal } from "./outgoing.ts"
-import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
-import { logRequests } from "./request-log.ts"
-import { answeredVerbs, unknownPath } from "./router-refusals.ts"
+import { sendRefusal, logRequests } from "./outgoing.ts"
 import { endUnreadBodies } from "./incoming.ts"
-import { reachedBy } from "./ways-in.ts"
 
 /** Which of the processes of a machine one is. */
 export interface Numbered {
@@ -63,8 +77,8 @@ const WATCHED_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
 export interface AppSettings {
   /** `off` for volume tests and benchmarks. */
   readonly rateLimits: "on" | "off"
-  /** The host name of the public address, in small letters; null, the default: every name is the API's. */
-  readonly ownHost?: string | null
+  /** Default null. */
+  readonly ownHost?: Hosts["ownHost"]
   /** Addresses and networks of proxies whose word is taken for where a call comes from; default none. */
   readonly trustProxy?: readonly string[]
   /** What stands behind other host names. */
@@ -104,7 +118,8 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const { rateLimits, ownHost = null, doors = [], aliases = [], isForOperators = false } = settings
   const { webhooks = [], pages = [] } = settings
-  const app = openServer([...entries, ...webhooks, ...pages], settings)
+  const hosts: Hosts = { ownHost, doors, aliases }
+  const app = openServer([...entries, ...webhooks, ...pages], hosts, settings)
   const known = knownPaths(MOST_IN_PATH)
   app.server.on("checkExpectation", refuseExpectation)
   // A body is read by the call it belongs to, once that is let in: the framework looks at none.
@@ -112,7 +127,7 @@ export async function buildApp(
   const stopping = stoppingOf(app)
   endUnreadBodies(app, ports.pacer)
   // Before the headers of this API's own answers.
-  addDoors(app, { doors, aliases }, ports.pacer)
+  addDoors(app, hosts, ports.pacer)
   await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
   app.addHook("onRequest", async (request, reply) => {
     if (reply.sent) return
@@ -122,12 +137,12 @@ export async function buildApp(
     if (client !== undefined || PRIVATE_PATHS.some((path) => request.url.startsWith(path)))
       void reply.header("cache-control", "no-store")
     // Here already: the handler below would read the body first.
-    const host = hostOf(request.raw)
-    const isLed = ledTo(aliases, host) !== null
+    const isLed = ledTo(aliases, otherHostOf(ownHost, request.raw)) !== null
     // What stands below a company's own host name is the company's: nothing is said of it here.
     if (isLed) void reply.header("strict-transport-security", HSTS_OF_ONE)
     const refused =
-      (isLed ? null : misdirected(ownHost, host)) ?? refusedAtOnce(request, known, stopping.aborted)
+      (isLed ? null : misdirected(ownHost, hostOf(request.raw))) ??
+      refusedAtOnce(request, known, stopping.aborted)
     return refused === null ? undefined : sendRefusal(reply, refused)
   })
   tellOfItself(app, settings.seat ?? { number: 1, of: 1 }, WATCHED_URLS)
@@ -181,7 +196,8 @@ function stoppingOf(app: FastifyInstance): AbortSignal {
 /** The web framework, without a route. */
 function openServer(
   entries: readonly Served[],
-  { trustProxy = [], doors = [], aliases = [], mostHeadBytes }: AppSettings,
+  hosts: Hosts,
+  { trustProxy = [], mostHeadBytes }: AppSettings,
 ): FastifyInstance {
   const routes = entries.flatMap((entry) =>
     "parameter" in entry ? Object.values(entry.routes) : routesIn([entry]),
@@ -192,7 +208,7 @@ function openServer(
     // Each route bounds its own body within this.
     requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
     genReqId: newRequestId,
-    rewriteUrl: (request) => targetOf(request, doors, aliases),
+    rewriteUrl: (request) => targetOf(request, hosts),
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MOST_IN_PATH },
@@ -208,7 +224,7 @@ function openServer(
       // Node would refuse it without a body: a missing Host is looked for below.
       requireHostHeader: false,
       // Who offers another protocol to the API (h2c, as some clients always do) is answered in this one.
-      shouldUpgradeCallback: (request) => upgradeOf(doors, request) !== null,
+      shouldUpgradeCallback: (request) => upgradeOf(hosts, request) !== null,
     },
   })
 }
@@ -216,11 +232,10 @@ function openServer(
 /** What the router is to look for: behind a host name that an alias leads on, or a door takes, something else. */
 function targetOf(
   request: Pick<IncomingMessage, "headers" | "url">,
-  doors: readonly Door[],
-  aliases: readonly Alias[],
+  { ownHost, doors, aliases }: Hosts,
 ): string {
   const { url = "/" } = request
-  const host = hostOf(request)
+  const host = otherHostOf(ownHost, request)
   const path = ledTo(aliases, host)
   if (path !== null) return `${path}${url}`
   return doorOf(doors, host) === null ? url : DOOR_TARGET

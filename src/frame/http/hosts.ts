@@ -1,16 +1,23 @@
 /**
  * What a request's host name chooses: a door of its own (hosts of boxes, of previews, of pages), else the
  * API. Where the API's own name is known, no other name reaches it: a page that a company serves at a name
- * of ours is never taken for the API.
+ * of ours is never taken for the API. Requests to which HTTP itself says no are refused here as well.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { STATUS_CODES } from "node:http"
+import type { Socket } from "node:net"
 import { isIP } from "node:net"
 import type { Duplex } from "node:stream"
+import ipaddr from "ipaddr.js"
 import type { Refusal } from "../routes/answers/refusal.ts"
-import { refusal } from "../routes/answers/refusal.ts"
+import { refusal, bodyOf } from "../routes/answers/refusal.ts"
+import { newId } from "../kernel/ids.ts"
+import type { FastifyInstance } from "fastify"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import { sendRefusal } from "./outgoing.ts"
 
 /** Where a request comes from, as the nearest proxy that is trusted says (`TRUST_PROXY`). */
-export interface Origin {
+interface Origin {
   /** As limits per address count it. */
   readonly address: string
   /** Whether it was asked by https. */
@@ -38,6 +45,14 @@ export interface Alias {
   readonly leadsTo: (host: string) => string | null
 }
 
+/** What host names lead to. */
+export interface Hosts {
+  /** The host name of the public address, in small letters; null: every name without a door is the API's. */
+  readonly ownHost: string | null
+  readonly doors: readonly Door[]
+  readonly aliases: readonly Alias[]
+}
+
 /** The path that an alias leads a host name to, before any door is looked for; null where none does. */
 export function ledTo(aliases: readonly Alias[], host: string | null): string | null {
   if (host === null) return null
@@ -56,18 +71,30 @@ export function hostOf({ headers }: Pick<IncomingMessage, "headers">): string | 
   return (name ?? "").toLowerCase().replace(/\.$/, "")
 }
 
+/**
+ * The host name of a request that a door or an alias can have; null for names that none of them has: the
+ * API's own, an address, and a name without a dot.
+ */
+export function otherHostOf(
+  own: string | null,
+  request: Pick<IncomingMessage, "headers">,
+): string | null {
+  const host = hostOf(request)
+  return host === null || host === own || !host.includes(".") || isIP(host) !== 0 ? null : host
+}
+
 /** A target that names its host, too: `GET http://host/path`, as proxies are asked. */
 const ABSOLUTE = /^[a-z][a-z\d+.-]*:\/\//i
 
 /** Whether the target of a request names another host than the request itself. */
-export function isTwofold(request: Pick<IncomingMessage, "headers" | "url">): boolean {
+function isTwofold(request: Pick<IncomingMessage, "headers" | "url">): boolean {
   const { url = "/" } = request
   if (!ABSOLUTE.test(url)) return false
   return !URL.canParse(url) || hostOf({ headers: { host: new URL(url).host } }) !== hostOf(request)
 }
 
 /** A target without the host that it names. */
-export function ownTarget(url: string): string {
+function ownTarget(url: string): string {
   if (!ABSOLUTE.test(url)) return url
   const rest = url.replace(ABSOLUTE, "").replace(/^[^/?]*/, "")
   return rest.startsWith("/") ? rest : `/${rest}`
@@ -86,4 +113,155 @@ export function misdirected(own: string | null, host: string | null): Refusal | 
   if (own === null || host === null || host === own) return null
   if (host === "localhost" || host.endsWith(".localhost") || isIP(host) !== 0) return null
   return refusal("misdirected", `Nothing is served here for ${host}; this API is at ${own}.`)
+}
+
+const JSON_TYPE = "application/json; charset=utf-8"
+const NO_REQUEST = "These bytes are no HTTP request that can be served."
+
+/** A new name for a request. */
+export function newRequestId(): string {
+  return newId("req")
+}
+
+/** The code of a request for another protocol than HTTP where none is spoken. */
+const NO_UPGRADE = "NO_UPGRADE"
+
+/** The code of a request for another protocol that names more hosts than one. */
+const TWO_HOSTS = "TWO_HOSTS"
+
+/** Statuses of requests that ended before there was one, and why; others are 400. */
+const OF_BYTES: Readonly<Record<string, readonly [status: number, why: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "The whole of it did not come in time."],
+  [TWO_HOSTS]: [400, "It does not say, once, which host it asks."],
+  [NO_UPGRADE]: [400, "No other protocol is spoken here: ask without Upgrade."],
+  HPE_HEADER_OVERFLOW: [431, "Its headers are too large: they may have 16 KiB in all."],
+}
+
+/** Answers bytes that are no HTTP request, as far as the socket still takes an answer. */
+export function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy(error as Error)
+    return
+  }
+  const [status, why] = OF_BYTES[error.code ?? ""] ?? [400, NO_REQUEST]
+  const body = JSON.stringify(bodyOf(invalid({ request: why })))
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${newRequestId()}\r\n` +
+      `cache-control: no-store\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: ${body.length}\r\n` +
+      `connection: close\r\n\r\n${body}`,
+  )
+}
+
+/** Answers a request that expects what no server here does: anything but `100-continue`. */
+export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const body = JSON.stringify(
+    bodyOf(invalid({ Expect: "Must be 100-continue, where it is sent at all." })),
+  )
+  // Its body is not read: what comes behind it on this connection cannot be told from it.
+  response.writeHead(417, {
+    "x-request-id": newRequestId(),
+    "cache-control": "no-store",
+    "content-type": JSON_TYPE,
+    "content-length": body.length,
+    connection: "close",
+  })
+  response.end(body)
+}
+
+/** The refusal of a request that does not say, once, whom it asks; null where it does, or need not. */
+export function hostRefusal(request: IncomingMessage): Refusal | null {
+  const { headers, rawHeaders, httpVersion } = request
+  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === "host")
+  // Node takes the first; whoever stands before this server may have taken the other.
+  if (hosts.length > 1) return invalid({ Host: "Must be sent once." })
+  if (isTwofold(request)) return invalid({ Host: "Must be the one that the target names." })
+  if (httpVersion !== "1.1" || headers.host !== undefined) return null
+  return invalid({ Host: "Must be sent, as HTTP/1.1 has it." })
+}
+
+function invalid(fields: Readonly<Record<string, string>>): Refusal {
+  return refusal("validation", "This is no valid request.", { fields })
+}
+
+/** What all share who come from nowhere that is an address. */
+const NOWHERE = "unknown"
+
+/** A port behind an address, as some proxies write it. */
+const PORT = /^(?:\[(.*)\]|(\d+\.\d+\.\d+\.\d+)):\d+$/
+
+/**
+ * The address of a caller: an IPv4 address in one spelling; of IPv6 the network of 64 bits, which is
+ * the least that one customer of a provider gets (RFC 6177).
+ */
+export function countedAddress(ip: string): string {
+  const text = ip.replace(PORT, "$1$2")
+  if (!ipaddr.isValid(text)) return NOWHERE
+  const parsed = ipaddr.process(text)
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString()
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16))
+  return `${network.join(":")}::/64`
+}
+
+/** What the router sees of what is a door's: a path that is no route, and that it never refuses itself. */
+export const DOOR_TARGET = "/door"
+
+/** What just ends when the server stops may still end by itself. */
+const ENDS_WITHIN_MS = 1_000
+
+/**
+ * Hands what comes to a door's host names to that door. It may go on for ever, as events and web sockets
+ * do: once the server stops, it is ended after a moment, or one visitor would hold up the stop.
+ */
+export function addDoors(
+  app: FastifyInstance,
+  { ownHost, doors, aliases }: Hosts,
+  pacer: Pacer,
+): void {
+  const open = new Set<{ readonly destroy: () => unknown }>()
+  const closed = new AbortController()
+  app.addHook("onRequest", async (request, reply) => {
+    const host = otherHostOf(ownHost, request.raw)
+    const door = doorOf(doors, host)
+    if (door === null) return
+    const isSecure = request.protocol === "https"
+    const origin = { address: countedAddress(request.ip), isSecure }
+    if (ledTo(aliases, host) !== null) return door.passes?.(request.raw, origin)
+    request.raw.url = request.originalUrl
+    const refused = hostRefusal(request.raw)
+    if (refused !== null) return sendRefusal(reply, refused)
+    request.raw.url = ownTarget(request.originalUrl)
+    // From here on the answer is the door's.
+    void reply.hijack()
+    const { raw } = reply
+    open.add(raw)
+    raw.once("close", () => open.delete(raw))
+    door.serve(request.raw, raw, origin)
+  })
+  app.addHook("preClose", async () => {
+    void pacer.pause(ENDS_WITHIN_MS, closed.signal).then(() => {
+      for (const one of open) one.destroy()
+    })
+  })
+  app.addHook("onClose", async () => closed.abort())
+  // Before 24.9 Node asks for every one, as soon as anybody listens.
+  if (doors.every(({ upgrade }) => upgrade === undefined)) return
+  app.server.on("upgrade", (request, socket: Socket, head) => {
+    const take = upgradeOf({ ownHost, doors }, request)
+    if (take === null) return refuseBytes({ code: NO_UPGRADE }, socket)
+    if (hostRefusal(request) !== null) return refuseBytes({ code: TWO_HOSTS }, socket)
+    request.url = ownTarget(request.url ?? "/")
+    // Who leaves in the middle says so by an error, which is nobody's fault here.
+    socket.on("error", () => socket.destroy())
+    open.add(socket)
+    socket.once("close", () => open.delete(socket))
+    return take(request, socket, head)
+  })
+}
+
+/** Who takes a connection that is to speak another protocol; null where nobody does. */
+export function upgradeOf(
+  { ownHost, doors }: Pick<Hosts, "ownHost" | "doors">,
+  request: IncomingMessage,
+): NonNullable<Door["upgrade"]> | null {
+  return doorOf(doors, otherHostOf(ownHost, request))?.upgrade ?? null
 }

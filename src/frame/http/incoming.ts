@@ -1,14 +1,12 @@
 /** Requests of the web server as calls. */
+import { countedAddress, refuseBytes } from "./hosts.ts"
 import type { IncomingMessage } from "node:http"
 import type { FastifyReply, FastifyRequest, FastifyInstance } from "fastify"
-import type { Fields } from "../routes/as-sent.ts"
+import type { Fields, Route } from "../routes/declare/route.ts"
+import { BODY_WITHIN_MS } from "../routes/declare/route.ts"
 import type { Call, SentBody } from "../routes/call.ts"
 import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../routes/call.ts"
-import type { Route } from "../routes/declare/route.ts"
-import { BODY_WITHIN_MS } from "../routes/declare/route.ts"
 import type { OneOf } from "../routes/declare/one-of.ts"
-import { refuseBytes } from "./outside-routes.ts"
-import ipaddr from "ipaddr.js"
 import { Socket } from "node:net"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { EntryConfig } from "./outgoing.ts"
@@ -18,12 +16,6 @@ const REFUSED_WITHIN_MS = BODY_WITHIN_MS
 
 /** What is just coming in may still come. */
 const BODIES_WITHIN_MS = 1_000
-
-/** What all share who come from nowhere that is an address. */
-const NOWHERE = "unknown"
-
-/** A port behind an address, as some proxies write it. */
-const PORT = /^(?:\[(.*)\]|(\d+\.\d+\.\d+\.\d+)):\d+$/
 
 /** A request as a call. @param stopping aborted when the server is about to stop */
 export function callOf(
@@ -114,19 +106,6 @@ async function readBytes(
     // What still comes is of no use to anybody.
     if (!raw.complete) raw.resume()
   }
-}
-
-/**
- * The address of a caller: an IPv4 address in one spelling; of IPv6 the network of 64 bits, which is
- * the least that one customer of a provider gets (RFC 6177).
- */
-export function countedAddress(ip: string): string {
-  const text = ip.replace(PORT, "$1$2")
-  if (!ipaddr.isValid(text)) return NOWHERE
-  const parsed = ipaddr.process(text)
-  if (parsed instanceof ipaddr.IPv4) return parsed.toString()
-  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16))
-  return `${network.join(":")}::/64`
 }
 
 /** Watches the bodies of an app's calls from here on. */

@@ -3,8 +3,9 @@ import { METHODS } from "node:http"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import findMyWay from "find-my-way"
 import type { Refusal } from "../routes/answers/refusal.ts"
+import { refusal } from "../routes/answers/refusal.ts"
 import { sendRefusal } from "./outgoing.ts"
-import { otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
+import type { Route } from "../routes/declare/route.ts"
 
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
 export const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
@@ -98,4 +99,26 @@ export function addRetired(app: FastifyInstance, url: string): void {
     return reply
   }
   app.route({ method: VERBS, url, onRequest: refuse, handler: refuse })
+}
+
+/** Nothing is at this address; what stands behind a question mark is not told again. */
+export function unknownPath(url: string): Refusal {
+  return refusal("not_found", `There is no ${url.split("?", 1)[0]} here.`)
+}
+
+/** The verbs that are answered where a route has this one: whatever is read can be asked for its head. */
+export function answeredVerbs(method: Route["method"]): string[] {
+  return method === "GET" ? ["GET", "HEAD"] : [method]
+}
+
+/** A known path with another verb: 405 with the verbs it has. */
+export function otherVerb(verb: string, allowed: readonly string[]): Refusal {
+  const message = `${verb} is not possible here; use ${allowed.join(" or ")}.`
+  return { ...refusal("method_not_allowed", message), headers: { allow: allowed.join(", ") } }
+}
+
+/** The route is no longer there, whatever the verb. */
+function retiredPath(): Refusal {
+  const message = "This route is retired; leads come from forms on the company's hosted pages."
+  return refusal("gone", message)
 }

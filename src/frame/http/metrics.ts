@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance } from "fastify"
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
-import type { Admission } from "./admission.ts"
+import type { Admission } from "./entries.ts"
 import type { Counted } from "../counts.ts"
 import { keptFor, refusedWith } from "./outgoing.ts"
 import type { Ports } from "../ports.ts"

@@ -1,7 +1,7 @@
 /** Answers as the web server sends them. */
 import { once } from "node:events"
 import { PassThrough, Readable } from "node:stream"
-import type { FastifyReply } from "fastify"
+import type { FastifyReply, FastifyInstance, FastifyRequest } from "fastify"
 import type { Trace, TracedAnswer } from "../routes/answers/answer.ts"
 import { answerFor, refused } from "../routes/answers/answer.ts"
 import type { ErrorForm } from "../routes/declare/error-form.ts"
@@ -19,7 +19,7 @@ import { parse } from "range-parser"
 const IS_NO_RANGE = 1
 
 /** From a byte until before another. */
-export interface Part {
+interface Part {
   readonly from: number
   readonly until: number
 }
@@ -28,7 +28,7 @@ const refusedReplies = new WeakMap<FastifyReply, string>()
 const traces = new WeakMap<FastifyReply, Trace>()
 
 /** Who asked and what was charged; null where no route was asked. */
-export function traceOf(reply: FastifyReply): Trace | null {
+function traceOf(reply: FastifyReply): Trace | null {
   return traces.get(reply) ?? null
 }
 
@@ -171,4 +171,51 @@ export function partOf(
     return code === 0 ? { from: only.start, until: only.end + 1 } : null
   }
   return code === 0 ? null : "none"
+}
+
+/**
+ * Adds it. Neither a body nor a query is written, nor who a person is: keys, numbers and names of
+ * people stay out.
+ *
+ * @param share of the requests that went well, 0 to 1; what was refused or failed always has its line
+ * @param quiet paths that supervisors ask all the time
+ */
+export function logRequests(
+  app: FastifyInstance,
+  log: Log,
+  share: number,
+  quiet: readonly string[],
+): void {
+  let owed = 0
+  app.addHook("onResponse", async (request, reply) => {
+    const url = request.routeOptions.url ?? null
+    if (url !== null && quiet.includes(url)) return
+    if (reply.statusCode < 400) {
+      // Every tenth of a tenth, and not by chance: a share is exact.
+      owed += share
+      if (owed < 1) return
+      owed -= 1
+    }
+    const { message, ...line } = lineOf(request, reply, url)
+    log.info(message, line)
+  })
+}
+
+function lineOf(request: FastifyRequest, reply: FastifyReply, url: string | null) {
+  const { method, id: requestId } = request
+  const { companyId, keyId, chargeId } = traceOf(reply) ?? {}
+  const status = reply.statusCode
+  const route = url ?? "(unknown)"
+  return {
+    message: `${method} ${route} ${status}`,
+    requestId,
+    method,
+    route,
+    status,
+    error: refusedWith(reply) ?? undefined,
+    company: companyId ?? undefined,
+    key: keyId ?? undefined,
+    chargeId: chargeId ?? undefined,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+  }
 }

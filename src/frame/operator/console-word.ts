@@ -1,6 +1,5 @@
 /** What an operation says of itself for companies' consoles: who of a company may do it, beside the operator. */
-import type { Person } from "../../../domain/access/grants.ts"
-import type { Permission, Role } from "../../../domain/access/permissions.ts"
+import type { Person, Permission, Role } from "../../../domain/access/permissions.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { RateLimit } from "../routes/checks/rate-limits.ts"
 import type { Ports } from "../ports.ts"

@@ -6,7 +6,7 @@
 import { z } from "zod"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import { findPerson } from "../../../domain/access/access.ts"
-import type { Person } from "../../../domain/access/grants.ts"
+import type { Person } from "../../../domain/access/permissions.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { parse } from "../routes/checks/7-values.ts"

@@ -18,40 +18,36 @@ import type { ClaimRequest } from "../../../adapters/postgres/idempotency/port.t
 import type { Ports } from "../ports.ts"
 import { accountRefusal, checkCompany, enter } from "./checks/2-account.ts"
 import type { Answer, TracedAnswer } from "./answers/answer.ts"
-import { answerAgain, answerOf, answerTo, keptOf, keyRequired, refused } from "./answers/answer.ts"
-import { NO_BODY, openBody } from "./body.ts"
+import {
+  answerAgain,
+  answerOf,
+  answerTo,
+  keptOf,
+  keyRequired,
+  refused,
+  shownTo,
+} from "./answers/answer.ts"
 import type { Call } from "./call.ts"
-import { fieldOf } from "./as-sent.ts"
-import { askedBy, idempotencyKeyOf } from "./asked-by.ts"
+import { NO_BODY, openBody, askedBy, idempotencyKeyOf, fieldOf } from "./call.ts"
+import type { AnyReply, OnceForEver, Resumed, Route, Seed } from "./declare/route.ts"
 import { faultRefusal } from "./answers/faults.ts"
 import type { CameTo } from "./idempotency/idempotency.ts"
-import {
-  claimRequest,
-  freshSeed,
-  idempotencyFault,
-  keep,
-  letGo,
-  scopeOf,
-  goOnWith,
-} from "./idempotency/idempotency.ts"
-import { checkCaller } from "./checks/1-caller.ts"
-import { sendOn } from "./onward.ts"
+import { claimRequest, idempotencyFault, keep, letGo, goOnWith } from "./idempotency/idempotency.ts"
+import { scopeOf, checkCaller } from "./checks/1-caller.ts"
 import type { Let, Progress } from "./progress.ts"
-import { aroundOf } from "./progress.ts"
-import { portsOfRequest } from "./time-budget.ts"
-import { operationRefusal, personRefusal } from "./checks/5-permissions.ts"
-import { rateRefusal } from "./checks/4-rate.ts"
+import { sendOn, aroundOf, portsOfRequest } from "./progress.ts"
+import { operationRefusal, personRefusal, rateRefusal } from "./checks/4-5-rate-and-permissions.ts"
 import type { RateLimits } from "./checks/rate-limits.ts"
 import type { LastWrites } from "./checks/6-position.ts"
 import { lookAgain, namedPosition, waitForReads } from "./checks/6-position.ts"
 import type { Refusal } from "./answers/refusal.ts"
 import { refusal } from "./answers/refusal.ts"
-import type { AnyReply, OnceForEver, Resumed, Route, Seed } from "./declare/route.ts"
 import { clientOf, isOneOf } from "./declare/one-of.ts"
 import { shapeFor } from "./checks/3-shape.ts"
-import { shownTo } from "./answers/shown-to.ts"
-import { isSigned } from "./checks/sign-in.ts"
+import { isSigned } from "./checks/credentials.ts"
 import { validate } from "./checks/7-values.ts"
+import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
+import { randomUUIDv7 } from "node:crypto"
 
 /** What calls are carried out with. */
 export interface CallPorts {
@@ -165,7 +161,7 @@ async function admit(
   const lacking = accountRefusal(need, standing)
   const barred = await enter(ports, caller, { ...entry, goesOn }, lacking)
   if (barred !== null) return { refusal: barred }
-  const shape = shapeFor(entry, isOneOf(entry) ? (await progress.body()).value : undefined)
+  const shape = isOneOf(entry) ? shapeFor(entry, (await progress.body()).value) : { route: entry }
   if ("refusal" in shape) return shape
   const { route } = shape
   const why =
@@ -280,7 +276,8 @@ async function resume(
 ): Promise<{ readonly came: Handled } | { readonly seed: Seed }> {
   const { call, caller, progress } = given
   const read = await progress.body()
-  const shape = shapeFor(call.route, read.value)
+  const entry = call.route
+  const shape = isOneOf(entry) ? shapeFor(entry, read.value) : { route: entry }
   if ("refusal" in shape) return { seed }
   const { route } = shape
   const input = validate(route, call, read)
@@ -292,4 +289,35 @@ async function resume(
     ...aroundOf(given),
   })
   return "reply" in resumed ? { came: { route, result: resumed.reply } } : resumed
+}
+
+/** Carries out a call. Of who calls only the company is told, and that by its id. */
+export function carryOutTraced(calls: CallPorts, call: Call): Promise<TracedAnswer> {
+  const { tracing } = calls.ports
+  if (tracing === NO_TRACING) return carryOut(calls, call)
+  const { method, url } = call.route
+  const asked = {
+    "http.request.method": method,
+    "http.route": url,
+    "ledger.request.id": call.requestId,
+  }
+  const spanned = { name: `${method} ${url}`, kind: "server", attributes: asked } as const
+  return tracing.span(spanned, fieldOf(call, "traceparent"), async (span) => {
+    const answer = await carryOut(calls, call)
+    const { status, error, trace } = answer
+    const { companyId, chargeId } = trace
+    span.note({
+      "http.response.status_code": status,
+      ...(companyId !== null && { "ledger.company.id": companyId }),
+      ...(chargeId !== null && { "ledger.charge.id": chargeId }),
+      ...(error !== null && { "ledger.error": error }),
+    })
+    if (status >= 500) span.fails(error ?? String(status))
+    return answer
+  })
+}
+
+/** The seed of a request without an `Idempotency-Key`: nothing ever derives from it again. */
+function freshSeed(): Seed {
+  return { parts: [randomUUIDv7()], isNamed: false, next: async () => freshSeed() }
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { BodyTooLarge } from "../../frame/routes/call.ts"
-import { formIn } from "../../frame/routes/declare/form-body.ts"
+import { formIn } from "../../frame/routes/declare/form-sender.ts"
 import { fieldsOf, sentBody } from "../../frame/http/incoming.ts"
 import { CODE_LASTS_MS } from "../../frame/sign-in/codes.ts"
 import { isFromOwnPage, ownPath, tokenCookie, tokenIn } from "../../frame/sign-in/browsers.ts"

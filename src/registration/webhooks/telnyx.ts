@@ -5,7 +5,7 @@
 import type { RegistryEvent } from "../../../adapters/providers/registry/port.ts"
 import { parseCompanyId } from "../../../domain/kernel/ids.ts"
 import { parseSubmissionId } from "../../../domain/registration/ids.ts"
-import { fieldOf } from "../../frame/routes/as-sent.ts"
+import { fieldOf } from "../../frame/routes/call.ts"
 import type { Webhook } from "../../frame/routes/declare/webhook.ts"
 import { webhook } from "../../frame/routes/declare/webhook.ts"
 import { askAboutPart } from "../reactions/follow-part.ts"

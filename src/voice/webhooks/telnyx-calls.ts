@@ -2,7 +2,7 @@
 import { knownInTime } from "../../../adapters/providers/outside.ts"
 import type { VoiceEvent } from "../../../adapters/providers/voice/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { fieldOf } from "../../frame/routes/as-sent.ts"
+import { fieldOf } from "../../frame/routes/call.ts"
 import { webhook } from "../../frame/routes/declare/webhook.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { readCall } from "../find-call.ts"

@@ -16,7 +16,7 @@ import { STATUS_OF, errorOf } from "../../routes/answers/refusal.ts"
 import type { Route } from "../../routes/declare/route.ts"
 import type { OneOf } from "../../routes/declare/one-of.ts"
 import { isOneOf, routesIn } from "../../routes/declare/one-of.ts"
-import { answeredVerbs, unknownPath } from "../router-refusals.ts"
+import { answeredVerbs, unknownPath } from "../known-paths.ts"
 
 /** Where the document and its page are. */
 const DOCUMENT_URL = "/openapi.json"

@@ -1,7 +1,7 @@
 /** What the body of a refusal can say, for the document and for the tests that hold answers to it. */
 import { z } from "zod"
-import { OPERATIONS } from "../../../../domain/access/operations.ts"
-import type { Operation } from "../../../../domain/access/operations.ts"
+import type { Operation } from "../../../../domain/access/permissions.ts"
+import { OPERATIONS } from "../../../../domain/access/permissions.ts"
 import { limitFields } from "../../routes/answers/limit-fields.ts"
 import { micros } from "../../kernel/schema.ts"
 

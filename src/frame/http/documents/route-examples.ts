@@ -6,14 +6,14 @@ import type { Key } from "../../../../domain/access/access.ts"
 import { limitRefusal, lockedRefusal } from "../../routes/answers/charge-refusals.ts"
 import { EXAMPLE_ID, USED_UP, exampleOf } from "./examples.ts"
 import { faultRefusal, overloadedRefusal } from "../../routes/answers/faults.ts"
-import { paidBy } from "../../routes/asked-by.ts"
-import { operationRefusal, personRefusal } from "../../routes/checks/5-permissions.ts"
+import { paidBy } from "../../routes/call.ts"
+import { operationRefusal, personRefusal } from "../../routes/checks/4-5-rate-and-permissions.ts"
 import { noPosition } from "../../routes/checks/6-position.ts"
 import { rateLimited } from "../../routes/checks/rate-limits.ts"
 import type { Code, ErrorCode, Refusal } from "../../routes/answers/refusal.ts"
 import { bodyOf } from "../../routes/answers/refusal.ts"
 import type { Route } from "../../routes/declare/route.ts"
-import { otherVerb } from "../router-refusals.ts"
+import { otherVerb } from "../known-paths.ts"
 
 type Body = Readonly<Record<string, unknown>>
 

@@ -11,6 +11,10 @@ import {
 } from "../../../../domain/charging/purchases.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
+import { ledgerOf } from "../../../../domain/charging/aggregates.ts"
+import { allowanceOf } from "../../../../domain/charging/ledger-views.ts"
+import type { Ports } from "../../ports.ts"
+import type { Caller } from "../declare/route.ts"
 
 const LEAST_DOLLARS = dollarsFromMicros(LEAST_PURCHASE_MICROS)
 const MOST_DOLLARS = dollarsFromMicros(MOST_PURCHASE_MICROS)
@@ -117,4 +121,13 @@ function payBlock(missing: Micros, { mayBuy, baseUrl }: Payer): object {
     body: { amount },
     alternatives: ["sharedPaymentToken"],
   }
+}
+
+/** What a 402 tells this caller about paying. @throws as `Runner.read` does */
+export async function payerOf(ports: Ports, { companyId, key }: Caller): Promise<Payer> {
+  if (key === null) return { mayBuy: false, baseUrl: ports.baseUrl() }
+  const mayBuy = await ports.runner.read(ledgerOf(companyId), (state, at) => {
+    return allowanceOf(state, key.keyId, at)?.mode === "on"
+  })
+  return { mayBuy, baseUrl: ports.baseUrl() }
 }

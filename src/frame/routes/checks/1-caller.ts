@@ -2,21 +2,19 @@
 import { accessOf } from "../../../../domain/access/aggregates.ts"
 import type { Access, CompanyStanding, Key } from "../../../../domain/access/access.ts"
 import { companyStanding, findKey, findPerson, keyWorks } from "../../../../domain/access/access.ts"
-import type { Person } from "../../../../domain/access/grants.ts"
+import type { Person } from "../../../../domain/access/permissions.ts"
 import type { Spender } from "../../../../domain/charging/limits.ts"
 import type { CompanyId, KeyId } from "../../../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
-import { isKeyOf, parseApiKey } from "./api-key.ts"
+import type { Signed } from "./credentials.ts"
+import { isKeyOf, parseApiKey, personSignedIn, signInOf } from "./credentials.ts"
 import type { Call, Who } from "../call.ts"
-import type { AsSent } from "../as-sent.ts"
-import { fieldOf } from "../as-sent.ts"
+import type { AsSent, Caller } from "../declare/route.ts"
+import { fieldOf } from "../call.ts"
 import { clientOf } from "../declare/one-of.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
-import type { Caller } from "../declare/route.ts"
-import type { Signed } from "./sign-in.ts"
-import { personSignedIn, signInOf } from "./sign-in.ts"
 
 /** Somebody who may call, and how their company stands. */
 export interface Known {
@@ -171,4 +169,9 @@ function decoded(bytes: Uint8Array): string | null {
     if (error instanceof TypeError) return null
     throw error
   }
+}
+
+/** Whose calls are counted to a rate, and whose last write a read waits for: those of a key. */
+export function scopeOf({ key, person, companyId }: Caller): string {
+  return key?.keyId ?? person?.personId ?? companyId
 }

@@ -3,7 +3,6 @@ import { z } from "zod"
 import type { Refusal } from "../answers/refusal.ts"
 import type { Route } from "../declare/route.ts"
 import type { OneOf } from "../declare/one-of.ts"
-import { isOneOf } from "../declare/one-of.ts"
 import { bodyFault, invalid } from "./7-values.ts"
 
 /** What tells a shape from others: fields with the values they must have; undefined for any. */
@@ -11,10 +10,9 @@ type Marks = Readonly<Record<string, unknown>>
 
 /** The route that a call is for; a refusal where its body has no shape of those there are, or two. */
 export function shapeFor(
-  entry: Route | OneOf,
+  entry: OneOf,
   value: unknown,
 ): { readonly route: Route } | { readonly refusal: Refusal } {
-  if (!isOneOf(entry)) return { route: entry }
   const fault = bodyFault(value)
   if (fault !== null) return { refusal: fault }
   const body: unknown = value ?? {}

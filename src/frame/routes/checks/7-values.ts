@@ -1,14 +1,12 @@
 /** Parsing a call's parts once, at the edge: handlers get proven types. */
 import type { ZodType, core } from "zod"
 import { z } from "zod"
-import type { ReadBody } from "../body.ts"
-import { BROKEN_BODY, UNSUPPORTED_BODY } from "../body.ts"
-import type { Call } from "../call.ts"
+import type { ReadBody, Call } from "../call.ts"
+import { BROKEN_BODY, UNSUPPORTED_BODY } from "../call.ts"
 import type { NamedFault, Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import type { Checked, Route } from "../declare/route.ts"
 import { BYTES, PIECES } from "../declare/route.ts"
-import { inWords } from "./schema-words.ts"
 import { nearestName } from "../../kernel/nearest.ts"
 
 /** A query of which the route looks at nothing: a provider may put into its own address what it likes. */
@@ -144,4 +142,62 @@ function nearestWords(name: string, known: readonly string[]): string {
   const nearest = nearestName(name.slice(0, 64), known)
   if (nearest !== null) return `; the nearest is ${nearest}.`
   return known.length === 0 ? ", which takes none." : `, which takes ${known.join(", ")}.`
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+  null: "null",
+}
+
+/** A sentence about any issue that a schema can find. */
+export function inWords(issue: core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case "invalid_type": {
+      // Only the whole of a body has no path: a query is an object whatever is sent.
+      if ((issue.path ?? []).length === 0) return `The body must be ${kind(issue.expected)}.`
+      if (issue.input === undefined) return "Is required."
+      return `Must be ${kind(issue.expected)}.`
+    }
+    case "invalid_value":
+      return `Must be ${oneOf(issue.values)}.`
+    case "too_big": {
+      const { origin, maximum, inclusive } = issue
+      return `Must be ${inclusive === false ? "less than" : "at most"} ${amount(maximum, origin)}.`
+    }
+    case "too_small": {
+      const { origin, minimum, inclusive } = issue
+      return `Must be ${inclusive === false ? "more than" : "at least"} ${amount(minimum, origin)}.`
+    }
+    case "not_multiple_of":
+      return `Must be a multiple of ${issue.divisor}.`
+    case "unrecognized_keys":
+      return `Must have no field ${issue.keys.join(", ")}.`
+    default:
+      return "Does not have the form that is asked for here."
+  }
+}
+
+function kind(expected: string): string {
+  return KINDS[expected] ?? "of another kind"
+}
+
+function oneOf(values: readonly unknown[]): string {
+  const words = values.map(String)
+  return words.length === 1 ? `${words[0]}` : `one of ${words.join(", ")}`
+}
+
+const UNITS: Readonly<Record<string, string>> = {
+  string: " characters long",
+  array: " entries long",
+  set: " entries long",
+}
+
+function amount(bound: number | bigint, origin: string): string {
+  return `${bound}${UNITS[origin] ?? ""}`
 }

@@ -6,14 +6,11 @@ import type { ZodType } from "zod"
 import { z } from "zod"
 import type { Position } from "../../../../adapters/eventstore/port.ts"
 import type { Key } from "../../../../domain/access/access.ts"
-import type { Person } from "../../../../domain/access/grants.ts"
-import type { Operation } from "../../../../domain/access/operations.ts"
-import type { Permission, Role } from "../../../../domain/access/permissions.ts"
+import type { Person, Operation, Permission, Role } from "../../../../domain/access/permissions.ts"
 import type { Spender } from "../../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
 import type { Looked } from "../checks/6-position.ts"
-import type { AsSent } from "../as-sent.ts"
 import type { ErrorForm } from "./error-form.ts"
 import type { RateLimit } from "../checks/rate-limits.ts"
 import type { Code, ErrorCode, NamedFault, Refusal } from "../answers/refusal.ts"
@@ -59,7 +56,7 @@ export interface Example {
 }
 
 /** An example; where only the time makes it right, one for a time in UTC milliseconds. */
-export type RouteExample = Example | ((at: number) => Example)
+type RouteExample = Example | ((at: number) => Example)
 
 /** How many bytes a body may have where its route says nothing. */
 export const BODY_LIMIT_BYTES = 1024 * 1024
@@ -188,7 +185,7 @@ export interface OtherClient {
 }
 
 /** A refusal as a client shows it. */
-export interface Shown {
+interface Shown {
   /** Default the refusal's own. */
   readonly status?: number
   readonly mediaType: string
@@ -341,4 +338,17 @@ export function openRoute<
     counted: false,
     handle: (ports, _nobody, input) => handle(ports, input),
   })
+}
+
+/** Header fields by their names in small letters; each with all values that were sent, apart. */
+export type Fields = Readonly<Record<string, readonly string[] | undefined>>
+
+/** A call as it was sent. */
+export interface AsSent {
+  readonly requestId: string
+  readonly headers: Fields
+  /** Path and query as they were sent: what a signature is over. */
+  readonly target: string
+  /** Where it comes from, as far as trusted proxies say. */
+  readonly address: string
 }

@@ -9,11 +9,10 @@ import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Cause } from "../../kernel/envelope.ts"
 import { causedBy } from "../../kernel/envelope.ts"
 import type { Ports } from "../../ports.ts"
-import type { AsSent } from "../as-sent.ts"
+import type { AsSent, Reply, Route } from "./route.ts"
+import { BYTES, openRoute } from "./route.ts"
 import type { OwnCode } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
-import type { Reply, Route } from "./route.ts"
-import { BYTES, openRoute } from "./route.ts"
 import { ANY_QUERY } from "../checks/7-values.ts"
 
 /** An older signature, or one of a later time than ours, is not taken: somebody may be playing it back. */

@@ -2,7 +2,8 @@
  * `Idempotency-Key` on charged POSTs (decisions.md §6): the same key and body give the same answer,
  * a decided refusal frees the key, an unknown outcome does not.
  */
-import { createHash, randomUUIDv7 } from "node:crypto"
+import { scopeOf } from "../checks/1-caller.ts"
+import { createHash } from "node:crypto"
 import type { ClaimRequest } from "../../../../adapters/postgres/idempotency/port.ts"
 import { parseSealed, parsed } from "../../../../domain/kernel/ids.ts"
 import { COMPANY_SUBJECT } from "../../../../adapters/sealing/port.ts"
@@ -10,10 +11,9 @@ import { canonicalJson } from "../../kernel/canonical-json.ts"
 import type { Ports } from "../../ports.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
-import type { Call } from "../call.ts"
+import type { Call, ReadBody } from "../call.ts"
 import type { Caller, Seed } from "../declare/route.ts"
 import { BYTES } from "../declare/route.ts"
-import type { ReadBody } from "../body.ts"
 import { isOneOf } from "../declare/one-of.ts"
 
 /** How a request that was taken over is carried out; `T` is what it comes to. */
@@ -146,11 +146,6 @@ function seedOf(ports: Ports, claim: ClaimRequest, begun: string, attempt: numbe
   }
 }
 
-/** The seed of a request without an `Idempotency-Key`: nothing ever derives from it again. */
-export function freshSeed(): Seed {
-  return { parts: [randomUUIDv7()], isNamed: false, next: async () => freshSeed() }
-}
-
 /** Errors after which certainly nothing is stored. */
 const HARMLESS: ReadonlySet<string> = new Set(["Overloaded", "DeadlinePassed", "ClockUnsure"])
 
@@ -199,11 +194,6 @@ async function orWarn(ports: Ports, change: Promise<void>): Promise<boolean> {
     ports.log.warn("a claim on an idempotency key could not be changed", error)
     return false
   }
-}
-
-/** Whose calls are counted to a rate, and whose last write a read waits for: those of a key. */
-export function scopeOf({ key, person, companyId }: Caller): string {
-  return key?.keyId ?? person?.personId ?? companyId
 }
 
 /**

@@ -18,7 +18,7 @@ const SLOWEST_MEASURE_MS = 1_000
 const CONFIRM_AFTER_MS = 500
 
 /** A clock that measures until it is stopped. */
-export interface MeasuredClock extends Clock {
+interface MeasuredClock extends Clock {
   /** Measures now. @throws when the database does not answer */
   readonly measure: () => Promise<void>
   readonly stop: () => void
@@ -131,4 +131,21 @@ function doubtOf(
   if (ageMs < 0 || isApart) return "apart"
   if (!measured.isConfirmed) return "jumped"
   return ageMs > TRUST_FOR_MS ? "old" : null
+}
+
+/** This machine's monotonic clock and timers. */
+export const machinePacer: Pacer = {
+  elapsedMs: () => performance.now(),
+  // Most pauses are cut short, several with each text: Node's own would make an error each time.
+  pause: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted === true) return resolve()
+      const end = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener("abort", end)
+        resolve()
+      }
+      const timer = setTimeout(end, ms)
+      return signal?.addEventListener("abort", end)
+    }),
 }

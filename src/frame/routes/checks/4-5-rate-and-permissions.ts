@@ -1,11 +1,12 @@
-/** The checks of what the key is granted, and of what its person may. */
+/** The checks of how often a caller calls, of what the key is granted, and of what its person may. */
 import type { Key } from "../../../../domain/access/access.ts"
-import { mayPerson } from "../../../../domain/access/grants.ts"
-import type { PersonNeeds } from "../../../../domain/access/operations.ts"
-import { OPERATIONS } from "../../../../domain/access/operations.ts"
+import type { PersonNeeds } from "../../../../domain/access/permissions.ts"
+import { mayPerson, OPERATIONS } from "../../../../domain/access/permissions.ts"
 import type { Refusal } from "../answers/refusal.ts"
 import { refusal } from "../answers/refusal.ts"
 import type { Caller, Route } from "../declare/route.ts"
+import type { RateLimits } from "./rate-limits.ts"
+import { scopeOf } from "./1-caller.ts"
 
 /** Refuses a key that lacks the route's operation, or another that the route needs as well. */
 export function operationRefusal(
@@ -55,4 +56,14 @@ function lacksPermission(needs: PersonNeeds | null, whose: string): Refusal {
   if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
   const which = needs === null || needs === "any person" ? "for this" : `"${needs}"`
   return refusal("not_allowed", `${whose} not have the permission ${which}.`)
+}
+
+/** Counts a caller's call towards its route's limit; the refusal where it is one too many. */
+export function rateRefusal(
+  rates: RateLimits,
+  { limit }: Pick<Route, "limit">,
+  caller: Caller,
+): Refusal | null {
+  if (limit === undefined) return null
+  return rates.refuse(limit, limit.per === "key" ? scopeOf(caller) : caller.companyId)
 }
