@@ -22,10 +22,11 @@ function checkEvent({ stream, revision, type, id, data, metadata }, previous) {
 // The tree: RFC 6962 over the hashes of the events, 32 bytes each.
 const leaf = (hash) => sha256(Buffer.from([0]), hex(hash))
 const node = (left, right) => sha256(Buffer.from([1]), left, right)
-const addLeaf = (tree, hash) => {
+const addLeaf = (tree, hash, last) => {
   let root = leaf(hash)
   for (let left = tree.size++; left % 2 === 1; left >>= 1) root = node(tree.roots.pop(), root)
   tree.roots.push(root)
+  return Object.assign(tree, { last })
 }
 const rootOf = ({ roots }) => roots.reduceRight((right, left) => node(left, right)).toString("hex")
 // The signature: Ed25519 over seven lines.
@@ -63,8 +64,7 @@ async function checkExport() {
       check(revision === seen.revision + 1, `${stream} revision ${seen.revision + 1}`, revision)
       const hash = checkEvent(parsed, seen.hash)
       counts.events += streams.set(stream, { revision, hash }) ? 1 : 0
-      if (!trees.has(name)) trees.set(name, { size: 0, roots: [] })
-      addLeaf(Object.assign(trees.get(name), { last: data }), hash)
+      trees.set(name, addLeaf(trees.get(name) ?? { size: 0, roots: [] }, hash, data))
     } else if (parsed.range !== undefined) {
       const { revision, hash } = streams.get(parsed.range) ?? {}
       const is = JSON.stringify({ range: parsed.range, first: 0, last: revision, hash })

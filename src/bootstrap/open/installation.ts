@@ -22,7 +22,6 @@ import { openAccounts } from "../../frame/sign-in/accounts.ts"
 import { provenStore, storeWithoutCorrupt } from "../../frame/writer/proven-store.ts"
 import type { Runner } from "../../frame/writer/run.ts"
 import { openRunner } from "../../frame/writer/run.ts"
-import type { RunnerPorts } from "../../frame/writer/runner/port.ts"
 import { startConfirming } from "../../frame/writer/runner/confirming.ts"
 import { watchSuppressing } from "./log-suppression.ts"
 import type { NamedCloser } from "./closers.ts"
@@ -41,6 +40,8 @@ import { openTraces } from "../settings/traces.ts"
 import { PRICES } from "../../../domain/charging/aggregates.ts"
 import { DEFAULT_BOOK } from "../../../domain/charging/price-book.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
+
+type Outside = Awaited<ReturnType<typeof openOutside>>
 
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
@@ -111,32 +112,16 @@ async function openParts(
   const faulty = arrangeFaults(options.faults)
   const { tracing } = reached
   const outside = await openOutside(options, reached, closers, faulty)
-  const { behind, pacer, store, corrupt, clock, checkpoints, locks } = outside
-  const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
-  const writing = { store, corrupt, checkpoints, locks, clock, pacer, tracing, ...waits }
-  const runner = await openWriting({ ...writing, warn: reached.onUnkept }, closers)
+  const { behind, clock, checkpoints, locks } = outside
+  const runner = await openWriting(options, reached, outside, closers)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
   const storeGeneration = await outside.rememberStore()
 
   let workers: Workers | null = null
   let operators: AdminPorts | null = null
   const { streams, streamOfIntent } = program
-  const proven = provenStore(store, { streams, corrupt, pacer, onHeld: runner.heard })
-  const updating = updaterPorts(outside, proven, streams, log)
-  const tellOfWork = await openTelling(outside.processes, options, () => workers?.wake())
-  const onApplied = (name: string) => (name === FOLLOW_UPS ? tellOfWork() : undefined)
-  const onRenewing = followRenewing(log, options.signal)
-  const projector = await startProjector(
-    { ...updating, leases: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
-    program.readModels.map(faulty.projection),
-    program.workRows,
-  )
-  closers.push({ what: "read models and where they stand", close: projector.close })
-  const { handedOver } = projector
-  const heardElsewhere = await openHearing({ ...outside, handedOver, warn: log.warn })
-  const confirming = startConfirming({ store, pacer, runner, handedOver, warn: log.warn })
-  closers.push({ what: "hearing of events", close: confirming.stop })
-  closers.push({ what: "checkpoints, and appends under way", close: runner.close })
+  const reading = { ...outside, runner, faulty, onWork: () => workers?.wake() }
+  const followed = await openFollowing(options, reading, closers)
   const gathered = openGathered(runner, { ...log, warn: reached.onUnkept }, outside.counts)
   closers.push({ what: "API calls and refusals that were gathered", close: gathered.settle })
   outside.beforeFollowing(gathered.settle)
@@ -147,7 +132,7 @@ async function openParts(
   const asked = { ...reached, memory, settings, dataDir, atEnd, failing: faulty.provider }
   const provided = await openProvided(program.providers, { ...outside, ...asked }, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
-  const base = { ...parts, proven, runner, projector, heardElsewhere, baseUrl, log, tracing }
+  const base = { ...parts, ...followed, runner, baseUrl, log, tracing }
   const all: Ports = {
     ...base,
     eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),
@@ -177,31 +162,70 @@ async function openParts(
   return operators
 }
 
-/** The ports that read models are made with, and compared with a rebuild. */
-function updaterPorts(
-  { behind, pacer, store, corrupt, sealing }: Awaited<ReturnType<typeof openOutside>>,
-  proven: ReturnType<typeof provenStore>,
-  { recorded }: AdminPorts["streams"],
-  { warn }: InstallationOptions["log"],
-) {
-  return {
-    pool: behind,
-    pacer,
-    store: proven,
-    comparedStore: storeWithoutCorrupt(store, corrupt),
-    opener: sealing,
-    decode: recorded,
-    warn,
-  }
-}
-
 /** Opens the runner and the price book. @throws what the runner throws where that cannot be read */
-async function openWriting(ports: RunnerPorts, closers: NamedCloser[]): Promise<Runner> {
-  const runner = openRunner(ports)
-  // For a start that fails: a runner looks at a damaged stream again until it is closed.
+async function openWriting(
+  { deadlineMs }: InstallationOptions,
+  { tracing, onUnkept }: Reached,
+  { store, corrupt, checkpoints, locks, clock, pacer }: Outside,
+  closers: NamedCloser[],
+): Promise<Runner> {
+  const runner = openRunner({
+    store,
+    corrupt,
+    checkpoints,
+    locks,
+    clock,
+    pacer,
+    tracing,
+    warn: onUnkept,
+    ...(deadlineMs !== undefined && { deadlineMs }),
+  })
+  // For a start that fails: a runner reads a corrupt stream again until it is closed.
   closers.push({ what: "the runner", close: runner.close })
   await openPriceBook(runner)
   return runner
+}
+
+/** Opens what follows the events of the store: read models, notifications, confirmations of appends. */
+async function openFollowing(
+  options: InstallationOptions,
+  reading: Outside & {
+    readonly runner: Runner
+    readonly faulty: ReturnType<typeof arrangeFaults>
+    readonly onWork: () => void
+  },
+  closers: NamedCloser[],
+) {
+  const { log, program = PROGRAM } = options
+  const { warn } = log
+  const { streams } = program
+  const { behind, pacer, store, corrupt, sealing, processes, runner, faulty, onWork } = reading
+  const proven = provenStore(store, { streams, corrupt, pacer, onHeld: runner.heard })
+  const tellOfWork = await openTelling(processes, options, onWork)
+  const projector = await startProjector(
+    {
+      pool: behind,
+      pacer,
+      store: proven,
+      comparedStore: storeWithoutCorrupt(store, corrupt),
+      opener: sealing,
+      decode: streams.recorded,
+      warn,
+      leases: processes,
+      onHeard: runner.heard,
+      onApplied: (name) => (name === FOLLOW_UPS ? tellOfWork() : undefined),
+      onRenewing: followRenewing(log, options.signal),
+    },
+    program.readModels.map(faulty.projection),
+    program.workRows,
+  )
+  closers.push({ what: "read models and where they stand", close: projector.close })
+  const { handedOver } = projector
+  const heardElsewhere = await openHearing({ ...reading, handedOver, warn })
+  const confirming = startConfirming({ store, pacer, runner, handedOver, warn })
+  closers.push({ what: "hearing of events", close: confirming.stop })
+  closers.push({ what: "checkpoints, and appends under way", close: runner.close })
+  return { proven, projector, heardElsewhere }
 }
 
 async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: CompanyId) {

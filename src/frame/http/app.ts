@@ -168,16 +168,21 @@ export async function buildApp(
   for (const { way, entry } of reached) addEntry(app, calls, admission, entry, stopping, way)
   const beside = reached.map(({ way, entry }) => ({ ...entry, url: `${way.at}${entry.url}` }))
   for (const url of retired) addRetired(app, url)
-  const taken = new Map<string, readonly string[]>()
-  for (const [url, own] of Map.groupBy([...served, ...beside], (entry) => entry.url)) {
-    taken.set(
-      url,
-      own.flatMap(({ method }) => answeredVerbs(method)),
-    )
-  }
-  for (const url of urls) taken.set(url, answeredVerbs("GET"))
-  refuseOtherVerbs(app, known, taken, retired)
+  refuseOtherVerbs(app, known, verbsByUrl([...served, ...beside], urls), retired)
   return app
+}
+
+/** The verbs that each path answers; of `urls` there is a page. */
+function verbsByUrl(
+  entries: readonly Pick<Served, "url" | "method">[],
+  urls: readonly string[],
+): ReadonlyMap<string, readonly string[]> {
+  const answered = new Map<string, readonly string[]>()
+  for (const { url, method } of entries) {
+    answered.set(url, [...(answered.get(url) ?? []), ...answeredVerbs(method)])
+  }
+  for (const url of urls) answered.set(url, answeredVerbs("GET"))
+  return answered
 }
 
 /**

@@ -143,18 +143,20 @@ async function sendFile(
     response.writeHead(206, { ...told, "content-range": range, "content-length": length })
     return send(site, { ...file, from: file.from + part.from, size: length }, request, response)
   }
-  if (encoding !== null) {
-    const bytes = await compressed(site, file, encoding)
-    response.writeHead(status, { ...told, "content-length": bytes.length }).end(bytes)
-    return
-  }
-  if (size <= MOST_HELD_BYTES) {
-    const bytes = await held(site, file)
-    response.writeHead(status, { ...told, "content-length": size }).end(bytes)
-    return
-  }
-  response.writeHead(status, { ...told, "content-length": size })
-  return send(site, file, request, response)
+  const bytes = await wholeBytes(site, file, encoding)
+  response.writeHead(status, { ...told, "content-length": bytes?.length ?? size })
+  if (bytes === null) return send(site, file, request, response)
+  response.end(bytes)
+}
+
+/** The whole file from memory; null where it is too large to be held there as it is. */
+async function wholeBytes(
+  site: Site,
+  file: ArtifactFile,
+  encoding: Encoding | null,
+): Promise<Buffer | null> {
+  if (encoding !== null) return compressed(site, file, encoding)
+  return file.size <= MOST_HELD_BYTES ? held(site, file) : null
 }
 
 /** What a name says may be kept for ever; all else is asked for anew, and mostly answered by 304. */
