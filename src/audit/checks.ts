@@ -48,7 +48,7 @@ function isOutage(error: unknown): boolean {
 
 /** Checks beside those of the streams, in the order in which they are reported. */
 export async function otherChecks(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "store" | "work">,
   companyId: CompanyId | null,
   open: readonly OpenCharge[],
   signal: AbortSignal,
@@ -69,7 +69,10 @@ export async function otherChecks(
 }
 
 /** Every open charge has a row of work that will end it. */
-async function chargesWithoutOwner(ports: AdminPorts, open: readonly OpenCharge[]) {
+async function chargesWithoutOwner(
+  ports: Pick<AdminPorts, "projector" | "runner" | "store" | "work">,
+  open: readonly OpenCharge[],
+) {
   // Work goes on meanwhile: a charge whose row is gone may have ended since its stream was read.
   await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, [LATE_FOLLOW_UPS])
   const names = new Set(await ports.work.names("reconcile-charge"))
@@ -90,7 +93,10 @@ async function chargesWithoutOwner(ports: AdminPorts, open: readonly OpenCharge[
 }
 
 /** Every pending purchase has a row of work that finds out what became of it. */
-async function purchasesWithoutOwner(ports: AdminPorts, companyId: CompanyId | null) {
+async function purchasesWithoutOwner(
+  ports: Pick<AdminPorts, "readAll" | "work">,
+  companyId: CompanyId | null,
+) {
   const before = await pendingPurchases(ports.readAll, companyId)
   const names = new Set(await ports.work.names("pay-purchase"))
   // Work goes on meanwhile: a purchase whose row is gone may have ended since it was read.

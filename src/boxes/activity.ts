@@ -15,6 +15,8 @@ import { boxToSee } from "./find-box.ts"
 import { BOX_ROUTE, OfBox } from "./box-route.ts"
 import { BOX_TOOLS } from "./tools.ts"
 
+type Needs = Pick<Ports, "clock" | "journal" | "sealing">
+
 const MOST_ENTRIES = 200
 /** A command of 10,000 characters says in its first what it is. */
 const MOST_DETAIL = 1_000
@@ -58,7 +60,7 @@ export interface Done {
 
 /** Notes what a caller did in a box. */
 export async function note(
-  ports: Ports,
+  ports: Needs,
   { spender }: Pick<Caller, "spender">,
   box: FoundBox,
   done: Done,
@@ -68,7 +70,7 @@ export async function note(
 
 /** Notes what happened in a box; `keyId` is null where no key did it. */
 export async function noteBy(
-  ports: Ports,
+  ports: Needs,
   keyId: KeyId | null,
   box: FoundBox,
   { result, ...begun }: Done,
@@ -83,7 +85,7 @@ export async function noteBy(
  * @returns what notes the result; it waits for the entry
  */
 export function noteBegun(
-  ports: Ports,
+  ports: Needs,
   { spender: { keyId } }: Pick<Caller, "spender">,
   box: FoundBox,
   begun: Omit<Done, "result">,
@@ -98,7 +100,7 @@ export function noteBegun(
 }
 
 async function add(
-  { journal, sealing, clock }: Ports,
+  { journal, sealing, clock }: Needs,
   keyId: KeyId | null,
   { companyId, boxId, view }: FoundBox,
   { action, detail }: Omit<Done, "result">,

@@ -103,7 +103,7 @@ export function boxAnswer(box: BoxFields): BoxAnswer {
 
 /** The answers of boxes as they are listed, with their links. */
 export async function boxAnswers(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "readAs" | "settings">,
   companyId: CompanyId,
   rows: readonly BoxRow[],
 ): Promise<readonly BoxAnswer[]> {

@@ -38,7 +38,7 @@ export function byCaller({ spender }: Caller, { boxId }: Pick<FoundBox, "boxId">
 
 /** Has a box do something; where that stands, or why it may not be. */
 export async function change(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   { companyId, boxId }: FoundBox,
   command: BoxCommand,

@@ -30,7 +30,7 @@ export function beginOf({ tips, defaultBranch }: FoundCode, branch: string): str
  * @throws CodeNotBrought; what the host of boxes and the repositories throw
  */
 export async function bringCode(
-  ports: Ports,
+  ports: Pick<Ports, "boxCode" | "companyCode" | "readAs">,
   box: Box,
   { companyId, personId, branch }: Wanted,
 ): Promise<string> {
@@ -52,7 +52,7 @@ export async function bringCode(
 
 /** A person as git names them; null where they were erased, or are not shown yet. */
 export async function gitPersonOf(
-  { readAs }: Ports,
+  { readAs }: Pick<Ports, "readAs">,
   companyId: CompanyId,
   personId: PersonId,
 ): Promise<GitPerson | null> {

@@ -31,7 +31,7 @@ export function seesAll({ person }: Pick<Caller, "person">): boolean {
 
 /** A box, as new as any process has it; null where there is none. */
 export function readBox(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   boxId: BoxId,
 ): Promise<BoxView | null> {
@@ -40,7 +40,7 @@ export function readBox(
 
 /** A box that the caller may see. */
 export async function boxToSee(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   name: string,
 ): Promise<FoundBox | { readonly refusal: Refusal }> {
@@ -58,7 +58,7 @@ export async function boxToSee(
 
 /** A box that runs and that the caller works in. */
 export async function boxToWorkIn(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   name: string,
 ): Promise<FoundBox | { readonly refusal: Refusal }> {

@@ -25,7 +25,10 @@ export function leaseMs({ runningAt, minutes }: BoxView, now: number): number {
 }
 
 /** Extends what is paid, and ends what runs and should not. */
-export async function keepBoxes(ports: Ports, unknown: Set<BoxId>): Promise<void> {
+export async function keepBoxes(
+  ports: Pick<Ports, "boxHost" | "boxMachine" | "clock" | "counts" | "readAll" | "runner">,
+  unknown: Set<BoxId>,
+): Promise<void> {
   await ports.boxMachine?.sweep()
   const live = await ports.boxHost.list()
   const unknownNow = new Set<BoxId>()
@@ -44,7 +47,11 @@ export async function keepBoxes(ports: Ports, unknown: Set<BoxId>): Promise<void
   for (const boxId of unknownNow) unknown.add(boxId)
 }
 
-async function keepBox(ports: Ports, boxId: BoxId, isOrphan: () => boolean): Promise<void> {
+async function keepBox(
+  ports: Pick<Ports, "boxHost" | "clock" | "counts" | "readAll" | "runner">,
+  boxId: BoxId,
+  isOrphan: () => boolean,
+): Promise<void> {
   const box = await ports.boxHost.find(boxId)
   if (box === null) return
   const row = await findBox(ports.readAll, boxId)

@@ -56,7 +56,7 @@ export async function payDue(ports: Ports, box: Ticked, cause: Cause): Promise<B
  * and the one that charged looks for a refusal, so one of them finds the other's and refunds the charge.
  */
 function minutesOfBox(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   { companyId, boxId, signs }: Ticked,
   cause: Cause,
 ): Minutes<BoxView> {
@@ -98,7 +98,7 @@ function minutesOfBox(
 
 /** Whether the key that started a box may still do so, and its person too. */
 async function mayGoOn(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   { started: { keyId, personId } }: BoxView,
 ): Promise<boolean> {

@@ -107,7 +107,11 @@ async function connectionFor(
 }
 
 /** The same; where there is none, its place is given back. */
-async function dialOr(ports: Ports, row: PreviewRow, leave: () => void): Promise<Duplex | null> {
+async function dialOr(
+  ports: Pick<Ports, "boxHost">,
+  row: PreviewRow,
+  leave: () => void,
+): Promise<Duplex | null> {
   let connection: Duplex | null = null
   try {
     connection = await dial(ports, row)
@@ -118,7 +122,7 @@ async function dialOr(ports: Ports, row: PreviewRow, leave: () => void): Promise
 }
 
 /** A connection to the port; null where nothing listens there, or there is no box now. */
-async function dial({ boxHost }: Ports, row: PreviewRow): Promise<Duplex | null> {
+async function dial({ boxHost }: Pick<Ports, "boxHost">, row: PreviewRow): Promise<Duplex | null> {
   try {
     const box = await boxHost.find(row.box_id)
     return (await box?.dial(row.port)) ?? null

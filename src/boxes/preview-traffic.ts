@@ -9,7 +9,10 @@ import { readBox } from "./find-box.ts"
 const noted = new WeakMap<Ports["counts"], Map<string, number>>()
 
 /** Notes that somebody is at a link, which is served, too, where that cannot be noted. */
-export async function noteTraffic(ports: Ports, row: PreviewRow): Promise<void> {
+export async function noteTraffic(
+  ports: Pick<Ports, "clock" | "counts" | "journal" | "log" | "runner" | "sealing">,
+  row: PreviewRow,
+): Promise<void> {
   try {
     await noteOnce(ports, row)
   } catch (error) {
@@ -18,7 +21,7 @@ export async function noteTraffic(ports: Ports, row: PreviewRow): Promise<void> 
 }
 
 async function noteOnce(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "counts" | "journal" | "runner" | "sealing">,
   { company_id: companyId, box_id: boxId, port }: PreviewRow,
 ): Promise<void> {
   const now = ports.clock.now()

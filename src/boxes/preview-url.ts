@@ -18,7 +18,10 @@ export function tagOf(token: string): string {
 }
 
 /** The link of a name: at the scheme and port of this service's own address. */
-export function previewUrl({ baseUrl, settings }: Ports, token: string): string {
+export function previewUrl(
+  { baseUrl, settings }: Pick<Ports, "baseUrl" | "settings">,
+  token: string,
+): string {
   return siteAt(baseUrl(), `${token}.${settings(boxSettings).BOX_DOMAIN}`).url
 }
 

@@ -114,7 +114,11 @@ export const deleteBox = route({
   },
 })
 
-async function stop(ports: Ports, caller: Caller, found: FoundBox): Promise<Position | null> {
+async function stop(
+  ports: Pick<Ports, "clock" | "journal" | "runner" | "sealing">,
+  caller: Caller,
+  found: FoundBox,
+): Promise<Position | null> {
   const command = { type: "StopBox" as const, reason: "stopped" as const }
   const stopped = await change(ports, caller, found, { ...command, ...byCaller(caller, found) })
   if ("refusal" in stopped) throw new Error(`box ${found.boxId} could not be stopped`)
@@ -125,7 +129,7 @@ async function stop(ports: Ports, caller: Caller, found: FoundBox): Promise<Posi
 
 /** The box once the read models show what was written at `own`. */
 async function shown(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "projector" | "readAs" | "settings">,
   { companyId, boxId }: FoundBox,
   own: Position | null,
 ): Promise<

@@ -17,7 +17,7 @@ import { mostBoxes } from "./start-rules.ts"
  * first: a start right after a stop must not wait for the job that frees them, which may also free them right now.
  */
 export async function takeSlot(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   companyId: CompanyId,
   boxId: BoxId,
   cause: Cause,
@@ -36,7 +36,11 @@ export async function takeSlot(
 }
 
 /** Frees the slots of boxes that have ended. */
-async function freeEndedBoxes(ports: Ports, companyId: CompanyId, cause: Cause): Promise<void> {
+async function freeEndedBoxes(
+  ports: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  cause: Cause,
+): Promise<void> {
   for (const boxId of await ports.runner.readLatest(slotsOf(companyId), holdersOf)) {
     const view = await readBox(ports, companyId, boxId)
     if (view !== null && view.endedAt !== null) await freeSlot(ports, companyId, boxId, cause)
@@ -45,7 +49,7 @@ async function freeEndedBoxes(ports: Ports, companyId: CompanyId, cause: Cause):
 
 /** Frees the slot of a box. */
 export async function freeSlot(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   boxId: BoxId,
   cause: Cause,
@@ -55,7 +59,7 @@ export async function freeSlot(
 
 /** Makes sure that a box which was not started never is; how it stands, null where it never began. */
 export async function abandonBox(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   boxId: BoxId,
   cause: Cause,

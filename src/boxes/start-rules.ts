@@ -67,7 +67,7 @@ export const START_RULES = {
 
 /** What a minute costs, and the budget in micros; or why the budget is none. */
 export async function priceOfStart(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   { size, budget }: Pick<StartBox, "size" | "budget">,
 ): Promise<
   { readonly price: Price; readonly budgetMicros: number | null } | { readonly refusal: Refusal }
@@ -91,7 +91,10 @@ export function unpushable(branch: string, tips: ReadonlyMap<string, string>): R
 }
 
 /** How many boxes a company has at once. */
-export async function mostBoxes({ runner }: Ports, companyId: CompanyId): Promise<number> {
+export async function mostBoxes(
+  { runner }: Pick<Ports, "runner">,
+  companyId: CompanyId,
+): Promise<number> {
   const standing = await runner.read(accessOf(companyId), companyStanding)
   return BOXES_OF_PLAN[standing?.plan ?? "payg"]
 }

@@ -20,7 +20,7 @@ import { MOST_PLACES } from "./refused-push.ts"
  * @throws ScanFailed, and as `Runner.execute` does
  */
 export async function secretsRefused(
-  ports: Ports,
+  ports: Pick<Ports, "log" | "runner" | "sealing" | "secretScan">,
   { companyId, cause }: Pusher,
   pushId: PushId,
   push: Push,
@@ -103,7 +103,7 @@ async function keysRefused(
 }
 
 async function othersRefused(
-  ports: Ports,
+  ports: Pick<Ports, "sealing">,
   push: Push,
   companyId: CompanyId,
   secrets: readonly FoundInPush[],

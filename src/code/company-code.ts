@@ -95,7 +95,10 @@ const BRANCHES = "refs/heads/"
 
 const nameOf = (ref: string): string => ref.slice(BRANCHES.length)
 
-async function find(ports: Ports, companyId: CompanyId) {
+async function find(
+  ports: Pick<Ports, "repositories" | "runner" | "sealing">,
+  companyId: CompanyId,
+) {
   const { repositories, runner } = ports
   return orUnavailable(async (): Promise<FoundCode | null> => {
     if (await repositories.has(companyId)) {
@@ -122,7 +125,7 @@ async function orUnavailable<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 async function* packOf(
-  { packPlaces, repositories }: Ports,
+  { packPlaces, repositories }: Pick<Ports, "packPlaces" | "repositories">,
   companyId: CompanyId,
   commit: string,
   signal: AbortSignal,
@@ -137,7 +140,7 @@ async function* packOf(
 }
 
 async function findCommit(
-  ports: Ports,
+  ports: Pick<Ports, "packPlaces" | "repositories" | "runner" | "sealing">,
   companyId: CompanyId,
   commit: string,
 ): Promise<FoundCommit | null> {
@@ -159,7 +162,7 @@ async function findCommit(
 const FILE_MODES = ["100644", "100755"]
 
 async function* archiveOf(
-  { packPlaces, repositories }: Ports,
+  { packPlaces, repositories }: Pick<Ports, "packPlaces" | "repositories">,
   companyId: CompanyId,
   commit: string,
   signal: AbortSignal,

@@ -32,7 +32,7 @@ export function tagOfRef(
  * @throws as `Runner.execute` and `Repositories.tips` do
  */
 export async function compareRefs(
-  ports: Ports,
+  ports: Pick<Ports, "repositories" | "runner" | "sealing">,
   { companyId, cause }: Pusher,
   pushId: PushId | null,
 ): Promise<boolean> {

@@ -16,7 +16,10 @@ import { tagOfRef } from "./compare-refs.ts"
  *
  * @throws as `Runner.readLatest` and `Repositories.head` do
  */
-export async function followDefaultBranch(ports: Ports, companyId: CompanyId): Promise<Head> {
+export async function followDefaultBranch(
+  ports: Pick<Ports, "repositories" | "runner" | "sealing">,
+  companyId: CompanyId,
+): Promise<Head> {
   const { repositories, runner } = ports
   const head = await repositories.head(companyId)
   const known = await runner.readLatest(codeOf(companyId), defaultBranchTag)
@@ -37,7 +40,7 @@ export async function followDefaultBranch(ports: Ports, companyId: CompanyId): P
  * @throws as `followDefaultBranch` does
  */
 export async function defaultBranchAfter(
-  ports: Ports,
+  ports: Pick<Ports, "repositories" | "runner" | "sealing">,
   companyId: CompanyId,
   push: Push,
 ): Promise<string> {
@@ -56,7 +59,7 @@ export async function defaultBranchAfter(
 
 /** The ref with this keyed hash; null where none of them has it. */
 async function refWithTag(
-  ports: Ports,
+  ports: Pick<Ports, "sealing">,
   companyId: CompanyId,
   refs: readonly string[],
   tag: string | null,

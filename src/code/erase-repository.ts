@@ -6,7 +6,10 @@ import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** Takes a company's repository away, and says so; again after a crash. @throws GitUnavailable */
-export async function eraseRepository(ports: Ports, companyId: CompanyId): Promise<void> {
+export async function eraseRepository(
+  ports: Pick<Ports, "repositories" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
   const { runner, repositories } = ports
   const stream = codeOf(companyId)
   if (!(await runner.readLatest(stream, hasRepository))) return

@@ -30,7 +30,11 @@ const refuse: OtherClient["refuse"] = async (ports, { companyId }, { user, param
 }
 
 /** Whether a name is that of a company; one that is not is looked for at the tail. */
-async function isNameOf(ports: Ports, name: string, companyId: CompanyId): Promise<boolean> {
+async function isNameOf(
+  ports: Pick<Ports, "runner" | "sealing">,
+  name: string,
+  companyId: CompanyId,
+): Promise<boolean> {
   const tag = nameTagOf(ports, name)
   const named = (state: Companies) => companyByNameTag(state, tag)
   const isIt = (await ports.runner.read(COMPANIES, named)) === companyId

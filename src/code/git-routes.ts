@@ -74,7 +74,10 @@ function askRefs(service: PackCommand, name: string) {
 }
 
 /** Why a company's repository cannot be served; null where it can. */
-async function whyMissing(ports: Ports, { companyId }: Caller): Promise<Refusal | null> {
+async function whyMissing(
+  ports: Pick<Ports, "log" | "repositories" | "runner">,
+  { companyId }: Caller,
+): Promise<Refusal | null> {
   try {
     if (await ports.repositories.has(companyId)) return null
     if (!(await ports.runner.read(codeOf(companyId), hasRepository))) {
@@ -108,7 +111,7 @@ type Input = Checked<AsyncIterable<Uint8Array>>
 /** Answers a conversation piece by piece, in a place of its own. */
 async function converse(
   service: PackCommand,
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "kept" | "log" | "packPlaces" | "repositories" | "runner">,
   caller: Caller,
   { body, sent, gone, stopping }: Input,
   serve: (conversation: Conversation) => Promise<void>,
@@ -180,7 +183,10 @@ const NO_QUESTION = {
 } as const
 
 /** Serves a fetch to its end, and says so where that is a bad one. */
-async function giveOut(ports: Ports, conversation: Conversation): Promise<void> {
+async function giveOut(
+  ports: Pick<Ports, "log" | "repositories">,
+  conversation: Conversation,
+): Promise<void> {
   const { companyId, send } = conversation
   try {
     const fault = await ports.repositories.upload(conversation)

@@ -48,7 +48,10 @@ async function putIn(
 }
 
 /** Puts the repository of a company into its blob; of one that was erased meanwhile nothing. */
-async function putOne(ports: Ports, companyId: CompanyId): Promise<void> {
+async function putOne(
+  ports: Pick<Ports, "blobs" | "codeDir" | "repositories" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
   const { blobs, repositories, runner } = ports
   const bundle = (send: (piece: Uint8Array) => Promise<void>) =>
     repositories.bundle(companyId, send)
@@ -65,7 +68,11 @@ async function putOne(ports: Ports, companyId: CompanyId): Promise<void> {
   }
 }
 
-function unreadable({ codeDir }: Ports, companyId: CompanyId, { message }: Error): OperatorRefused {
+function unreadable(
+  { codeDir }: Pick<Ports, "codeDir">,
+  companyId: CompanyId,
+  { message }: Error,
+): OperatorRefused {
   const why = message.replaceAll(/\s+/g, " ")
   const folder = join(codeDir, folderNameOf(companyId))
   const what =
@@ -76,7 +83,7 @@ function unreadable({ codeDir }: Ports, companyId: CompanyId, { message }: Error
   return new OperatorRefused("repository_unreadable", what)
 }
 
-async function takeOut(ports: Ports): Promise<void> {
+async function takeOut(ports: Pick<Ports, "blobs" | "repositories">): Promise<void> {
   const { blobs } = ports
   for (const companyId of await blobs.companiesWith(BUNDLE)) {
     const blob = await blobs.find(companyId, BUNDLE)
@@ -87,7 +94,10 @@ async function takeOut(ports: Ports): Promise<void> {
   }
 }
 
-async function putBack(ports: Ports, progress: (message: string) => void): Promise<void> {
+async function putBack(
+  ports: Pick<Ports, "blobs" | "repositories" | "runner" | "sealing">,
+  progress: (message: string) => void,
+): Promise<void> {
   const waiting = await ports.blobs.companiesWith(BUNDLE)
   for (const [i, companyId] of waiting.entries()) {
     progress(`${i} of ${waiting.length} repositories`)
@@ -96,7 +106,10 @@ async function putBack(ports: Ports, progress: (message: string) => void): Promi
 }
 
 /** Makes the repository of a company that has none as its blob has it. One that is there stays. */
-async function putOneBack(ports: Ports, companyId: CompanyId): Promise<void> {
+async function putOneBack(
+  ports: Pick<Ports, "blobs" | "repositories" | "runner" | "sealing">,
+  companyId: CompanyId,
+): Promise<void> {
   const { blobs, runner, repositories } = ports
   const isWanted = await runner.readLatest(codeOf(companyId), hasRepository)
   const blob = isWanted ? await blobs.find(companyId, BUNDLE) : null
@@ -116,7 +129,7 @@ async function putOneBack(ports: Ports, companyId: CompanyId): Promise<void> {
 
 /** Whether a repository is there, and holds something if its blob does. */
 async function isThere(
-  { repositories }: Ports,
+  { repositories }: Pick<Ports, "repositories">,
   companyId: CompanyId,
   { length }: Pick<Blob, "length">,
 ): Promise<boolean> {

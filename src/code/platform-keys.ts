@@ -87,7 +87,7 @@ export type Switched = "switched-off" | "was-off" | "made-up"
  * @throws as `Runner.execute` does: then it may work still, and its push must not be taken
  */
 export async function switchOff(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   { text, companyId, keyId }: WrittenKey,
   found: { readonly companyId: CompanyId; readonly pushId: PushId; readonly cause: Cause },
 ): Promise<Switched> {

@@ -49,7 +49,10 @@ export type Judged =
   | { readonly ok: false; readonly lines: readonly string[] }
 
 /** How often a repository was cleaned: to be read before git takes anything of a push. */
-export function cleanings({ runner }: Ports, { companyId }: Pusher): Promise<number> {
+export function cleanings(
+  { runner }: Pick<Ports, "runner">,
+  { companyId }: Pusher,
+): Promise<number> {
   return runner.readLatest(codeOf(companyId), scrubsOf)
 }
 
@@ -61,7 +64,7 @@ export function cleanings({ runner }: Ports, { companyId }: Pusher): Promise<num
  * @throws ScanFailed, as `Runner.execute` does, and what `push` throws
  */
 export async function judgePush(
-  ports: Ports,
+  ports: Pick<Ports, "counts" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
   pusher: Pusher,
   push: Push,
   before: number,
@@ -81,7 +84,11 @@ export async function judgePush(
  * Writes down whether the refs of a push moved, and has `HEAD` follow. Again, or for one that has ended:
  * nothing new. False where the refs moved on all the while: to be done again later.
  */
-export async function landed(ports: Ports, pusher: Pusher, pushId: PushId): Promise<boolean> {
+export async function landed(
+  ports: Pick<Ports, "repositories" | "runner" | "sealing">,
+  pusher: Pusher,
+  pushId: PushId,
+): Promise<boolean> {
   const isDone = await compareRefs(ports, pusher, pushId)
   if (isDone) await followDefaultBranch(ports, pusher.companyId)
   return isDone
@@ -100,7 +107,7 @@ interface Looked {
 
 /** The checks, in order: what is refused by one is not looked at by the next. */
 async function check(
-  ports: Ports,
+  ports: Pick<Ports, "log" | "runner" | "sealing" | "secretScan">,
   pusher: Pusher,
   { pushId, push, readCores, defaultBranch }: Looked,
 ): Promise<Brought | RefusedPush> {
@@ -119,7 +126,7 @@ async function check(
 
 /** Writes the yes down; the refusal where there are too many refs by now. */
 async function accept(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing">,
   { companyId, cause }: Pusher,
   { pushId, push, readCores, before: scrubs, defaultBranch }: Looked,
   { objects, bytes }: Brought,
@@ -144,7 +151,7 @@ async function accept(
 }
 
 async function writeDown(
-  ports: Ports,
+  ports: Pick<Ports, "counts" | "runner" | "sealing">,
   { companyId, cause }: Pusher,
   pushId: PushId,
   refused: RefusedPush,

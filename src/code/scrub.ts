@@ -11,7 +11,7 @@ import type { Ports } from "../frame/ports.ts"
  * @throws NoRepository, GitUnavailable, GitFailed, and as `Runner.execute` does
  */
 export async function endScrub(
-  { repositories, runner }: Ports,
+  { repositories, runner }: Pick<Ports, "repositories" | "runner">,
   companyId: CompanyId,
   blob: string,
   cause: Cause,

@@ -17,7 +17,7 @@ export type TakenIn =
  * @throws what the repositories and the checks throw
  */
 export async function takeIn(
-  ports: Ports,
+  ports: Pick<Ports, "counts" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
   pusher: Pusher,
   bundle: AsyncIterable<Uint8Array>,
   isNothing: (push: Push) => Promise<boolean> = async () => false,

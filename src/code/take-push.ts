@@ -30,7 +30,7 @@ export type PushRules = Pick<Route, "operation" | "also" | "permissions">
 
 /** Serves a push to its end. */
 export async function takePush(
-  ports: Ports,
+  ports: Pick<Ports, "counts" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
   caller: Caller,
   conversation: Conversation,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function takePush(
  * @throws what `take` throws
  */
 export async function judgedFor<T>(
-  ports: Ports,
+  ports: Pick<Ports, "counts" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
   caller: Caller,
   rules: PushRules,
   take: (judge: (push: Push) => Promise<Verdict>) => Promise<T>,
@@ -75,7 +75,7 @@ type Said = "yes" | "no" | "fault" | "left"
 
 /** Nothing is thrown: whoever waits at a terminal is told. */
 async function verdictOn(
-  ports: Ports,
+  ports: Pick<Ports, "log" | "runner">,
   caller: Caller,
   rules: PushRules,
   left: AbortSignal,
@@ -100,7 +100,11 @@ const findPersonOf = (state: Access, key: Key | null) =>
   key === null || key.personId === null ? null : findPerson(state, key.personId)
 
 /** Why the caller may not push any more: much may have changed while so much was sent. */
-async function noLonger(ports: Ports, caller: Caller, rules: PushRules): Promise<Refusal | null> {
+async function noLonger(
+  ports: Pick<Ports, "runner">,
+  caller: Caller,
+  rules: PushRules,
+): Promise<Refusal | null> {
   const { companyId, key } = caller
   if (key === null) return null
   const now = await ports.runner.readLatest(accessOf(companyId), (state: Access) => {

@@ -19,7 +19,11 @@ const visits = ({ kept }: Pick<Ports, "kept">) => kept.of<Visits>({ slice: "code
 const nameOf = ({ key }: Caller, service: PackCommand): string => `${key?.keyId ?? "-"} ${service}`
 
 /** Notes that somebody has come, or that what they asked for did not come to a pack yet. */
-export async function noteVisit(ports: Ports, caller: Caller, service: PackCommand): Promise<void> {
+export async function noteVisit(
+  ports: Pick<Ports, "clock" | "kept">,
+  caller: Caller,
+  service: PackCommand,
+): Promise<void> {
   const until = ports.clock.now() + FOR_MS
   await visits(ports).change(caller.companyId, nameOf(caller, service), (known) => ({
     content: { open: (known?.content.open ?? 0) + 1 },
@@ -29,7 +33,7 @@ export async function noteVisit(ports: Ports, caller: Caller, service: PackComma
 
 /** Goes on with a visit, where there is one: nobody else does meanwhile. Whether there is. */
 export async function goOnWith(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "kept">,
   caller: Caller,
   service: PackCommand,
 ): Promise<boolean> {

@@ -58,7 +58,7 @@ function no(message: string) {
 }
 
 async function companyName(
-  { runner, sealing }: Ports,
+  { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   { companyId }: Caller,
 ): Promise<string | null> {
   const standing = await runner.read(accessOf(companyId), companyStanding)

@@ -72,7 +72,11 @@ export const listUpdates = route({
 })
 
 /** The newest release that the company's code has not taken in; null where it has, or there is no code. */
-async function codeBranchOf({ runner }: Ports, companyId: CompanyId, channel: string) {
+async function codeBranchOf(
+  { runner }: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  channel: string,
+) {
   const code = await runner.read(codeOf(companyId), (state) => {
     return { isThere: hasRepository(state), tree: coreTree(state) }
   })

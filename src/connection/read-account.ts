@@ -68,7 +68,7 @@ export const readAccount = route({
   },
 })
 
-async function personOf(ports: Ports, { companyId, person }: Caller) {
+async function personOf(ports: Pick<Ports, "readAs">, { companyId, person }: Caller) {
   if (person === null) return null
   const { personId, role } = person
   const row = await ports.readAs(companyId, (db) => findPersonRow(db, companyId, personId))

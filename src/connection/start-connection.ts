@@ -78,7 +78,7 @@ export const startConnection = openRoute({
 })
 
 async function begin(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "clock" | "kept" | "sealing">,
   { company, installId: install = null, version = "" }: Omit<z.infer<typeof Start>, "code">,
 ): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
   const code = newConnectCode()
@@ -89,12 +89,19 @@ async function begin(
   return { ok: true, status: 202, body: waiting(ports, code, expiresAt) }
 }
 
-function waiting(ports: Ports, code: string, expiresAt: number): z.infer<typeof Waiting> {
+function waiting(
+  ports: Pick<Ports, "baseUrl">,
+  code: string,
+  expiresAt: number,
+): z.infer<typeof Waiting> {
   const url = `${ports.baseUrl()}/connect/${code}`
   return { code, url, expiresAt: new Date(expiresAt).toISOString() }
 }
 
-async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
+async function ask(
+  ports: Pick<Ports, "baseUrl" | "kept" | "runner" | "sealing">,
+  text: string,
+): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
   const code = connectCodeOf(text)
   const request = await connectRequests(ports).find(code)
   if (request === null) return over()

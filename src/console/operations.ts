@@ -85,7 +85,11 @@ function asked(
 }
 
 /** Does it; the file that it may send is named by its operation and format. */
-function done(ports: Ports, request: ConsoleRequest, gone: AbortSignal): Promise<Reply<unknown>> {
+function done(
+  ports: Pick<Ports, "inConsole">,
+  request: ConsoleRequest,
+  gone: AbortSignal,
+): Promise<Reply<unknown>> {
   const { operation, input } = request
   const { format } = input
   const isNamed = typeof format === "string" && /^[\w-]{1,20}$/.test(format)

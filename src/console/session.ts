@@ -27,7 +27,7 @@ const READS = ["GET", "HEAD"]
 
 /** Who asks, at the company of the path; the refusal of whoever is nobody there. */
 export async function whoAsks(
-  ports: Ports,
+  ports: Pick<Ports, "accounts" | "baseUrl">,
   sent: Pick<AsSent, "headers"> & {
     readonly method: string
     readonly params: Readonly<Record<string, string>>

@@ -165,14 +165,14 @@ async function buy(
   }
 }
 
-async function hasCard(ports: Ports, { companyId }: Caller): Promise<boolean> {
+async function hasCard(ports: Pick<Ports, "runner">, { companyId }: Caller): Promise<boolean> {
   const standing = await ports.runner.read(accessOf(companyId), companyStanding)
   return (standing?.card ?? null) !== null
 }
 
 /** What the ledger would say comes before the missing card. */
 async function withoutCard(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   command: StartPurchase,
 ): Promise<PurchaseReply> {
@@ -225,7 +225,11 @@ async function goOn(
   return { reply: await payBegun(ports, caller, purchase, null) }
 }
 
-async function inProgress(ports: Ports, caller: Caller, input: Input): Promise<PurchaseReply> {
+async function inProgress(
+  ports: Pick<Ports, "runner">,
+  caller: Caller,
+  input: Input,
+): Promise<PurchaseReply> {
   const order = orderOf(input.body)
   if (!("amountMicros" in order)) return order
   const payment = { name: purchaseIdOf(input.seed), amountMicros: order.amountMicros }

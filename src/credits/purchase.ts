@@ -31,7 +31,10 @@ export function purchaseIdOf({ parts }: Seed): PurchaseId {
  * The funds as they are, micros. At the tail: another process may have been paid a moment ago, and
  * who hears of that must not see the balance from before it.
  */
-export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micros> {
+export async function fundsNow(
+  ports: Pick<Ports, "runner">,
+  companyId: CompanyId,
+): Promise<Micros> {
   const account = await ports.runner.readLatest(ledgerOf(companyId), accountOf)
   return account.fundsMicros
 }
@@ -109,7 +112,7 @@ export function inDoubt(purchaseId: PurchaseId, cause: unknown): OutcomeUnknown 
 
 /** What the processor answers; `silent` where it did not, `unavailable` where it did nothing. */
 async function orderInTime(
-  ports: Ports,
+  ports: Pick<Ports, "cards" | "log" | "pacer">,
   payment: OrderedPayment,
 ): Promise<PaymentAnswer | "silent" | typeof NOT_TAKEN> {
   try {
@@ -134,7 +137,10 @@ export async function standingOf(
 }
 
 /** The answer to a purchase that stands like this. */
-export async function answerTo(ports: Ports, row: PurchaseRow): Promise<PurchaseReply> {
+export async function answerTo(
+  ports: Pick<Ports, "runner">,
+  row: PurchaseRow,
+): Promise<PurchaseReply> {
   if (row.state === "failed") return failed(row.code ?? "", null)
   const payment = { name: row.purchase_id, amountMicros: row.amount_micros }
   const fundsMicros = await fundsNow(ports, row.company_id)

@@ -21,7 +21,7 @@ const idOfSender = (
 
 /** Adds a sending domain, unless the name is one already. */
 export async function addSendingDomainTo(
-  ports: Ports,
+  ports: Pick<Ports, "dkimKeys" | "runner" | "settings">,
   caller: Caller,
   domain: DomainView,
   name: string,

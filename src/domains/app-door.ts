@@ -20,7 +20,7 @@ const NOTHING_HERE: Notice = {
 type Hostname = NonNullable<ReturnType<Ports["hostnames"]["find"]>>
 
 /** The door. */
-export function appDoor(ports: Ports): Door {
+export function appDoor(ports: Pick<Ports, "hostnames" | "log" | "runner">): Door {
   // Told once by this process for each list that it reads: the next one says so.
   const told = new WeakSet<Hostname>()
   const passes: NonNullable<Door["passes"]> = (request, { isSecure }) => {
@@ -44,7 +44,11 @@ export function appDoor(ports: Ports): Door {
   }
 }
 
-async function reached({ runner }: Ports, hostname: string, found: Hostname): Promise<void> {
+async function reached(
+  { runner }: Pick<Ports, "runner">,
+  hostname: string,
+  found: Hostname,
+): Promise<void> {
   const stream = domainOf(found.companyId, found.domainId)
   await runner.execute(stream, { type: "ReachAppAddress", hostname }, causedBy(`visit ${hostname}`))
 }

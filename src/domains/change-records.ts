@@ -117,7 +117,7 @@ function noRecord(): Answer {
 }
 
 function write(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   body: { readonly record: Written; readonly domainId?: string | undefined },
   { type, id }: { readonly type: "AddRecord" | "UpdateRecord"; readonly id: RecordId },
@@ -135,7 +135,7 @@ function write(
 }
 
 async function change(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   named: string | undefined,
   commandFor: (apex: string) => DomainCommand | { readonly refusal: ReturnType<typeof refusal> },

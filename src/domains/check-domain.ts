@@ -66,7 +66,11 @@ export async function lookAbove(
 }
 
 /** Where a domain is live and its key may, mail can be sent from it; where that cannot be, it is live all the same. */
-async function addOwnSender(ports: Ports, caller: Caller, domain: DomainView) {
+async function addOwnSender(
+  ports: Pick<Ports, "dkimKeys" | "runner" | "settings">,
+  caller: Caller,
+  domain: DomainView,
+) {
   const { name, status } = domain
   if (status !== "live" || namedIn(domain, name) !== null) return null
   if (name.length > MOST_SENDING_NAME) return null

@@ -23,7 +23,7 @@ export interface SenderPlace {
  * @throws ProviderUnavailable, ProviderSilent
  */
 export async function checkSender(
-  ports: Ports,
+  ports: Pick<Ports, "resolver" | "runner" | "settings">,
   { companyId, domainId, sendingDomainId }: SenderPlace,
   cause: Cause,
 ) {

@@ -61,7 +61,11 @@ export const connectDomain = route({
   },
 })
 
-async function connect(ports: Ports, caller: Caller, name: string): Promise<Told> {
+async function connect(
+  ports: Pick<Ports, "log" | "registrar" | "resolver" | "runner" | "settings">,
+  caller: Caller,
+  name: string,
+): Promise<Told> {
   const { companyId } = caller
   const held = await ports.runner.read(CLAIMS, claimOver(name))
   if (held !== null) {
@@ -87,7 +91,12 @@ async function connect(ports: Ports, caller: Caller, name: string): Promise<Told
 const conflict = (): Refusal => refusal("conflict", HELD)
 
 /** Lets go of a claim that came to nothing. */
-async function letGo(ports: Ports, caller: Caller, { domainId }: Claim, why: Refusal) {
+async function letGo(
+  ports: Pick<Ports, "runner">,
+  caller: Caller,
+  { domainId }: Claim,
+  why: Refusal,
+) {
   const command = { type: "ReleaseDomain", domainId, reason: "removed" } as const
   await ports.runner.execute(CLAIMS, command, causeOf(caller))
   return why
@@ -95,7 +104,7 @@ async function letGo(ports: Ports, caller: Caller, { domainId }: Claim, why: Ref
 
 /** Claims a name; of two companies at once, one has it. */
 async function claim(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   name: string,
 ): Promise<Claim | { readonly refusal: Refusal }> {
@@ -113,7 +122,7 @@ interface Seen {
 
 /** What there is of a domain in the world; a refusal where it cannot be connected as it stands. */
 async function lookAt(
-  ports: Ports,
+  ports: Pick<Ports, "log" | "registrar" | "resolver" | "settings">,
   companyId: CompanyId,
   name: string,
 ): Promise<Seen | { readonly refusal: Refusal }> {
@@ -160,7 +169,7 @@ function leftBehind(): Refusal {
 }
 
 function commandOf(
-  ports: Ports,
+  ports: Pick<Ports, "settings">,
   { domainId, companyId, name }: Claim,
   { delegation, copied, registrar }: Seen,
 ): ConnectDomain {

@@ -55,7 +55,7 @@ export type Told =
 
 /** Asks something of a connected domain for a caller. */
 export async function tellDomain(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   caller: Caller,
   { domainId }: Pick<DomainView, "domainId">,
   command: DomainCommand,

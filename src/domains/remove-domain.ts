@@ -39,7 +39,10 @@ export async function releaseClaim(
 }
 
 /** The domains of a company go with it; done again after a crash. */
-export async function eraseDomains(ports: Ports, companyId: CompanyId): Promise<void> {
+export async function eraseDomains(
+  ports: Pick<Ports, "nameServer" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
   for (const claim of await ports.runner.readLatest(CLAIMS, claimsOf(companyId))) {
     await removeDomain(ports, claim, "erased", causedBy(`erasure ${companyId}`))
   }

@@ -77,7 +77,7 @@ export async function handOver(ports: Ports, handing: Handing): Promise<void> {
 
 /** Composes it; else what becomes of all copies. */
 async function make(
-  ports: Ports,
+  ports: Pick<Ports, "blobs" | "composer" | "dkimKeys" | "log">,
   companyId: CompanyId,
   { accepted: { mailId, sendingDomainId, at } }: MailView,
 ): Promise<Made | Came> {
@@ -95,7 +95,7 @@ async function make(
 const partyOf = ({ name, address }: Mailbox) => ({ name: name ?? "", address })
 
 async function handOne(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "composer" | "log" | "mailer" | "runner" | "sealing">,
   { companyId, view, signal }: Handing,
   { copyFor, signer }: Made,
   { recipientIndex, to, tag }: CopyView,
@@ -129,7 +129,7 @@ async function handOne(
 }
 
 /** Nothing leaves unsigned: it waits until somebody has mended that. */
-function notSigned({ log }: Ports, why: string): Came {
+function notSigned({ log }: Pick<Ports, "log">, why: string): Came {
   log.warn(`a mail waits: ${why}`, null)
   return { answer: "deferred", code: "not_signed" }
 }

@@ -32,7 +32,7 @@ export interface Letter {
 
 /** Keeps what a mail says, unless it is kept already; answers a keyed hash of it. */
 export async function keepLetter(
-  { blobs, sealing }: Ports,
+  { blobs, sealing }: Pick<Ports, "blobs" | "sealing">,
   companyId: CompanyId,
   mailId: MailId,
   { from, replyTo, ...rest }: Letter,
@@ -55,7 +55,7 @@ async function* pieces(bytes: Buffer): AsyncIterable<Buffer> {
 
 /** What a mail says; null where it is not kept any more. */
 export async function readLetter(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   companyId: CompanyId,
   mailId: MailId,
 ): Promise<Letter | null> {

@@ -45,7 +45,7 @@ const base = {
 } as const
 
 /** Whose copy a token is about, where it offered this; null where there is no such page. */
-async function offered(ports: Ports, token: string) {
+async function offered(ports: Pick<Ports, "readAll" | "runner" | "sealing">, token: string) {
   const copy = copyOfToken(ports.sealing, token)
   const companyId = copy === null ? null : await companyOfMail(ports.readAll, copy.mailId)
   if (copy === null || companyId === null) return null

@@ -10,7 +10,7 @@ import type { Ports } from "../frame/ports.ts"
  * they were last looked at; null where not. One under a verified domain is not verified by that.
  */
 export async function verifiedSender(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   name: string,
 ): Promise<string | null> {
@@ -23,7 +23,7 @@ export async function verifiedSender(
 
 /** The first verified sending domain of a company; null where it has none. */
 export async function firstVerified(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
 ): Promise<{ readonly sendingDomainId: string; readonly name: string } | null> {
   for (const { domainId } of await runner.read(CLAIMS, claimsOf(companyId))) {

@@ -21,7 +21,10 @@ export interface OpenForm {
 }
 
 /** The form of an id; null where there is none, or none any more: it was closed, its company deleted. */
-export async function findOpenForm(ports: Ports, id: string): Promise<OpenForm | null> {
+export async function findOpenForm(
+  ports: Pick<Ports, "readAll" | "runner">,
+  id: string,
+): Promise<OpenForm | null> {
   const formId = parseFormId(id)
   const row = formId === null ? null : await findForm(ports.readAll, formId)
   if (formId === null || row === null || row.name === null) return null

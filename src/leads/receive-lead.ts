@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000
 
 /** Takes a lead in; where the same came from the same address within a minute, it is that one. */
 export async function receiveLead(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing" | "settings">,
   { companyId, formId }: Pick<OpenForm, "companyId" | "formId">,
   { text, ...consents }: Content,
   address: string,
@@ -50,7 +50,7 @@ export async function receiveLead(
 
 /** The id of a lead; without the company's key it says nothing of what it is made of. */
 async function nameOf(
-  { runner, sealing }: Ports,
+  { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   made: readonly (string | number)[],
 ): Promise<LeadId> {

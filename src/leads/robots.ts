@@ -11,7 +11,7 @@ const MANY_LINKS = 3
 
 /** Whether a robot sent a form, as far as that can be told; it is counted. */
 export function isRobot(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "counts" | "sealing">,
   { formId, refuseLinks }: OpenForm,
   values: ReadonlyMap<string, string>,
 ): boolean {

@@ -112,7 +112,7 @@ export const showThanks = openRoute({
 })
 
 async function shown(
-  ports: Ports,
+  ports: Pick<Ports, "readAll" | "runner">,
   formId: string,
   pageOf: (form: OpenForm) => string,
 ): Promise<Reply<z.infer<typeof Nothing>>> {

@@ -15,7 +15,9 @@ const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
  *
  * @throws OperatorRefused where a read model is stopped or takes longer than a minute
  */
-async function waitForAll(ports: AdminPorts): Promise<string> {
+async function waitForAll(
+  ports: Pick<AdminPorts, "projector" | "settle" | "store" | "storeGeneration" | "workers">,
+): Promise<string> {
   for (;;) {
     const head = await ports.store.head()
     if (!(await ports.projector.waitFor(head, WAIT_MS))) {

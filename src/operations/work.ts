@@ -57,14 +57,17 @@ const listWork = operation({
   run: async ({ ports }) => ({ work: await ports.work.list(MOST_LISTED) }),
 })
 
-async function foundWork({ work }: AdminPorts, id: number): Promise<FoundWork> {
+async function foundWork({ work }: Pick<AdminPorts, "work">, id: number): Promise<FoundWork> {
   const found = await work.find(id)
   if (found === null) throw new OperatorRefused("not_found", `There is no work ${id}.`)
   return found
 }
 
 /** The row, where an operator may have it tried or given up by now. @throws OperatorRefused */
-async function findAllowed(ports: AdminPorts, id: number): Promise<FoundWork> {
+async function findAllowed(
+  ports: Pick<AdminPorts, "allowedFrom" | "clock" | "work">,
+  id: number,
+): Promise<FoundWork> {
   const found = await foundWork(ports, id)
   // What is parked was due before: it was tried.
   if (found.parked === null && ports.allowedFrom(found) > ports.clock.now()) throw notDue(found)

@@ -27,7 +27,7 @@ export function cameId({
 
 /** Takes a text in that came to a number of this holder; answers the keyword that it is. */
 export function takeCame(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing">,
   { company_id: companyId, number_id: numberId }: Holder,
   came: CameText,
   cause: Cause,

@@ -134,7 +134,7 @@ const bySupport = (): readonly CountryCode[] =>
 const about = (code: CountryCode) => ({ code, name: countryName(code) })
 
 async function answer(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   isOn: ReadonlySet<string>,
 ): Promise<z.infer<typeof Destinations>> {
   return runner.read(PRICES, (book: PriceBook) => {

@@ -7,7 +7,10 @@ import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** Has all of it let go. @throws ProviderUnavailable, ProviderSilent: then it is done again */
-export async function eraseNumbers(ports: Ports, companyId: CompanyId): Promise<void> {
+export async function eraseNumbers(
+  ports: Pick<Ports, "carrier" | "pacer" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
   const { carrier, pacer, runner } = ports
   const held = await runner.readLatest(phoneOf(companyId), heldNumbers)
   for (const { numberId, carrierRef } of held) {

@@ -15,7 +15,7 @@ export interface KnownNumber {
 
 /** A number that the company has or had; null where it never had one of this id, or it was erased. */
 export async function knownNumber(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   numberId: NumberId,
 ): Promise<KnownNumber | null> {

@@ -102,7 +102,7 @@ export const removeOptOut = route({
 })
 
 async function change(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAs" | "runner" | "sealing">,
   caller: Caller,
   type: ChangeOptOut["type"],
   text: string,
@@ -126,7 +126,11 @@ async function change(
 }
 
 /** The list, once it shows what was written at `own`. */
-async function list(ports: Ports, caller: Caller, own: Position | null): Promise<Answer> {
+async function list(
+  ports: Pick<Ports, "projector" | "readAs">,
+  caller: Caller,
+  own: Position | null,
+): Promise<Answer> {
   if (own !== null) await ports.projector.waitFor(own, OWN_WRITE_WAIT_MS, ["opt-outs"])
   const { companyId } = caller
   const rows = await ports.readAs(companyId, (db) => listOptOuts(db, companyId, MOST_OPT_OUTS))

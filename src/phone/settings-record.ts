@@ -68,7 +68,7 @@ export const Settings = z
 
 /** All of it, as callers see it. */
 export async function settingsAnswer(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "runner" | "sealing">,
   companyId: CompanyId,
   { texting, repliesAppliedAt, numbers: held }: SetUp,
 ): Promise<z.infer<typeof Settings>> {

@@ -158,7 +158,11 @@ export const changeSettings = route({
 })
 
 /** What is asked, sealed; or what is wrong with it. */
-async function commandOf(ports: Ports, companyId: CompanyId, body: SettingsPatch) {
+async function commandOf(
+  ports: Pick<Ports, "readAll" | "runner" | "sealing">,
+  companyId: CompanyId,
+  body: SettingsPatch,
+) {
   const { texting = {}, numbers = [] } = body
   const changes: NumberChange[] = []
   const faults: Record<string, string> = {}
@@ -186,7 +190,7 @@ function given<T extends object>(changes: T): Partial<T> {
 }
 
 async function textingChange(
-  { sealing }: Ports,
+  { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   { extraOptOutWords, optOutLine, ...replies }: z.infer<typeof TextingChange>,
 ): Promise<Partial<Texting>> {
@@ -203,7 +207,7 @@ async function textingChange(
 }
 
 async function numberChange(
-  ports: Ports,
+  ports: Pick<Ports, "readAll" | "runner" | "sealing">,
   companyId: CompanyId,
   numberId: NumberId,
   { id: _id, acknowledgeRecording: _acknowledge, ...patch }: NumberPatch,
@@ -230,7 +234,7 @@ async function numberChange(
 
 /** Phones in full, or what is wrong with them by their places. They are looked at again when they ring. */
 async function ringTargets(
-  { runner, readAll }: Ports,
+  { runner, readAll }: Pick<Ports, "readAll" | "runner">,
   companyId: CompanyId,
   ringTo: readonly z.infer<typeof RingTo>[],
 ) {

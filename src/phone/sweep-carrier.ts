@@ -30,7 +30,11 @@ export interface Swept {
 }
 
 /** Takes in what came since an instant and is not here. @throws ProviderUnavailable, ProviderSilent */
-export async function sweepCarrier(ports: Ports, since: number, cause: Cause): Promise<Swept> {
+export async function sweepCarrier(
+  ports: Pick<Ports, "carrier" | "readAll" | "runner" | "sealing">,
+  since: number,
+  cause: Cause,
+): Promise<Swept> {
   const found = { looked: 0, taken: 0, lost: 0 }
   for await (const page of ports.carrier.cameSince(since)) {
     for (const { carrierId, to } of page) {
@@ -51,7 +55,7 @@ export async function sweepCarrier(ports: Ports, since: number, cause: Cause): P
 }
 
 async function isHere(
-  { readAll }: Ports,
+  { readAll }: Pick<Ports, "readAll">,
   { company_id: companyId }: Holder,
   named: Parameters<typeof cameId>[0],
 ): Promise<boolean> {
@@ -59,7 +63,11 @@ async function isHere(
 }
 
 /** Takes a text in, unless it is here or came to a number that no company holds; whether it did. */
-async function takeMissing(ports: Ports, text: CameText, cause: Cause): Promise<boolean> {
+async function takeMissing(
+  ports: Pick<Ports, "readAll" | "runner" | "sealing">,
+  text: CameText,
+  cause: Cause,
+): Promise<boolean> {
   const holder = await holderOf(ports.readAll, text.to)
   if (holder === null || (await isHere(ports, holder, text))) return false
   await takeCame(ports, holder, text, cause)

@@ -48,7 +48,10 @@ export function companyTagged(label: string): CompanyId | null {
 }
 
 /** The company that a label is the name of, or the tag; null where there is none. */
-export async function companyAt(ports: Ports, label: string): Promise<CompanyId | null> {
+export async function companyAt(
+  ports: Pick<Ports, "runner" | "sealing">,
+  label: string,
+): Promise<CompanyId | null> {
   const tagged = companyTagged(label)
   if (tagged === null && !PLAIN.test(label)) return null
   const find =
@@ -62,7 +65,10 @@ export async function companyAt(ports: Ports, label: string): Promise<CompanyId 
 const byName = (nameTag: string) => (state: Companies) => companyByNameTag(state, nameTag)
 
 /** Where the preview of a company is. */
-export async function addressOf(ports: Ports, companyId: CompanyId): Promise<Site> {
+export async function addressOf(
+  ports: Pick<Ports, "baseUrl" | "runner" | "sealing" | "settings">,
+  companyId: CompanyId,
+): Promise<Site> {
   const standing = await ports.runner.read(accessOf(companyId), companyStanding)
   const name = standing === null ? null : await ports.sealing.open(companyId, standing.name)
   const domain = ports.settings(publishingSettings).PREVIEW_DOMAIN

@@ -6,7 +6,7 @@ import { openArtifact } from "./artifacts.ts"
 
 /** The plan of a version whose artifact is kept. @throws Error where it is not */
 export async function startPlan(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "blobs" | "runner" | "sealing" | "settings">,
   { companyId, publishId }: AppVersion,
   isNew: boolean,
 ): Promise<AppPlan> {

@@ -54,7 +54,7 @@ const manifestOf = (publishId: PublishId): string => `${publishId}-manifest`
  * @throws BadArtifact; CompanyErased
  */
 export async function storeArtifact(
-  ports: Ports,
+  ports: Pick<Ports, "blobs">,
   { companyId, publishId, recipe }: Of & { readonly recipe: Recipe },
   tar: AsyncIterable<Uint8Array>,
 ): Promise<StoredArtifact> {
@@ -91,7 +91,7 @@ async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 async function write(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   { companyId }: Of,
   blobId: string,
   source: AsyncIterable<Uint8Array>,
@@ -108,7 +108,7 @@ async function write(
 }
 
 async function writeArchive(
-  ports: Ports,
+  ports: Pick<Ports, "blobs">,
   of: Of,
   tar: AsyncIterable<Uint8Array>,
 ): Promise<Written> {
@@ -129,7 +129,11 @@ async function writeArchive(
 const tooMuch = (): BadArtifact =>
   new BadArtifact(`What was built is more than ${MOST.bytes / MEBIBYTE} MiB.`)
 
-async function writeSite(ports: Ports, of: Of, tar: AsyncIterable<Uint8Array>): Promise<Written> {
+async function writeSite(
+  ports: Pick<Ports, "blobs">,
+  of: Of,
+  tar: AsyncIterable<Uint8Array>,
+): Promise<Written> {
   const files = new Map<string, ArtifactFile>()
   const leftOut: string[] = []
   const all = createHash("sha256")
@@ -234,7 +238,7 @@ const Saved = z.object({
 
 /** An artifact; null where it is not kept (any more). @throws BlobDamaged */
 export async function openArtifact(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   companyId: CompanyId,
   publishId: PublishId,
 ): Promise<Artifact | null> {
@@ -249,7 +253,7 @@ export async function openArtifact(
 
 /** Takes an artifact away. None: nothing. */
 export async function removeArtifact(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: Of,
 ): Promise<void> {
   // Without its manifest there is none.

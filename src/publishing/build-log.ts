@@ -19,7 +19,7 @@ const logOf = (publishId: PublishId, who: Wrote): string =>
 
 /** Keeps what one of them wrote, in the place of what one before it did. */
 export async function keepLog(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: AppVersion,
   who: Wrote,
   log: Uint8Array,
@@ -35,7 +35,7 @@ async function* piece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 /** What one of them wrote; null where none is kept. @throws BlobDamaged */
 export async function readLog(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: AppVersion,
   who: Wrote,
 ): Promise<string | null> {
@@ -48,7 +48,7 @@ export async function readLog(
 
 /** Takes both away. None: nothing. */
 export async function forgetLogs(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   { companyId, publishId }: AppVersion,
 ): Promise<void> {
   for (const who of ALL) await blobs.delete(companyId, logOf(publishId, who))

@@ -3,6 +3,9 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** Takes the database and the storage of a preview away; again after a crash. Its artifacts are blobs. */
-export async function erasePreview({ previewHost }: Ports, companyId: CompanyId): Promise<void> {
+export async function erasePreview(
+  { previewHost }: Pick<Ports, "previewHost">,
+  companyId: CompanyId,
+): Promise<void> {
   await previewHost.erase(companyId)
 }

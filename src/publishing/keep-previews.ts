@@ -21,7 +21,10 @@ const EACH_MS = 20_000
 export type Seen = Map<CompanyId, { readonly activities: number; readonly at: number }>
 
 /** Extends the leases of previews that somebody is at, and has the others sleep. */
-export async function keepPreviews(ports: Ports, seen: Seen): Promise<void> {
+export async function keepPreviews(
+  ports: Pick<Ports, "clock" | "previewHost" | "runner">,
+  seen: Seen,
+): Promise<void> {
   const running = await ports.previewHost.list()
   for (const companyId of seen.keys()) if (!running.includes(companyId)) seen.delete(companyId)
   for (const companyId of running) {
@@ -34,7 +37,11 @@ export async function keepPreviews(ports: Ports, seen: Seen): Promise<void> {
   }
 }
 
-async function keepPreview(ports: Ports, companyId: CompanyId, seen: Seen): Promise<void> {
+async function keepPreview(
+  ports: Pick<Ports, "clock" | "previewHost" | "runner">,
+  companyId: CompanyId,
+  seen: Seen,
+): Promise<void> {
   const { clock, previewHost } = ports
   const standing = await previewHost.look(companyId)
   if (standing === null) return
@@ -49,7 +56,7 @@ async function keepPreview(ports: Ports, companyId: CompanyId, seen: Seen): Prom
 }
 
 /** Whether a company's preview may run: one that was deleted has none. */
-async function isShown({ runner }: Ports, companyId: CompanyId): Promise<boolean> {
+async function isShown({ runner }: Pick<Ports, "runner">, companyId: CompanyId): Promise<boolean> {
   if ((await runner.read(ledgerOf(companyId), deletionOf)) !== null) return false
   return runner.read(publishesOf(companyId), wantsApp)
 }

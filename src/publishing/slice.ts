@@ -27,7 +27,7 @@ import { publishDetail, publishList } from "./see-publishes.ts"
 import { publishingSettings } from "./settings.ts"
 
 /** What a company's preview serves, as this process knows it; others tell it of what is new. */
-const livePublish = ({ runner }: Ports, companyId: CompanyId) =>
+const livePublish = ({ runner }: Pick<Ports, "runner">, companyId: CompanyId) =>
   runner.read(publishesOf(companyId), liveOf)
 
 const publishMeasure: Measure = {

@@ -48,7 +48,7 @@ export const blobOf = (callId: CallId, kind: AudioKind): string => `${callId}-${
  * @throws ProviderUnavailable, ProviderSilent, AudioGone; BlobTooLarge
  */
 export async function keepAudio(
-  ports: Ports,
+  ports: Pick<Ports, "blobs" | "runner">,
   saved: SavedAudio,
   source: AudioSource,
   cause: Cause,

@@ -38,7 +38,7 @@ interface CallWithAudio {
 
 /** The company's call of this id; null where it has none. */
 export function callWithAudio(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   callId: CallId,
 ): Promise<CallWithAudio | null> {

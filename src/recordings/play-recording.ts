@@ -61,7 +61,7 @@ export const recordingAudio = route({
 
 /** The blob of audio that is held; null where there is none, or its key was erased. */
 async function audioOf(
-  ports: Ports,
+  ports: Pick<Ports, "blobs" | "runner">,
   companyId: CompanyId,
   name: string,
   kind: AudioKind,

@@ -67,7 +67,7 @@ export const CampaignAnswer = z
 
 /** The campaign as it stands. */
 export async function campaignAnswer(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "carrier" | "runner" | "sealing">,
   companyId: CompanyId,
 ): Promise<z.infer<typeof CampaignAnswer>> {
   const { written, isPaid, isFree } = await ports.runner.read(registrationOf(companyId), viewOf)

@@ -6,7 +6,10 @@ import { partState } from "../../domain/registration/registration-views.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** Ends it at the registry. @throws ProviderUnavailable, ProviderSilent: then it is done again */
-export async function eraseRegistration(ports: Ports, companyId: CompanyId): Promise<void> {
+export async function eraseRegistration(
+  ports: Pick<Ports, "pacer" | "registry" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
   const { ref, isTest } = await ports.runner.readLatest(registrationOf(companyId), (state) => ({
     ref: partState(state, "campaign").carrierRef,
     isTest: state.testMode,

@@ -85,7 +85,7 @@ export function pageDomainOf(
 
 /** How the host name of hosted pages stands; null for an own site. */
 export async function domainOfPages(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "hostnames" | "runner">,
   companyId: CompanyId,
   { pages: { mode, hostname } }: SavedPages,
 ): Promise<Pick<PageDomain, "status" | "error"> | null> {

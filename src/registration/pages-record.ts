@@ -52,7 +52,7 @@ export const PagesReply = z
 
 /** How a company's pages are. @param saved null where nothing was saved */
 export async function pagesAnswer(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "hostnames" | "runner">,
   companyId: CompanyId,
   saved: SavedPages | null,
 ): Promise<z.infer<typeof PagesReply>> {

@@ -18,7 +18,7 @@ const nothing = () => undefined
 
 /** Records it, once a day for a number; the refusal where the company's form took enough of them today. */
 export async function recordOptIn(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "kept" | "runner" | "sealing">,
   companyId: CompanyId,
   { phone, firstName, service, offers }: Agreement,
   from: { readonly requestId: string; readonly sourceUrl: string },
@@ -50,7 +50,10 @@ export async function recordOptIn(
 }
 
 /** Counts one more of a company's day; false where it has had all. It may count one that is then not recorded. */
-async function isWithinDay({ kept, clock }: Ports, companyId: CompanyId): Promise<boolean> {
+async function isWithinDay(
+  { kept, clock }: Pick<Ports, "clock" | "kept">,
+  companyId: CompanyId,
+): Promise<boolean> {
   const day = Math.floor(clock.now() / DAY_MS)
   const days = kept.of<{ readonly count: number }>({ slice: "phone", kind: "opt-ins of a day" })
   let isWithin = true

@@ -75,7 +75,11 @@ export const savePages = route({
   },
 })
 
-async function commandOf({ sealing }: Ports, caller: Caller, pages: Pages): Promise<SavePages> {
+async function commandOf(
+  { sealing }: Pick<Ports, "sealing">,
+  caller: Caller,
+  pages: Pages,
+): Promise<SavePages> {
   const { mode, hostname = null } = pages
   const { keyId, personId } = caller.spender
   return {

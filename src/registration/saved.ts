@@ -29,7 +29,10 @@ export interface SavedPages {
 }
 
 /** What a company has saved, by its stream as it stands. */
-export async function savedOf(ports: Ports, companyId: CompanyId): Promise<Saved> {
+export async function savedOf(
+  ports: Pick<Ports, "runner" | "sealing">,
+  companyId: CompanyId,
+): Promise<Saved> {
   return openedOf(ports, companyId, await ports.runner.read(registrationOf(companyId), writtenOf))
 }
 

@@ -126,7 +126,7 @@ const agreeToTexts = openRoute({
 })
 
 async function takeIn(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "counts" | "kept" | "runner" | "sealing">,
   site: OpenSite,
   values: ReadonlyMap<string, string>,
   { requestId }: AsSent,
@@ -188,7 +188,7 @@ const showFirst = openRoute({
 })
 
 async function shown(
-  ports: Ports,
+  ports: Pick<Ports, "pageHosts" | "readAll" | "runner" | "sealing">,
   slug: string,
   sent: AsSent,
   madeOf: (site: OpenSite) => Promise<string>,
@@ -202,7 +202,11 @@ async function shown(
 export const hostedPages = [...showPages, agreeToTexts, showThanks, showFirst]
 
 /** The pages of a slug; null where there are none, or none any more: their company was deleted. */
-async function openSite(ports: Ports, slug: string, sent: AsSent): Promise<OpenSite | null> {
+async function openSite(
+  ports: Pick<Ports, "pageHosts" | "readAll" | "runner" | "sealing">,
+  slug: string,
+  sent: AsSent,
+): Promise<OpenSite | null> {
   const row = SLUG.test(slug) ? await findPageSite(ports.readAll, slug) : null
   if (row === null) return null
   const { company_id: companyId } = row

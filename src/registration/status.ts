@@ -47,7 +47,7 @@ export function registeredNumbers(
 
 /** How it stands, by the streams. */
 export async function registrationStatus(
-  ports: Ports,
+  ports: Pick<Ports, "carrier" | "runner" | "sealing">,
   companyId: CompanyId,
 ): Promise<RegistrationStatus> {
   const { runner, carrier } = ports

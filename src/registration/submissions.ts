@@ -20,6 +20,8 @@ import { readyOf, repliesOf } from "./drafts.ts"
 import type { Saved } from "./saved.ts"
 import { openedOf } from "./saved.ts"
 
+type Needs = Pick<Ports, "runner" | "sealing">
+
 /** A business as it is reviewed. */
 export function reviewedBusiness(business: Business): ReviewedBusiness {
   const { ein, website, street2, repTitle, repPosition, stockExchange, stockTicker } = business
@@ -38,7 +40,7 @@ export function reviewedBusiness(business: Business): ReviewedBusiness {
 
 /** A campaign as it is reviewed: the one that was saved, else its draft. */
 export async function reviewedCampaign(
-  ports: Ports,
+  ports: Needs,
   companyId: CompanyId,
   { pages: { pages }, addresses, draft }: ReadyToDraft,
   { campaign }: Pick<Saved, "campaign">,
@@ -73,7 +75,7 @@ function viewOf(state: Registration, submissionId: SubmissionId) {
 
 /** A submission as it is asked about; null where it was superseded, or its company was erased. */
 export async function askedSubmission(
-  ports: Ports,
+  ports: Needs,
   companyId: CompanyId,
   submissionId: SubmissionId,
 ): Promise<AskedSubmission | null> {
@@ -83,7 +85,7 @@ export async function askedSubmission(
 
 /** A submission as it is sent; null where it was superseded, or its company was erased. */
 export async function submissionAsSent(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "runner" | "sealing">,
   companyId: CompanyId,
   submissionId: SubmissionId,
 ): Promise<BusinessSubmission | CampaignSubmission | null> {
@@ -104,7 +106,7 @@ export async function submissionAsSent(
   return { ...asked, part: "campaign", ...of }
 }
 
-async function foundSubmission(ports: Ports, companyId: CompanyId, submissionId: SubmissionId) {
+async function foundSubmission(ports: Needs, companyId: CompanyId, submissionId: SubmissionId) {
   const view = await ports.runner.read(registrationOf(companyId), (state) =>
     viewOf(state, submissionId),
   )

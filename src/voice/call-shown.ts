@@ -8,7 +8,10 @@ import type { CallPlace } from "./find-call.ts"
 import { readCall } from "./find-call.ts"
 
 /** The built-in carrier, where it has a call. @throws OperatorRefused where a real one does */
-export async function simulatedCarrier({ simulatedVoice }: Ports, caller: VoiceLeg) {
+export async function simulatedCarrier(
+  { simulatedVoice }: Pick<Ports, "simulatedVoice">,
+  caller: VoiceLeg,
+) {
   if (await simulatedVoice.has(caller)) return simulatedVoice
   throw new OperatorRefused(
     "conflict",
@@ -27,7 +30,7 @@ const legState = (
 }
 
 /** How a call stands. @throws OperatorRefused where there is none */
-export async function callShown(ports: Ports, place: CallPlace) {
+export async function callShown(ports: Pick<Ports, "runner">, place: CallPlace) {
   const call = await readCall(ports, place)
   if (call === null) throw new OperatorRefused("not_found", `There is no call ${place.callId}.`)
   const { phase, outcome, reason, acceptedLeg, legs } = call

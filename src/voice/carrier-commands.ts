@@ -12,6 +12,8 @@ import { isDestinationOn } from "../../domain/phone/phone-views.ts"
 import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
 import { callable } from "../frame/kernel/phone-number.ts"
 
+type Needs = Pick<Ports, "readAll" | "runner" | "sealing">
+
 /** A leg of a call, as the carrier is told of it. */
 export function voiceLeg(companyId: CompanyId, call: Live, leg: number): VoiceLeg {
   const { callId, carrierRef } = call.offered
@@ -47,7 +49,7 @@ export function isMeant(call: Live, direction: Direction, now: number): boolean 
 
 /** The command of a direction; null where nobody may be called there. */
 export async function commandFor(
-  ports: Ports,
+  ports: Needs,
   companyId: CompanyId,
   call: Live,
   direction: Direction,
@@ -78,7 +80,7 @@ export async function commandFor(
 
 /** Who is called sees the company's number and never the caller's: no number of others' leaves us. */
 async function dialOf(
-  ports: Ports,
+  ports: Needs,
   companyId: CompanyId,
   call: Live,
   leg: VoiceLeg,
@@ -98,7 +100,7 @@ async function dialOf(
  * country is off, or it is a number of this installation, which could forward the call back for ever.
  */
 async function numberToRing(
-  { readAll, runner, sealing }: Ports,
+  { readAll, runner, sealing }: Needs,
   companyId: CompanyId,
   phone: Sealed,
 ): Promise<string | null> {

@@ -17,7 +17,7 @@ export interface CallPlace {
 
 /** A call, as new as any process has it; null where there is none. */
 export function readCall(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   { companyId, callId }: CallPlace,
 ): Promise<Live | null> {
   return runner.readLatest(callStreamOf(companyId, callId), liveOf)
@@ -25,7 +25,7 @@ export function readCall(
 
 /** Tells a call something; how it stands after that, and what it recorded. Null where there is no call. */
 export async function tellCall(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   { companyId, callId }: CallPlace,
   command: CallCommand,
   cause: Cause,

@@ -33,7 +33,7 @@ type Came = Omit<Extract<VoiceEvent, { readonly is: "call_came" }>, "is"> & {
 
 /** What becomes of calls to a number, as it is set up now. */
 export async function settingsOfNumber(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   numberId: NumberId,
 ): Promise<CallSettings> {
@@ -92,7 +92,7 @@ export async function offerCall(
  * ended are freed first: their jobs may still wait, or free them right now.
  */
 async function takeSlot(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   { companyId, callId }: CallPlace,
   callerTag: KeyedHash,
   cause: Cause,
@@ -110,7 +110,11 @@ async function takeSlot(
 }
 
 /** Frees the slots of calls that have ended. */
-async function freeEndedCalls(ports: Ports, companyId: CompanyId, cause: Cause): Promise<void> {
+async function freeEndedCalls(
+  ports: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  cause: Cause,
+): Promise<void> {
   for (const callId of await ports.runner.readLatest(callSlotsOf(companyId), holdersOf)) {
     const call = await readCall(ports, { companyId, callId })
     if (call === null || call.endedAt === null) continue
@@ -121,7 +125,7 @@ async function freeEndedCalls(ports: Ports, companyId: CompanyId, cause: Cause):
 
 /** What a call costs that comes to a number with these settings. */
 async function pricesOfCall(
-  { runner, sealing }: Ports,
+  { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   { ringTo }: CallSettings,
 ): Promise<CallPrices> {

@@ -47,7 +47,11 @@ export async function payCall(
   return call
 }
 
-function minutesOfCall(ports: Ports, place: CallPlace, cause: Cause): Minutes<Live> {
+function minutesOfCall(
+  ports: Pick<Ports, "pacer" | "runner" | "voice">,
+  place: CallPlace,
+  cause: Cause,
+): Minutes<Live> {
   const { companyId, callId } = place
   return {
     companyId,
@@ -85,7 +89,7 @@ function minutesOfCall(ports: Ports, place: CallPlace, cause: Cause): Minutes<Li
 
 /** Whether the carrier says that the caller is there; what it says that was missed is told to the call. */
 export async function seeCaller(
-  ports: Ports,
+  ports: Pick<Ports, "pacer" | "runner" | "voice">,
   place: CallPlace,
   { offered, heardAt }: Live,
   cause: Cause,
@@ -134,7 +138,7 @@ async function settleMinutes(
 
 /** Those of a call's minutes whose charges are open. */
 function openMinutes(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   { companyId, callId }: CallPlace,
   begun: number,
 ): Promise<readonly number[]> {
@@ -145,7 +149,11 @@ function openMinutes(
 }
 
 /** Whether each minute of a call that is over has begun, is charged, and is settled. */
-export async function isPaid(ports: Ports, place: CallPlace, call: Live): Promise<boolean> {
+export async function isPaid(
+  ports: Pick<Ports, "runner">,
+  place: CallPlace,
+  call: Live,
+): Promise<boolean> {
   const { begun, owed, next, isFinal } = minutesOf(call)
   if (!isFinal || owed !== null || next !== null) return false
   return (await openMinutes(ports, place, begun)).length === 0

@@ -37,7 +37,7 @@ export const callIdOf = (ref: string): CallId => derivedId("call", "voice", ref)
  * @throws Unavailable where that is not known in time
  */
 export async function holderOf(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAll" | "store">,
   number: string,
 ): Promise<{ readonly companyId: CompanyId; readonly numberId: NumberId } | null> {
   let found = await holderOfCalled(ports.readAll, number)
@@ -52,7 +52,7 @@ export async function holderOf(
 
 /** Which leg is meant; null where nobody here holds the number that was called. */
 async function legOf(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAll" | "store">,
   named: LegNamed,
 ): Promise<(CallPlace & { readonly leg: number; readonly ref: string | null }) | null> {
   if (named.of === "leg") return named
@@ -66,7 +66,10 @@ async function legOf(
 }
 
 /** Whose call it is, by what is known of it: its number may have been released, and be another company's. */
-async function knownPlace({ readAll }: Ports, ref: string): Promise<CallPlace | null> {
+async function knownPlace(
+  { readAll }: Pick<Ports, "readAll">,
+  ref: string,
+): Promise<CallPlace | null> {
   const callId = callIdOf(ref)
   const row = await findCallRow(readAll, callId)
   return row === null ? null : { companyId: row.company_id, callId }
@@ -102,7 +105,7 @@ export async function receiveCallEvent(
 }
 
 /** It is no call of this installation. */
-function nobodys({ counts }: Ports): null {
+function nobodys({ counts }: Pick<Ports, "counts">): null {
   counts.add("calls_to_nobody", {})
   return null
 }
@@ -114,7 +117,7 @@ type OfLeg = Exclude<VoiceEvent, { readonly is: "call_came" }>
  * not say so by itself is asked, and one that does not answer has never opened it.
  */
 async function withOpening(
-  { voice, pacer }: Ports,
+  { voice, pacer }: Pick<Ports, "pacer" | "voice">,
   event: OfLeg,
   ref: string | null,
 ): Promise<OfLeg> {

@@ -13,7 +13,7 @@ const spoken = (number: string): string => [...number.replaceAll(/\D/g, "")].joi
 
 /** The words, opened; the usual ones where a number has none of its own, or they were erased. */
 export async function wordsOf(
-  { sealing }: Ports,
+  { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   { offered: { settings, from } }: Live,
   says: Said,

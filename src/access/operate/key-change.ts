@@ -29,7 +29,7 @@ export const keyIdNamed = z.string().meta({ description: "the key, by id", argum
 
 /** Says what a key may buy. @throws OperatorRefused */
 export async function setPurchaseTerms(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "runner">,
   companyId: CompanyId,
   keyId: KeyId,
   terms: PurchaseTerms,

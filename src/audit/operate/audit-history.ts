@@ -28,12 +28,18 @@ const MOST_FORMER = 31
 
 const Scope = z.object({ company: COMPANY_ONLY })
 
-async function scopeOf(ports: AdminPorts, company: string | undefined): Promise<CompanyId | null> {
+async function scopeOf(
+  ports: Pick<AdminPorts, "runner" | "sealing">,
+  company: string | undefined,
+): Promise<CompanyId | null> {
   return company === undefined ? null : findCompany(ports, company)
 }
 
 /** The place that was named, which must be one of this store; default its end. @throws OperatorRefused */
-async function endOf(ports: AdminPorts, named: string | undefined): Promise<Position> {
+async function endOf(
+  ports: Pick<AdminPorts, "store" | "storeGeneration">,
+  named: string | undefined,
+): Promise<Position> {
   const head = await ports.store.head()
   if (named === undefined) return head
   const place = placeOf(named)
@@ -195,7 +201,10 @@ function noCharge(chargeId: string): OperatorRefused {
 }
 
 /** The only company with this charge or a refusal of it. @throws OperatorRefused */
-async function companyOfCharge({ readAll }: AdminPorts, chargeId: string): Promise<CompanyId> {
+async function companyOfCharge(
+  { readAll }: Pick<AdminPorts, "readAll">,
+  chargeId: string,
+): Promise<CompanyId> {
   const found = [
     ...(await companiesOfCharge(readAll, chargeId)),
     ...(await companiesOfRefusal(readAll, chargeId)),

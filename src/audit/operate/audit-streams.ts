@@ -184,7 +184,7 @@ function parse({ data: text, metadata }: StoredEvent): Parsed {
 }
 
 async function shown(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "sealing">,
   stored: StoredEvent,
   { at, data, metadata }: Parsed,
   unseal: boolean,

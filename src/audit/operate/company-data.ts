@@ -57,7 +57,7 @@ function mailLine({ mailId, at, to, subject, text, bounced }: SentMail): string 
 }
 
 async function lineOf(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "sealing">,
   { stream, revision, type, data }: StoredEvent,
 ): Promise<string> {
   const sealed = JSON.parse(data) as Readonly<Record<string, unknown>>

@@ -113,7 +113,7 @@ const whatIf = operation({
 
 /** Whoever spends by this key; the company where none is named. @throws OperatorRefused */
 async function spenderOf(
-  { runner }: AdminPorts,
+  { runner }: Pick<AdminPorts, "runner">,
   companyId: CompanyId,
   named: string | undefined,
 ): Promise<Spender> {

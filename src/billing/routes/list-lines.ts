@@ -114,7 +114,7 @@ export const listLines = route({
 
 /** The revisions that a query asks for: behind `after`, at most `upTo`. */
 async function rangeOf(
-  ports: Ports,
+  ports: Pick<Ports, "readAs">,
   companyId: CompanyId,
   { month, since }: z.infer<typeof Query>,
   behind: number,

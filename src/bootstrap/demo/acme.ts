@@ -94,13 +94,18 @@ async function linesOf(
 }
 
 /** How another key of the demo's owner is made, as lines to print; none where there is no `acme`. */
-export async function nextKey(ports: AdminPorts, program: string): Promise<readonly string[]> {
+export async function nextKey(
+  ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "sealing" | "store">,
+  program: string,
+): Promise<readonly string[]> {
   const ownerId = await ownerOf(ports)
   return ownerId === null ? [] : [`  another key  ${keyCommand(program, ownerId)}`]
 }
 
 /** Whose the company is; null where there is none. */
-async function ownerOf(ports: AdminPorts): Promise<string | null> {
+async function ownerOf(
+  ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "sealing" | "store">,
+): Promise<string | null> {
   const tag = nameTagOf(ports, NAME)
   const companyId = await ports.runner.read(COMPANIES, (state) => companyByNameTag(state, tag))
   if (companyId === null) return null

@@ -61,7 +61,10 @@ export async function auditMoved(
 }
 
 /** Waits for the read models, which are made anew; one that stopped is the audit's to tell. */
-async function shown(ports: AdminPorts, { progress, signal }: MoveTalk): Promise<void> {
+async function shown(
+  ports: Pick<AdminPorts, "projector" | "store">,
+  { progress, signal }: MoveTalk,
+): Promise<void> {
   for (;;) {
     signal.throwIfAborted()
     if (await ports.projector.waitFor(await ports.store.head(), TELL_EVERY_MS)) return

@@ -23,7 +23,10 @@ import { keepBoxes } from "../leases.ts"
 const boxId = z.string().meta({ description: "the box, by id", argument: "BOX_ID" })
 
 /** The box of an id that was typed. @throws OperatorRefused where there is none */
-async function findNamed(ports: Ports, named: string): Promise<BoxRow> {
+async function findNamed(
+  ports: Pick<Ports, "projector" | "readAll" | "store">,
+  named: string,
+): Promise<BoxRow> {
   await showWrites(ports)
   const id = parseBoxId(named)
   const row = id === null ? null : await findBox(ports.readAll, id)
@@ -32,7 +35,7 @@ async function findNamed(ports: Ports, named: string): Promise<BoxRow> {
 }
 
 /** A box as commands show it. */
-async function shown(ports: Ports, row: BoxRow) {
+async function shown(ports: Pick<Ports, "baseUrl" | "readAs" | "settings">, row: BoxRow) {
   const [box] = await boxAnswers(ports, row.company_id, [row])
   const { company_id: companyId, person_id: personId, key_id: keyId } = row
   return { companyId, personId, keyId, ...box }

@@ -23,7 +23,11 @@ const endOf = ({ boxId, at }: { readonly boxId: BoxId; readonly at: number }) =>
 ]
 
 /** Notes why a box ended, where nobody of its company's stopped it: who did has an entry of their own. */
-async function noteEnd(ports: Ports, companyId: CompanyId, boxId: BoxId): Promise<void> {
+async function noteEnd(
+  ports: Pick<Ports, "clock" | "journal" | "runner" | "sealing">,
+  companyId: CompanyId,
+  boxId: BoxId,
+): Promise<void> {
   const view = await readBox(ports, companyId, boxId)
   const reason = view?.reason ?? null
   if (view === null || reason === null || reason === "stopped") return

@@ -27,7 +27,7 @@ const NOTHING_DONE = { activities: 0, isBusy: false }
 
 /** Asks a box something; null where it is gone. @throws ProviderUnavailable, ProviderSilent */
 async function asked<T>(
-  { boxHost, pacer }: Ports,
+  { boxHost, pacer }: Pick<Ports, "boxHost" | "pacer">,
   boxId: BoxId,
   ask: (box: Box) => Promise<T>,
 ): Promise<T | null> {
@@ -47,15 +47,19 @@ async function asked<T>(
 const AGAIN_MS = 1_000
 
 /** Whether a minute of a box is later than any lease is long: wherever it lived, it has ended. */
-const isLost = ({ clock }: Ports, view: BoxView | null): boolean =>
+const isLost = ({ clock }: Pick<Ports, "clock">, view: BoxView | null): boolean =>
   view !== null && view.next !== null && clock.now() - view.next.dueAt >= LOST_AFTER_MS
 
 /** Whether a box lives where another process is, and may be alive there. */
-const isElsewhere = (ports: Ports, view: BoxView | null): boolean =>
+const isElsewhere = (ports: Pick<Ports, "boxHost" | "clock">, view: BoxView | null): boolean =>
   view !== null && view.next !== null && view.host !== ports.boxHost.hostId && !isLost(ports, view)
 
 /** What a box shows of itself; null where it is gone. @throws ProviderUnavailable, ProviderSilent */
-async function signsOf(ports: Ports, boxId: BoxId, known: BoxView | null) {
+async function signsOf(
+  ports: Pick<Ports, "boxHost" | "clock" | "pacer">,
+  boxId: BoxId,
+  known: BoxView | null,
+) {
   try {
     return await asked(ports, boxId, (one) => one.hello())
   } catch (error) {

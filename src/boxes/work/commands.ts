@@ -92,7 +92,7 @@ const ANSWERED_WITHIN_MS = 3_000
 
 /** What a command came to, unless its server stops before. @throws ProviderSilent; what it throws */
 async function whileServed<T>(
-  { pacer }: Ports,
+  { pacer }: Pick<Ports, "pacer">,
   running: Promise<T>,
   stopping: AbortSignal,
 ): Promise<T> {

@@ -20,7 +20,7 @@ export type Worked<R, S extends number = 200> = Reply<R, S>
  * does as much as it may 409 `conflict`; what it cannot do is 400 `validation` in its own words.
  */
 export async function inBox<R, S extends number = 200>(
-  ports: Ports,
+  ports: Pick<Ports, "boxHost" | "runner">,
   caller: Caller,
   name: string,
   work: (box: Box, found: FoundBox) => Promise<Worked<R, S>>,

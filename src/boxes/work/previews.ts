@@ -61,13 +61,16 @@ export const openPreview = route({
 const OWN_WRITE_WAIT_MS = 2_000
 
 /** Waits until a link leads where it was said to: its next visitor comes at once. */
-async function shownBy({ projector }: Ports, own: Position | null): Promise<void> {
+async function shownBy(
+  { projector }: Pick<Ports, "projector">,
+  own: Position | null,
+): Promise<void> {
   if (own !== null) await projector.waitFor(own, OWN_WRITE_WAIT_MS, ["previews"])
 }
 
 /** The link of an open port. @throws Error where its key is gone, and so its company */
 async function urlOf(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "sealing" | "settings">,
   { companyId, boxId }: FoundBox,
   view: BoxView | null,
   asked: number,

@@ -78,7 +78,7 @@ interface Taken {
 
 /** Hands what came out of a box to the code server. */
 async function take(
-  ports: Ports,
+  ports: Pick<Ports, "companyCode" | "runner">,
   caller: Caller,
   { out, branch, found }: Taken,
   signal: AbortSignal,

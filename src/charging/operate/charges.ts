@@ -151,7 +151,10 @@ const show = operation({
 })
 
 /** The only company with this charge. @throws OperatorRefused where there is none, or several */
-export async function companyOfCharge(ports: AdminPorts, chargeId: ChargeId): Promise<CompanyId> {
+export async function companyOfCharge(
+  ports: Pick<AdminPorts, "readAll">,
+  chargeId: ChargeId,
+): Promise<CompanyId> {
   const [first, second] = await companiesOfCharge(ports.readAll, chargeId)
   if (first === undefined) throw await noCharge(ports, chargeId)
   if (second === undefined) return first
@@ -160,7 +163,10 @@ export async function companyOfCharge(ports: AdminPorts, chargeId: ChargeId): Pr
 }
 
 /** There is no such charge; whether it was refused is said, for whoever holds the id of an answer. */
-export async function noCharge(ports: AdminPorts, chargeId: ChargeId): Promise<OperatorRefused> {
+export async function noCharge(
+  ports: Pick<AdminPorts, "readAll">,
+  chargeId: ChargeId,
+): Promise<OperatorRefused> {
   const [refused] = await companiesOfRefusal(ports.readAll, chargeId)
   const why = refused === undefined ? "" : ` It was refused: look among the refusals of ${refused}.`
   return new OperatorRefused("not_found", `There is no charge ${chargeId}.${why}`)

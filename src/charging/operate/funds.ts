@@ -57,7 +57,7 @@ const addFunds = operation({
 
 /** @throws OperatorRefused where another sum was added under this reference */
 async function refuseOther(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "projector" | "readAll" | "store">,
   companyId: CompanyId,
   reference: string,
   amountMicros: Micros,

@@ -84,7 +84,7 @@ function limitFault(input: z.infer<typeof NewLimit>): string | null {
 
 /** Which limit an operator names. @throws OperatorRefused where there is no such person or key */
 async function nameOf(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   companyId: CompanyId,
   input: z.infer<typeof Holder>,
 ): Promise<LimitName> {
@@ -196,7 +196,7 @@ const listLimits = operation({
 
 /** The limits that hold for a person. @throws OperatorRefused where the company has no such person */
 async function thoseFor<L extends Pick<Limit, "holder" | "holderId">>(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "readAll" | "runner">,
   companyId: CompanyId,
   person: string,
   all: readonly L[],

@@ -33,7 +33,7 @@ export function ofOwnSpending<I extends { readonly person?: string | undefined }
 
 /** The same as queries ask for it. @throws OperatorRefused where nothing goes by such a name */
 export async function chargesAsked(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "readAll">,
   companyId: CompanyId,
   { key, person, item }: Which,
 ): Promise<Pick<ChargesAsked, "keyId" | "personId" | "item">> {
@@ -50,7 +50,11 @@ export async function chargesAsked(
  *
  * @throws OperatorRefused where nothing goes by it
  */
-async function findItem(ports: AdminPorts, companyId: CompanyId, name: string): Promise<string> {
+async function findItem(
+  ports: Pick<AdminPorts, "readAll">,
+  companyId: CompanyId,
+  name: string,
+): Promise<string> {
   if (await wasCharged(ports.readAll, companyId, name)) return name
   const item = itemNamed(name) ?? itemCalled(name)
   if (item !== null) return item

@@ -51,7 +51,7 @@ export const defaultBranchOperation: AdminOperation = operation({
 
 /** The commit of a branch. @throws OperatorRefused */
 async function tipOf(
-  { repositories }: Ports,
+  { repositories }: Pick<Ports, "repositories">,
   companyId: CompanyId,
   branch: string,
 ): Promise<string> {
@@ -69,7 +69,7 @@ async function tipOf(
 
 /** The tree of the protected core at a commit; null where it has none. */
 async function coreTreeAt(
-  { repositories }: Ports,
+  { repositories }: Pick<Ports, "repositories">,
   companyId: CompanyId,
   commit: string,
 ): Promise<string | null> {

@@ -44,7 +44,7 @@ function lost(companyId: CompanyId, codeDir: string): OperatorRefused {
 
 /** Does what needs a repository. @throws OperatorRefused where git, or the repository, is not there */
 export async function used<T>(
-  { runner, codeDir }: Ports,
+  { runner, codeDir }: Pick<Ports, "codeDir" | "runner">,
   companyId: CompanyId,
   work: () => Promise<T>,
 ): Promise<T> {

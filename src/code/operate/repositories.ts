@@ -176,7 +176,10 @@ const upload = operation({
 })
 
 /** A company that is not deleted: what is made for it now would go with it. @throws OperatorRefused */
-async function findOpenCompany(ports: AdminPorts, named: string): Promise<CompanyId> {
+async function findOpenCompany(
+  ports: Pick<AdminPorts, "runner" | "sealing">,
+  named: string,
+): Promise<CompanyId> {
   const companyId = await findLivingCompany(ports, named)
   if ((await ports.runner.readLatest(ledgerOf(companyId), deletionOf)) === null) return companyId
   const message = `The company ${companyId} is deleted; "company restore" brings it back for 14 days.`

@@ -19,7 +19,7 @@ import { deleteWithoutLedger, restoreWithoutLedger } from "./without-ledger.ts"
 
 /** Deletes a company. One that is deleted stays as it is, and the answer is the same. */
 export async function deleteCompany(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "doNow" | "runner" | "work">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<Deleted> {
@@ -32,7 +32,7 @@ export async function deleteCompany(
 }
 
 async function closeLedger(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<Deleted> {
@@ -50,7 +50,7 @@ async function closeLedger(
 
 /** Undoes a deletion; the refusal where the data is being erased, or is. */
 export async function restoreCompany(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "runner" | "work">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<LedgerRefusal | null> {
@@ -88,7 +88,11 @@ function turn({ companyId, revision }: { companyId: CompanyId; revision: number 
   return { name, subject, payload: {}, dueAt }
 }
 
-async function followDeletion({ runner }: Ports, companyId: CompanyId, cause: Cause) {
+async function followDeletion(
+  { runner }: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  cause: Cause,
+) {
   const isDeleted = () =>
     runner.readLatest(ledgerOf(companyId), (state) => deletionOf(state) !== null)
   // It may turn while the keys do.

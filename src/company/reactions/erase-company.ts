@@ -70,7 +70,11 @@ async function erase(ports: Ports, work: Erasing): Promise<WorkResult> {
 }
 
 /** Lets the erasure begin; else what becomes of its row. */
-async function begin(ports: Ports, work: Erasing, cause: Cause): Promise<WorkResult | null> {
+async function begin(
+  ports: Pick<Ports, "clock" | "log" | "runner" | "work">,
+  work: Erasing,
+  cause: Cause,
+): Promise<WorkResult | null> {
   try {
     return await beginByLedger(ports, work, cause)
   } catch (error) {
@@ -84,7 +88,7 @@ async function begin(ports: Ports, work: Erasing, cause: Cause): Promise<WorkRes
 }
 
 async function beginByLedger(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "runner">,
   { companyId, payload }: Erasing,
   cause: Cause,
 ): Promise<WorkResult | null> {
@@ -105,7 +109,11 @@ async function beginByLedger(
 }
 
 /** Says that the company is erased, and waits until no read model shows anything of it. */
-async function isTakenOut(ports: Ports, companyId: CompanyId, cause: Cause): Promise<boolean> {
+async function isTakenOut(
+  ports: Pick<Ports, "projector" | "runner" | "store">,
+  companyId: CompanyId,
+  cause: Cause,
+): Promise<boolean> {
   const command = { type: "EraseCompany" as const, companyId }
   const said = await ports.runner.execute(COMPANIES, command, cause)
   if (!said.accepted) throw new Error(`${companyId} cannot be erased: ${said.refusal.message}`)

@@ -23,7 +23,7 @@ import type { Ports } from "../../frame/ports.ts"
  * @param place the company's place in the list of companies, from 0: no two have one test number
  */
 export async function openCompany(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing">,
   plan: CompanyPlan,
   place: number,
   cause: Cause,
@@ -58,7 +58,7 @@ export async function openCompany(
 }
 
 async function addTestNumber(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing">,
   { companyId }: CompanyPlan,
   place: number,
   cause: Cause,

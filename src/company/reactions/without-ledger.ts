@@ -41,7 +41,7 @@ export function erasureRow(companyId: CompanyId) {
  * left as it is, and named.
  */
 export async function deleteWithoutLedger(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "doNow" | "runner" | "work">,
   companyId: CompanyId,
   fault: DamagedStream,
   cause: Cause,
@@ -73,7 +73,7 @@ const NEVER = new AbortController().signal
 
 /** Undoes such a deletion; false where there is none, or its time has come. */
 export async function restoreWithoutLedger(
-  { runner, work, clock }: Ports,
+  { runner, work, clock }: Pick<Ports, "clock" | "runner" | "work">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<boolean> {

@@ -71,7 +71,7 @@ const approve = operation({
 })
 
 async function findOwner(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "runner">,
   companyId: CompanyId,
   named: string,
 ): Promise<PersonId> {
@@ -82,7 +82,11 @@ async function findOwner(
   throw new OperatorRefused("not_allowed", "Only an owner can connect an app to the company.")
 }
 
-async function isOf(ports: AdminPorts, tag: string, companyId: CompanyId): Promise<boolean> {
+async function isOf(
+  ports: Pick<AdminPorts, "runner" | "sealing">,
+  tag: string,
+  companyId: CompanyId,
+): Promise<boolean> {
   if (tag === companyTagOf(ports, companyId)) return true
   const named = (state: Parameters<typeof companyByNameTag>[0]) => companyByNameTag(state, tag)
   return (await ports.runner.read(COMPANIES, named)) === companyId

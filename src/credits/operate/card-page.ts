@@ -19,7 +19,7 @@ const NO_PAGE =
 
 const consoleWord = {
   roles: OWNER_OR_ADMIN,
-  isHere: ({ cardPages }: Ports) => cardPages !== null,
+  isHere: ({ cardPages }: Pick<Ports, "cardPages">) => cardPages !== null,
 } as const
 
 const page = operation({
@@ -72,7 +72,11 @@ const look = operation({
 })
 
 /** The processor's customer that the company is, recorded before any card can be put on file for it. */
-async function customerOf(ports: Ports, companyId: CompanyId, cause: Cause): Promise<string> {
+async function customerOf(
+  ports: Pick<Ports, "cardPages" | "runner">,
+  companyId: CompanyId,
+  cause: Cause,
+): Promise<string> {
   const stream = accessOf(companyId)
   const former = await ports.runner.readLatest(stream, processorCustomerOf)
   const customerId = await asked(ports, (pages) => pages.customerOf(companyId, former))
@@ -83,7 +87,7 @@ async function customerOf(ports: Ports, companyId: CompanyId, cause: Cause): Pro
 
 /** What follows from the card at the processor; null where the account says it already. */
 async function whatToRecord(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   since: number | null,
 ): Promise<SetCard | RemoveCard | null> {
@@ -98,7 +102,10 @@ async function whatToRecord(
 }
 
 /** What the processor answers. @throws OperatorRefused where it has no pages, or does not answer */
-async function asked<T>({ cardPages }: Ports, ask: (pages: CardPages) => Promise<T>): Promise<T> {
+async function asked<T>(
+  { cardPages }: Pick<Ports, "cardPages">,
+  ask: (pages: CardPages) => Promise<T>,
+): Promise<T> {
   if (cardPages === null) throw new OperatorRefused("conflict", NO_PAGE)
   try {
     return await ask(cardPages)

@@ -71,7 +71,10 @@ export const verifyCard: AdminOperation = operation({
 })
 
 /** A card of a customer that is not recorded cannot be verified, and is no worse for it. @throws OperatorRefused */
-async function refuseUnknownCustomer(ports: Ports, companyId: CompanyId): Promise<void> {
+async function refuseUnknownCustomer(
+  ports: Pick<Ports, "cardPages" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
   const stream = accessOf(companyId)
   const standing = await ports.runner.readLatest(stream, companyStanding)
   if (standing?.card?.verified !== false) return
@@ -81,7 +84,7 @@ async function refuseUnknownCustomer(ports: Ports, companyId: CompanyId): Promis
 
 /** The look that was begun, once it has come to something, or nobody waits any longer. */
 async function ended(
-  ports: Ports,
+  ports: Pick<Ports, "doNow" | "pacer" | "runner">,
   companyId: CompanyId,
   begun: CardCheck | null,
   signal: AbortSignal,

@@ -37,7 +37,11 @@ export const nameServerDaemon: Daemon = {
 }
 
 /** The names of the name servers are a zone too. */
-async function publishOwnNames({ settings, nameServer, log }: Ports): Promise<void> {
+async function publishOwnNames({
+  settings,
+  nameServer,
+  log,
+}: Pick<Ports, "log" | "nameServer" | "settings">): Promise<void> {
   const read = settings(domainsSettings)
   const { ipv4, ipv6 } = edgeAddresses(read)
   try {

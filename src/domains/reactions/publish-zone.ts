@@ -56,7 +56,12 @@ export const publishZone = reaction({
   },
 })
 
-async function publish(ports: Ports, companyId: CompanyId, domainId: DomainId, name: string) {
+async function publish(
+  ports: Pick<Ports, "dkimKeys" | "nameServer" | "runner">,
+  companyId: CompanyId,
+  domainId: DomainId,
+  name: string,
+) {
   const stream = domainOf(companyId, domainId)
   const { zone, removal, apex, senders } = await ports.runner.readLatest(stream, (state) => ({
     zone: zoneOf(state),
@@ -76,7 +81,11 @@ async function publish(ports: Ports, companyId: CompanyId, domainId: DomainId, n
 }
 
 /** Whether a name is still this domain's: once it is another's, what is served there is theirs. */
-async function isClaimed({ runner }: Ports, apex: string, domainId: DomainId): Promise<boolean> {
+async function isClaimed(
+  { runner }: Pick<Ports, "runner">,
+  apex: string,
+  domainId: DomainId,
+): Promise<boolean> {
   const claim = await runner.readLatest(CLAIMS, claimOver(apex))
   return claim?.domainId === domainId
 }

@@ -71,7 +71,7 @@ async function perform(ports: Ports, work: Work<OfMail>): Promise<WorkResult> {
   return next(ports, companyId, view)
 }
 
-const dueOf = ({ clock }: Ports, { copies }: MailView): readonly CopyView[] => {
+const dueOf = ({ clock }: Pick<Ports, "clock">, { copies }: MailView): readonly CopyView[] => {
   const now = clock.now()
   return copies.filter(({ dueAt }) => dueAt !== null && dueAt <= now)
 }

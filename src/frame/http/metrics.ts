@@ -158,7 +158,10 @@ const COUNTED: readonly Measure[] = [
 ]
 
 /** What is measured of any program, whatever its slices are. */
-function ownMeasures(ports: Ports, admission: Admission): readonly Measure[] {
+function ownMeasures(
+  ports: Pick<Ports, "clock" | "pacer" | "work">,
+  admission: Admission,
+): readonly Measure[] {
   // Two figures are of one look at the table.
   const backlog = keptFor(KEPT_MS, ports, () => backlogIn(ports))
   return [
@@ -227,7 +230,7 @@ function ownMeasures(ports: Ports, admission: Admission): readonly Measure[] {
 }
 
 /** Work to do, by state. */
-async function backlogIn({ work, clock }: Ports) {
+async function backlogIn({ work, clock }: Pick<Ports, "clock" | "work">) {
   const now = clock.now()
   const { due, dueSince, parked, parkedSince } = await work.backlog(now)
   const secondsSince = (since: number | null) => (since === null ? 0 : (now - since) / 1_000)

@@ -90,12 +90,12 @@ interface Asked {
   readonly request: ConsoleRequest
 }
 
-function ratesOf(ports: AdminPorts): RateLimits {
+function ratesOf(ports: Pick<AdminPorts, "log" | "pacer" | "settings">): RateLimits {
   return ports.settings(rateSettings).RATE_LIMITS === "on" ? openRateLimits(ports) : NO_RATE_LIMITS
 }
 
 function personOf(
-  { runner }: AdminPorts,
+  { runner }: Pick<AdminPorts, "runner">,
   { companyId, personId }: Pick<ConsoleRequest, "companyId" | "personId">,
 ): Promise<Person | null> {
   return runner.readLatest(accessOf(companyId), (state) => findPerson(state, personId))
@@ -176,7 +176,7 @@ function hasCompany({ input }: AdminOperation): boolean {
 
 /** The refusal of a company that is not the console's own, in the words of one that is not there. */
 async function otherCompany(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "runner" | "sealing">,
   companyId: string,
   named: unknown,
 ): Promise<Refusal | null> {

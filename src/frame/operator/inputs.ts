@@ -92,7 +92,10 @@ export const channelName = z
   .regex(/^[a-z][a-z0-9-]{0,29}$/, "must be 1 to 30 small letters, digits and dashes")
 
 /** A company by its id or its name. @throws OperatorRefused where there is none */
-export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
+export async function findCompany(
+  ports: Pick<Ports, "runner" | "sealing">,
+  text: string,
+): Promise<CompanyId> {
   const tag = nameTagOf(ports, text)
   const companyId = parseCompanyId(text)
   const found = await ports.runner.readLatest(COMPANIES, (state) =>
@@ -103,7 +106,10 @@ export async function findCompany(ports: Ports, text: string): Promise<CompanyId
 }
 
 /** The same for what no erased company can be given any more. @throws OperatorRefused */
-export async function findLivingCompany(ports: Ports, text: string): Promise<CompanyId> {
+export async function findLivingCompany(
+  ports: Pick<Ports, "runner" | "sealing">,
+  text: string,
+): Promise<CompanyId> {
   const companyId = await findCompany(ports, text)
   const deletion = await ports.runner.read(ledgerOf(companyId), deletionOf)
   if (deletion?.erasing !== true) return companyId
@@ -113,7 +119,7 @@ export async function findLivingCompany(ports: Ports, text: string): Promise<Com
 
 /** A person of a company by their id. @throws OperatorRefused where the company has none */
 export async function findPersonOf(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   companyId: CompanyId,
   text: string,
 ): Promise<PersonId> {
@@ -136,13 +142,13 @@ function noPerson(text: string): OperatorRefused {
 }
 
 /** The tag by which equal company names are known. */
-export function nameTagOf(ports: Ports, name: string): string {
+export function nameTagOf(ports: Pick<Ports, "sealing">, name: string): string {
   return ports.sealing.installationTag(name.trim().toLowerCase())
 }
 
 /** A person by their id, and their company. @throws OperatorRefused where nobody has this id */
 export async function findCompanyOfPerson(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAll" | "store">,
   text: string,
 ): Promise<{ readonly companyId: CompanyId; readonly personId: PersonId }> {
   const personId = personNamed(text)
@@ -166,7 +172,7 @@ export function noKey(text: string): OperatorRefused {
 
 /** A key by its id, and its company. @throws OperatorRefused where there is no such key */
 export async function findCompanyOfKey(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAll" | "store">,
   text: string,
 ): Promise<{ readonly companyId: CompanyId; readonly keyId: KeyId }> {
   const keyId = keyNamed(text)
@@ -187,7 +193,7 @@ export function accepted<E, R extends Fact & { readonly code: string }, V>(
 }
 
 /** Waits until the read models show everything stored so far. */
-export async function showWrites(ports: Ports): Promise<void> {
+export async function showWrites(ports: Pick<Ports, "projector" | "store">): Promise<void> {
   await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS)
 }
 

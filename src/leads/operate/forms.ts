@@ -96,7 +96,7 @@ const list = operation({
     ),
 })
 
-function shown(ports: AdminPorts, row: FormRow) {
+function shown(ports: Pick<AdminPorts, "baseUrl">, row: FormRow) {
   return {
     formId: row.form_id,
     name: row.name,
@@ -128,7 +128,7 @@ const close = operation({
 
 /** A form by its id, and its company. @throws OperatorRefused where there is none */
 export async function findFormNamed(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "projector" | "readAll" | "store">,
   text: string,
 ): Promise<{ readonly companyId: CompanyId; readonly formId: FormId }> {
   await showWrites(ports)

@@ -92,7 +92,7 @@ const deliver = operation({
 })
 
 async function statusOf(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "runner" | "sealing">,
   companyId: CompanyId,
   to: string,
   messageId: MessageId,

@@ -59,7 +59,10 @@ const told: Omit<Webhook<CarrierEvent>, "provider" | "url"> = {
 }
 
 /** Whose an event is, by what the read models know now. */
-async function companyOf(ports: Ports, event: CarrierEvent): Promise<CompanyId | null> {
+async function companyOf(
+  ports: Pick<Ports, "readAll">,
+  event: CarrierEvent,
+): Promise<CompanyId | null> {
   switch (event.is) {
     case "text_came":
       return (await holderOf(ports.readAll, event.text.to))?.company_id ?? null
@@ -77,7 +80,7 @@ async function companyOf(ports: Ports, event: CarrierEvent): Promise<CompanyId |
  * @throws Unavailable where they have not in time: whoever tells must come again
  */
 async function caughtUp(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "store">,
   event: CarrierEvent,
   look: () => Promise<CompanyId | null>,
 ): Promise<CompanyId | null> {

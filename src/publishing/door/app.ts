@@ -101,7 +101,8 @@ function passingOf({ ports, personId }: AppVisit, request: IncomingMessage) {
   return { asked, answered: headersFrom, unheard: NO_ANSWER }
 }
 
-const schemeOf = ({ baseUrl }: Ports): string => baseUrl().split(":", 1)[0] ?? "http"
+const schemeOf = ({ baseUrl }: Pick<Ports, "baseUrl">): string =>
+  baseUrl().split(":", 1)[0] ?? "http"
 
 async function connectionTo(
   { ports, waking, version, artifact }: Pick<AppVisit, "ports" | "waking" | "version" | "artifact">,
@@ -120,7 +121,10 @@ async function connectionTo(
 }
 
 /** The same, for a request that is under way. */
-async function dialOrNote(ports: Ports, version: AppVersion): Promise<Duplex | null> {
+async function dialOrNote(
+  ports: Pick<Ports, "log" | "previewHost">,
+  version: AppVersion,
+): Promise<Duplex | null> {
   try {
     return await dial(ports, version)
   } catch (error) {
@@ -130,7 +134,10 @@ async function dialOrNote(ports: Ports, version: AppVersion): Promise<Duplex | n
 }
 
 /** A connection whose errors end it and nothing else; null where nothing listens. */
-async function dial({ previewHost }: Ports, version: AppVersion): Promise<Duplex | null> {
+async function dial(
+  { previewHost }: Pick<Ports, "previewHost">,
+  version: AppVersion,
+): Promise<Duplex | null> {
   try {
     const connection = await previewHost.dial(version)
     connection?.on("error", () => connection.destroy())

@@ -29,20 +29,20 @@ interface Versions {
 /** Those of this process; of one machine it is one. */
 const all = new WeakMap<Ports["counts"], Versions>()
 
-function versionsOf({ counts }: Ports): Versions {
+function versionsOf({ counts }: Pick<Ports, "counts">): Versions {
   const known = all.get(counts) ?? { open: new Map(), waiting: new Map(), watched: null }
   all.set(counts, known)
   return known
 }
 
 /** How many are at a version, in this process. */
-export function inFlight(ports: Ports, publishId: PublishId): number {
+export function inFlight(ports: Pick<Ports, "counts">, publishId: PublishId): number {
   return versionsOf(ports).open.get(publishId)?.size ?? 0
 }
 
 /** Resolves once nobody is at a version, in this process, or as soon as the signal aborts. */
 export async function drained(
-  ports: Ports,
+  ports: Pick<Ports, "counts">,
   publishId: PublishId,
   signal: AbortSignal,
 ): Promise<void> {
@@ -55,7 +55,7 @@ export async function drained(
 }
 
 /** Notes that somebody is at a version; answers what is called once they are not. */
-export function enter(ports: Ports, visit: Visit): () => void {
+export function enter(ports: Pick<Ports, "counts" | "log" | "pacer">, visit: Visit): () => void {
   const versions = versionsOf(ports)
   const { open, waiting } = versions
   const { publishId } = visit
@@ -79,7 +79,11 @@ export function enter(ports: Ports, visit: Visit): () => void {
 }
 
 /** Looks at all who are there, each minute, as long as anybody is. */
-async function watch(ports: Ports, { open }: Versions, signal: AbortSignal): Promise<void> {
+async function watch(
+  ports: Pick<Ports, "log" | "pacer">,
+  { open }: Versions,
+  signal: AbortSignal,
+): Promise<void> {
   for (;;) {
     await ports.pacer.pause(LOOK_MS, signal)
     if (signal.aborted) return

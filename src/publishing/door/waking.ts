@@ -82,7 +82,7 @@ export function openWaking(ports: Ports): Waking {
 
 /** Starts a version; null once it runs. */
 async function started(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "log" | "previewHost" | "runner" | "sealing" | "settings">,
   version: AppVersion,
   artifact: () => Promise<Artifact | null>,
 ): Promise<Notice | null> {

@@ -23,7 +23,10 @@ import { answerOfRow } from "../publish-reply.ts"
 const publishId = z.string().meta({ description: "the publish, by id", argument: "PUBLISH_ID" })
 
 /** The publish of an id that was typed. @throws OperatorRefused where there is none */
-async function findNamed(ports: Ports, named: string): Promise<PublishRow> {
+async function findNamed(
+  ports: Pick<Ports, "projector" | "readAll" | "store">,
+  named: string,
+): Promise<PublishRow> {
   await showWrites(ports)
   const id = parsePublishId(named)
   const row = id === null ? null : await findPublish(ports.readAll, id)
@@ -31,7 +34,10 @@ async function findNamed(ports: Ports, named: string): Promise<PublishRow> {
   return row
 }
 
-async function shown(ports: Ports, row: PublishRow) {
+async function shown(
+  ports: Pick<Ports, "baseUrl" | "runner" | "sealing" | "settings">,
+  row: PublishRow,
+) {
   const { url } = await addressOf(ports, row.company_id)
   const { company_id: companyId, person_id: personId, key_id: keyId } = row
   const { address: _host, ...publish } = answerOfRow(row, url)
@@ -107,7 +113,7 @@ const wrote = (who: string, words: string): readonly string[] =>
   words.trim() === "" ? [`Its ${who} wrote nothing.`] : ["", `Its ${who}:`, words.trimEnd()]
 
 /** What the app of a publish wrote since it runs; null where it does not run here. */
-async function appOf({ previewHost }: Ports, row: PublishRow) {
+async function appOf({ previewHost }: Pick<Ports, "previewHost">, row: PublishRow) {
   const standing = await previewHost.look(row.company_id)
   const found = standing?.versions.find((one) => one.publishId === row.publish_id)
   return found === undefined ? null : { status: found.status, log: printable(found.log) }

@@ -30,7 +30,10 @@ export const previewHostProvider: Provider = {
 }
 
 /** Previews are simulated where boxes are. */
-function hostOf(outside: Outside, { boxHost, boxMachine }: Ports): PreviewHost {
+function hostOf(
+  outside: Outside,
+  { boxHost, boxMachine }: Pick<Ports, "boxHost" | "boxMachine">,
+): PreviewHost {
   if (boxMachine === null) return openBuiltInPreviews({ ...outside, hostId: boxHost.hostId })
   const { dataDir, pacer, settings } = outside
   const dir = previewFolderIn(settings(publishingSettings), dataDir)

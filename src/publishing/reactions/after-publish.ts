@@ -34,7 +34,7 @@ export const settleCharge = reaction({
 
 /** Waits until nobody is at a version any more, for as long as that may take. */
 async function drainedInTime(
-  ports: Ports,
+  ports: Pick<Ports, "counts" | "pacer">,
   publishId: PublishId,
   stopping: AbortSignal,
 ): Promise<void> {

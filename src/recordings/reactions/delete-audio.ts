@@ -41,7 +41,7 @@ export const deleteAudio = reaction({
 
 /** What the carrier calls it; null where it never had any. */
 function refOf(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   callId: CallId,
   kind: AudioKind,

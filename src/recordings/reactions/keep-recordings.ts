@@ -71,7 +71,7 @@ export const eraseRecordings = reaction({
 
 /** Asks the same until it records nothing any more. */
 async function untilNothing(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   command: RecordingCommand,
   cause: Cause,

@@ -58,7 +58,7 @@ const answer = operation({
 })
 
 async function commandFor(
-  ports: Ports,
+  ports: Pick<Ports, "carrier" | "runner" | "sealing">,
   companyId: CompanyId,
   part: string,
   said: Pick<Extract<RegistrationCommand, { type: "AnswerPart" }>, "verdict" | "reasons">,
@@ -110,7 +110,11 @@ const code = operation({
   },
 })
 
-async function isRight(ports: Ports, businessRef: string, pin: string): Promise<boolean> {
+async function isRight(
+  ports: Pick<Ports, "pacer" | "registry">,
+  businessRef: string,
+  pin: string,
+): Promise<boolean> {
   try {
     return await inTime(ports.pacer, "the registry", ports.registry.giveCode(businessRef, pin))
   } catch (error) {

@@ -64,7 +64,11 @@ export const followPart = reaction({
   },
 })
 
-async function statusOf(ports: Ports, companyId: CompanyId, submissionId: SubmissionId) {
+async function statusOf(
+  ports: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  submissionId: SubmissionId,
+) {
   return ports.runner.read(
     registrationOf(companyId),
     (state) => submissionOf(state, submissionId)?.last?.status,
@@ -73,7 +77,7 @@ async function statusOf(ports: Ports, companyId: CompanyId, submissionId: Submis
 
 /** Asks now how something stands, because the registry says that it is new; else it is followed as before. */
 export async function askAboutPart(
-  ports: Ports,
+  ports: Pick<Ports, "pacer" | "registry" | "runner" | "sealing">,
   { companyId, submissionId }: { readonly companyId: CompanyId; readonly submissionId: string },
   cause: Cause,
 ): Promise<void> {

@@ -15,7 +15,7 @@ type Reviewed = Pick<AnswerPart, "type" | "submissionId"> | Pick<AnswerNumber, "
 
 /** Records a review; of one that waits there is nothing to record. */
 export async function recordReview(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   reviewed: Reviewed,
   review: Review,

@@ -90,7 +90,7 @@ const answerOf = ({ numberId }: { readonly numberId: NumberId }) =>
 
 /** The numbers that are to be registered by now, and are not approved. */
 async function unregistered(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "runner" | "sealing">,
   companyId: CompanyId,
   numberId: NumberId | null,
 ): Promise<readonly (NumberRegistration & { readonly numberId: NumberId })[]> {
@@ -131,7 +131,7 @@ async function unregistered(
 
 /** Asks now how a company's numbers stand, because the registry says that something is new of them. */
 export async function askAboutNumbers(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "pacer" | "registry" | "runner" | "sealing">,
   companyId: CompanyId,
   cause: Cause,
 ): Promise<void> {

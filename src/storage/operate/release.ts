@@ -54,7 +54,10 @@ const release = operation({
 })
 
 /** The newest revision of a stream that is whole. @throws OperatorRefused where it is not */
-async function wholeTo({ store, streams }: AdminPorts, stream: string): Promise<number> {
+async function wholeTo(
+  { store, streams }: Pick<AdminPorts, "store" | "streams">,
+  stream: string,
+): Promise<number> {
   const leaving = new LeavingOut()
   let revision = NO_STREAM
   for await (const page of provenAmong(store.read(stream), leaving, { streams })) {

@@ -106,7 +106,7 @@ const callIn = operation({
 
 /** @throws OperatorRefused where a real carrier serves the number: nobody pays for what is pretended there */
 async function refuseReal(
-  { runner, calledBack }: AdminPorts,
+  { runner, calledBack }: Pick<AdminPorts, "calledBack" | "runner">,
   companyId: CompanyId,
   numberId: NumberId,
 ): Promise<void> {
@@ -140,7 +140,10 @@ function scriptOf({ outcome, seconds: lasts, recorded, voicemailSeconds }: CallI
 }
 
 /** Waits until a played call is over and paid; one that a simulator holds up goes on by itself. */
-async function untilOver(ports: AdminPorts, place: CallPlace): Promise<void> {
+async function untilOver(
+  ports: Pick<AdminPorts, "pacer" | "runner">,
+  place: CallPlace,
+): Promise<void> {
   const until = ports.pacer.elapsedMs() + PLAYED_WITHIN_MS
   while (ports.pacer.elapsedMs() < until) {
     const call = await readCall(ports, place)

@@ -30,7 +30,7 @@ const leg = (usual: string) =>
 
 /** A call of an id that was typed. @throws OperatorRefused where there is none */
 async function findNamed(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "projector" | "readAll" | "runner" | "store">,
   named: string,
 ): Promise<{ readonly place: CallPlace; readonly call: Live }> {
   await showWrites(ports)
@@ -46,7 +46,7 @@ type Deed = Parameters<AdminPorts["simulatedVoice"]["act"]>[1]
 
 /** Has somebody do something on a leg. @throws OperatorRefused where nobody can there */
 async function act(
-  ports: AdminPorts,
+  ports: Pick<AdminPorts, "projector" | "runner" | "simulatedVoice" | "store">,
   { place, call }: Awaited<ReturnType<typeof findNamed>>,
   legs: readonly number[],
   deed: Deed,

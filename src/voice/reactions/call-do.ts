@@ -85,7 +85,7 @@ export const callDo = reaction<Payload>({
 
 /** Does one thing, unless the call has gone on without it. @throws ProviderUnavailable, ProviderSilent */
 async function direct(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "pacer" | "readAll" | "runner" | "sealing" | "voice">,
   { companyId, payload: { callId, revision } }: Work<Payload>,
   direction: Direction,
   i: number,

@@ -112,7 +112,12 @@ const silenceOf = ({ phase }: Live) => (phase === "talking" ? TALKING_MS : SILEN
 const isOver = ({ endedAt, goneAt }: Live) => endedAt !== null && goneAt !== null
 
 /** Asks about all legs, and hangs the caller up once more who is there though the call is over. */
-async function watch(ports: Ports, place: CallPlace, call: Live, cause: Cause): Promise<void> {
+async function watch(
+  ports: Pick<Ports, "clock" | "log" | "pacer" | "runner" | "voice">,
+  place: CallPlace,
+  call: Live,
+  cause: Cause,
+): Promise<void> {
   const { companyId, callId } = place
   const isThere = await seeCaller(ports, place, call, cause)
   if (isThere && call.endedAt !== null) await hangUpAgain(ports, place, call)
@@ -127,7 +132,11 @@ async function watch(ports: Ports, place: CallPlace, call: Live, cause: Cause): 
   }
 }
 
-async function hangUpAgain(ports: Ports, { companyId, callId }: CallPlace, call: Live) {
+async function hangUpAgain(
+  ports: Pick<Ports, "clock" | "log" | "pacer" | "voice">,
+  { companyId, callId }: CallPlace,
+  call: Live,
+) {
   const { voice, pacer, clock, log } = ports
   const command = { word: "hang_up" as const, leg: voiceLeg(companyId, call, 0) }
   try {

@@ -35,7 +35,10 @@ export const telnyxCalls = webhook<VoiceEvent>({
 })
 
 /** Whose call it is; null where nobody here holds the number, by everything that is stored. */
-async function whoseIs(ports: Ports, event: VoiceEvent): Promise<CompanyId | null> {
+async function whoseIs(
+  ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
+  event: VoiceEvent,
+): Promise<CompanyId | null> {
   if (event.is === "call_came") return (await holderOf(ports, event.to))?.companyId ?? null
   const { leg } = event
   // What went along with a leg of another installation by the same account is nobody's here.

@@ -54,7 +54,11 @@ export function refused(why: Refusal): Answer {
 }
 
 /** What a handler said, as it is kept under an `Idempotency-Key`. */
-export function keptOf(ports: Ports, route: Route, result: AnyReply): KeptAnswer {
+export function keptOf(
+  ports: Pick<Ports, "storeGeneration">,
+  route: Route,
+  result: AnyReply,
+): KeptAnswer {
   const { position = null } = result
   const token = position === null ? null : tokenOf(position, ports.storeGeneration)
   if (!result.ok) {
@@ -81,7 +85,11 @@ export function answerOf(kept: KeptAnswer, error: string | null, isReplay = fals
 }
 
 /** What a handler said, as it is sent: a file, a way elsewhere and a page stand in place of its JSON. */
-export function answerTo(ports: Ports, route: Route, result: AnyReply): Answer {
+export function answerTo(
+  ports: Pick<Ports, "storeGeneration">,
+  route: Route,
+  result: AnyReply,
+): Answer {
   const kept = keptOf(ports, route, result)
   const bare = answerOf(kept, result.ok ? null : result.refusal.error)
   if (!result.ok) return bare

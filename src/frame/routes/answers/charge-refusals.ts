@@ -124,7 +124,10 @@ function payBlock(missing: Micros, { mayBuy, baseUrl }: Payer): object {
 }
 
 /** What a 402 tells this caller about paying. @throws as `Runner.read` does */
-export async function payerOf(ports: Ports, { companyId, key }: Caller): Promise<Payer> {
+export async function payerOf(
+  ports: Pick<Ports, "baseUrl" | "runner">,
+  { companyId, key }: Caller,
+): Promise<Payer> {
   if (key === null) return { mayBuy: false, baseUrl: ports.baseUrl() }
   const mayBuy = await ports.runner.read(ledgerOf(companyId), (state, at) => {
     return allowanceOf(state, key.keyId, at)?.mode === "on"

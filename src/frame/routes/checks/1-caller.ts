@@ -74,7 +74,7 @@ function gone(): Refusal {
 
 /** A person of the company who calls without a key; null where they are nobody of it. */
 async function personCalling(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   requestId: string,
   { companyId, personId }: Who,
 ): Promise<Known | null> {
@@ -95,7 +95,7 @@ async function personCalling(
  * there is looked for at the tail, because another process may have added them just now.
  */
 async function signedInPerson(
-  { runner, sealing, clock }: Ports,
+  { runner, sealing, clock }: Pick<Ports, "clock" | "runner" | "sealing">,
   { headers }: Call,
   signed: Signed,
   companyId: CompanyId,
@@ -128,7 +128,7 @@ interface FoundKey {
 
 /** A key works at once in every process, so one that does not is looked for at the tail. */
 async function lookUpKey(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
 ): Promise<FoundKey | null> {
   const access = accessOf(companyId)

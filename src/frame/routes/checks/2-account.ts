@@ -31,7 +31,7 @@ type Counted = Pick<Route, "counted" | "passesLock"> & {
  * @throws as `Runner.read` does
  */
 export async function checkCompany(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   { companyId, spender }: Caller,
   lockStops = false,
 ): Promise<Refusal | null> {
@@ -49,7 +49,7 @@ export async function checkCompany(
  * @throws as `Runner.gather` does
  */
 export async function enter(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   { companyId, spender }: Caller,
   { counted, passesLock = false, goesOn = false }: Counted,
   lacking: Refusal | null,
@@ -75,7 +75,7 @@ export async function enter(
  * turned away on it.
  */
 async function obstacleIn(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   checks: CallChecks,
 ): Promise<Obstacle | null> {

@@ -55,7 +55,7 @@ export function openLastWrites(): LastWrites {
  * there by then came along or is gone for good.
  */
 export async function namedPosition(
-  ports: Ports,
+  ports: Pick<Ports, "store" | "storeGeneration">,
   header: string | null,
 ): Promise<{ readonly position: Position | null } | { readonly refusal: Refusal }> {
   if (header === null) return { position: null }
@@ -77,7 +77,7 @@ export function noPosition(): Refusal {
 
 /** Waits for the read models; true when they may be behind what the caller wrote. */
 export async function waitForReads(
-  ports: Ports,
+  ports: Pick<Ports, "projector">,
   reads: readonly string[],
   places: readonly (Position | null)[],
 ): Promise<boolean> {
@@ -99,7 +99,7 @@ export type Looked = (companyId: CompanyId) => StreamOf<{ readonly category: str
  * @throws as `Runner.readLatest` does
  */
 export async function lookAgain(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   companyId: CompanyId,
   looks: readonly Looked[],
 ): Promise<void> {

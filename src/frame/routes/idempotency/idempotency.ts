@@ -78,7 +78,7 @@ const sha256 = (sent: string | Uint8Array): string =>
 
 /** Claims a request, or finds what became of it. */
 export async function claimRequest(
-  ports: Ports,
+  ports: Pick<Ports, "claims" | "clock" | "sealing">,
   { route, params }: Pick<Call, "route" | "params">,
   caller: Caller,
   idempotencyKey: string,
@@ -123,7 +123,7 @@ export async function claimRequest(
 
 /** Where the claim is. What was begun before persons were told apart is found where it was begun. */
 async function scopeOfClaim(
-  { claims }: Ports,
+  { claims }: Pick<Ports, "claims">,
   caller: Caller,
   idempotencyKey: string,
 ): Promise<string> {
@@ -137,7 +137,12 @@ async function scopeOfClaim(
  * with it after that is another request, and must not find the facts of the first. What lasts for
  * ever is always the same request.
  */
-function seedOf(ports: Ports, claim: ClaimRequest, begun: string, attempt: number): Seed {
+function seedOf(
+  ports: Pick<Ports, "claims">,
+  claim: ClaimRequest,
+  begun: string,
+  attempt: number,
+): Seed {
   const first = claim.lasting === true ? [] : [begun]
   return {
     parts: [claim.keyId, claim.idempotencyKey, ...first, String(attempt)],
@@ -154,7 +159,7 @@ const HARMLESS: ReadonlySet<string> = new Set(["Overloaded", "DeadlinePassed", "
  * claim that was taken over nothing is certain: whoever had it before may have carried it out.
  */
 export async function letGo(
-  ports: Ports,
+  ports: Pick<Ports, "claims" | "log">,
   { claim, takenOver }: { readonly claim: ClaimRequest; readonly takenOver: boolean },
   error: unknown,
 ): Promise<void> {
@@ -166,13 +171,21 @@ export async function letGo(
  * Keeps the answer for whoever sends the request again. Where that fails the caller has it all the
  * same, and whoever asks again gets it built from the facts.
  */
-export async function keep(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Promise<void> {
+export async function keep(
+  ports: Pick<Ports, "claims" | "log" | "sealing">,
+  claim: ClaimRequest,
+  answer: KeptAnswer,
+): Promise<void> {
   const kept = finish(ports, claim, answer)
   if (!(await orWarn(ports, kept))) await orWarn(ports, ports.claims.leave(claim))
 }
 
 /** An answer holds what a person wrote: it is kept sealed under the company's key. */
-async function finish(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Promise<void> {
+async function finish(
+  ports: Pick<Ports, "claims" | "sealing">,
+  claim: ClaimRequest,
+  answer: KeptAnswer,
+): Promise<void> {
   const { companyId } = claim
   const { status, body, position } = answer
   const text = JSON.stringify({ status, body, position })
@@ -180,13 +193,17 @@ async function finish(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Pr
   await ports.claims.finish(claim, sealed)
 }
 
-async function openAnswer(ports: Ports, claim: ClaimRequest, kept: string): Promise<KeptAnswer> {
+async function openAnswer(
+  ports: Pick<Ports, "sealing">,
+  claim: ClaimRequest,
+  kept: string,
+): Promise<KeptAnswer> {
   const text = await ports.sealing.open(claim.companyId, parsed(parseSealed, kept))
   if (text === null) throw new Error("the answer's key was erased while its API key still works")
   return JSON.parse(text) as KeptAnswer
 }
 
-async function orWarn(ports: Ports, change: Promise<void>): Promise<boolean> {
+async function orWarn(ports: Pick<Ports, "log">, change: Promise<void>): Promise<boolean> {
   try {
     await change
     return true
