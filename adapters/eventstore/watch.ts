@@ -3,7 +3,9 @@
  * failure on it is asked until it answers again.
  */
 import { setTimeout as pause } from "node:timers/promises"
-import { AccessDenied, type ToldOfSilence } from "./port.ts"
+import type { ToldOfSilence, EventStore, ProposedEvent } from "./port.ts"
+import { AccessDenied } from "./port.ts"
+import type { Pacer } from "../machine/clock/port.ts"
 
 /** How patient to be with the server, in milliseconds. */
 export interface StoreWaits {
@@ -93,4 +95,26 @@ async function failureOf(question: Promise<unknown>, withinMs: number): Promise<
     (why: unknown) => (why instanceof AccessDenied ? null : { why, isLate: false }),
   )
   return Promise.race([answered, late]).finally(() => clearTimeout(timer))
+}
+
+/** Told of an append: `error` is the name of what it failed with, null where it was stored. */
+type OnAppend = (events: readonly ProposedEvent[], error: string | null, seconds: number) => void
+
+/** The same store. */
+export function tellingOfAppends(store: EventStore, pacer: Pacer, onAppend: OnAppend): EventStore {
+  return {
+    ...store,
+    append: async (stream, events, expectedRevision) => {
+      const begun = pacer.elapsedMs()
+      const seconds = () => (pacer.elapsedMs() - begun) / 1_000
+      try {
+        const appended = await store.append(stream, events, expectedRevision)
+        onAppend(events, null, seconds())
+        return appended
+      } catch (error) {
+        onAppend(events, error instanceof Error ? error.name : "a fault", seconds())
+        throw error
+      }
+    },
+  }
 }

@@ -21,13 +21,11 @@ import {
 } from "./port.ts"
 import { packOf, takePack } from "./packs.ts"
 import type { Machine } from "./process.ts"
-import { failed, outputOf, run, sendOutput } from "./process.ts"
+import { failed, outputOf, run, sendOutput, SANDBOX, sandboxed } from "./process.ts"
 import type { Read } from "./reading.ts"
 import { fileAt, hasRefs, headOf, reachedBy, setHead, tipsOf } from "./reading.ts"
-import { receive } from "./receiving.ts"
+import { receive, forgetLeft, sweepLeft, isKeepFile, namesIn } from "./receiving.ts"
 import { ATTRIBUTES, HOOKS_FOLDER, environmentOf, settingsFile } from "./repository-settings.ts"
-import { SANDBOX, sandboxed } from "./sandbox.ts"
-import { forgetLeft, sweepLeft, isKeepFile, namesIn } from "./quarantines.ts"
 import { linesOf, typeOf } from "./new-objects.ts"
 
 const exec = promisify(execFile)

@@ -3,11 +3,12 @@ import { execFile } from "node:child_process"
 import { statfs } from "node:fs/promises"
 import { createServer } from "node:net"
 import { dirname } from "node:path"
+import { promisify } from "node:util"
 
 const PROGRAM_TIMEOUT_MS = 5_000
 
 /** How a program ended: its first line, or why there was none. */
-export type Ran = { readonly line: string } | { readonly fault: string }
+type Ran = { readonly line: string } | { readonly fault: string }
 
 /** Runs a program to its end, for at most five seconds. */
 export function tryProgram(file: string, args: readonly string[]): Promise<Ran> {
@@ -43,4 +44,18 @@ export async function freeBytes(path: string): Promise<number> {
     if (!isMissing) throw error
     return freeBytes(dirname(path))
   }
+}
+
+const run = promisify(execFile)
+
+/**
+ * Says that the program serves, where a supervisor waits for that: it names a socket in `NOTIFY_SOCKET`. That is a
+ * socket of datagrams, which Node does not speak, so systemd's own program says it; the unit lets it by
+ * `NotifyAccess=all`.
+ *
+ * @throws the operating system's error where that program cannot be started, and its words where it failed
+ */
+export async function tellReady(): Promise<void> {
+  if ((process.env["NOTIFY_SOCKET"] ?? "") === "") return
+  await run("systemd-notify", ["--ready"])
 }

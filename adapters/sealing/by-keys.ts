@@ -1,12 +1,12 @@
 /** Sealing by keys, wherever those are kept. */
 import type { KeyObject } from "node:crypto"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
-import { decrypt, deriveKey, encrypt, keyOf, keyedTag } from "./cipher.ts"
+import { decrypt, deriveKey, encrypt, keyOf, keyedTag, newKey } from "./cipher.ts"
 import type { SealedContext, Sealing } from "./port.ts"
 import { CompanyErased, SealFault } from "./port.ts"
 
 /** The keys of companies and their subjects. Null: it was destroyed, or is not there and not to be made. */
-export interface Keys {
+interface Keys {
   readonly company: (companyId: CompanyId, make: boolean) => Promise<KeyObject | null>
   readonly subject: (
     companyId: CompanyId,
@@ -81,4 +81,28 @@ function parseSealed(sealed: Sealed): { subject: string; box: Buffer } {
     throw new SealFault("this is no sealed text")
   }
   return { subject, box: Buffer.from(body, "base64url") }
+}
+
+/** Sealing with keys in this process's memory: the memory twin, for tests. It seals as the other does. */
+export function openMemorySealing(): Sealing & {
+  /** Destroys a company's key and those of its subjects; none is ever made for it again. */
+  readonly destroyKeys: (companyId: CompanyId) => void
+} {
+  const keys = new Map<string, KeyObject>()
+  const destroyed = new Set<string>()
+  const keyAt = async (companyId: CompanyId, place: string, make: boolean) => {
+    if (destroyed.has(companyId)) return null
+    const known = keys.get(place)
+    if (known !== undefined || !make) return known ?? null
+    const made = keyOf(newKey())
+    keys.set(place, made)
+    return made
+  }
+  return {
+    ...sealingBy(newKey(), {
+      company: (companyId, make) => keyAt(companyId, companyId, make),
+      subject: (companyId, subject, make) => keyAt(companyId, `${companyId}/${subject}`, make),
+    }),
+    destroyKeys: (companyId) => void destroyed.add(companyId),
+  }
 }

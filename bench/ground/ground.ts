@@ -4,16 +4,18 @@
  */
 import type { Pool } from "pg"
 import pg from "pg"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import {
+  openMemoryCheckpoints,
+  openPostgresCheckpoints,
+} from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
-import { openPostgresCheckpoints } from "../../adapters/postgres/checkpoints/postgres.ts"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { Clock } from "../../adapters/machine/clock/port.ts"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
-import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { openBehindPool, openPool } from "../../adapters/postgres/database.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"

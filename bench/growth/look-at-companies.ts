@@ -4,10 +4,10 @@
  */
 import { LEDGER } from "../../domain/charging/aggregates.ts"
 import { performance } from "node:perf_hooks"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
-import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"

@@ -2,10 +2,10 @@
  * Stores of companies that text, each text to a recipient of its own, so that nearly every stream is a
  * short one: decided by the domain and written by the runner, without calls, workers or providers.
  */
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
-import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeId, CompanyId, KeyedHash, Sealed } from "../../domain/kernel/ids.ts"

@@ -1,6 +1,6 @@
 /** Texts to list: only how they are read is measured, so they are put where they are read. */
 import type { Pool } from "pg"
-import { listMessages } from "../../projections/phone/message-lists.ts"
+import { listMessages } from "../../projections/phone/messages.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { honest } from "../benchmark.ts"
 import type { TextingCompany } from "../texts/companies.ts"

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { get } from "node:http"
-import { toneMp3 } from "../../adapters/providers/voice/tone.ts"
+import { toneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
 import { recordingAudio } from "../../src/recordings/play-recording.ts"
 import type { Benchmark, Opened } from "../benchmark.ts"
 import { honest, judged } from "../benchmark.ts"

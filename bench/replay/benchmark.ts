@@ -1,6 +1,6 @@
 /** Ratio 6: reading a stream back and folding it, beside reading it and nothing else. */
 import { LEDGER } from "../../domain/charging/aggregates.ts"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../../src/frame/kernel/envelope.ts"
 import { loadStream } from "../../src/frame/writer/runner/load.ts"

@@ -4,11 +4,135 @@
  * `team-events.ts`, those about its card in `card-events.ts`.
  */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
-import { codecOf, flag, list, oneOf, optional, plain, time } from "../kernel/format.ts"
-import { id, sealed } from "../kernel/id-kinds.ts"
-import { cardFormats } from "./card-events.ts"
-import { ALL_OPERATIONS } from "./permissions.ts"
-import { teamFormats } from "./team-events.ts"
+import {
+  codecOf,
+  flag,
+  list,
+  oneOf,
+  optional,
+  plain,
+  time,
+  micros,
+  text,
+} from "../kernel/format.ts"
+import { id, sealed, idKind } from "../kernel/id-kinds.ts"
+import { ALL_OPERATIONS, GRANTABLE, PERMISSIONS, ROLES } from "./permissions.ts"
+import { idParser } from "../kernel/ids.ts"
+
+// The facts about a company's people, and the forms they are stored in. Names and emails are sealed
+// before a command is made; the core never sees them.
+
+/** Everything that can happen to a company's people. */
+const teamFormats = {
+  /** Somebody belongs to the company. */
+  PersonAdded: {
+    version: 1,
+    fields: {
+      at: time,
+      personId: id.person,
+      name: sealed,
+      email: sealed,
+      /** Keyed hash of the email in lower case: two people of a company cannot share one. */
+      emailTag: plain,
+      role: oneOf(...ROLES),
+      /** Granted one by one, on top of the role. */
+      permissions: list(oneOf(...PERMISSIONS)),
+    },
+  },
+  /** What is known of somebody is another; what is null stays as it was. */
+  PersonChanged: {
+    version: 1,
+    fields: {
+      at: time,
+      personId: id.person,
+      name: optional(sealed),
+      email: optional(sealed),
+      /** Of the new email; null where it stays. */
+      emailTag: optional(plain),
+      role: optional(oneOf(...ROLES)),
+    },
+  },
+  /** What somebody may beside their role, and what they may not though the role lets them: all of it. */
+  AppAccessSet: {
+    version: 1,
+    fields: {
+      at: time,
+      personId: id.person,
+      grant: list(oneOf(...GRANTABLE)),
+      deny: list(oneOf(...GRANTABLE)),
+    },
+  },
+  /** Somebody belongs to the company no more. Their keys were deleted with this. */
+  PersonRemoved: { version: 1, fields: { at: time, personId: id.person } },
+  /** Somebody was invited. Adding a person with this email ends it; so does its time. */
+  PersonInvited: {
+    version: 1,
+    fields: {
+      at: time,
+      inviteId: plain,
+      email: sealed,
+      emailTag: plain,
+      role: oneOf(...ROLES),
+      expiresAt: time,
+    },
+  },
+  /** An invitation was taken back before anybody accepted it. */
+  InvitationWithdrawn: { version: 1, fields: { at: time, inviteId: plain, emailTag: plain } },
+} satisfies FormatTable
+
+/** Everything that can happen to a company's people. */
+export type TeamEvent = FactOf<typeof teamFormats>
+
+/** What is known of somebody is another; what is null stays as it was. */
+export type PersonChanged = FactOf<typeof teamFormats, "PersonChanged">
+
+/** `hold_` and a unique part: a sum that is held on a card for a moment. */
+export type HoldId = `hold_${string}`
+
+/** The id of a hold that a text is. */
+export const parseHoldId = idParser("hold_")
+
+/** Why a card was not found to be good. */
+export const CARD_FAULTS = [
+  "declined",
+  "payment_failed",
+  "needs_owner",
+  "no_card",
+  "card_changed",
+] as const
+
+/** One of them. */
+export type CardFault = (typeof CARD_FAULTS)[number]
+
+const holdId = idKind("a hold's id", parseHoldId)
+
+/** Everything that can happen to a company's card. */
+const cardFormats = {
+  /** The payment processor knows the company as this customer, whose card payments are taken from. */
+  ProcessorCustomerSet: { version: 1, fields: { at: time, customerId: text } },
+  /** A payment card is on file. */
+  CardSet: {
+    version: 1,
+    fields: {
+      at: time,
+      /** A temporary hold went through. */
+      verified: flag,
+      /** The last payment by it failed: the account is not paid up. */
+      failing: flag,
+    },
+  },
+  /** No card is on file. */
+  CardRemoved: { version: 1, fields: { at: time } },
+  /** A sum is to be held on the card, and let go at once. */
+  CardCheckStarted: { version: 1, fields: { at: time, holdId, amountMicros: micros } },
+  /** The sum was held and let go: the card is good for it. */
+  CardVerified: { version: 1, fields: { at: time, holdId } },
+  /** The sum could not be held, or not on the card that is on file by now. */
+  CardCheckFailed: { version: 1, fields: { at: time, holdId, code: oneOf(...CARD_FAULTS) } },
+} satisfies FormatTable
+
+/** Everything that can happen to a company's card. */
+export type CardEvent = FactOf<typeof cardFormats>
 
 /** The plans a company can be on, by their monthly dollars; `payg` pays as it goes. */
 export const PLANS = ["payg", "29", "79", "197", "329"] as const
@@ -25,7 +149,7 @@ const terms = {
 const keyOnly = { at: time, keyId: id.key }
 
 /** Everything that can happen to a company's access. */
-export const accessFormats = {
+const accessFormats = {
   /** The company's people and keys can be named from now on. */
   CompanyOpened: {
     version: 1,

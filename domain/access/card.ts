@@ -4,7 +4,7 @@
  */
 import { unreachable } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
-import type { CardEvent, CardFault, HoldId } from "./card-events.ts"
+import type { CardEvent, CardFault, HoldId } from "./access-events.ts"
 
 /** Puts a card on file, or changes how it stands. */
 export interface SetCard {

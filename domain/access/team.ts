@@ -6,7 +6,7 @@ import { unreachable } from "../kernel/decider.ts"
 import type { PersonId, Sealed } from "../kernel/ids.ts"
 import type { AppAccess, Grantable, Person, Permission, Role } from "./permissions.ts"
 import { personOf, sameAccess, withChanges, withPermissions, isAdminRole } from "./permissions.ts"
-import type { TeamEvent } from "./team-events.ts"
+import type { TeamEvent } from "./access-events.ts"
 
 /** Adds somebody. The same id again: nothing new. */
 export interface AddPerson {

@@ -11,11 +11,12 @@ import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import type { PricedItem } from "./items.ts"
 import { ITEMS, PRICED_ITEMS } from "./items.ts"
+import { destinationClass } from "../kernel/destinations.ts"
 
 const pricedUnit = record({ item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros })
 
 /** One item of the book and what a unit of it costs. */
-export type PricedUnit = ValueOf<typeof pricedUnit>
+type PricedUnit = ValueOf<typeof pricedUnit>
 
 /** The default book, as `OpenPriceBook` takes it. */
 export const DEFAULT_BOOK: readonly PricedUnit[] = PRICED_ITEMS.map((item) => ({
@@ -73,7 +74,7 @@ export type PriceEvent = FactOf<typeof priceFormats>
 export const priceCodec = codecOf(priceFormats)
 
 /** Begins the book with these prices. Again: nothing new. */
-export interface OpenPriceBook {
+interface OpenPriceBook {
   readonly type: "OpenPriceBook"
   readonly prices: readonly PricedUnit[]
 }
@@ -82,7 +83,7 @@ export interface OpenPriceBook {
 const MOST_UNIT_PRICE_MICROS: Micros = 10_000_000_000
 
 /** Changes a price. The same price again: nothing new. */
-export interface SetPrice {
+interface SetPrice {
   readonly type: "SetPrice"
   readonly item: PricedItem
   readonly unitPriceMicros: Micros
@@ -105,7 +106,7 @@ export type PriceCommand = SetPrice | OpenPriceBook | SetDestinationPrices
 const ROUNDED_TO_MICROS: Micros = 100
 
 /** A price was refused. */
-export interface PriceRefused {
+interface PriceRefused {
   readonly type: "PriceRefused"
   readonly at: number
   readonly code: "bad_amount"
@@ -122,7 +123,7 @@ interface PriceBookState {
 }
 
 /** What the prices of countries are made from. */
-export interface DestinationTerms {
+interface DestinationTerms {
   readonly carrierPricesFrom: string
   readonly markupPermille: number
 }
@@ -222,4 +223,27 @@ export function destinationTerms(state: PriceBook): DestinationTerms | null {
 /** The book's version. */
 export function bookVersion({ version }: PriceBook): number {
   return version
+}
+
+/** What countries cost that no operator has set a price for. */
+const UNLISTED = {
+  self_serve: { textMicros: 100_000, callMicros: 60_000 },
+  support: { textMicros: 250_000, callMicros: 400_000 },
+} as const
+
+/** What a country costs now, and the price book's version that says so. */
+export function destinationPriceOf(
+  book: PriceBook,
+  country: string,
+): Omit<DestinationPrice, "country"> & { readonly priceVersion: number } {
+  const priceVersion = bookVersion(book)
+  const whose = destinationClass(country)
+  if (whose === "always") {
+    const textMicros = priceOf(book, "text_segment").unitPriceMicros
+    const callMicros = priceOf(book, "call_minute").unitPriceMicros
+    return { textMicros, callMicros, priceVersion }
+  }
+  const { textMicros, callMicros } =
+    listedPriceOf(book, country) ?? UNLISTED[whose === "self_serve" ? whose : "support"]
+  return { textMicros, callMicros, priceVersion }
 }

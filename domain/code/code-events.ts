@@ -7,8 +7,17 @@
  */
 import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, flag, int, list, oneOf, optional, plain, record, time } from "../kernel/format.ts"
-import { id, sealed } from "../kernel/id-kinds.ts"
-import { pushId } from "./ids.ts"
+import { id, sealed, idKind } from "../kernel/id-kinds.ts"
+import { idParser } from "../kernel/ids.ts"
+
+/** `push_` and a unique part. */
+export type PushId = `push_${string}`
+
+/** The push id that a text is. */
+export const parsePushId = idParser("push_")
+
+/** Ids of pushes, in the forms of facts. */
+const pushId = idKind("a push's id", parsePushId)
 
 /** Why a push is refused. */
 export const REFUSALS = [
@@ -63,7 +72,7 @@ const core = record({
 const who = { personId: optional(id.person), keyId: optional(id.key) }
 
 /** Everything that can happen to a company's code. */
-export const codeFormats = {
+const codeFormats = {
   /** The company has a repository, an empty one. */
   RepositoryCreated: { version: 1, fields: { at: time } },
   /** A push passed all checks: its refs are about to move. */

@@ -1,7 +1,6 @@
 /** What others may know of a company's code. */
-import type { FoundRef } from "./code-events.ts"
+import type { FoundRef, PushId } from "./code-events.ts"
 import type { Code } from "./code.ts"
-import type { PushId } from "./ids.ts"
 
 /** Whether the company has a repository. */
 export function hasRepository({ isThere }: Code): boolean {

@@ -8,7 +8,7 @@
  */
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { CodeEvent, CodeFact } from "./code-events.ts"
+import type { CodeEvent, CodeFact, PushId } from "./code-events.ts"
 import type {
   AcceptPush,
   BeginScrub,
@@ -18,7 +18,6 @@ import type {
   FindRefs,
 } from "./code-commands.ts"
 import { MESSAGES } from "./code-commands.ts"
-import type { PushId } from "./ids.ts"
 import { MOST_REFS } from "./ref-rules.ts"
 
 /** A ref as an accepted push moves it. */

@@ -7,8 +7,6 @@ import type { Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, flag, plain, text, time } from "../kernel/format.ts"
-import type { Version } from "./versions.ts"
-import { compareVersions, versionOf } from "./versions.ts"
 
 /** Everything that can happen to releases. */
 export const releaseFormats = {
@@ -51,7 +49,7 @@ export interface SealRelease {
 }
 
 /** A release was refused. */
-export interface ReleaseRefused {
+interface ReleaseRefused {
   readonly type: "ReleaseRefused"
   readonly at: number
   readonly code: "bad_version" | "version_taken" | "seal_taken"
@@ -64,7 +62,7 @@ interface Release extends Omit<PublishRelease, "type"> {
 }
 
 /** The releases there are. Only the functions of this file look inside. */
-export interface Releases {
+interface Releases {
   /** Of each channel, the oldest version first. */
   readonly byChannel: Map<string, Release[]>
   /** By the version as it was written when it was sealed. */
@@ -142,7 +140,7 @@ export function latestVersion(state: Releases, channel: string): string | null {
 }
 
 /** A release as an app that is older sees it. */
-export interface Update {
+interface Update {
   readonly version: string
   /** The version of the channel that it follows on; null for the first. */
   readonly from: string | null
@@ -197,4 +195,63 @@ export function sealStanding(
   const tree = state.trees.get(version)
   if (tree === undefined || seal === null) return "unknown"
   return tree === seal.toLowerCase() ? "matches" : "changed"
+}
+
+/** A version that can be ordered. */
+export interface Version {
+  readonly numbers: readonly [string, string, string]
+  /** What stands behind the dash; empty for a release proper. */
+  readonly before: readonly string[]
+}
+
+const NUMBER = "(0|[1-9]\\d*)"
+const PART = "(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)"
+/** How a version is written. */
+export const VERSION_FORM = new RegExp(
+  `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-(${PART}(?:\\.${PART})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$`,
+)
+/** The most characters a version may have. */
+export const VERSION_CHARACTERS = 64
+
+/** The version that a text says; null where it says none. */
+export function versionOf(said: string): Version | null {
+  const match = said.length <= VERSION_CHARACTERS ? VERSION_FORM.exec(said) : null
+  if (match === null) return null
+  const [, major = "0", minor = "0", patch = "0", before] = match
+  return { numbers: [major, minor, patch], before: before?.split(".") ?? [] }
+}
+
+/** Below 0 where `a` is older than `b`, 0 where neither is, above 0 where it is newer. */
+export function compareVersions(a: Version, b: Version): number {
+  for (const [i, number] of a.numbers.entries()) {
+    const order = compareDigits(number, b.numbers[i] ?? "0")
+    if (order !== 0) return order
+  }
+  return compareBefore(a.before, b.before)
+}
+
+/** A release proper is newer than all that came before it. */
+function compareBefore(a: readonly string[], b: readonly string[]): number {
+  if (a.length === 0 || b.length === 0) return b.length - a.length
+  for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
+    const [x, y] = [a[i], b[i]]
+    if (x === undefined || y === undefined) return x === y ? 0 : x === undefined ? -1 : 1
+    const order = compareParts(x, y)
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+/** Numbers stand before words and are ordered by their value. */
+function compareParts(a: string, b: string): number {
+  const [isNumber, isOtherNumber] = [/^\d+$/.test(a), /^\d+$/.test(b)]
+  if (isNumber && isOtherNumber) return compareDigits(a, b)
+  if (isNumber !== isOtherNumber) return isNumber ? -1 : 1
+  return a === b ? 0 : a < b ? -1 : 1
+}
+
+/** Digits without zeros in front, of any length. */
+function compareDigits(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length
+  return a === b ? 0 : a < b ? -1 : 1
 }

@@ -4,8 +4,8 @@
  */
 import { isUnder, labelsOf } from "./host-names.ts"
 import type { RecordType, Zone } from "./records.ts"
-import type { StartOfAuthority } from "./start-of-authority.ts"
-import { NEGATIVE_TTL, ownNameServers, startOfAuthority } from "./start-of-authority.ts"
+import type { StartOfAuthority } from "./zone-file.ts"
+import { NEGATIVE_TTL, ownNameServers, startOfAuthority } from "./zone-file.ts"
 
 /** So many CNAMEs are followed; what is longer goes round. */
 const MOST_OF_A_CHAIN = 8

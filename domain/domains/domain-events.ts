@@ -15,9 +15,44 @@ import {
   text,
   time,
 } from "../kernel/format.ts"
-import { RELEASE_REASONS } from "./claim-events.ts"
 import { appAddressId, domainId, recordId, sendingDomainId } from "./ids.ts"
 import { COPIED_TYPES, WRITABLE_TYPES } from "./records.ts"
+import { id } from "../kernel/id-kinds.ts"
+
+// The facts about who holds which domain, and the forms they are stored in. A domain's name is no secret:
+// whoever asks the registry is told it, so it stands here in the clear and two companies can be compared.
+
+/** Why a domain is held no more. */
+const RELEASE_REASONS = [
+  /** An operator removed it. */
+  "removed",
+  /** It never pointed here, for as long as it may wait. */
+  "lapsed",
+  /** Its company was erased. */
+  "erased",
+] as const
+
+/** Why a domain is held no more. */
+export type ReleaseReason = (typeof RELEASE_REASONS)[number]
+
+const fields = { at: time, domainId, companyId: id.company, name: plain }
+
+/** Everything that can happen to claims of domains. */
+const claimFormats = {
+  /** A company holds a name from here on. */
+  DomainReserved: { version: 1, fields },
+  /** It does no more. */
+  DomainReleased: { version: 1, fields: { ...fields, reason: oneOf(...RELEASE_REASONS) } },
+} satisfies FormatTable
+
+/** Everything that can happen to claims of domains. */
+export type ClaimEvent = FactOf<typeof claimFormats>
+
+/** One of these facts. */
+export type ClaimFact<T extends ClaimEvent["type"]> = Extract<ClaimEvent, { readonly type: T }>
+
+/** Writes and reads the facts of claims. */
+export const claimCodec = codecOf(claimFormats)
 
 /** How a domain stands: it never pointed here, it does, it did. */
 export const DOMAIN_STATUSES = ["waiting", "live", "moved"] as const
@@ -43,7 +78,7 @@ export const APP_ADDRESS_STATUSES = [
 export type AppAddressStatus = (typeof APP_ADDRESS_STATUSES)[number]
 
 /** What can be wrong with the records of a sending domain. */
-export const SENDING_FAULTS = [
+const SENDING_FAULTS = [
   /** There is no DKIM key, or it is not ours. */
   "dkim",
   /** The name of the return path has no MX record of ours. */
@@ -83,7 +118,7 @@ const row = record({
 export type ZoneRow = ValueOf<typeof row>
 
 /** Everything that can happen to a connected domain. */
-export const domainFormats = {
+const domainFormats = {
   /** It was connected; the records that were copied stand behind this. */
   DomainConnected: {
     version: 1,

@@ -1,7 +1,6 @@
 /** What is seen of a connected domain from outside of its rules. */
-import type { ReleaseReason } from "./claim-events.ts"
+import type { ReleaseReason, DomainStatus, ZoneRow } from "./domain-events.ts"
 import type { AppAddress, Domain, SendingDomain } from "./domain-state.ts"
-import type { DomainStatus, ZoneRow } from "./domain-events.ts"
 import type { DomainId, SendingDomainId } from "./ids.ts"
 import type { Zone } from "./records.ts"
 

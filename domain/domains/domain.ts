@@ -17,11 +17,10 @@ import { MESSAGES } from "./domain-commands.ts"
 import type { DomainEvent, DomainFact, DomainStatus, ZoneRow } from "./domain-events.ts"
 import { stopsMail } from "./domain-events.ts"
 import type { Domain, SendingDomain } from "./domain-state.ts"
-import { evolve, unconnected } from "./domain-state.ts"
+import { evolve, unconnected, voidedBy } from "./domain-state.ts"
 import { MOST_NAME, isUnder } from "./host-names.ts"
 import type { RecordId } from "./ids.ts"
 import { clashAmong, isSameRecord } from "./records.ts"
-import { voidedBy } from "./sole-records.ts"
 
 /** So many records a domain has at most. */
 export const MOST_RECORDS = 1_000

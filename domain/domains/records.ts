@@ -5,7 +5,6 @@
  * `named-checkzone` loads and what no reader of a zone file or a packet can take for something else.
  */
 import { hostFormOf, isUnder, nameFormOf } from "./host-names.ts"
-import { utf8Of } from "./utf8.ts"
 
 const GROUPS = 8
 
@@ -15,7 +14,7 @@ export const WRITABLE_TYPES = ["A", "AAAA", "CNAME", "MX", "TXT"] as const
 export const COPIED_TYPES = ["CAA", "SRV", "NS"] as const
 
 /** The types of record that callers write. */
-export type WritableType = (typeof WRITABLE_TYPES)[number]
+type WritableType = (typeof WRITABLE_TYPES)[number]
 /** The types of record that a zone has beside its own SOA and NS. */
 export type RecordType = WritableType | (typeof COPIED_TYPES)[number]
 
@@ -46,7 +45,7 @@ export interface RecordBody {
 }
 
 /** A record of a zone. */
-export interface ZoneRecord extends RecordBody {
+interface ZoneRecord extends RecordBody {
   readonly id: string
   /** Seconds. */
   readonly ttl: number
@@ -74,13 +73,13 @@ export interface WrittenRecord {
 }
 
 /** Why a record cannot be: the field at fault, and what is wrong with it, to be read behind its name. */
-export interface RecordFault {
+interface RecordFault {
   readonly field: "name" | "content" | "priority"
   readonly sentence: string
 }
 
 /** A record in its normal form, or what is wrong with it. */
-export type ReadRecord = { readonly record: RecordBody } | { readonly fault: RecordFault }
+type ReadRecord = { readonly record: RecordBody } | { readonly fault: RecordFault }
 
 /**
  * Reads a record of a domain.
@@ -261,4 +260,18 @@ function shortened(groups: readonly number[]): string {
   const text = (some: readonly number[]) => some.map((one) => one.toString(16)).join(":")
   if (best.start < 0) return text(groups)
   return `${text(groups.slice(0, best.start))}::${text(groups.slice(best.start + best.length))}`
+}
+
+/** The bytes of a text without lone surrogates, in UTF-8. */
+export function utf8Of(text: string): readonly number[] {
+  const bytes: number[] = []
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0
+    const tail = (bits: number) => 0x80 | ((code >> bits) & 0x3f)
+    if (code < 0x80) bytes.push(code)
+    else if (code < 0x800) bytes.push(0xc0 | (code >> 6), tail(0))
+    else if (code < 0x1_0000) bytes.push(0xe0 | (code >> 12), tail(6), tail(0))
+    else bytes.push(0xf0 | (code >> 18), tail(12), tail(6), tail(0))
+  }
+  return bytes
 }

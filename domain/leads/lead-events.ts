@@ -5,11 +5,26 @@
  */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, flag, list, optional, plain, time } from "../kernel/format.ts"
-import { sealed } from "../kernel/id-kinds.ts"
-import { formId, leadId } from "./ids.ts"
+import { sealed, idKind } from "../kernel/id-kinds.ts"
+import { idParser } from "../kernel/ids.ts"
+
+/** `form_` and a unique part. */
+export type FormId = `form_${string}`
+/** `lead_` and a unique part. */
+export type LeadId = `lead_${string}`
+
+/** The form id that a text is. */
+export const parseFormId = idParser("form_")
+/** The lead id that a text is. */
+export const parseLeadId = idParser("lead_")
+
+/** Ids of forms, in the forms of facts. */
+const formId = idKind("a form's id", parseFormId)
+/** Ids of leads, in the forms of facts. */
+const leadId = idKind("a lead's id", parseLeadId)
 
 /** Everything that can happen to a company's forms and leads. */
-export const leadFormats = {
+const leadFormats = {
   /** A form takes leads from here on. */
   FormOpened: {
     version: 1,

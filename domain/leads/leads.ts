@@ -7,8 +7,7 @@
  */
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { FormId, LeadId } from "./ids.ts"
-import type { LeadEvent, LeadFact } from "./lead-events.ts"
+import type { FormId, LeadId, LeadEvent, LeadFact } from "./lead-events.ts"
 
 /** So many leads a form takes in a minute. */
 export const MOST_A_MINUTE = 60

@@ -3,8 +3,7 @@ import { destinationClass } from "../kernel/destinations.ts"
 import type { NumberId } from "./ids.ts"
 import type { NumberSettings } from "./number-settings.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "./number-settings.ts"
-import type { FormerNumber, HeldNumber, Order, Phone } from "./phone-state.ts"
-import type { OrderFailure, Texting } from "./phone-events.ts"
+import type { OrderFailure, Texting, AddedNumber, PhoneFact } from "./phone-events.ts"
 
 /** The numbers a company holds, in the order they came. */
 export function heldNumbers({ numbers }: Phone): readonly HeldNumber[] {
@@ -92,4 +91,36 @@ export function setUpOf(state: Phone): SetUp {
 /** How many orders have failed or brought a number, with those that are no longer remembered. */
 export function ordersEnded({ ended }: Phone): number {
   return ended
+}
+
+/** A number as the company holds it. */
+export interface HeldNumber extends AddedNumber {
+  /** Since when its rent is refused; null where it is paid. */
+  readonly refusedSince: number | null
+}
+
+/** A number that the company held. */
+type FormerNumber = Pick<HeldNumber, "number" | "test">
+
+/** What of an order its end needs. */
+type Order = Omit<PhoneFact<"NumberOrdered">, "type">
+
+/** A company's phone. Only `phone.ts` and `phone-views.ts` look inside. */
+export interface Phone {
+  readonly numbers: Map<NumberId, HeldNumber>
+  readonly orders: Map<NumberId, Order>
+  readonly failed: Map<NumberId, OrderFailure>
+  /** The numbers of those that were released: their texts stay readable. */
+  readonly released: Map<NumberId, FormerNumber>
+  /** Of numbers whose settings were ever changed. */
+  readonly settings: Map<NumberId, NumberSettings>
+  texting: Texting
+  acknowledged: boolean
+  readonly switched: Map<string, boolean>
+  repliesAppliedAt: number | null
+  repliesRevision: number
+  /** Orders that failed or brought a number, with those that are no longer remembered. */
+  ended: number
+  /** Facts folded so far. */
+  facts: number
 }

@@ -21,9 +21,9 @@ import type {
 } from "./phone-commands.ts"
 import { DEFAULT_TEXTING } from "./phone-commands.ts"
 import type { PhoneEvent } from "./phone-events.ts"
-import type { HeldNumber, Phone } from "./phone-state.ts"
-import { GRACE_MS, monthsAfter, paidAfter } from "./rent.ts"
+import type { HeldNumber, Phone } from "./phone-views.ts"
 import { settingsOf } from "./phone-views.ts"
+import { GRACE_MS, monthsAfter, paidAfter } from "./rent.ts"
 
 /** So many orders that brought nothing are remembered. */
 const MOST_FAILED = 200

@@ -10,7 +10,7 @@ import { unreachable } from "../kernel/decider.ts"
 import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { MessageId, NumberId } from "./ids.ts"
 import type { Micros } from "../kernel/money.ts"
-import type { Keyword } from "./keywords.ts"
+import type { Keyword } from "./texting-rules.ts"
 import type {
   RecipientEvent,
   RecipientFact,

@@ -1,7 +1,17 @@
 /** The facts about the audio of a company's calls, and the forms they are stored in. */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, int, oneOf, optional, plain, time } from "../kernel/format.ts"
-import { callId } from "./ids.ts"
+import { idKind } from "../kernel/id-kinds.ts"
+import { idParser } from "../kernel/ids.ts"
+
+/** `call_` and a unique part. */
+export type CallId = `call_${string}`
+
+/** The call id that a text is. */
+export const parseCallId = idParser("call_")
+
+/** Ids of calls, in the forms of facts. */
+const callId = idKind("a call's id", parseCallId)
 
 /** What audio is of: the call as it was spoken, or what the caller left behind the greeting. */
 export const AUDIO_KINDS = ["call", "voicemail"] as const
@@ -18,7 +28,7 @@ export type KeepDays = (typeof KEEP_DAYS)[number] | null
 const kind = oneOf(...AUDIO_KINDS)
 
 /** Everything that can happen to the audio of a company's calls. */
-export const recordingFormats = {
+const recordingFormats = {
   /** Audio is kept. */
   RecordingStored: {
     version: 1,

@@ -9,8 +9,13 @@
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import { dayStart } from "../kernel/window.ts"
-import type { CallId } from "./ids.ts"
-import type { AudioKind, KeepDays, RecordingEvent, RecordingFact } from "./recording-events.ts"
+import type {
+  CallId,
+  AudioKind,
+  KeepDays,
+  RecordingEvent,
+  RecordingFact,
+} from "./recording-events.ts"
 
 const DAY_MS = 86_400_000
 

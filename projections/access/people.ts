@@ -1,7 +1,7 @@
 /** Read model `people`: who belongs to a company. */
 import type { Kysely, Transaction } from "kysely"
 import type { Grantable, Role } from "../../domain/access/permissions.ts"
-import type { PersonChanged } from "../../domain/access/team-events.ts"
+import type { PersonChanged } from "../../domain/access/access-events.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Opener } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"

@@ -1,8 +1,7 @@
 /** Read model `pushes`: what became of each push, for operators. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CodeFact, FoundRef, PushRefusalCode } from "../../domain/code/code-events.ts"
-import type { PushId } from "../../domain/code/ids.ts"
+import type { CodeFact, FoundRef, PushRefusalCode, PushId } from "../../domain/code/code-events.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Opener } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"

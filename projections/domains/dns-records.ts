@@ -9,8 +9,8 @@ import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"
 import type { RowsOf } from "../kernel/table.ts"
 import { bigint, flag, integer, madeOf, orNull, table, text, texts } from "../kernel/table.ts"
-import type { ConnectedDomain } from "./connected-domain.ts"
-import { connectedDomain } from "./connected-domain.ts"
+import type { ConnectedDomain } from "./domains.ts"
+import { connectedDomain } from "./domains.ts"
 
 const ZONES = table(
   "dns_zones",

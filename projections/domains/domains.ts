@@ -2,12 +2,13 @@
 import type { Kysely, Transaction } from "kysely"
 import type { DomainStatus } from "../../domain/domains/domain-events.ts"
 import type { DomainId } from "../../domain/domains/ids.ts"
+import { parseDomainId } from "../../domain/domains/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, table, text, texts } from "../kernel/table.ts"
-import { connectedDomain } from "./connected-domain.ts"
+import { restOf } from "../../domain/kernel/aggregate.ts"
 
 const DOMAINS = table(
   "domains",
@@ -104,4 +105,20 @@ export async function countDomains(
     .groupBy("status")
     .execute()
   return rows.map(({ status, count }) => ({ status, count: Number(count) }))
+}
+
+/** A connected domain, by its ids. */
+export interface ConnectedDomain {
+  readonly companyId: CompanyId
+  readonly domainId: DomainId
+}
+
+/**
+ * The connected domain that a fact is about: a claim says it, a domain's own stream has it in its name. Null
+ * for facts of other streams.
+ */
+export function connectedDomain({ fact, stream, companyId }: Recorded): ConnectedDomain | null {
+  if (fact.type === "DomainReserved" || fact.type === "DomainReleased") return fact
+  const domainId = parseDomainId(restOf(stream) ?? "")
+  return companyId === null || domainId === null ? null : { companyId, domainId }
 }

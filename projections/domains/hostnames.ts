@@ -7,7 +7,7 @@ import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { madeOf, table, text } from "../kernel/table.ts"
-import { connectedDomain } from "./connected-domain.ts"
+import { connectedDomain } from "./domains.ts"
 
 const HOSTNAMES = table(
   "hostnames",

@@ -11,7 +11,7 @@ import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, orNull, table, text, texts } from "../kernel/table.ts"
-import { connectedDomain } from "./connected-domain.ts"
+import { connectedDomain } from "./domains.ts"
 
 const SENDING_DOMAINS = table(
   "sending_domains",

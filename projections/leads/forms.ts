@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { FormId } from "../../domain/leads/ids.ts"
+import type { FormId } from "../../domain/leads/lead-events.ts"
 import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"

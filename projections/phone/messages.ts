@@ -5,7 +5,7 @@
  * message where that is later. So a reader who asks for rows after the newest it has seen never
  * loses one, and folding again gives the same (decisions.md §7).
  */
-import type { Transaction } from "kysely"
+import type { Transaction, Kysely } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
 import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
@@ -17,7 +17,7 @@ import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { instant, integer, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 /** How far a text has come, as callers see it. */
-export type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "received"
+type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "received"
 
 const MESSAGES = table(
   "messages",
@@ -56,7 +56,7 @@ const MESSAGE_NUMBERS = table(
 type NumberNameRow = RowOf<typeof MESSAGE_NUMBERS>
 
 /** The tables of the read model. */
-export type MessageTables = RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS>
+type MessageTables = RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS>
 
 declare module "../kernel/table.ts" {
   interface ReadTables extends RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS> {}
@@ -240,4 +240,57 @@ async function ownNumbers(
     join ${unnested(columns, [...asked.values()], "asked")}
       using (company_id, number_id)`.execute(tx)
   return new Map(rows.map((row) => [placeOf(row.company_id, row.number_id), row.number]))
+}
+
+/** Which messages are asked for: the newest of those between two instants, both left out. */
+interface MessagesAsked {
+  readonly companyId: CompanyId
+  readonly since: Date | null
+  readonly before: Date | null
+  readonly limit: number
+}
+
+/** The newest messages of those asked for, oldest first. */
+export async function listMessages(
+  db: Kysely<MessageTables>,
+  { companyId, since, before, limit }: MessagesAsked,
+): Promise<readonly MessageRow[]> {
+  let rows = db
+    .selectFrom("messages")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("created_at", "desc")
+    .limit(limit)
+  if (since !== null) rows = rows.where("created_at", ">", since)
+  if (before !== null) rows = rows.where("created_at", "<", before)
+  return (await rows.execute()).toReversed()
+}
+
+/** Whose message it is and to whom it went; null where there is none of this id. */
+export async function findMessage(
+  db: Kysely<MessageTables>,
+  messageId: MessageId,
+): Promise<Pick<MessageRow, "company_id" | "to_number" | "status"> | null> {
+  const row = await db
+    .selectFrom("messages")
+    .select(["company_id", "to_number", "status"])
+    .where("message_id", "=", messageId)
+    .where("direction", "=", "out")
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** A message of a company, of either direction, with both of its numbers; null where there is none of this id. */
+export async function messageOf(
+  db: Kysely<MessageTables>,
+  companyId: CompanyId,
+  messageId: MessageId,
+): Promise<Pick<MessageRow, "direction" | "from_number" | "to_number"> | null> {
+  const row = await db
+    .selectFrom("messages")
+    .select(["direction", "from_number", "to_number"])
+    .where("company_id", "=", companyId)
+    .where("message_id", "=", messageId)
+    .executeTakeFirst()
+  return row ?? null
 }

@@ -2,7 +2,7 @@
 import type { Push } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
 import { isAllowed } from "../../domain/code/code-views.ts"
-import type { PushId } from "../../domain/code/ids.ts"
+import type { PushId } from "../../domain/code/code-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Brought, FoundInPush, FoundKey } from "./check-objects.ts"

@@ -1,6 +1,6 @@
 /** Takes code in that comes as a file and not over the wire: judged as a push is, and told of by the same facts. */
 import type { Push } from "../../adapters/git/port.ts"
-import type { PushId } from "../../domain/code/ids.ts"
+import type { PushId } from "../../domain/code/code-events.ts"
 import type { Ports } from "../frame/ports.ts"
 import { cleanings, judgePush, landed } from "./push-checks.ts"
 import type { Pusher } from "./pusher.ts"

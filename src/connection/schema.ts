@@ -1,6 +1,6 @@
 /** Pieces that the requests of installed apps share. */
 import { z } from "zod"
-import { VERSION_CHARACTERS, VERSION_FORM, versionOf } from "../../domain/connection/versions.ts"
+import { VERSION_CHARACTERS, VERSION_FORM, versionOf } from "../../domain/connection/releases.ts"
 
 /** The name of an installed app: 28 random bytes. */
 export const installId = z

@@ -1,6 +1,6 @@
 /** Ending connected domains: by an operator's word, and with their company. */
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
-import type { ReleaseReason } from "../../domain/domains/claim-events.ts"
+import type { ReleaseReason } from "../../domain/domains/domain-events.ts"
 import type { Claim } from "../../domain/domains/domains.ts"
 import { claimsOf } from "../../domain/domains/domains.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"

@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { leadsOf } from "../../domain/leads/aggregates.ts"
 import type { LeadEvent } from "../../domain/leads/lead-events.ts"
-import { parseLeadId } from "../../domain/leads/ids.ts"
+import { parseLeadId } from "../../domain/leads/lead-events.ts"
 import { causeOf } from "../frame/routes/call.ts"
 import { route } from "../frame/routes/declare/route.ts"
 

@@ -1,7 +1,7 @@
 /** Taking a lead in, whoever brings it. */
 import { leadsOf } from "../../domain/leads/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { LeadId } from "../../domain/leads/ids.ts"
+import type { LeadId } from "../../domain/leads/lead-events.ts"
 import type { LeadRefused, Leads } from "../../domain/leads/leads.ts"
 import { MOST_A_DAY, MOST_A_MINUTE, faultOf, isErased, sameLead } from "../../domain/leads/leads.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"

@@ -1,6 +1,6 @@
 /** A text that the carrier tells of: whose it is, and taking it in under an id that it always has. */
 import type { CameText } from "../../adapters/providers/carrier/port.ts"
-import type { Keyword } from "../../domain/phone/keywords.ts"
+import type { Keyword } from "../../domain/phone/texting-rules.ts"
 import type { MessageId } from "../../domain/phone/ids.ts"
 import type { holderOf } from "../../projections/phone/numbers.ts"
 import { derivedId } from "../frame/kernel/ids.ts"

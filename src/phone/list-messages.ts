@@ -4,7 +4,7 @@
  */
 import { z } from "zod"
 import type { MessageRow } from "../../projections/phone/messages.ts"
-import { listMessages } from "../../projections/phone/message-lists.ts"
+import { listMessages } from "../../projections/phone/messages.ts"
 import { NewestQuery, newestOf, nextCursor } from "../frame/routes/lists.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { idOf, idOrNull, isoTime } from "../frame/kernel/schema.ts"

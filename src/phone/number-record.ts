@@ -1,7 +1,7 @@
 /** Numbers as callers see them. */
 import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { HeldNumber } from "../../domain/phone/phone-state.ts"
+import type { HeldNumber } from "../../domain/phone/phone-views.ts"
 import { GRACE_MS } from "../../domain/phone/rent.ts"
 import { priceOfOne } from "../frame/effects/price-of-one.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"

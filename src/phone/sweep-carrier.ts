@@ -2,7 +2,7 @@
  * The sweep: the carrier tells of a text a few times and then no more, so its books are compared with ours.
  * No STOP is lost to an outage that is longer than its patience.
  */
-import { messageOf } from "../../projections/phone/message-lists.ts"
+import { messageOf } from "../../projections/phone/messages.ts"
 import { holderOf } from "../../projections/phone/numbers.ts"
 import type { CameText } from "../../adapters/providers/carrier/port.ts"
 import type { Holder } from "./came-text.ts"

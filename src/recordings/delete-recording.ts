@@ -1,8 +1,7 @@
 /** `DELETE /api/v1/phone/recordings/:callId`: deletes audio of a call for good; the call stays. */
 import { z } from "zod"
 import { recordingsOf } from "../../domain/recordings/aggregates.ts"
-import { parseCallId } from "../../domain/recordings/ids.ts"
-import { AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
+import { parseCallId, AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
 import { causeOf } from "../frame/routes/call.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { blobOf } from "./keep-audio.ts"

@@ -1,8 +1,7 @@
 /** The audio of one call, as a path names it. */
 import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { CallId } from "../../domain/recordings/ids.ts"
-import type { AudioKind } from "../../domain/recordings/recording-events.ts"
+import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
 import { AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
 import { callStreamOf } from "../../domain/voice/aggregates.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"

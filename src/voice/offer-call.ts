@@ -17,8 +17,7 @@ import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
 import { readCall, tellCall } from "./find-call.ts"
 import { payCall } from "./pay-call.ts"
-import { priceOf } from "../../domain/charging/price-book.ts"
-import { destinationPriceOf } from "../../domain/charging/destination-prices.ts"
+import { priceOf, destinationPriceOf } from "../../domain/charging/price-book.ts"
 
 /** The prices that a call keeps, whatever becomes of the book. */
 type CallPrices = Pick<CallFact<"CallOffered">, "minuteMicros" | "legMicros" | "priceVersion">

@@ -1,9 +1,13 @@
 /** What a change gives somebody: by the role, by grants, and by denials that end. */
 import { describe, expect, it } from "vitest"
-import type { AccessChange } from "../../domain/access/giving.ts"
-import { changedBy, givenTo } from "../../domain/access/giving.ts"
-import type { AppAccess, Grantable, Role } from "../../domain/access/permissions.ts"
-import { personOf, PERMISSIONS, permissionsOf } from "../../domain/access/permissions.ts"
+import type { AccessChange, AppAccess, Grantable, Role } from "../../domain/access/permissions.ts"
+import {
+  changedBy,
+  givenTo,
+  personOf,
+  PERMISSIONS,
+  permissionsOf,
+} from "../../domain/access/permissions.ts"
 
 const ID = "per_1"
 const isPermission = (name: string) => PERMISSIONS.some((one) => one === name)

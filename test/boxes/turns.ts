@@ -5,10 +5,10 @@
  */
 import fc from "fast-check"
 import type { CompiledQuery } from "kysely"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"

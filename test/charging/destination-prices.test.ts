@@ -1,8 +1,12 @@
 /** What texts and calls to a country cost: by an operator's list of the carrier's prices, or by its class. */
 import { describe, expect, it } from "vitest"
-import { destinationPriceOf } from "../../domain/charging/destination-prices.ts"
 import type { DestinationPrice, SetDestinationPrices } from "../../domain/charging/price-book.ts"
-import { destinationTerms, listedPriceOf, priceBook } from "../../domain/charging/price-book.ts"
+import {
+  destinationPriceOf,
+  destinationTerms,
+  listedPriceOf,
+  priceBook,
+} from "../../domain/charging/price-book.ts"
 import { fold, given, usually } from "../support/spec.ts"
 import { NOW } from "./ledger-facts.ts"
 

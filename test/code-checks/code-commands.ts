@@ -1,9 +1,8 @@
 /** Random commands to a company's code. Refs and objects are few, so that pushes meet. */
 import fc from "fast-check"
 import type { AcceptPush, CodeCommand } from "../../domain/code/code-commands.ts"
-import type { SealedUpdate } from "../../domain/code/code-events.ts"
+import type { SealedUpdate, PushId } from "../../domain/code/code-events.ts"
 import { REFUSALS } from "../../domain/code/code-events.ts"
-import type { PushId } from "../../domain/code/ids.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
 
 const TAGS = ["aa", "bb", "cc"] as const

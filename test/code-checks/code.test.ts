@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { CodeFact } from "../../domain/code/code-events.ts"
+import type { CodeFact, PushId } from "../../domain/code/code-events.ts"
 import { code, codeCheckpoint } from "../../domain/code/code.ts"
 import {
   coreTree,
@@ -9,7 +9,6 @@ import {
   isAllowed,
   knownRefs,
 } from "../../domain/code/code-views.ts"
-import type { PushId } from "../../domain/code/ids.ts"
 import { fold, given } from "../support/spec.ts"
 import { accept, update } from "./code-commands.ts"
 

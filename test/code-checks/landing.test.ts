@@ -5,11 +5,10 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { AcceptPush, CodeCommand } from "../../domain/code/code-commands.ts"
-import type { CodeEvent } from "../../domain/code/code-events.ts"
+import type { CodeEvent, PushId } from "../../domain/code/code-events.ts"
 import { differingRefs, knownRefs } from "../../domain/code/code-views.ts"
 import type { Code } from "../../domain/code/code.ts"
 import { code } from "../../domain/code/code.ts"
-import type { PushId } from "../../domain/code/ids.ts"
 import {
   MOST_REFS,
   deletesDefault,

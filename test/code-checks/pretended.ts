@@ -2,7 +2,7 @@
 import type { Entry, Head, NewObject, Push, RefUpdate, Tip } from "../../adapters/git/port.ts"
 import { MOST_PIECE } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
-import type { PushId } from "../../domain/code/ids.ts"
+import type { PushId } from "../../domain/code/code-events.ts"
 import { judgePush, landed } from "../../src/code/push-checks.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"

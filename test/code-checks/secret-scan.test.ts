@@ -1,10 +1,15 @@
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
-import { placesIn } from "../../adapters/git/secret-scan/expressions.ts"
+import {
+  placesIn,
+  OVERLAP,
+  WINDOW,
+  foundIn,
+  windowsOf,
+} from "../../adapters/git/secret-scan/windows.ts"
 import { ScanFailed } from "../../adapters/git/secret-scan/port.ts"
 import { openSecretScan } from "../../adapters/git/secret-scan/scan.ts"
-import { OVERLAP, WINDOW, foundIn, windowsOf } from "../../adapters/git/secret-scan/windows.ts"
 import { SECRETS } from "./pretended.ts"
 
 const scan = openSecretScan({ pacer: machinePacer })

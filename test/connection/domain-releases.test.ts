@@ -3,15 +3,15 @@ import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
 import fc from "fast-check"
 import { RELEASES, appOf } from "../../domain/connection/aggregates.ts"
-import type { ReleaseEvent } from "../../domain/connection/releases.ts"
+import type { ReleaseEvent, Version } from "../../domain/connection/releases.ts"
 import {
   latestVersion,
   releases,
   sealStanding,
   updatesAfter,
+  versionOf,
+  compareVersions,
 } from "../../domain/connection/releases.ts"
-import type { Version } from "../../domain/connection/versions.ts"
-import { versionOf, compareVersions } from "../../domain/connection/versions.ts"
 import { fold, given } from "../support/spec.ts"
 import type { AppEvent } from "../../domain/connection/app-events.ts"
 import { countsOf } from "../../domain/connection/app-events.ts"

@@ -9,7 +9,7 @@ import type { Blob, Blobs, ByteRange } from "../../adapters/postgres/blobs/port.
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
-import { openMemorySealing } from "../../adapters/sealing/memory.ts"
+import { openMemorySealing } from "../../adapters/sealing/by-keys.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import type { DatabaseUnderTest } from "../postgres/database-under-test.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"

@@ -1,8 +1,10 @@
 /** What every implementation of checkpoints must do. */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import {
+  openMemoryCheckpoints,
+  openPostgresCheckpoints,
+} from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoint } from "../../adapters/postgres/checkpoints/port.ts"
-import { openPostgresCheckpoints } from "../../adapters/postgres/checkpoints/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 

@@ -1,10 +1,12 @@
 /** What every implementation of the port of signing keys does. */
 import { createPrivateKey, createPublicKey, randomBytes } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { openMemoryDkimKeys } from "../../adapters/postgres/dkim-keys/memory.ts"
-import { openPostgresDkimKeys } from "../../adapters/postgres/dkim-keys/postgres.ts"
+import {
+  openMemoryDkimKeys,
+  openPostgresDkimKeys,
+} from "../../adapters/postgres/dkim-keys/dkim-keys.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
-import { openMemorySealing } from "../../adapters/sealing/memory.ts"
+import { openMemorySealing } from "../../adapters/sealing/by-keys.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { dkimMigrations } from "../../src/email/dkim-table.ts"

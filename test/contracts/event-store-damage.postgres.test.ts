@@ -3,7 +3,7 @@
  * is shown, and an audit names the place.
  */
 import { beforeEach, describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"

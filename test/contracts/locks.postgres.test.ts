@@ -1,9 +1,8 @@
 /** What every implementation of the locks' port does. */
 import { describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
-import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { openMemoryLocks, openPostgresLocks } from "../../adapters/postgres/locks/locks.ts"
 import type { Locks, Release } from "../../adapters/postgres/locks/port.ts"
-import { openPostgresLocks } from "../../adapters/postgres/locks/postgres.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = await databaseUnderTest()

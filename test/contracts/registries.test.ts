@@ -1,8 +1,7 @@
 /** The registries keep their contract, and Telnyx's whatever is answered. */
 import { beforeEach, describe, expect, it, afterEach } from "vitest"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { openBuiltInRegistry } from "../../adapters/providers/registry/built-in.ts"
-import { byMode } from "../../adapters/providers/registry/by-mode.ts"
+import { openBuiltInRegistry, byMode } from "../../adapters/providers/registry/built-in.ts"
 import type { Registry } from "../../adapters/providers/registry/port.ts"
 import {
   OF_ONE,

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { expect, it, onTestFinished, vi } from "vitest"
-import { tellReady } from "../../adapters/machine/systemd.ts"
+import { tellReady } from "../../adapters/machine/machine.ts"
 import { MANIFEST, SETTINGS, textOf } from "./files.ts"
 
 const UNIT = textOf("deploy/systemd/company-ledger.service")

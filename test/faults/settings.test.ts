@@ -1,7 +1,7 @@
 /** What a test may set off in a whole process, and that nobody else may. */
 import type pg from "pg"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { openDatabaseClock } from "../../adapters/machine/clock/clock.ts"
 import { ClockUnsure } from "../../adapters/machine/clock/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
@@ -10,7 +10,7 @@ import {
   openFailpoints,
   parseFailpoints,
 } from "../../adapters/machine/failpoints/failpoints.ts"
-import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { arrangeFaults } from "../../src/bootstrap/settings/faults.ts"
 import type { Place } from "../../src/frame/http/entries.ts"

@@ -4,9 +4,8 @@
  */
 import { inspect, isDeepStrictEqual } from "node:util"
 import fc from "fast-check"
-import { PLANS } from "../../domain/access/access-events.ts"
+import { PLANS, CARD_FAULTS } from "../../domain/access/access-events.ts"
 import type { AccessCommand } from "../../domain/access/access.ts"
-import { CARD_FAULTS } from "../../domain/access/card-events.ts"
 import { GRANTABLE, ALL_OPERATIONS, PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import type { PriceCommand } from "../../domain/charging/price-book.ts"
 import { PRICED_ITEMS } from "../../domain/charging/items.ts"

@@ -1,8 +1,7 @@
 /** The rules of forms and leads. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { LeadId } from "../../domain/leads/ids.ts"
-import type { LeadEvent } from "../../domain/leads/lead-events.ts"
+import type { LeadId, LeadEvent } from "../../domain/leads/lead-events.ts"
 import type { LeadCommand } from "../../domain/leads/leads.ts"
 import {
   MOST_A_DAY,

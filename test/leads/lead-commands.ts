@@ -1,7 +1,7 @@
 /** Random commands to a company's leads. Names are few, so that commands meet. */
 import fc from "fast-check"
 import type { Sealed } from "../../domain/kernel/ids.ts"
-import type { FormId, LeadId } from "../../domain/leads/ids.ts"
+import type { FormId, LeadId } from "../../domain/leads/lead-events.ts"
 import type { LeadCommand, ReceiveLead } from "../../domain/leads/leads.ts"
 
 const leadId = fc.nat(11).map((i): LeadId => `lead_${i}`)

@@ -1,9 +1,14 @@
 /** What the body of a text says, and how many segments it takes. */
 import { describe, expect, it } from "vitest"
-import { keywordForm, keywordOf, saysStop } from "../../domain/phone/keywords.ts"
+import {
+  keywordForm,
+  keywordOf,
+  saysStop,
+  OPT_OUT_LINE,
+  withOptOutLine,
+} from "../../domain/phone/texting-rules.ts"
 import fc from "fast-check"
 import { segmentsOf } from "../../domain/phone/segments.ts"
-import { OPT_OUT_LINE, withOptOutLine } from "../../domain/phone/texting-rules.ts"
 
 describe("keywords", () => {
   it.each([

@@ -1,9 +1,8 @@
 /** Audio of calls in a test: kept as from a carrier, without one. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { CallId } from "../../domain/recordings/ids.ts"
-import type { AudioKind } from "../../domain/recordings/recording-events.ts"
+import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
 import { callStreamOf } from "../../domain/voice/aggregates.ts"
-import { toneMp3 } from "../../adapters/providers/voice/tone.ts"
+import { toneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"

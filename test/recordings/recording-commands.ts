@@ -1,8 +1,7 @@
 /** Random commands to a company's audio. Calls are few and times near each other, so that commands meet. */
 import fc from "fast-check"
 import { dayStart } from "../../domain/kernel/window.ts"
-import type { CallId } from "../../domain/recordings/ids.ts"
-import type { AudioKind } from "../../domain/recordings/recording-events.ts"
+import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
 import { AUDIO_KINDS, KEEP_DAYS } from "../../domain/recordings/recording-events.ts"
 import type {
   DeleteAudio,

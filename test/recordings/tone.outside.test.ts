@@ -1,7 +1,7 @@
 /** The tone of pretended calls is MP3, by a player and by our own reading of its frames. */
 import { spawnSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
-import { toneMp3 } from "../../adapters/providers/voice/tone.ts"
+import { toneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
 import { missing } from "../billing/programs.ts"
 
 const absent = missing("mpg123")

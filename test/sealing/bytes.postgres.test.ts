@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { openMemorySealing } from "../../adapters/sealing/memory.ts"
+import { openMemorySealing } from "../../adapters/sealing/by-keys.ts"
 import type { SealedContext, Sealing } from "../../adapters/sealing/port.ts"
 import { CompanyErased, SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"

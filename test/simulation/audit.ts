@@ -3,7 +3,7 @@
  * command; none that did not fit; every read model equals a rebuild; every open charge has somebody
  * who ends it; every chain of hashes is whole. Nothing of it asks the ledger: a plain one judges.
  */
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"

@@ -3,7 +3,7 @@
  * positions, and work. Each statement has its effect at one instant, whole or not at all.
  */
 import type { CompiledQuery, Kysely, Transaction } from "kysely"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import { openMemoryClaims } from "../../adapters/postgres/idempotency/memory.ts"
 import type { Claims } from "../../adapters/postgres/idempotency/port.ts"

@@ -3,7 +3,7 @@
  * through. An audit that no fault can break guards nothing.
  */
 import { afterEach, describe, expect, it, vi } from "vitest"
-import type * as keeping from "../../adapters/postgres/checkpoints/memory.ts"
+import type * as keeping from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoint, Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
 import { UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts"
 import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
@@ -322,7 +322,7 @@ vi.mock("../../src/frame/effects/reconcile.ts", async (original) => {
   return { ...real, reconciler }
 })
 
-vi.mock("../../adapters/postgres/checkpoints/memory.ts", async (original) => {
+vi.mock("../../adapters/postgres/checkpoints/checkpoints.ts", async (original) => {
   const real = await original<typeof keeping>()
   const openMemoryCheckpoints: typeof real.openMemoryCheckpoints = () => {
     const checkpoints = real.openMemoryCheckpoints()

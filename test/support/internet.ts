@@ -10,8 +10,8 @@ import type { Answer, DecodedPacket } from "dns-packet"
 import { decode, encode } from "dns-packet"
 import type { Zone } from "../../domain/domains/records.ts"
 import { authorityOf } from "../../domain/domains/authority.ts"
-import { answeringFrom } from "../../adapters/providers/dns/answering.ts"
-import { framed, packetsIn } from "../../adapters/providers/dns/framed.ts"
+import { answeringFrom } from "../../adapters/providers/dns/own.ts"
+import { framed, packetsIn } from "../../adapters/providers/dns/tcp.ts"
 
 const [NXDOMAIN, SERVFAIL, RECURSES, WANTS_RECURSION] = [3, 2, 0x80, 0x100]
 const MOST_OF_A_CHAIN = 8

@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
-import { toneMp3 } from "../../adapters/providers/voice/tone.ts"
+import { toneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
 
 /** A leg at the stand-in. */
 export interface TelnyxLeg {

@@ -1,10 +1,10 @@
 /** Several processes write one stream: whatever one remembers, the store has the last word. */
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { OlderStore, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import { openMemoryLocks } from "../../adapters/postgres/locks/memory.ts"
+import { openMemoryLocks } from "../../adapters/postgres/locks/locks.ts"
 import type { Locks } from "../../adapters/postgres/locks/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"

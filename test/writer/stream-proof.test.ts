@@ -2,7 +2,7 @@
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
 import { describe, expect, it } from "vitest"
-import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/memory.ts"
+import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { CorruptStream, CorruptStreams } from "../../adapters/postgres/corrupt-streams/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"

@@ -1,6 +1,6 @@
 import { pause } from "../waiting.ts"
 import { OlderStore } from "../port.ts"
-import { KnownPlaces } from "./known-places.ts"
+import { KnownPlaces } from "./node.ts"
 import { addressIn } from "./connection-string.ts"
 import type { Address } from "./connection-string.ts"
 import { Session } from "./session.ts"

@@ -8,8 +8,7 @@ import {
 } from "../port.ts"
 import { openStore } from "../opened.ts"
 import { Appender } from "./appender.ts"
-import { HeadWatch } from "./head-watch.ts"
-import { NewestSeen } from "./newest-seen.ts"
+import { HeadWatch, NewestSeen } from "./head-watch.ts"
 import { Reader } from "./reader.ts"
 import { type DatabaseAddress, databaseAt } from "./session.ts"
 

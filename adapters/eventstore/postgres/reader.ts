@@ -4,7 +4,7 @@ import { type Page, type Place, positionOf } from "../follow.ts"
 import { together } from "../../machine/promises.ts"
 import type { ReadRange, StoredEvent } from "../port.ts"
 import { MAX_REVISION } from "../proposal.ts"
-import { refusal } from "./failures.ts"
+import { refusal } from "./session.ts"
 
 const FIRST_PAGE_EVENTS = 250
 const MAX_PAGE_EVENTS = 1_000

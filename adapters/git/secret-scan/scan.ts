@@ -1,10 +1,10 @@
 /** The thread that looks for secrets, begun when there is something to look through. */
 import { Worker } from "node:worker_threads"
 import type { Pacer } from "../../machine/clock/port.ts"
-import type { Place } from "./expressions.ts"
+import type { Place } from "./windows.ts"
+import { foundIn, windowsOf } from "./windows.ts"
 import type { SecretScan } from "./port.ts"
 import { ScanFailed } from "./port.ts"
-import { foundIn, windowsOf } from "./windows.ts"
 
 /** What the thread is asked. */
 export interface Asked {

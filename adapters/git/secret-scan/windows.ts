@@ -3,7 +3,6 @@
  * to look through, and long texts cost memory. Windows of one text overlap by more than the longest
  * secret, so that each stands whole in one of them.
  */
-import type { Place } from "./expressions.ts"
 import type { FoundSecret, ScannedText } from "./port.ts"
 
 /** So many characters at a time. */
@@ -21,7 +20,7 @@ interface Part {
 }
 
 /** Text to be looked through at once. */
-export interface Window {
+interface Window {
   readonly text: string
   readonly parts: readonly Part[]
 }
@@ -94,4 +93,88 @@ function lineCounter(text: string): (place: number) => number {
       from = next + 1
     }
   }
+}
+
+// What the rules of secretlint miss. Each begins with letters of its own and is bounded, so that none takes
+// longer than its text is long. Tokens of sign-ins (JWT) and `password=` are left out: too much that is no
+// secret looks like them.
+
+/** Where a secret stands in a text. */
+export interface Place {
+  readonly rule: string
+  readonly start: number
+  readonly end: number
+}
+
+const EXPRESSIONS: Readonly<Record<string, RegExp>> = {
+  // Whatever kind of key: what stands between the lines need not be what a key of that kind looks like, and
+  // each line may stand behind the sign of a comment. Words are no key: none of them is as long.
+  "private-key":
+    /-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|-(?!----)|[^\w-]){0,200}(?:[A-Za-z-]{1,30}: [^\n]{0,200}\n[^\w-]{0,100}){0,5}[A-Za-z0-9+/=]{20}(?:[A-Za-z0-9+/=\s"',#>*;|]|\\[nr]){0,8000}/g,
+  "aws-key-id": /(?<![0-9A-Za-z])A(?:KIA|SIA)[A-Z2-7]{16}(?![0-9A-Za-z])/g,
+  "google-api-key": /(?<![0-9A-Za-z_-])AIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])/g,
+  telnyx: /(?<![0-9A-Za-z])KEY[0-9A-F]{32}_[0-9A-Za-z]{22}(?![0-9A-Za-z])/g,
+  "twilio-key": /(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])/g,
+  openai: /(?<![0-9A-Za-z_-])sk-(?:proj|svcacct|admin)-[0-9A-Za-z_-]{20,200}/g,
+  // What stands for a password in instructions is none: <password>, ${PASSWORD}, ***.
+  redis:
+    /(?<![0-9A-Za-z])rediss?:\/\/[^\s:@/"'<>]{0,100}:[^\s:@/"'<>${}*]{3,200}@[^\s"'<>]{1,250}/g,
+}
+
+/** A character that stands where a secret would: `xxxxxxxx`, `00000000`. */
+const REPEATED = /([A-Za-z0-9*.])\1{7,}/g
+/** What a placeholder keeps of its kind: prefixes such as `sk-ant-api03-`. */
+const MOST_OF_PREFIX = 16
+
+/** Whether a text only looks like a secret: but for its prefix it is one character repeated, or its password is. */
+export function isPlaceholder(text: string): boolean {
+  const [, password] = /^\w+:\/\/[^:/@]*:([^@]*)@/.exec(text) ?? []
+  if (password !== undefined) return password === password.charAt(0).repeat(password.length)
+  const rest = text.replaceAll(REPEATED, "")
+  return rest.length < text.length && rest.replaceAll(/[\W_]/g, "").length <= MOST_OF_PREFIX
+}
+
+/** Keys that their makers show in instructions. */
+const EXAMPLE = /EXAMPLE$/
+
+/** What stands for a password in examples: the rules of secretlint let it pass in addresses of other databases. */
+const NO_PASSWORDS: ReadonlySet<string> = new Set([
+  "localhost",
+  "127.0.0.1",
+  "example.com",
+  "example.org",
+  "test.com",
+  "root",
+  "admin",
+  "user",
+  "pass",
+  "password",
+  "mypassword",
+  "your_password",
+  "replace_with_password",
+  "secret",
+  "username",
+  "myusername",
+  "your_username",
+])
+
+/** Whether an address holds a password as examples have them. */
+function isExample(address: string): boolean {
+  const [, user, password = ""] = /^rediss?:\/\/([^:]*):([^@]*)@/.exec(address) ?? []
+  const isOneLetter = password === password.charAt(0).repeat(password.length)
+  return (
+    password.length < 4 ||
+    password === user ||
+    isOneLetter ||
+    NO_PASSWORDS.has(password.toLowerCase())
+  )
+}
+
+/** The secrets that the expressions find. */
+export function placesIn(text: string): readonly Place[] {
+  return Object.entries(EXPRESSIONS).flatMap(([rule, expression]) =>
+    [...text.matchAll(expression)]
+      .filter(([secret]) => !EXAMPLE.test(secret) && !(rule === "redis" && isExample(secret)))
+      .map(({ 0: secret, index }) => ({ rule, start: index, end: index + secret.length })),
+  )
 }

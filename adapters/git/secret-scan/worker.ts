@@ -2,8 +2,8 @@
 import { parentPort } from "node:worker_threads"
 import { lintSource } from "@secretlint/core"
 import { creator } from "@secretlint/secretlint-rule-preset-recommend"
-import type { Place } from "./expressions.ts"
-import { isPlaceholder, placesIn } from "./expressions.ts"
+import type { Place } from "./windows.ts"
+import { isPlaceholder, placesIn } from "./windows.ts"
 import type { Asked, Said } from "./scan.ts"
 
 const PRESET = "@secretlint/secretlint-rule-preset-recommend"

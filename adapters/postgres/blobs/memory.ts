@@ -1,7 +1,7 @@
 import type { Sealing } from "../../sealing/port.ts"
 import type { Blobs, NewBlob } from "./port.ts"
 import { HALF_WRITTEN_KEPT_MS } from "./port.ts"
-import type { BlobRow, BlobRows } from "./rows.ts"
+import type { BlobRow, BlobRows } from "./sealed.ts"
 import { openSealedBlobs } from "./sealed.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 

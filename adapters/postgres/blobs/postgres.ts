@@ -3,7 +3,7 @@ import { parseCompanyId, parsed } from "../../../domain/kernel/ids.ts"
 import type { Sealing } from "../../sealing/port.ts"
 import type { Blobs } from "./port.ts"
 import { HALF_WRITTEN_KEPT_MS } from "./port.ts"
-import type { BlobRow, BlobRows } from "./rows.ts"
+import type { BlobRow, BlobRows } from "./sealed.ts"
 import { openSealedBlobs } from "./sealed.ts"
 
 /** PostgreSQL's names for what can happen to a row. */

@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises"
-import type { Folder } from "./paths.ts"
+import type { Folder } from "./folder.ts"
 import { ELSEWHERE, StartupFault, sentenceOfCode } from "../../machine/startup/port.ts"
 
 /** With less than this left PostgreSQL cannot even write why it gave up. */

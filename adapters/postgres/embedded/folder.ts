@@ -11,7 +11,6 @@ import {
   unlink,
 } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import type { Folder } from "./paths.ts"
 import { StartupFault, errorCode, explained } from "../../machine/startup/port.ts"
 
 /** PostgreSQL keeps paths in 1,024 bytes and appends file names of its own. */
@@ -170,4 +169,17 @@ export async function orMissing<T>(work: () => Promise<T>): Promise<T | undefine
     if (errorCode(error) === "ENOENT") return undefined
     throw error
   }
+}
+
+/** What the embedded PostgreSQL calls itself (`cluster_name`): whoever connects knows it again. */
+export const OWN_CLUSTER = "company-ledger embedded"
+
+/** Where the embedded PostgreSQL keeps what is its own; every path is absolute. */
+export interface Folder {
+  readonly dataDir: string
+  /** PostgreSQL's own data directory. */
+  readonly cluster: string
+  /** The superuser's password and the port, mode 0600. */
+  readonly access: string
+  readonly log: string
 }

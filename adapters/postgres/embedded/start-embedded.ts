@@ -1,8 +1,7 @@
-import { makeCluster, renewAccess } from "./cluster.ts"
-import { DATABASE, ensureDatabase, urlOf } from "./connect.ts"
+import { makeCluster, renewAccess, DATABASE, ensureDatabase, urlOf } from "./cluster.ts"
 import { explainOutput } from "./explain.ts"
+import type { Access, Folder } from "./folder.ts"
 import {
-  type Access,
   clusterExists,
   expectCluster,
   openFolder,
@@ -10,8 +9,8 @@ import {
   removeFile,
   writeAccess,
 } from "./folder.ts"
-import { type Launched, type Waits, freePort, launch } from "./launch.ts"
-import { boundLog, lastLines } from "./log-file.ts"
+import type { Launched, Waits } from "./launch.ts"
+import { freePort, launch, boundLog, lastLines } from "./launch.ts"
 import {
   endOrphans,
   endPostmaster,
@@ -21,7 +20,6 @@ import {
   pidFile,
   readPidFile,
 } from "./postmaster.ts"
-import type { Folder } from "./paths.ts"
 import { type ProgramChoice, type Programs, findPrograms } from "./programs.ts"
 import { StartupFault } from "../../machine/startup/port.ts"
 

@@ -5,7 +5,7 @@ import { LIVE_SCHEMA, inTransaction } from "../projector/tables.ts"
 import type { ParkedWork } from "../jobs/port.ts"
 import type { Erasure } from "./port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { OWN_CLUSTER } from "../embedded/paths.ts"
+import { OWN_CLUSTER } from "../embedded/folder.ts"
 
 /** So often the log is gone through at most; each time takes what the time before left. */
 const MOST_ROUNDS = 8

@@ -3,10 +3,18 @@ import { together } from "../../machine/promises.ts"
 import type { Seat } from "../homes.ts"
 import type { Processes } from "../leases/port.ts"
 import { inTransaction } from "../projector/tables.ts"
-import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED, WAITING_KINDS } from "./taking.ts"
+import type { Row } from "./taking.ts"
+import {
+  HAND_OVER,
+  INSERT_TAKEN,
+  RENEW,
+  TAKE,
+  TAKE_BOUNDED,
+  WAITING_KINDS,
+  taken,
+  listed,
+} from "./taking.ts"
 import type { Backlog, Bound, WorkQueue, WorkResult } from "./port.ts"
-import type { Row } from "./rows.ts"
-import { taken, listed } from "./rows.ts"
 
 /** So many rows that are done are deleted together. */
 const MOST_DONE = 500

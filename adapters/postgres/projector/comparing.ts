@@ -9,10 +9,9 @@ import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts
 import { START, comparePositions, later } from "../../eventstore/port.ts"
 import { kyselyOn } from "../database.ts"
 import { isConnectionFault } from "../port.ts"
-import { factsOf } from "./facts.ts"
+import { factsOf, LIVE_SCHEMA, checksum, heldRow, storedRows } from "./tables.ts"
 import type { Comparison, Verification } from "./port.ts"
 import { FoldFault, foldFault } from "./port.ts"
-import { LIVE_SCHEMA, checksum, heldRow, storedRows } from "./tables.ts"
 import type { WriterPorts } from "./writer.ts"
 
 /** While PostgreSQL folds on one connection, this process prepares what goes to the other. */

@@ -13,7 +13,15 @@ import { patiently, kyselyOn } from "../database.ts"
 import { refuseAhead } from "./ahead.ts"
 import type { Shadow } from "./shadow.ts"
 import { openShadow } from "./shadow.ts"
-import { factsOf, reads } from "./facts.ts"
+import {
+  factsOf,
+  reads,
+  inTransaction,
+  remakeTables,
+  storePosition,
+  storedRow,
+  storedRows,
+} from "./tables.ts"
 import { Follower } from "./following.ts"
 import type { UpdaterPorts } from "./updater.ts"
 import { Updater } from "./updater.ts"
@@ -23,7 +31,6 @@ import { openJoint } from "./joint.ts"
 import type { Reader } from "./reader.ts"
 import { startReader } from "./reader.ts"
 import { BEAT_MS, Beat } from "./rest.ts"
-import { inTransaction, remakeTables, storePosition, storedRow, storedRows } from "./tables.ts"
 
 /** What reading an event came to. */
 type Reading = { readonly recorded: Recorded } | { readonly fault: unknown }

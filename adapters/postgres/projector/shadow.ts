@@ -8,10 +8,8 @@ import { isConnectionFault } from "../port.ts"
 import { kyselyOn, onConnection } from "../database.ts"
 import type { ComparingPorts } from "./comparing.ts"
 import { compare } from "./comparing.ts"
-import { factsOf } from "./facts.ts"
-import type { Comparison, Progress, Verification } from "./port.ts"
-import { foldFault } from "./port.ts"
 import {
+  factsOf,
   shadowSchema,
   createIndexes,
   createTables,
@@ -21,6 +19,8 @@ import {
   storedRow,
   swapTables,
 } from "./tables.ts"
+import type { Comparison, Progress, Verification } from "./port.ts"
+import { foldFault } from "./port.ts"
 
 /** What folding beside works with. */
 interface ShadowPorts extends ComparingPorts {

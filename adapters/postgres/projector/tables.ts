@@ -1,7 +1,7 @@
 /** Making, comparing and swapping the tables of a read model. */
 import type { Pool, PoolClient } from "pg"
-import type { Projection } from "../../../projections/kernel/projection.ts"
-import type { Position, SeenEvent } from "../../eventstore/port.ts"
+import type { Projection, FactsRead } from "../../../projections/kernel/projection.ts"
+import type { Position, SeenEvent, StoredEvent } from "../../eventstore/port.ts"
 import { onConnection, API_ROLE, COMPANY_SETTING } from "../database.ts"
 
 /** The schema of the live read models. */
@@ -198,4 +198,19 @@ export async function checksum(
   )
   const [{ rows: count, sum } = { rows: 0, sum: "0" }] = rows
   return `${count} ${count === 1 ? "row" : "rows"}, checksum ${sum}`
+}
+
+/** The events among some that may change the rows of a read model. */
+export function factsOf(
+  { categories, ignores = [] }: FactsRead,
+  events: readonly StoredEvent[],
+): StoredEvent[] {
+  return events.filter(
+    ({ stream, type }) => reads({ categories }, stream) && !ignores.includes(type),
+  )
+}
+
+/** Whether a read model reads a stream. */
+export function reads({ categories }: Pick<FactsRead, "categories">, stream: string): boolean {
+  return categories.includes(stream.split("-", 1)[0] as string)
 }

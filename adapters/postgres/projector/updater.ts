@@ -11,15 +11,14 @@ import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts
 import { Unavailable, comparePositions, later } from "../../eventstore/port.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { isConnectionFault } from "../port.ts"
-import { Pending, readAgain } from "./pending.ts"
+import type { WriterPorts } from "./writer.ts"
+import { Pending, readAgain, Writer } from "./writer.ts"
 import { FoldFault } from "./port.ts"
 import type { Beat } from "./rest.ts"
 import { Rest } from "./rest.ts"
 import type { StoredRow } from "./tables.ts"
-import { Waiters } from "./waiters.ts"
-import type { WriterPorts } from "./writer.ts"
-import { Writer } from "./writer.ts"
-import { factsOf } from "./facts.ts"
+import { factsOf } from "./tables.ts"
+import { Waiters } from "./reader.ts"
 
 /** What the reader handed over to one read model. */
 class Handed {

@@ -1,12 +1,11 @@
 /** Numbers by Telnyx: an order carries our id of it, by which it is asked about. */
 import { z } from "zod"
 import { isOutside } from "../outside.ts"
-import { notDone } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
+import { notDone } from "../telnyx/client.ts"
 import type { Carrier, NumberOrder, OfferedNumber, OrderAnswer, WantedNumber } from "./port.ts"
 import type { Profiles } from "./telnyx-profiles.ts"
-import { Messaging, Offered, Order, Owned, dataOf } from "./telnyx-shapes.ts"
-import { isNoAnswer } from "./telnyx-words.ts"
+import { Messaging, Offered, Order, Owned, dataOf, isNoAnswer } from "./telnyx-shapes.ts"
 
 /** A form with gaps is matched here: so many are looked at for it. */
 const LOOKED_AT = 250

@@ -2,8 +2,8 @@
 import { z } from "zod"
 import { encodingOf, segmentsOf } from "../../../domain/phone/segments.ts"
 import { ProviderSilent } from "../outside.ts"
-import { notDone } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
+import { notDone } from "../telnyx/client.ts"
 import type {
   AskedText,
   CameRecord,
@@ -12,12 +12,25 @@ import type {
   CarrierAnswer,
   CarrierKnowledge,
   OutgoingText,
+  CarrierEvent,
 } from "./port.ts"
-import type { Addressing } from "./telnyx-addresses.ts"
-import { pathOfText, urlOfText } from "./telnyx-addresses.ts"
+import type { Addressing } from "./telnyx-shapes.ts"
+import {
+  pathOfText,
+  urlOfText,
+  placeOf,
+  DetailRecord,
+  Message,
+  codesOf,
+  dataOf,
+  Order,
+  isNoAnswer,
+  knowledgeOf,
+  wordOf,
+} from "./telnyx-shapes.ts"
 import type { Profiles } from "./telnyx-profiles.ts"
-import { DetailRecord, Message, codesOf, dataOf } from "./telnyx-shapes.ts"
-import { isNoAnswer, knowledgeOf, wordOf } from "./telnyx-words.ts"
+import type { openTelnyxReader } from "../telnyx/signed.ts"
+import { TelnyxEvent } from "../telnyx/signed.ts"
 
 const PAGE = 50
 /** Their clock and ours: a record is looked for from so long before a text was queued. */
@@ -26,7 +39,7 @@ const CLOCKS_MS = 10 * 60_000
 const MOST_PAGES = 2_000
 
 /** What texts need. */
-export interface TextsPorts {
+interface TextsPorts {
   readonly telnyx: Telnyx
   readonly profiles: Profiles
   readonly addressing: Addressing
@@ -109,11 +122,11 @@ async function fetchCame(
   const message = await fetchMessage(ports, carrierId)
   if (message === null) return null
   // Whatever it was, the carrier has seen it: a keyword in it was answered when it came.
-  return cameOf(message).map((came) => ({ ...came, isAnswered: true }))
+  return cameOf(message).map((text) => ({ ...text, isAnswered: true }))
 }
 
 /** A message that came, for each number it names but its sender's; none where it does not name its sender. */
-export function cameOf(message: Message): readonly CameText[] {
+function cameOf(message: Message): readonly CameText[] {
   const from = message.from?.phone_number ?? null
   if (from === null) return []
   const parties = [...(message.to ?? []), ...(message.cc ?? [])]
@@ -164,4 +177,64 @@ async function* records(
     if (page.length < PAGE) return
   }
   throw new ProviderSilent("Telnyx has more records than can be looked through")
+}
+
+/** The reading of what is called back. Whatever is signed and says nothing to us is no event. */
+export function telnyxEvents(
+  signedIn: ReturnType<typeof openTelnyxReader>,
+  addressing: Addressing,
+): Pick<Carrier, "read"> {
+  return {
+    read: (call, now) => {
+      const signed = signedIn(call, now)
+      const place = placeOf(addressing, call.target)
+      if (signed === null || place === null) return "forged"
+      const { signedAt, said } = signed
+      const told = TelnyxEvent.safeParse(said)
+      if (!told.success) return { signedAt, events: [] }
+      const { id, event_type: type, payload } = told.data.data
+      const events =
+        place.is === "text" ? newsOf(addressing, place.textId, type, payload) : came(type, payload)
+      if (events === "forged") return "forged"
+      return { signedAt, events: events.map((event) => ({ id: idOf(id, event), event })) }
+    },
+  }
+}
+
+/** Telnyx's id of an event; of a group text each number has an event of its own. */
+function idOf(id: string, event: CarrierEvent): string {
+  return event.is === "text_came" && event.text.isOfGroup ? `${id}:${event.text.to}` : id
+}
+
+/** News of a text that we handed over; forged where it was signed for another address. */
+function newsOf(
+  addressing: Addressing,
+  textId: string,
+  type: string,
+  payload: unknown,
+): readonly CarrierEvent[] | "forged" {
+  if (type !== "message.sent" && type !== "message.finalized") return []
+  const read = Message.safeParse(payload)
+  if (!read.success) return []
+  const { id, from, to, webhook_url: url } = read.data
+  // The address is not signed, and the body that says it is: it is that text's, or no text's.
+  if (url !== null && url !== undefined && url !== urlOfText(addressing, textId)) return "forged"
+  const sender = from?.phone_number
+  if (!sender) return []
+  return (to ?? []).flatMap(({ phone_number: recipient, status }) => {
+    if (!recipient) return []
+    const news = knowledgeOf(id, status ?? null, codesOf(read.data))
+    return [{ is: "text_news" as const, textId, from: sender, to: recipient, news }]
+  })
+}
+
+function came(type: string, payload: unknown): readonly CarrierEvent[] {
+  if (type === "message.received") {
+    const read = Message.safeParse(payload)
+    return read.success ? cameOf(read.data).map((text) => ({ is: "text_came", text })) : []
+  }
+  if (!type.startsWith("number_order.")) return []
+  const reference = Order.safeParse(payload).data?.customer_reference ?? ""
+  const [companyId, orderId] = reference.split(":")
+  return companyId && orderId ? [{ is: "order_news", companyId, orderId }] : []
 }

@@ -6,12 +6,11 @@
 import { openTelnyx } from "../telnyx/client.ts"
 import { openTelnyxReader } from "../telnyx/signed.ts"
 import type { Carrier } from "./port.ts"
-import type { Addressing } from "./telnyx-addresses.ts"
-import { TEXTS_PATH } from "./telnyx-addresses.ts"
-import { telnyxEvents } from "./telnyx-events.ts"
+import type { Addressing } from "./telnyx-shapes.ts"
+import { TEXTS_PATH } from "./telnyx-shapes.ts"
+import { telnyxEvents, telnyxTexts } from "./telnyx-texts.ts"
 import { telnyxNumbers } from "./telnyx-numbers.ts"
 import { openProfiles } from "./telnyx-profiles.ts"
-import { telnyxTexts } from "./telnyx-texts.ts"
 
 /** Its books show a text that late. */
 const UNKNOWN_IS_NO_AFTER_MS = 30 * 60_000

@@ -10,7 +10,7 @@ import type { Answer, DecodedPacket, RecordType } from "dns-packet"
 import { RECURSION_DESIRED, encode } from "dns-packet"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable, inTime } from "../outside.ts"
-import { framed, packetsIn } from "./framed.ts"
+import { framed, packetsIn } from "./tcp.ts"
 import { decoded } from "./queries.ts"
 import { MOST_OVER_UDP } from "./replies.ts"
 

@@ -4,8 +4,7 @@
  */
 import { z } from "zod"
 import type { RecordBody, Zone } from "../../../domain/domains/records.ts"
-import { ownNameServers, startOfAuthority } from "../../../domain/domains/start-of-authority.ts"
-import { contentOf } from "../../../domain/domains/zone-file.ts"
+import { ownNameServers, startOfAuthority, contentOf } from "../../../domain/domains/zone-file.ts"
 import type { JsonRequest } from "../ask-json.ts"
 import { askJson } from "../ask-json.ts"
 import { ProviderUnavailable } from "../outside.ts"

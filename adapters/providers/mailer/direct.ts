@@ -3,9 +3,8 @@ import nodemailer from "nodemailer"
 import type { Resolver } from "../dns/port.ts"
 import { isPublic } from "../addresses/public.ts"
 import { isOutside } from "../outside.ts"
-import { answerOf } from "./smtp-answers.ts"
+import { answerOf, EVERY_SERVER, transactionOf } from "./smtp-answers.ts"
 import type { Envelope, HandAnswer, Mailer } from "./port.ts"
-import { EVERY_SERVER, transactionOf } from "./transaction.ts"
 
 /** What it works with. */
 export interface DirectOptions {

@@ -1,8 +1,7 @@
 /** A relay: a server of mail that takes all mails and passes them on (`MAIL_URL=smtps://…`). */
 import nodemailer from "nodemailer"
-import { SETTINGS, answerOf } from "./smtp-answers.ts"
+import { SETTINGS, answerOf, EVERY_SERVER, transactionOf } from "./smtp-answers.ts"
 import type { HandAnswer, Mailer } from "./port.ts"
-import { EVERY_SERVER, transactionOf } from "./transaction.ts"
 
 /** How it is reached. */
 export interface RelayOptions {

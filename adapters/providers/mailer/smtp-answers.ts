@@ -1,6 +1,6 @@
 /** What the answers of a server of mail come to, in one transaction for one recipient (RFC 5321). */
 import { isNeverSent, smtpOutcome } from "../outcome.ts"
-import type { HandAnswer } from "./port.ts"
+import type { HandAnswer, Envelope } from "./port.ts"
 
 /** What nodemailer's errors carry. */
 interface SmtpError {
@@ -74,4 +74,22 @@ export function statusOf(response = "", responseCode: number): string {
   if (status !== undefined) return status
   const isPolicy = MAILBOX_REPLIES.has(responseCode) && POLICY_WORDS.test(response)
   return isPolicy ? POLICY : String(responseCode)
+}
+
+/**
+ * How long steps of a talk may take, milliseconds; RFC 5321 asks for ten minutes behind the data. No text
+ * that is handed over is ever read as the name of a file or an address to fetch.
+ */
+export const EVERY_SERVER = {
+  connectionTimeout: 10_000,
+  greetingTimeout: 10_000,
+  socketTimeout: 600_000,
+  disableFileAccess: true,
+  disableUrlAccess: true,
+} as const
+
+/** Bytes for one recipient. Where the server knows how, it is asked to say whether they came back. */
+export function transactionOf({ mailId, from, to }: Envelope, raw: Buffer) {
+  const dsn = { id: mailId, return: "headers", notify: ["failure", "delay"] }
+  return { envelope: { from, to: [to] }, raw, dsn: { ...dsn, recipient: `rfc822;${to}` } }
 }

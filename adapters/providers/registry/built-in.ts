@@ -5,9 +5,8 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
-import type { SimulatorMemory, Simulators } from "../simulators/port.ts"
-import type { Registry, Review, SubmitAnswer } from "./port.ts"
-import { REGISTRATION } from "./simulator.ts"
+import type { SimulatorMemory, Simulators, Simulator } from "../simulators/port.ts"
+import type { Registry, Review, SubmitAnswer, AskedSubmission } from "./port.ts"
 
 const SLOW_MS = 2_000
 const UNKNOWN_IS_NO_AFTER_MS = 10 * 60_000
@@ -21,7 +20,7 @@ interface Known {
 }
 
 /** What the built-in registry works with. */
-export interface BuiltInRegistryPorts {
+interface BuiltInRegistryPorts {
   readonly memory: SimulatorMemory
   readonly simulators: Simulators
   readonly pacer: Pacer
@@ -115,3 +114,34 @@ const takenAs = (submissionId: string, { review }: Known): SubmitAnswer => ({
   ref: refOf(submissionId),
   review,
 })
+
+// Two registries as one: what is sent in test mode is of the built-in one, and all else of the real one. So
+// a company can try the whole of registration on an installation that reaches carriers.
+
+/** What the built-in registry calls what was sent to it. */
+const SENT_HERE = /^builtin-/
+
+/**
+ * Joins them. What is promised of it is what the real one keeps: a submission is handed over once, and what
+ * is unknown is waited for as long as there.
+ */
+export function byMode(builtIn: Registry, real: Registry): Registry {
+  const of = (ref: string | null) => (SENT_HERE.test(ref ?? "") ? builtIn : real)
+  const ofAsked = ({ isTest, ref }: Pick<AskedSubmission, "isTest" | "ref">) =>
+    isTest ? builtIn : of(ref)
+  return {
+    ...real,
+    submit: (submission) => ofAsked(submission).submit(submission),
+    ask: (asked) => ofAsked(asked).ask(asked),
+    register: (registration) =>
+      (registration.isTest ? builtIn : of(registration.campaignRef)).register(registration),
+    giveCode: (businessRef, code) => of(businessRef).giveCode(businessRef, code),
+    end: (asked) => ofAsked(asked).end(asked),
+  }
+}
+
+/** What it can be told to do. */
+export const REGISTRATION = {
+  name: "registration",
+  outcomes: ["approve", "reject", "action-needed"],
+} as const satisfies Simulator

@@ -3,8 +3,8 @@
  * found by the address of its news, which holds our id of the submission.
  */
 import { isOutside, onceAccepted } from "../outside.ts"
-import { isOfAccount, notDone, readAs } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
+import { isOfAccount, notDone, readAs } from "../telnyx/client.ts"
 import type {
   AskedSubmission,
   BusinessSubmission,
@@ -13,11 +13,18 @@ import type {
   ReviewedBusiness,
   SubmitAnswer,
 } from "./port.ts"
-import type { Addressing } from "./telnyx-addresses.ts"
-import { isOfCompany, pathOfPart, urlOfPart } from "./telnyx-addresses.ts"
+import type { Addressing } from "./telnyx-shapes.ts"
+import {
+  isOfCompany,
+  pathOfPart,
+  urlOfPart,
+  Brand,
+  BrandRow,
+  Feedback,
+  rowsOf,
+} from "./telnyx-shapes.ts"
 import { codeReview, isVerified, lookAtCode, newCode, textCode } from "./telnyx-codes.ts"
 import { WAITING, brandReview, notTaken, reviewOf } from "./telnyx-reviews.ts"
-import { Brand, BrandRow, Feedback, rowsOf } from "./telnyx-shapes.ts"
 
 /** What the parts of the registry need. */
 export interface RegistryPorts {

@@ -1,13 +1,12 @@
 /** Campaigns at Telnyx. Our id of a submission goes along as their reference, which they take once. */
 import { onceAccepted } from "../outside.ts"
-import { notDone, readAs } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
+import { notDone, readAs } from "../telnyx/client.ts"
 import type { AskedSubmission, CampaignSubmission, Registry, SubmitAnswer } from "./port.ts"
-import { pathOfPart, urlOfPart } from "./telnyx-addresses.ts"
+import { pathOfPart, urlOfPart, Campaign, rowsOf } from "./telnyx-shapes.ts"
 import type { RegistryPorts } from "./telnyx-brands.ts"
 import { brandsOf } from "./telnyx-brands.ts"
 import { WAITING, campaignReview, notTaken } from "./telnyx-reviews.ts"
-import { Campaign, rowsOf } from "./telnyx-shapes.ts"
 
 /** Keywords as Telnyx's own replies know them. */
 const KEYWORDS = {

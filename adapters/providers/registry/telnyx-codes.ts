@@ -1,6 +1,6 @@
 /** The code by which a sole proprietor shows that a mobile number is theirs. */
-import { isOfAccount, notDone, readAs } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
+import { isOfAccount, notDone, readAs } from "../telnyx/client.ts"
 import type { z } from "zod"
 import type { Review } from "./port.ts"
 import { notTaken } from "./telnyx-reviews.ts"

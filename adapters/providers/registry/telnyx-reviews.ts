@@ -1,7 +1,7 @@
 /** How Telnyx says that something stands, as a review in our words. */
 import { jsonIn } from "../ask-json.ts"
-import type { Refused } from "../telnyx/answers.ts"
-import { isOfAccount, notDone } from "../telnyx/answers.ts"
+import type { Refused } from "../telnyx/client.ts"
+import { isOfAccount, notDone } from "../telnyx/client.ts"
 import type { Review, SubmitAnswer } from "./port.ts"
 import type { Assignment, Brand, Campaign, Verification } from "./telnyx-shapes.ts"
 

@@ -1,14 +1,13 @@
 /** Verifying a toll-free number: it is in no campaign, and says the same of itself. */
 import { z } from "zod"
 import { tooLongFor } from "../../../domain/registration/carrier-limits.ts"
-import { notDone, readAs } from "../telnyx/answers.ts"
 import type { Telnyx } from "../telnyx/client.ts"
+import { notDone, readAs } from "../telnyx/client.ts"
 import type { NumberRegistration, Review } from "./port.ts"
-import { urlOfNumbers } from "./telnyx-addresses.ts"
+import { urlOfNumbers, Verification } from "./telnyx-shapes.ts"
 import type { RegistryPorts } from "./telnyx-brands.ts"
 import { entityTypeOf } from "./telnyx-brands.ts"
 import { WAITING, notTaken, verificationReview } from "./telnyx-reviews.ts"
-import { Verification } from "./telnyx-shapes.ts"
 
 const NAMES: ReadonlyMap<string, string> = new Map(
   `AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware

@@ -6,10 +6,75 @@ import { request as httpsRequest } from "node:https"
 import { isIP } from "node:net"
 import type { TLSSocket } from "node:tls"
 import { connect as connectTls } from "node:tls"
-import { MOST_BYTES, decompressed, textOf } from "./body.ts"
-import type { Place } from "./place.ts"
-import { problem } from "./place.ts"
-import type { SiteAnswer } from "./port.ts"
+import type { SiteAnswer, SiteProblemCode, SiteProblem } from "./port.ts"
+import { TextDecoder, promisify } from "node:util"
+import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib"
+import { isPublic, spelled } from "../addresses/public.ts"
+
+/** A page has at most so many bytes. */
+const MOST_BYTES = 1_048_576
+/** So much of a page tells its encoding (WHATWG HTML, "prescan"). */
+const PRESCAN_BYTES = 1_024
+
+const [byGzip, byBrotli, byZlib, byDeflate] = [
+  promisify(gunzip),
+  promisify(brotliDecompress),
+  promisify(inflate),
+  promisify(inflateRaw),
+]
+
+/** The bytes before they were compressed; or what is wrong with them. */
+async function decompressed(bytes: Buffer, encoding: string): Promise<Buffer | SiteProblemCode> {
+  const most = { maxOutputLength: MOST_BYTES }
+  try {
+    switch (encoding.trim().toLowerCase()) {
+      case "":
+      case "identity":
+        return bytes.length > MOST_BYTES ? "too_large" : bytes
+      case "gzip":
+      case "x-gzip":
+        return await byGzip(bytes, most)
+      case "br":
+        return await byBrotli(bytes, most)
+      case "deflate":
+        return await (hasZlibHead(bytes) ? byZlib(bytes, most) : byDeflate(bytes, most))
+      default:
+        return "unreachable"
+    }
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown }
+    if (code === "ERR_BUFFER_TOO_LARGE") return "too_large"
+    // What was sent is not what it says it is.
+    if (typeof code === "string") return "unreachable"
+    throw error
+  }
+}
+
+/** Whether deflated bytes are wrapped as the standard says; many servers leave that out. */
+function hasZlibHead(bytes: Buffer): boolean {
+  const [first = 0, second = 0] = bytes
+  return (first & 0x0f) === 8 && ((first << 8) | second) % 31 === 0
+}
+
+/** The text of a page, by what its head or itself says of its characters; else UTF-8. */
+function textOf(bytes: Buffer, contentType: string): string {
+  const start = bytes.subarray(0, PRESCAN_BYTES).toString("latin1")
+  const hasMark = start.startsWith("\u00EF\u00BB\u00BF")
+  const said = /charset\s*=\s*["']?([\w-]+)/i
+  const inItself = /<meta\b[^>]{0,200}?charset\s*=\s*["']?([\w-]+)/i
+  const label = hasMark ? "utf-8" : (said.exec(contentType)?.[1] ?? inItself.exec(start)?.[1])
+  return decoderOf(label ?? "utf-8").decode(bytes)
+}
+
+function decoderOf(label: string): TextDecoder {
+  try {
+    return new TextDecoder(label)
+  } catch (error) {
+    // Nobody knows such characters.
+    if (error instanceof RangeError) return new TextDecoder()
+    throw error
+  }
+}
 
 const MOST_HEAD_BYTES = 16_384
 /** What is compressed into nothing is more than a page, too: it is not read for ever. */
@@ -49,7 +114,7 @@ export const connectByTls: Connect = ({ address, port, servername }) =>
 export type Answered = SiteAnswer | { readonly is: "redirect"; readonly to: string }
 
 /** How a page is asked for. */
-export interface Asking {
+interface Asking {
   readonly connect: Connect
   /** Called once the connection stands. */
   readonly onConnected: () => void
@@ -121,4 +186,56 @@ async function bytesOf(response: IncomingMessage): Promise<Buffer | null> {
     pieces.push(piece)
   }
   return Buffer.concat(pieces)
+}
+
+/** A page, and the one address that it is read from. */
+interface Place {
+  readonly is: "place"
+  readonly url: URL
+  /** Its host without brackets, and without the dot at the end of a full name. */
+  readonly host: string
+  /** The address of that host which was looked at. */
+  readonly address: string
+}
+
+/** What places are looked at with. */
+export interface PlaceRules {
+  /** The addresses of a host name; none where it has none. */
+  readonly resolve: (host: string, signal: AbortSignal) => Promise<readonly string[]>
+  /** Whether a host name or an address is this installation's own. */
+  readonly isOwn: (host: string) => boolean
+}
+
+/** A page that is not read. */
+export const problem = (code: SiteProblemCode): SiteProblem => ({ is: "problem", code })
+
+/**
+ * The place of an address that a stranger wrote. Every address of its name has to be public, and one of them is
+ * the only one that is talked to: who answers for the name has no second say.
+ */
+export async function placeOf(
+  text: string,
+  { resolve, isOwn }: PlaceRules,
+  signal: AbortSignal,
+): Promise<Place | SiteProblem> {
+  if (!URL.canParse(text)) return problem("unreachable")
+  const url = new URL(text)
+  if (url.protocol !== "https:") return problem("not_https")
+  if (url.username !== "" || url.password !== "" || url.port !== "") {
+    return problem("blocked_address")
+  }
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
+  // What is written as an address is looked up by nobody, and so has to be looked at here. The URL has it in
+  // the usual form, whichever it was written in: 0x7f.1 is 127.0.0.1.
+  const isLiteral = isIP(host) !== 0
+  // A name of one word is one of this machine's network.
+  if (!isLiteral && !host.includes(".")) return problem("blocked_address")
+  if (isOwn(host)) return problem("blocked_address")
+  const addresses = isLiteral ? [host] : await resolve(host, signal)
+  if (addresses.some((one) => !isPublic(one) || isOwn(spelled(one)))) {
+    return problem("blocked_address")
+  }
+  // A machine without IPv6 reads pages, too.
+  const address = addresses.find((one) => isIP(one) === 4) ?? addresses[0]
+  return address === undefined ? problem("unreachable") : { is: "place", url, host, address }
 }

@@ -3,10 +3,8 @@
  * address is looked at before it is talked to, and a redirect is one more address that a stranger named.
  */
 import type { Pacer } from "../../machine/clock/port.ts"
-import type { Answered, Connect } from "./exchange.ts"
-import { ask, connectByTls } from "./exchange.ts"
-import type { PlaceRules } from "./place.ts"
-import { placeOf, problem } from "./place.ts"
+import type { Answered, Connect, PlaceRules } from "./exchange.ts"
+import { ask, connectByTls, placeOf, problem } from "./exchange.ts"
 import type { SiteAnswer, SiteReader } from "./port.ts"
 import { Resolver } from "node:dns/promises"
 

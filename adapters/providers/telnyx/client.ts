@@ -3,6 +3,8 @@
  * been done, is thrown as what any provider can do.
  */
 import { askJson } from "../ask-json.ts"
+import type { z } from "zod"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 
 const WITHIN_MS = 8_000
 const MOST_BYTES = 4_000_000
@@ -12,7 +14,7 @@ const LONGEST_REASON = 500
 const NOT_LOOKED_AT: ReadonlySet<string> = new Set(["10011", "40318", "90103"])
 
 /** How Telnyx is reached. */
-export interface TelnyxSettings {
+interface TelnyxSettings {
   readonly key: string
   /** With the version in its path: `https://api.telnyx.com/v2`. */
   readonly url: string
@@ -29,7 +31,7 @@ export interface TelnyxCall {
 }
 
 /** What Telnyx answered. */
-export type TelnyxAnswer =
+type TelnyxAnswer =
   | {
       readonly is: "done"
       /** The whole of the answer, mostly with its `data`; undefined where there was no JSON. */
@@ -104,4 +106,35 @@ function reasonsIn(value: unknown): readonly string[] {
     .flatMap(({ detail, title }) => [detail, title].find((one) => typeof one === "string") ?? [])
     .map((reason) => String(reason).slice(0, LONGEST_REASON))
     .slice(0, MOST_REASONS)
+}
+
+/** Whoever hears these has no account that may do this just now: it is no answer about a thing. */
+const OF_THE_ACCOUNT: ReadonlySet<number> = new Set([401, 402, 403])
+
+/** A refusal. */
+export type Refused = Extract<TelnyxAnswer, { readonly is: "refused" }>
+
+/**
+ * Whether a refusal of this status says nothing of what was asked: the key, the funds or the address are
+ * wrong, which an operator can mend.
+ */
+export function isOfAccount({ status }: Refused): boolean {
+  return OF_THE_ACCOUNT.has(status) || status < 400
+}
+
+/** What is thrown where a refusal is no answer: nothing was done. */
+export function notDone(what: string, { status, code }: Refused): ProviderUnavailable {
+  const named = code === null ? "" : ` with ${code}`
+  return new ProviderUnavailable(`Telnyx answered ${status}${named} to ${what}`)
+}
+
+/**
+ * The parts of an answer that are read.
+ *
+ * @throws ProviderSilent where it has another form: whoever cannot read an answer has none
+ */
+export function readAs<T>(schema: z.ZodType<T>, value: unknown): T {
+  const read = schema.safeParse(value)
+  if (!read.success) throw new ProviderSilent("Telnyx answered what nobody can read")
+  return read.data
 }

@@ -17,8 +17,8 @@ import {
   recordingSeconds,
   ringingLeg,
   scripted,
+  toneMp3,
 } from "./simulated-call.ts"
-import { toneMp3 } from "./tone.ts"
 
 /** What it can be told to do. */
 export const VOICE = { name: "voice", outcomes: ["gone"] } as const satisfies Simulator
@@ -26,7 +26,7 @@ export const VOICE = { name: "voice", outcomes: ["gone"] } as const satisfies Si
 const SLOW_MS = 2_000
 
 /** What the built-in carrier works with. */
-export interface BuiltInVoicePorts {
+interface BuiltInVoicePorts {
   readonly memory: SimulatorMemory
   readonly simulators: Simulators
   readonly pacer: Pacer
@@ -34,7 +34,7 @@ export interface BuiltInVoicePorts {
 }
 
 /** A call that the built-in carrier is to have. */
-export interface SimulatedCallIn {
+interface SimulatedCallIn {
   readonly companyId: CompanyId
   /** What it calls the caller's leg. */
   readonly ref: string
@@ -56,7 +56,7 @@ export interface SimulatedVoice extends Voice {
 }
 
 /** Hears what the carrier says. */
-export type OnVoiceEvent = (event: VoiceEvent) => Promise<void>
+type OnVoiceEvent = (event: VoiceEvent) => Promise<void>
 
 interface SimulatedAudio {
   readonly seconds: number
@@ -230,4 +230,23 @@ function acted(leg: SimulatedLeg, does: Exclude<Deed["does"], "press">, now: num
 function named(leg: VoiceLeg, { to, callerRef }: SimulatedLeg): LegNamed {
   if (callerRef === null) return { of: "caller", ref: nameOf(leg), to }
   return { of: "leg", ...leg, ref: nameOf(leg) }
+}
+
+// Two carriers of calls as one: calls that the built-in one has go on there, and all others at the real one. So a
+// company can try everything on an installation that reaches people.
+
+/** Joins them: whose a leg or a recording is says its name. */
+export function byCaller(builtIn: SimulatedVoice, real: Voice): Voice {
+  const at = async (leg: Parameters<SimulatedVoice["has"]>[0]): Promise<Voice> =>
+    (await builtIn.has(leg)) ? builtIn : real
+  return {
+    do: async (command, commandId) => {
+      // A leg that is to be called is called where its caller is.
+      const leg = command.word === "dial" ? command.caller : command.leg
+      return (await at(leg)).do(command, commandId)
+    },
+    askCall: async (ref) => (await at(ref)).askCall(ref),
+    audio: async (ref) => (await at(ref)).audio(ref),
+    forgetAudio: async (ref) => (await at(ref)).forgetAudio(ref),
+  }
 }

@@ -1,7 +1,7 @@
 /** What Telnyx says of calls, read: events without a vendor's words, with Telnyx's own times. */
 import { z } from "zod"
 import type { LegNamed, VoiceEvent } from "./port.ts"
-import { stateIn } from "./telnyx-state.ts"
+import { stateIn } from "./telnyx-commands.ts"
 
 const text = z.string().nullish()
 const Told = z.object({

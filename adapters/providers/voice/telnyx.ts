@@ -4,7 +4,7 @@
  */
 import { z } from "zod"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
-import type { Refused } from "../telnyx/answers.ts"
+import type { Refused } from "../telnyx/client.ts"
 import { openTelnyx } from "../telnyx/client.ts"
 import { openTelnyxReader } from "../telnyx/signed.ts"
 import type { CallsBack, Voice, VoiceAnswer } from "./port.ts"

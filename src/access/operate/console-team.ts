@@ -2,10 +2,11 @@
 import type { Access } from "../../../domain/access/access.ts"
 import { findPerson, personByEmailTag } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
-import type { AccessChange } from "../../../domain/access/giving.ts"
-import { changedBy, givenTo, holds } from "../../../domain/access/giving.ts"
-import type { Person, Operation, Role } from "../../../domain/access/permissions.ts"
+import type { AccessChange, Person, Operation, Role } from "../../../domain/access/permissions.ts"
 import {
+  changedBy,
+  givenTo,
+  holds,
   GRANTABLE,
   mayPerson,
   personOf,

@@ -1,9 +1,11 @@
 /** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
 import type { Pool } from "pg"
 import { z } from "zod"
-import { openMemoryCheckpoints } from "../../../adapters/postgres/checkpoints/memory.ts"
+import {
+  openMemoryCheckpoints,
+  openPostgresCheckpoints,
+} from "../../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoints } from "../../../adapters/postgres/checkpoints/port.ts"
-import { openPostgresCheckpoints } from "../../../adapters/postgres/checkpoints/postgres.ts"
 import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import type { DamagedStream, EventStore } from "../../../adapters/eventstore/port.ts"
 import { openInstallationMemory } from "../../../adapters/postgres/installation/postgres.ts"

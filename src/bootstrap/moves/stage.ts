@@ -5,7 +5,7 @@ import { openInstallationMemory } from "../../../adapters/postgres/installation/
 import { openPool } from "../../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../../adapters/postgres/migrate.ts"
 import { PROGRAM } from "../../slices.ts"
-import { takeAlone } from "../../../adapters/postgres/leases/alone.ts"
+import { takeAlone } from "../../../adapters/postgres/leases/postgres.ts"
 import { OperatorRefused } from "../../frame/operator/operation.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { Config } from "../settings/config.ts"

@@ -1,7 +1,7 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
 import type { DataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
-import { tellReady } from "../../../adapters/machine/systemd.ts"
+import { tellReady } from "../../../adapters/machine/machine.ts"
 import type { DetailedLog } from "../../frame/kernel/log.ts"
 import type { ShownSetting } from "../../frame/operator/protocol.ts"
 import { appOf } from "../open/app.ts"

@@ -3,7 +3,7 @@
  * git did. Whether its refs moved is seen at the refs.
  */
 import { z } from "zod"
-import { parsePushId } from "../../../domain/code/ids.ts"
+import { parsePushId } from "../../../domain/code/code-events.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"

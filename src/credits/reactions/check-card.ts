@@ -6,7 +6,7 @@
 import { z } from "zod"
 import { cardCheckOf, processorCustomerOf } from "../../../domain/access/access.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
-import { parseHoldId } from "../../../domain/access/card-events.ts"
+import { parseHoldId } from "../../../domain/access/access-events.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { CardPayment, HoldAnswer, HoldEnd } from "../../../adapters/providers/cards/port.ts"
 import { onceAccepted } from "../../../adapters/providers/outside.ts"

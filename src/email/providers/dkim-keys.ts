@@ -1,6 +1,6 @@
 /** The keys by which sending domains sign, in the program's database. */
 import type { DkimKeys } from "../../../adapters/postgres/dkim-keys/port.ts"
-import { openPostgresDkimKeys } from "../../../adapters/postgres/dkim-keys/postgres.ts"
+import { openPostgresDkimKeys } from "../../../adapters/postgres/dkim-keys/dkim-keys.ts"
 import type { Provider } from "../../frame/provider.ts"
 
 declare module "../../frame/ports.ts" {

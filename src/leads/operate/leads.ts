@@ -1,7 +1,7 @@
 /** Leads of a company: put in by hand, listed, and erased. */
 import { z } from "zod"
 import { leadsOf } from "../../../domain/leads/aggregates.ts"
-import { parseLeadId } from "../../../domain/leads/ids.ts"
+import { parseLeadId } from "../../../domain/leads/lead-events.ts"
 import { companyOfLead, listLeads } from "../../../projections/leads/leads.ts"
 import {
   accepted,

@@ -5,7 +5,7 @@
  * are rid of it.
  */
 import { z } from "zod"
-import { parseLeadId } from "../../../domain/leads/ids.ts"
+import { parseLeadId } from "../../../domain/leads/lead-events.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { idSchema } from "../../frame/kernel/schema.ts"

@@ -1,6 +1,6 @@
 /** Texts of a company, as an operator lists them. */
 import { z } from "zod"
-import { listMessages } from "../../../projections/phone/message-lists.ts"
+import { listMessages } from "../../../projections/phone/messages.ts"
 import {
   company,
   exactTime,

@@ -2,9 +2,8 @@
  * The registry: the built-in one, or Telnyx where a key of it is set; then the built-in one still takes what
  * is sent in test mode.
  */
-import { openBuiltInRegistry } from "../../../adapters/providers/registry/built-in.ts"
+import { openBuiltInRegistry, REGISTRATION } from "../../../adapters/providers/registry/built-in.ts"
 import type { Registry } from "../../../adapters/providers/registry/port.ts"
-import { REGISTRATION } from "../../../adapters/providers/registry/simulator.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
 import { telnyxAccount } from "../../frame/telnyx-settings.ts"
@@ -37,7 +36,7 @@ async function besideReal(
   if (account === null) return builtIn
   const [{ openTelnyxRegistry }, { byMode }] = await Promise.all([
     import("../../../adapters/providers/registry/telnyx.ts"),
-    import("../../../adapters/providers/registry/by-mode.ts"),
+    import("../../../adapters/providers/registry/built-in.ts"),
   ])
   return byMode(builtIn, openTelnyxRegistry(account))
 }

@@ -40,7 +40,7 @@ export const voiceProvider: Provider = {
     if (real === null) {
       return { voice: outside.failing<Voice>(builtIn, "do"), simulatedVoice, calledBack: null }
     }
-    const { byCaller } = await import("../../../adapters/providers/voice/by-caller.ts")
+    const { byCaller } = await import("../../../adapters/providers/voice/built-in.ts")
     const voice = outside.failing<Voice>(byCaller(builtIn, real), "do")
     return { voice, simulatedVoice, calledBack: real }
   },

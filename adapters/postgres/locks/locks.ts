@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from "pg"
 import { DatabaseError } from "pg"
 import { within } from "../../machine/promises.ts"
 import type { Locks } from "./port.ts"
+import type { Pacer } from "../../machine/clock/port.ts"
 
 /** Seeds the hash of a name, so that these locks meet no others of the database by chance. */
 const LOCK_SPACE = 7_002
@@ -59,4 +60,29 @@ async function connectWithin(pool: Pool, timeoutMs: number): Promise<PoolClient 
   // What comes too late goes back at once; who waited has been told that there was none.
   if (client === null) void connecting.then((unused) => unused.release()).catch(() => undefined)
   return client
+}
+
+/** Locks of one process, for tests and the simulation: whoever comes first is served first. */
+export function openMemoryLocks(pacer: Pacer): Locks {
+  const held = new Map<string, Promise<void>>()
+  return {
+    take: async (name, timeoutMs) => {
+      const until = pacer.elapsedMs() + timeoutMs
+      for (;;) {
+        const before = held.get(name)
+        if (before === undefined) break
+        if (pacer.elapsedMs() >= until) return null
+        const waiting = new AbortController()
+        const late = pacer.pause(until - pacer.elapsedMs(), waiting.signal)
+        await Promise.race([before, late])
+        waiting.abort()
+      }
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held.set(name, promise)
+      return async () => {
+        held.delete(name)
+        resolve()
+      }
+    },
+  }
 }

@@ -1,7 +1,7 @@
 import type { Pool } from "pg"
 import { isConnectionFault } from "../port.ts"
 import { together } from "../../machine/promises.ts"
-import type { AuditedCheckpoints, Checkpoint } from "./port.ts"
+import type { AuditedCheckpoints, Checkpoint, Checkpoints } from "./port.ts"
 
 /** Many streams are loaded at once where many recipients are texted. */
 const MOST_AT_ONCE = 100
@@ -93,5 +93,23 @@ export function openPostgresCheckpoints(pool: Pool, behind = pool): AuditedCheck
       return { revision: Number(row.revision), hash, shape, text }
     },
     save: (stream, checkpoint) => saveOne({ stream, ...checkpoint }),
+  }
+}
+
+/** Checkpoints in this process's memory, as text, so that nothing is shared with a live state. */
+export function openMemoryCheckpoints(): Checkpoints {
+  const kept = new Map<string, string>()
+  return {
+    load: async (stream) => {
+      const text = kept.get(stream)
+      return text === undefined ? null : (JSON.parse(text) as Checkpoint)
+    },
+    save: async (stream, checkpoint) => {
+      const former = kept.get(stream)
+      const { revision, shape } =
+        former === undefined ? checkpoint : (JSON.parse(former) as Checkpoint)
+      if (revision > checkpoint.revision && shape === checkpoint.shape) return
+      kept.set(stream, JSON.stringify(checkpoint))
+    },
   }
 }

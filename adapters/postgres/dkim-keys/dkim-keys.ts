@@ -1,0 +1,136 @@
+import type { Pool } from "pg"
+import type { Sealing } from "../../sealing/port.ts"
+import { COMPANY_SUBJECT } from "../../sealing/port.ts"
+import type { DkimKeys, DkimOwner, DkimPublicKey } from "./port.ts"
+import { FIRST_SELECTOR } from "./port.ts"
+import { generateKeyPair } from "node:crypto"
+import { promisify } from "node:util"
+
+/** What they work with. */
+interface DkimKeysPorts {
+  readonly pool: Pool
+  readonly sealing: Sealing
+}
+
+/** Keys in the table `ledger.dkim_keys`. Their errors are those of the port. */
+export function openPostgresDkimKeys({ pool, sealing }: DkimKeysPorts): DkimKeys {
+  return openSealedDkimKeys(rowsIn(pool), sealing)
+}
+
+interface Row {
+  readonly selector: string
+  readonly public_key: string
+  readonly private_key: Buffer
+}
+
+function rowsIn(pool: Pool): DkimRows {
+  return {
+    find: async ({ companyId, sendingDomainId }): Promise<DkimRow | null> => {
+      const { rows } = await pool.query<Row>(
+        `select selector, public_key, private_key from ledger.dkim_keys
+         where company_id = $1 and sending_domain_id = $2`,
+        [companyId, sendingDomainId],
+      )
+      const [row] = rows
+      if (row === undefined) return null
+      const { selector, public_key: publicKey, private_key: sealed } = row
+      return { selector, publicKey, sealed }
+    },
+    add: async ({ companyId, sendingDomainId }, { selector, publicKey, sealed }) => {
+      await pool.query(
+        `insert into ledger.dkim_keys
+           (company_id, sending_domain_id, selector, public_key, private_key)
+         values ($1, $2, $3, $4, $5) on conflict do nothing`,
+        [companyId, sendingDomainId, selector, publicKey, sealed],
+      )
+    },
+    remove: async ({ companyId, sendingDomainId }) => {
+      await pool.query(
+        "delete from ledger.dkim_keys where company_id = $1 and sending_domain_id = $2",
+        [companyId, sendingDomainId],
+      )
+    },
+  }
+}
+
+const newPair = promisify(generateKeyPair)
+
+/** A key as it is kept. */
+interface DkimRow extends DkimPublicKey {
+  /** The private key's PEM, sealed as bytes. */
+  readonly sealed: Buffer
+}
+
+/** Where rows are kept. */
+interface DkimRows {
+  readonly find: (owner: DkimOwner) => Promise<DkimRow | null>
+  /** Adds a row, unless its owner has one. */
+  readonly add: (owner: DkimOwner, row: DkimRow) => Promise<void>
+  readonly remove: (owner: DkimOwner) => Promise<void>
+}
+
+/** Keys in these rows. Their errors are those of the port. */
+function openSealedDkimKeys(rows: DkimRows, sealing: Sealing): DkimKeys {
+  return {
+    create: async (owner) => {
+      const known = await rows.find(owner)
+      if (known !== null) return publicOf(known)
+      await rows.add(owner, await newRow(sealing, owner))
+      // Whoever was quicker has made the one that counts.
+      const made = await rows.find(owner)
+      if (made === null) throw new Error(`the key of ${owner.sendingDomainId} is gone again`)
+      return publicOf(made)
+    },
+    find: async (owner) => {
+      const row = await rows.find(owner)
+      if (row === null) return null
+      const { selector, publicKey, sealed } = row
+      const context = contextOf(owner, row)
+      const opened = await sealing.openBytes(owner.companyId, COMPANY_SUBJECT, sealed, context)
+      return opened === null ? null : { selector, publicKey, privateKey: opened.toString() }
+    },
+    remove: rows.remove,
+  }
+}
+
+async function newRow(sealing: Sealing, owner: DkimOwner): Promise<DkimRow> {
+  const { publicKey, privateKey } = await newPair("rsa", {
+    modulusLength: 2_048,
+    publicKeyEncoding: { type: "spki", format: "der" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  })
+  const made = { selector: FIRST_SELECTOR, publicKey: publicKey.toString("base64") }
+  const context = contextOf(owner, made)
+  const pem = Buffer.from(privateKey)
+  return {
+    ...made,
+    sealed: await sealing.sealBytes(owner.companyId, COMPANY_SUBJECT, pem, context),
+  }
+}
+
+/** A row that was put in another's place, or beside another public key, does not open. */
+function contextOf({ sendingDomainId }: DkimOwner, { selector, publicKey }: DkimPublicKey) {
+  return ["dkim key", sendingDomainId, selector, publicKey]
+}
+
+const publicOf = ({ selector, publicKey }: DkimPublicKey): DkimPublicKey => ({
+  selector,
+  publicKey,
+})
+
+/** Keys in this process's memory: the memory twin, for tests. Their errors are those of the port. */
+export function openMemoryDkimKeys(sealing: Sealing): DkimKeys {
+  return openSealedDkimKeys(memoryRows(), sealing)
+}
+
+function memoryRows(): DkimRows {
+  const rows = new Map<string, DkimRow>()
+  const placeOf = ({ companyId, sendingDomainId }: DkimOwner) => `${companyId} ${sendingDomainId}`
+  return {
+    find: async (owner) => rows.get(placeOf(owner)) ?? null,
+    add: async (owner, row) => {
+      if (!rows.has(placeOf(owner))) rows.set(placeOf(owner), row)
+    },
+    remove: async (owner) => void rows.delete(placeOf(owner)),
+  }
+}
