@@ -35,7 +35,7 @@ export const telnyxSettings = settings({
 })
 
 /** How the account is reached, and reaches us; null where none is set. */
-export function telnyxAccount(outside: Outside, ports: () => Ports) {
+export function telnyxAccount(outside: Outside, ports: () => Pick<Ports, "baseUrl">) {
   const read = outside.settings(telnyxSettings)
   const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
   if (key === undefined || publicKey === undefined) return null

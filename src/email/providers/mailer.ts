@@ -48,7 +48,7 @@ export const mailer: Provider = {
 async function openReal(
   url: string,
   outside: Outside,
-  ports: () => Ports,
+  ports: () => Pick<Ports, "baseUrl" | "resolver">,
   warn: (message: string, error: unknown) => void,
 ): Promise<Mailer> {
   const { memory, clock, atEnd } = outside
@@ -66,7 +66,7 @@ async function openToRelay(url: string, warn: (message: string, error: unknown) 
   return openRelay({ url, warn })
 }
 
-async function openToServers(ports: () => Ports) {
+async function openToServers(ports: () => Pick<Ports, "baseUrl" | "resolver">) {
   const { openDirect } = await import("../../../adapters/providers/mailer/direct.ts")
   const opened = openDirect({
     // It is another slice's, and may be opened behind this one.

@@ -43,7 +43,7 @@ export const carrier: Provider = {
 /** The built-in carrier alone, or with Telnyx, which is loaded where it is chosen. */
 async function besideReal(
   outside: Outside,
-  ports: () => Ports,
+  ports: () => Pick<Ports, "baseUrl" | "log">,
   builtIn: Carrier,
 ): Promise<Carrier> {
   const account = telnyxAccount(outside, ports)

@@ -29,7 +29,7 @@ export const registry: Provider = {
 /** The built-in registry alone, or with Telnyx, which is loaded where it is chosen. */
 async function besideReal(
   outside: Outside,
-  ports: () => Ports,
+  ports: () => Pick<Ports, "baseUrl">,
   builtIn: Registry,
 ): Promise<Registry> {
   const account = telnyxAccount(outside, ports)

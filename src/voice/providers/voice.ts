@@ -47,7 +47,10 @@ export const voiceProvider: Provider = {
 }
 
 /** The real carrier; null where none is chosen. Its module is loaded where it is. */
-async function openReal(outside: Outside, ports: () => Ports): Promise<(Voice & CallsBack) | null> {
+async function openReal(
+  outside: Outside,
+  ports: () => Pick<Ports, "baseUrl" | "log">,
+): Promise<(Voice & CallsBack) | null> {
   const account = telnyxAccount(outside, ports)
   if (account === null || account.connectionId === null) return null
   const { openTelnyxVoice } = await import("../../../adapters/providers/voice/telnyx.ts")
