@@ -33,26 +33,26 @@ export async function makeDemo(ports: AdminPorts, place: DemoPlace): Promise<rea
     return [why, ...(await nextKey(ports, program))]
   }
   const ownerId = (isPlayed ? await ownerOf(ports) : null) ?? (await makeCompany(ports))
-  const { keyId, key } = (await operate(ports, "key create", {
+  const made = await operate<{ keyId: string; key: string }>(ports, "key create", {
     company,
     person: ownerId,
     allOperations: true,
     label: "demo",
     addFundsPerPurchase: "50",
     addFundsPerMonth: "200",
-  })) as { keyId: string; key: string }
-  await operate(ports, "limit set", { company, key: keyId, period: "day", dollars: "5" })
-  return linesOf(ports, place, { ownerId, keyId, key })
+  })
+  await operate(ports, "limit set", { company, key: made.keyId, period: "day", dollars: "5" })
+  return linesOf(ports, place, ownerId, made)
 }
 
 /** Makes the company that has spent nothing yet; answers whose it is. */
 async function makeCompany(ports: AdminPorts): Promise<string> {
-  const { ownerId } = (await operate(ports, "company create", {
+  const { ownerId } = await operate<{ ownerId: string }>(ports, "company create", {
     name: NAME,
     funds: "50",
     ownerName: "Ada Example",
     ownerEmail: "ada@example.com",
-  })) as { ownerId: string }
+  })
   await operate(ports, "card set", { company, verified: true })
   const general = { company, class: "general" }
   await operate(ports, "limit set", { ...general, period: "month", dollars: "40" })
@@ -64,23 +64,16 @@ async function makeCompany(ports: AdminPorts): Promise<string> {
 async function linesOf(
   ports: AdminPorts,
   { url, program, isPlayed }: DemoPlace,
-  {
-    ownerId,
-    keyId,
-    key,
-  }: { readonly ownerId: string; readonly keyId: string; readonly key: string },
+  ownerId: string,
+  { keyId, key }: { readonly keyId: string; readonly key: string },
 ): Promise<readonly string[]> {
-  const { url: link } = (await operate(ports, "console link", { person: ownerId })) as {
-    url: string
-  }
-  const { balanceMicros } = (await operate(ports, "company show", { company })) as {
-    balanceMicros: Micros
-  }
+  const signIn = await operate<{ url: string }>(ports, "console link", { person: ownerId })
+  const shown = await operate<{ balanceMicros: Micros }>(ports, "company show", { company })
   const past = isPlayed ? "a week of spending, " : ""
   return [
-    `  console      ${link}`,
+    `  console      ${signIn.url}`,
     `               (signs its owner in once, for ten minutes)`,
-    `  company      ${NAME}: ${past}${moneyText(balanceMicros)} of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
+    `  company      ${NAME}: ${past}${moneyText(shown.balanceMicros)} of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
     `  key          ${key}`,
     `               (shown this once; others: ${keyCommand(program, ownerId)})`,
     `  its id       ${keyId}`,

@@ -1,17 +1,66 @@
-/** Plays the steps of the demo: commands by their operations, calls by the routes, at their times. */
+/** The demo's player: steps of its script are commands and API calls, each done at its time. */
 import type { FastifyInstance } from "fastify"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused } from "../../frame/operator/operation.ts"
 import { PROGRAM } from "../../slices.ts"
-import type { Call, Command, Step } from "./step.ts"
-import { filled, placed } from "./step.ts"
 
-/** Whom the facts of the demo name as who did it. */
+/** The facts of the demo name it as their actor. */
 const ACTOR = "demo"
 const REFUSED = [402, 429]
 const HOUR_MS = 3_600_000
+
+/** An operator's command, by its name. */
+interface Command {
+  readonly command: string
+  readonly input: object
+}
+
+/** A call of the API by a key. */
+interface Call {
+  readonly key: string
+  readonly method: "GET" | "POST" | "PATCH"
+  readonly url: string
+  readonly body?: object
+}
+
+interface Terms {
+  /** What later steps need of the answer: its path there, such as `numbers.0.id`, by its name. */
+  readonly keep: Readonly<Record<string, string>>
+  /** Whether it may be refused: for want of funds, or by a limit. */
+  readonly mayBeRefused: boolean
+  /** Whether all jobs of the steps before must be done first. */
+  readonly isSettled: boolean
+  readonly reason: string | null
+}
+
+/** A step of the demo; `{name}` in its texts stands for a value that an earlier step kept. */
+export interface Step extends Terms {
+  /** Hours since the demo began. */
+  readonly at: number
+  readonly does: Command | Call
+}
+
+const USUAL: Terms = { keep: {}, mayBeRefused: false, isSettled: false, reason: null }
+
+/** A step that is a command. */
+export function command(at: number, name: string, input: object, terms: Partial<Terms> = {}): Step {
+  return { at, does: { command: name, input }, ...USUAL, ...terms }
+}
+
+/** A step that is a call by one of the keys. */
+export function call(
+  at: number,
+  key: string,
+  line: `${Call["method"]} /${string}`,
+  body?: object,
+  terms: Partial<Terms> = {},
+): Step {
+  const [method, url] = line.split(" ") as [Call["method"], string]
+  const does = { key: `{${key}.key}`, method, url, ...(body !== undefined && { body }) }
+  return { at, does, ...USUAL, ...terms }
+}
 
 /** What the steps are done with. */
 export interface Stage {
@@ -20,29 +69,27 @@ export interface Stage {
   readonly signal: AbortSignal
 }
 
-/** Does an operation in the demo's name. @throws OperatorRefused where it is refused */
-export async function operate(
+/** Does an operation in the demo's name; its answer is an `A`. @throws OperatorRefused */
+export async function operate<A>(
   ports: AdminPorts,
   name: string,
   input: object,
-  {
-    reason = null,
-    signal = new AbortController().signal,
-  }: { readonly reason?: string | null; readonly signal?: AbortSignal } = {},
-): Promise<unknown> {
+  signal = new AbortController().signal,
+  reason: string | null = null,
+): Promise<A> {
   const found = PROGRAM.operations.find((operation) => operation.name === name)
   if (found === undefined) throw new Error(`there is no operation ${name}`)
   const cause = { ...causedBy(newId("cmd")), actor: ACTOR, reason }
   const talk = { progress: () => undefined, send: async () => undefined, signal }
-  return found.run({ ports, cause, ...talk }, found.input.parse(input))
+  return found.run({ ports, cause, ...talk }, found.input.parse(input)) as Promise<A>
 }
 
 /**
  * Plays steps in their order, each at its time.
  *
  * @param begun when the demo began, UTC milliseconds
- * @param kept what steps keep of their answers, for those behind them
- * @throws the signal's reason; Error where a step comes to something else than it says
+ * @param kept the values that steps keep of their answers, by their names
+ * @throws the signal's reason; Error where a step has another outcome than it states
  */
 export async function play(
   stage: Stage,
@@ -53,46 +100,58 @@ export async function play(
   for (const step of steps) {
     stage.signal.throwIfAborted()
     await moveTo(stage, begun + Math.round(step.at * HOUR_MS), step.isSettled)
-    const answer = await doStep(stage, filled(step, kept))
-    for (const [name, place] of Object.entries(step.keep)) kept.set(name, placed(answer, place))
+    const { does, ...terms } = filled(step, kept)
+    const answer =
+      "command" in does ? await run(stage, does, terms) : await send(stage, does, terms)
+    for (const [name, path] of Object.entries(step.keep)) kept.set(name, valueAt(answer, path))
   }
 }
 
-/** Moves the clock; where that matters, it waits until all that is due on the way is done. */
+/** Moves the clock; where the step needs it, all jobs that fall due on the way are done. */
 async function moveTo({ ports, signal }: Stage, to: number, isSettled: boolean): Promise<void> {
-  if (isSettled) await operate(ports, "clock set", { to: new Date(to).toISOString() }, { signal })
+  if (isSettled) await operate(ports, "clock set", { to: new Date(to).toISOString() }, signal)
   else if (to > ports.clock.now()) await ports.setClock?.(to)
 }
 
-async function doStep(stage: Stage, { does, mayBeRefused }: Step): Promise<unknown> {
-  return "command" in does ? runCommand(stage, does, mayBeRefused) : send(stage, does, mayBeRefused)
-}
-
-async function runCommand(
-  { ports, signal }: Stage,
-  { command, input, reason }: Command,
-  mayBeRefused: boolean,
-): Promise<unknown> {
+async function run({ ports, signal }: Stage, { command: name, input }: Command, terms: Terms) {
   try {
-    return await operate(ports, command, input, { reason, signal })
+    return await operate(ports, name, input, signal, terms.reason)
   } catch (error) {
-    if (mayBeRefused && error instanceof OperatorRefused) return null
+    if (terms.mayBeRefused && error instanceof OperatorRefused) return null
     throw error
   }
 }
 
-async function send(
-  { app }: Stage,
-  { key, method, url, body }: Call,
-  mayBeRefused: boolean,
-): Promise<unknown> {
+async function send({ app }: Stage, { key, method, url, body }: Call, terms: Terms) {
   const { statusCode, body: text } = await app.inject({
     method,
     url,
     headers: { authorization: `Bearer ${key}`, "idempotency-key": newId("demo") },
-    ...(body === undefined ? {} : { payload: body }),
+    ...(body !== undefined && { payload: body }),
   })
   if (statusCode < 300) return JSON.parse(text) as unknown
-  if (mayBeRefused && REFUSED.includes(statusCode)) return null
+  if (terms.mayBeRefused && REFUSED.includes(statusCode)) return null
   throw new Error(`the demo's ${method} ${url} was answered ${statusCode}: ${text}`)
+}
+
+/** The value with each `{name}` in its texts replaced by what was kept. */
+function filled<T>(value: T, kept: ReadonlyMap<string, string>): T {
+  const wordOf = (_whole: string, name: string): string => {
+    const word = kept.get(name)
+    if (word === undefined) throw new Error(`the demo's script kept no ${name}`)
+    return word
+  }
+  const text = JSON.stringify(value, (_name, inner: unknown) =>
+    typeof inner === "string" ? inner.replaceAll(/\{([\w.]+)\}/g, wordOf) : inner,
+  )
+  return JSON.parse(text) as T
+}
+
+/** The text at a path of an answer. @throws Error where there is none */
+function valueAt(answer: unknown, path: string): string {
+  const found = path
+    .split(".")
+    .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], answer)
+  if (typeof found !== "string") throw new Error(`an answer of the demo's has no ${path}`)
+  return found
 }

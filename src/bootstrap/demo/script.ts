@@ -1,6 +1,6 @@
 /** What happens at the company `acme` in the week before it is first looked at. */
-import type { Step } from "./step.ts"
-import { call, command } from "./step.ts"
+import type { Step } from "./player.ts"
+import { call, command } from "./player.ts"
 
 /** The demo's company. */
 export const NAME = "acme"

@@ -17,11 +17,10 @@ import type { HostEnvironment } from "../open/host-environment.ts"
 import type { Installation } from "../open/installation.ts"
 import { openInstallation } from "../open/installation.ts"
 import { halfPlayed, markBegun, markPlayed } from "../open/half-played.ts"
-import { operate, play } from "./player.ts"
+import type { Step } from "./player.ts"
+import { call, command, operate, play } from "./player.ts"
 import { APP, NAME, WEEK, WEEK_H } from "./script.ts"
 import { zipOf } from "./zip.ts"
-import type { Step } from "./step.ts"
-import { call, command } from "./step.ts"
 
 /** So much of the week's limit for models is used in the end, in hundredths. */
 const USED_PERCENT = 91
@@ -128,12 +127,11 @@ async function playIn(
     await writeFile(zip, zipOf(APP))
     await play(stage, WEEK, begun, kept)
     const last = WEEK_H - ENDING_H
-    await operate(ports, "clock set", { to: timeOf(begun, last) }, { signal })
-    const { limits } = (await operate(ports, "limit list", { company: NAME })) as {
-      limits: readonly Standing[]
-    }
+    await operate(ports, "clock set", { to: timeOf(begun, last) }, signal)
+    const list = { company: NAME }
+    const { limits } = await operate<{ limits: readonly Standing[] }>(ports, "limit list", list)
     await play(stage, ending(last, limits), begun, kept)
-    await operate(ports, "clock set", { to: timeOf(begun, WEEK_H) }, { signal })
+    await operate(ports, "clock set", { to: timeOf(begun, WEEK_H) }, signal)
   } finally {
     await app.close()
     await rm(zip, { force: true })
