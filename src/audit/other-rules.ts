@@ -88,27 +88,21 @@ export class OtherRules {
   }
 
   /** @throws RulesFault where the rules break at it */
-  #decide(asked: Charged | ChargeRefused, revision: number) {
-    const { at, chargeId } = asked
-    const { decider, path } = this.#rules
-    const of = `charge ${chargeId} of ${this.#company} at revision ${revision}`
-    // Rules of former commits look for the time in the command, where it stood then.
-    return orFault(`The rules of ${path} cannot decide ${of}`, () =>
-      decider.decide({ ...commandOfCharge(asked), at }, this.#state, { at }),
-    )
-  }
-
   #judge(asked: Charged | ChargeRefused, revision: number, was: string): OtherDecision | null {
     const { at, chargeId, item, amountMicros, keyId, personId } = asked
-    const decided = this.#decide(asked, revision)
-    const charged = isRefusal(decided) ? null : decided.find((one) => one.type === "Charged")
+    const { decider, path } = this.#rules
+    const company = this.#company
+    const fault = `The rules of ${path} cannot decide charge ${chargeId} of ${company} at revision ${revision}`
+    // Rules of former commits look for the time in the command, where it stood then.
+    const command = { ...commandOfCharge(asked), at }
+    const decided = orFault(fault, () => decider.decide(command, this.#state, { at }))
     const would = isRefusal(decided)
       ? (decided.code ?? decided.type)
-      : charged === undefined
-        ? "nothing"
-        : "accepted"
+      : decided.some(({ type }) => type === "Charged")
+        ? "accepted"
+        : "nothing"
     if (would === was) return null
-    const of = { company: this.#company, chargeId, at: new Date(at).toISOString(), revision }
+    const of = { company, chargeId, at: new Date(at).toISOString(), revision }
     return { ...of, item, amountMicros, keyId, personId, was, would }
   }
 }
@@ -175,11 +169,9 @@ async function rulesIn(folder: string): Promise<Rules> {
 }
 
 async function load(path: string): Promise<Record<string, unknown>> {
-  try {
-    return (await import(pathToFileURL(path).href)) as Record<string, unknown>
-  } catch (error) {
+  return import(pathToFileURL(path).href).catch((error: unknown) => {
     throw broken(`${path} cannot be loaded`, error)
-  }
+  })
 }
 
 /** The result of code that others wrote. @throws RulesFault where it throws */

@@ -3,6 +3,7 @@
  * that it names. With other rules: what those would have decided, each decision judged against what
  * really happened before it.
  */
+import { diff } from "node:util"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-formats.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
@@ -197,11 +198,10 @@ class Replay {
   #differs({ stream }: Company, difference: Difference): void {
     this.#differences += 1
     const { revision, expected, found } = difference
-    const chargeId = found?.type === "ChargeRefused" ? found.chargeId : null
     this.#first ??= {
       stream,
       revision,
-      chargeId,
+      chargeId: found?.type === "ChargeRefused" ? found.chargeId : null,
       expected,
       found,
       diff: diffLines(found, expected),
@@ -218,49 +218,15 @@ function refusalOf(event: FileEvent): ChargeRefused {
   return decodeStored(refusalCodec, event) as ChargeRefused
 }
 
-/** The lines of a difference; a null is nothing at all. */
+/** The lines of a difference; a null has none. */
 function diffLines(before: object | null, after: object | null): readonly string[] {
-  const [a, b] = [linesOf(before), linesOf(after)]
-  const lengths = commonLengths(a, b)
-  const lines: string[] = []
-  let [i, j] = [0, 0]
-  while (i < a.length || j < b.length) {
-    const [x, y] = [a[i], b[j]]
-    if (x !== undefined && x === y) {
-      lines.push(`  ${x}`)
-      i += 1
-      j += 1
-      continue
-    }
-    const isGone = (lengths[i + 1]?.[j] ?? -1) >= (lengths[i]?.[j + 1] ?? -1)
-    if (x !== undefined && (y === undefined || isGone)) {
-      lines.push(`- ${x}`)
-      i += 1
-    } else {
-      lines.push(`+ ${y}`)
-      j += 1
-    }
-  }
-  return lines
+  // Node marks lines of the first text alone with 1, and those of the second alone with -1.
+  const marks = { "1": "-", "0": " ", "-1": "+" }
+  return diff(linesOf(before), linesOf(after)).map(([side, line]) => `${marks[side]} ${line}`)
 }
 
 function linesOf(value: object | null): readonly string[] {
   if (value === null) return []
   // By the names of its fields: in which order they came to be says nothing.
   return JSON.stringify(JSON.parse(canonicalJson(value)), null, 2).split("\n")
-}
-
-/** How many lines the rests from each pair of places have in common, in order. */
-function commonLengths(a: readonly string[], b: readonly string[]): readonly number[][] {
-  const lengths = Array.from({ length: a.length + 1 }, () =>
-    Array.from({ length: b.length + 1 }, () => 0),
-  )
-  const at = (i: number, j: number): number => lengths[i]?.[j] ?? 0
-  for (let i = a.length - 1; i >= 0; i -= 1) {
-    for (let j = b.length - 1; j >= 0; j -= 1) {
-      const row = lengths[i] as number[]
-      row[j] = a[i] === b[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1))
-    }
-  }
-  return lengths
 }

@@ -4,10 +4,9 @@
  */
 import { z } from "zod"
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
-import { ledgerOf, PRICES } from "../../../domain/charging/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { ChargeRefusalCode } from "../../../domain/charging/ledger-formats.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { monthName } from "../../../domain/kernel/window.ts"
 import type { NumberId } from "../../../domain/phone/ids.ts"
@@ -16,6 +15,7 @@ import type { HeldNumber } from "../../../domain/phone/phone-views.ts"
 import { orderOf } from "../../../domain/phone/phone-views.ts"
 import { GRACE_MS } from "../../../domain/phone/rent.ts"
 import { chargeByName } from "../../frame/effects/charge-by-name.ts"
+import { priceOfOne } from "../../frame/effects/price-of-one.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
@@ -97,13 +97,10 @@ async function chargeRent(
   payload: Payload,
   cause: Cause,
 ): Promise<ChargeRefusalCode | null> {
-  const item = `number_month_${kind}` as const
   const { dueAt } = payload
-  const price = await ports.runner.read(PRICES, (book) => priceOf(book, item))
+  const price = await priceOfOne(ports, `number_month_${kind}`)
   const named = { chargeId: nameOf(payload), knownTo: null }
   const charge = (now: number) => ({
-    item,
-    quantity: 1,
     ...price,
     resource: payload.numberId,
     exemption: "funds_while_above_zero" as const,

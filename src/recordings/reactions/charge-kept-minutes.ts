@@ -1,14 +1,11 @@
 /** Charging the minutes that were kept over a day: once, as its fact says how many they were. */
 import { z } from "zod"
-import { PRICES } from "../../../domain/charging/aggregates.ts"
-import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { chargeByName } from "../../frame/effects/charge-by-name.ts"
+import { priceOfOne } from "../../frame/effects/price-of-one.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { DAY_MS, dayText } from "../of-call.ts"
-
-const ITEM = "recording_minute_day"
 
 /** Charges a day. Where the ledger refuses it, that day costs nothing. */
 export const chargeKeptMinutes = reaction({
@@ -26,11 +23,10 @@ export const chargeKeptMinutes = reaction({
   perform: async (ports, { companyId, payload }) => {
     const { day, minutes: quantity } = payload
     const cause = causedBy(`charge-stored-minutes ${dayText(day)}`)
-    const price = await ports.runner.read(PRICES, (book) => priceOf(book, ITEM))
+    const price = await priceOfOne(ports, "recording_minute_day")
     const charge = () => ({
-      item: ITEM,
-      quantity,
       ...price,
+      quantity,
       resource: null,
       exemption: "funds_while_above_zero" as const,
       dueAt: day + DAY_MS,
