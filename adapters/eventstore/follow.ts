@@ -1,11 +1,6 @@
-import { Bell } from "./waiting.ts"
-import {
-  type Position,
-  type ReadAllRange,
-  START,
-  type StoredEvent,
-  type Subscriber,
-} from "./port.ts"
+import type { Position, ReadAllRange, StoredEvent, Subscriber } from "./port.ts"
+import { START } from "./port.ts"
+import { setTimeout as sleep } from "node:timers/promises"
 
 /** A place in a store that numbers its events 0, 1, 2, … without gaps; -1 is before the first. */
 export type Place = bigint
@@ -135,5 +130,36 @@ async function run(
     // Also told at the start and after a loss when nothing happened meanwhile: the subscriber
     // then knows again that it has seen everything.
     await subscriber.onCaughtUp?.(positionOf(place))
+  }
+}
+
+/** Waits for so long, or until the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {
+    // Aborted: whoever waits looks at the signal himself.
+  })
+}
+
+/** Wakes all who wait for something to change. It carries no news: who wakes looks for itself. */
+export class Bell {
+  readonly #waiting = new Set<() => void>()
+
+  /** Resolves at the next ring, or when the signal aborts. */
+  async wait(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake)
+        signal.removeEventListener("abort", wake)
+        resolve()
+      }
+      this.#waiting.add(wake)
+      signal.addEventListener("abort", wake)
+    })
+  }
+
+  /** Wakes everybody who waits now. */
+  ring(): void {
+    for (const wake of Array.from(this.#waiting)) wake()
   }
 }

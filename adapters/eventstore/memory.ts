@@ -13,8 +13,8 @@ import {
   UnknownOutcome,
   WrongRevision,
 } from "./port.ts"
-import { type StoreKind, openStore } from "./opened.ts"
-import type { AppendProposal } from "./proposal.ts"
+import type { StoreKind, AppendProposal } from "./opened.ts"
+import { openStore } from "./opened.ts"
 
 const PAGE_EVENTS = 500
 

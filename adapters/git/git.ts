@@ -6,7 +6,7 @@ import { access, mkdir, realpath, rename, rm, writeFile } from "node:fs/promises
 import { join } from "node:path"
 import { promisify } from "node:util"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { takeBundle } from "./bundles.ts"
+import { takeBundle, packOf, takePack } from "./packs.ts"
 import type { ConversationLimits } from "./conversation.ts"
 import { LIMITS, converse } from "./conversation.ts"
 import type { Conversation, PackCommand, Repositories, Scrubbed } from "./port.ts"
@@ -19,7 +19,6 @@ import {
   folderNameOf,
   pktLine,
 } from "./port.ts"
-import { packOf, takePack } from "./packs.ts"
 import type { Machine } from "./process.ts"
 import { failed, outputOf, run, sendOutput, SANDBOX, sandboxed } from "./process.ts"
 import type { Read } from "./reading.ts"

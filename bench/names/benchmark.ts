@@ -1,11 +1,11 @@
 /** Our name server beside the API in one process: asked by many networks, and by one alone. */
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
 import type { ZoneRow } from "../../domain/domains/domain-events.ts"
-import { parseDomainId, parseRecordId } from "../../domain/domains/ids.ts"
+import { parseDomainId, parseRecordId } from "../../domain/domains/claim-events.ts"
 import { RECORD_TTL } from "../../domain/domains/records.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parsed } from "../../domain/kernel/ids.ts"
-import { sendingDomainList } from "../../src/domains/list-sending-domains.ts"
+import { sendingDomainList } from "../../src/domains/sending-domains.ts"
 import { nameServerDaemon } from "../../src/domains/providers/name-server.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"

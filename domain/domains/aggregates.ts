@@ -6,7 +6,7 @@ import { claimCodec, domainCodec } from "./domain-events.ts"
 import { domainBytes, domainCheckpoint } from "./domain-state.ts"
 import { domain } from "./domain.ts"
 import { claims, claimsBytes, claimsCheckpoint } from "./domains.ts"
-import type { DomainId } from "./ids.ts"
+import type { DomainId } from "./claim-events.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {

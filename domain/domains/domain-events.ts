@@ -15,7 +15,7 @@ import {
   text,
   time,
 } from "../kernel/format.ts"
-import { appAddressId, domainId, recordId, sendingDomainId } from "./ids.ts"
+import { appAddressId, domainId, recordId, sendingDomainId } from "./claim-events.ts"
 import { COPIED_TYPES, WRITABLE_TYPES } from "./records.ts"
 import { id } from "../kernel/id-kinds.ts"
 

@@ -11,7 +11,7 @@ import type {
   SendingStatus,
   ZoneRow,
 } from "./domain-events.ts"
-import type { AppAddressId, RecordId, SendingDomainId } from "./ids.ts"
+import type { AppAddressId, RecordId, SendingDomainId } from "./claim-events.ts"
 import type { RecordBody } from "./records.ts"
 import { NO_TARGET } from "./records.ts"
 

@@ -1,7 +1,7 @@
 /** What is seen of a connected domain from outside of its rules. */
 import type { ReleaseReason, DomainStatus, ZoneRow } from "./domain-events.ts"
 import type { AppAddress, Domain, SendingDomain } from "./domain-state.ts"
-import type { DomainId, SendingDomainId } from "./ids.ts"
+import type { DomainId, SendingDomainId } from "./claim-events.ts"
 import type { Zone } from "./records.ts"
 
 /** A connected domain. */

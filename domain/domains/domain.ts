@@ -19,7 +19,7 @@ import { stopsMail } from "./domain-events.ts"
 import type { Domain, SendingDomain } from "./domain-state.ts"
 import { evolve, unconnected, voidedBy } from "./domain-state.ts"
 import { MOST_NAME, isUnder } from "./host-names.ts"
-import type { RecordId } from "./ids.ts"
+import type { RecordId } from "./claim-events.ts"
 import { clashAmong, isSameRecord } from "./records.ts"
 
 /** So many records a domain has at most. */

@@ -1,8 +1,8 @@
 /** Read model `domains`: the connected domains of a company, and how each stands. */
 import type { Kysely, Transaction } from "kysely"
 import type { DomainStatus } from "../../domain/domains/domain-events.ts"
-import type { DomainId } from "../../domain/domains/ids.ts"
-import { parseDomainId } from "../../domain/domains/ids.ts"
+import type { DomainId } from "../../domain/domains/claim-events.ts"
+import { parseDomainId } from "../../domain/domains/claim-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"

@@ -5,7 +5,7 @@ import type {
   SendingFault,
   SendingStatus,
 } from "../../domain/domains/domain-events.ts"
-import type { DomainId, SendingDomainId } from "../../domain/domains/ids.ts"
+import type { DomainId, SendingDomainId } from "../../domain/domains/claim-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"

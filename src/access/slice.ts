@@ -1,15 +1,13 @@
 /** Who may do what in a company: people, keys, invitations. */
 import { keyOperations } from "./operate/keys.ts"
 import { operationCommands } from "./operate/operation-names.ts"
-import { invitationOperations } from "./operate/invitations.ts"
-import { peopleOperations } from "./operate/people.ts"
+import { invitationOperations, peopleOperations } from "./operate/people.ts"
 import { ACCESS } from "../../domain/access/aggregates.ts"
 import { invitations } from "../../projections/access/invitations.ts"
 import { keys } from "../../projections/access/keys.ts"
 import { people } from "../../projections/access/people.ts"
 import type { Slice } from "../frame/slice.ts"
-import { mailInvitation } from "./reactions/mail-invitation.ts"
-import { mailLeakedKey } from "./reactions/mail-leaked-key.ts"
+import { mailInvitation, mailLeakedKey } from "./reactions.ts"
 import { peopleList } from "./list-people.ts"
 
 /** People, keys and invitations. */

@@ -11,6 +11,7 @@ import { pendingPurchases } from "../../projections/charging/purchases.ts"
 import { LATE_FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import type { AuditCheck } from "./findings.ts"
+import type { Measure } from "../frame/http/metrics.ts"
 
 const OWN_WAIT_MS = 5_000
 
@@ -124,3 +125,21 @@ export function readModelResult(
 
 /** How many rows a table has, of what is compared of it: where all is equal nobody needs the checksum. */
 const rowsOf = (compared: string): string => compared.replace(/, checksum .*$/, "")
+
+/** Each begins at nothing: of a series that begins at one nobody sees that it grew. */
+const RESULTS = ["held", "broken"]
+
+/** Audits, by what they found. */
+export const auditsCounted: Measure = {
+  name: "ledger_audits_total",
+  help: "Audits (`audit verify`) that were carried out by this process, by what they found.",
+  labels: ["result"],
+  isCount: true,
+  read: async ({ counts }) => {
+    const found = counts.read("audits")
+    return RESULTS.map((result) => ({
+      labels: { result },
+      value: found.find(({ labels }) => labels["result"] === result)?.value ?? 0,
+    }))
+  },
+}

@@ -17,8 +17,8 @@ import type { SignedHead, TreeHead } from "../../adapters/postgres/tree-heads/po
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/aggregate.ts"
 import type { Streams } from "../frame/writer/streams.ts"
-import type { Pace } from "./pace.ts"
-import { paced } from "./pace.ts"
+import type { Pace } from "./findings.ts"
+import { paced } from "./findings.ts"
 import { GrowingTree, leafIn, treeOfStream } from "./trees.ts"
 
 /** The form that is written. */

@@ -20,7 +20,7 @@ import type { Proof, ProvenEvent } from "./check-proof.ts"
 import { Tree, leafOf } from "./merkle.ts"
 import { inputsOfRefusal } from "./proof-inputs.ts"
 import type { DecisionInputs } from "./proof-inputs.ts"
-import { paced } from "./pace.ts"
+import { paced } from "./findings.ts"
 import { GrowingTree, leafIn } from "./trees.ts"
 
 const HASH_BYTES = 32

@@ -5,11 +5,10 @@ import { historyCommands } from "./operate/history-commands.ts"
 import { companyDataOperations } from "./operate/company-data.ts"
 import { refusalOperations } from "./operate/refusals.ts"
 import type { Slice } from "../frame/slice.ts"
-import { auditsCounted } from "./audits-counted.ts"
+import { auditsCounted } from "./checks.ts"
 import { askLedger } from "./routes/ask-ledger.ts"
 import { listEvents } from "./routes/list-events.ts"
-import { listRefused } from "./routes/list-refused.ts"
-import { readLimitsOfKey } from "./routes/read-limits.ts"
+import { listRefused, readLimitsOfKey } from "./routes/list-refused.ts"
 
 /** What a key may see of its ledger. */
 export const audit: Slice = {

@@ -5,29 +5,26 @@
  * something is decided on it, and decides it again: one state at a time. Trusts nothing but the stored
  * text.
  */
-import { marksDeletion, revisionText } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import { marksDeletion, revisionText, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { LEDGER } from "../../domain/charging/aggregates.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/aggregate.ts"
-import { expectedHash, hashIn } from "../frame/kernel/envelope.ts"
-import type { Others } from "../frame/writer/own-streams.ts"
-import { OthersCount } from "../frame/writer/own-streams.ts"
-import type { AuditPorts, AuditScope } from "./audit-scope.ts"
-import { Chains } from "./chains.ts"
+import { expectedHash, hashIn, NO_HASH } from "../frame/kernel/envelope.ts"
+import type { Others } from "../frame/writer/streams.ts"
+import { OthersCount } from "../frame/writer/streams.ts"
+import type { AuditPorts, AuditScope, OpenedStream } from "./stream-alone.ts"
+import { openedStreams, readAlone } from "./stream-alone.ts"
 import type { OpenCharge } from "./checks.ts"
 import type { AuditCheck, Place, Rule } from "./findings.ts"
-import { Findings } from "./findings.ts"
+import { Findings, paced } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
 import { MissingStreams, reaches } from "./missing-streams.ts"
-import { paced } from "./pace.ts"
 import type { Skipped, StreamCounts } from "./skipped.ts"
 import { lookedAt, skippedIn } from "./skipped.ts"
-import type { OpenedStream } from "./stream-alone.ts"
-import { openedStreams, readAlone } from "./stream-alone.ts"
 import { StreamReplay } from "./stream-replay.ts"
 
 /** What the audit of the streams found. */
-export interface StreamsAudit {
+interface StreamsAudit {
   readonly checks: readonly AuditCheck[]
   /** The first place that is not as it should be, in the order of reading. */
   readonly firstBroken: (Place & { readonly check: string }) | null
@@ -239,5 +236,81 @@ class Audit {
       stream,
       checkpoint,
     )
+  }
+}
+
+// The end of each stream's chain, in about 200 bytes a stream: an audit of a million streams holds the
+// names, revisions and hashes of all of them, and no state of a decider.
+
+const FIRST_STREAMS = 256
+const HASH_BYTES = 32
+
+/** The ends of chains, by the number that each stream has here. */
+export class Chains {
+  readonly #numbers = new Map<string, number>()
+  #revisions = new Int32Array(FIRST_STREAMS)
+  #hashes = Buffer.alloc(FIRST_STREAMS * HASH_BYTES)
+  #broken = new Uint8Array(FIRST_STREAMS)
+
+  /** How many streams were met. */
+  get size(): number {
+    return this.#numbers.size
+  }
+
+  /** The streams in the order in which they were met: the place of each is its number. */
+  names(): IterableIterator<string> {
+    return this.#numbers.keys()
+  }
+
+  /** The number of a stream; undefined where no event of it was met. */
+  numberOf(stream: string): number | undefined {
+    return this.#numbers.get(stream)
+  }
+
+  /** Gives a stream its number, at the beginning of its chain. */
+  add(stream: string): number {
+    const number = this.#numbers.size
+    if (number === this.#revisions.length) this.#grow()
+    this.#numbers.set(stream, number)
+    this.#revisions[number] = NO_STREAM
+    this.setHash(number, NO_HASH)
+    return number
+  }
+
+  revisionOf(number: number): number {
+    return this.#revisions[number] as number
+  }
+
+  setRevision(number: number, revision: number): void {
+    this.#revisions[number] = revision
+  }
+
+  /** The hash of the last event, in hexadecimal. */
+  hashOf(number: number): string {
+    const start = number * HASH_BYTES
+    return this.#hashes.toString("hex", start, start + HASH_BYTES)
+  }
+
+  setHash(number: number, hash: string): void {
+    this.#hashes.write(hash, number * HASH_BYTES, HASH_BYTES, "hex")
+  }
+
+  /** Whether the chain of a stream was found broken. */
+  isBroken(number: number): boolean {
+    return this.#broken[number] === 1
+  }
+
+  break(number: number): void {
+    this.#broken[number] = 1
+  }
+
+  #grow(): void {
+    const [revisions, hashes, broken] = [this.#revisions, this.#hashes, this.#broken]
+    this.#revisions = new Int32Array(revisions.length * 2)
+    this.#revisions.set(revisions)
+    this.#hashes = Buffer.alloc(hashes.length * 2)
+    hashes.copy(this.#hashes)
+    this.#broken = new Uint8Array(broken.length * 2)
+    this.#broken.set(broken)
   }
 }

@@ -1,15 +1,12 @@
 /** The formats a bill can have, each a writer over the same lines. */
 import type { BillWriter, BillHead } from "./bill.ts"
-import { csvWriter } from "./billing-csv.ts"
-import { ndjsonWriter } from "./billing-ndjson.ts"
-import { focusParquetWriter } from "./focus-parquet.ts"
+import { csvWriter, LINE_END, textCell, ndjsonWriter } from "./billing-csv.ts"
+import type { FocusColumn } from "./focus.ts"
+import { focusParquetWriter, FOCUS_COLUMNS } from "./focus.ts"
 import { hledgerWriter } from "./hledger.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
 import { instantText } from "../../domain/kernel/instant.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
-import { LINE_END, textCell } from "./cells.ts"
-import type { FocusColumn } from "./focus.ts"
-import { FOCUS_COLUMNS } from "./focus.ts"
 
 /** A format of bills. */
 export interface BillForm {

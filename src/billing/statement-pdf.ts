@@ -10,15 +10,13 @@ import { itemName } from "../../domain/charging/items.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
 import type { PageColumn, PageRow, Pages } from "./statement-pages.ts"
 import { openPages } from "./statement-pages.ts"
-import type { FundsMove, FundsMoves } from "./statement-funds.ts"
-import { openFundsMoves } from "./statement-funds.ts"
-import type { Spending } from "./statement.ts"
-import { netMicros, openSpending, OTHERS } from "./statement.ts"
+import type { FundsMove, FundsMoves, Spending } from "./statement.ts"
+import { openFundsMoves, netMicros, openSpending, OTHERS } from "./statement.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
-import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
+import { CHAIN_START, nextHash } from "../frame/writer/runner/load.ts"
 
 /** Names as a statement shows them; null where only the id is left. */
 interface StatementNames {

@@ -7,7 +7,7 @@ import type { BoxView } from "../../domain/boxes/box.ts"
 import { MINUTE_MS } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { findBox } from "../../projections/boxes/boxes.ts"
-import { keeper } from "../frame/keeper.ts"
+import { keeper } from "../frame/daemon.ts"
 import type { Ports } from "../frame/ports.ts"
 import { readBox } from "./find-box.ts"
 

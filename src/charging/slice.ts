@@ -1,7 +1,6 @@
 /** The ledger's own: what it shows, the nights and months, reminders and notices. */
-import { callOperations } from "./operate/calls.ts"
+import { callOperations, chargeDayOperations } from "./operate/charge-days.ts"
 import { chargeOperations } from "./operate/charges.ts"
-import { chargeDayOperations } from "./operate/charge-days.ts"
 import { moneyOperations } from "./operate/money.ts"
 import { destinationPriceOperations, priceOperations } from "./operate/prices.ts"
 import { spendingOperations } from "./operate/spending.ts"
@@ -15,10 +14,7 @@ import { months } from "../../projections/charging/months.ts"
 import { refusals } from "../../projections/charging/refusals.ts"
 import { reminders } from "../../projections/charging/reminders.ts"
 import type { Slice } from "../frame/slice.ts"
-import { chargeCalls } from "./reactions/charge-calls.ts"
-import { closeMonth } from "./reactions/close-month.ts"
-import { sendFundsNotice } from "./reactions/send-funds-notice.ts"
-import { sendReminder } from "./reactions/send-reminder.ts"
+import { chargeCalls, closeMonth, sendFundsNotice, sendReminder } from "./reactions.ts"
 
 /** What the ledger shows and does by itself. */
 export const charging: Slice = {

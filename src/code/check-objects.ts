@@ -5,9 +5,8 @@ import type { FoundSecret, ScannedText } from "../../adapters/git/secret-scan/po
 import type { Ports } from "../frame/ports.ts"
 import type { WrittenKey } from "./platform-keys.ts"
 import { keysIn } from "./platform-keys.ts"
-import { headLines, lineAt, placeOf, placedLine } from "./place.ts"
 import type { RefusedPush } from "./refused-push.ts"
-import { MOST_PLACES } from "./refused-push.ts"
+import { headLines, lineAt, placeOf, placedLine, MOST_PLACES } from "./refused-push.ts"
 
 /** A sign that is no letter, in one byte. */
 const NO_LETTER = 0xa4

@@ -7,12 +7,10 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Brought, FoundInPush, FoundKey } from "./check-objects.ts"
 import { lookThrough } from "./check-objects.ts"
-import { placeOf } from "./place.ts"
+import type { RefusedPush, Pusher } from "./refused-push.ts"
+import { placeOf, MOST_PLACES } from "./refused-push.ts"
 import type { Switched } from "./platform-keys.ts"
 import { keysIn, switchOff } from "./platform-keys.ts"
-import type { Pusher } from "./pusher.ts"
-import type { RefusedPush } from "./refused-push.ts"
-import { MOST_PLACES } from "./refused-push.ts"
 
 /**
  * Why secrets refuse a push; null where it holds none. Keys of this service are switched off by then.

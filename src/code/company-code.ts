@@ -10,11 +10,11 @@ import { hasRepository } from "../../domain/code/code-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Caller } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { followDefaultBranch } from "./default-branch.ts"
-import { pulled } from "./pulled.ts"
+import { followDefaultBranch } from "./compare-refs.ts"
 import { inOneLine } from "./refused-push.ts"
 import type { PushRules } from "./take-push.ts"
 import { judgedFor } from "./take-push.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
 
 /** What a company's repository has. */
 interface FoundCode {
@@ -216,3 +216,38 @@ const no = (...lines: readonly string[]): PushedCode => ({
   pushed: false,
   lines: lines.map(inOneLine),
 })
+
+/**
+ * The pieces that `give` sends, as they are read; whoever reads no further ends it.
+ *
+ * @param give sends each piece once the one before was taken
+ */
+export async function* pulled(
+  give: (send: (piece: Uint8Array) => Promise<void>) => Promise<unknown>,
+): AsyncGenerator<Uint8Array> {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+  const writer = writable.getWriter()
+  const given = give((piece) => writer.write(piece)).then(
+    () => writer.close(),
+    (error: unknown) => writer.abort(error),
+  )
+  // Of what nobody reads to its end only its giver hears.
+  given.catch(() => undefined)
+  yield* readable
+  await given
+}
+
+/** Takes a company's repository away, and says so; again after a crash. @throws GitUnavailable */
+export async function eraseRepository(
+  ports: Pick<Ports, "repositories" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
+  const { runner, repositories } = ports
+  const stream = codeOf(companyId)
+  if (!(await runner.readLatest(stream, hasRepository))) return
+  // First the folder: a fact that says so before would be wrong after a crash.
+  await repositories.erase(companyId)
+  const cause = causedBy(`erase-company ${companyId}`)
+  const said = await runner.execute(stream, { type: "EraseRepository" }, cause)
+  if (!said.accepted) throw new Error(`${companyId} cannot be erased: ${said.refusal.message}`)
+}

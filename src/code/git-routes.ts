@@ -11,6 +11,7 @@ import type { Caller, Checked, Reply, AsSent } from "../frame/routes/declare/rou
 import { PIECES, route } from "../frame/routes/declare/route.ts"
 import { fieldOf, BodyTooLarge } from "../frame/routes/call.ts"
 import type { Ports } from "../frame/ports.ts"
+import type { Direction } from "./git-client.ts"
 import {
   askingClient,
   fetchingClient,
@@ -18,10 +19,9 @@ import {
   refusedFetch,
   refusedPush,
   resultType,
+  noteVisit,
 } from "./git-client.ts"
-import type { Direction } from "./pack-places.ts"
 import { PUSH_RULES, takePush } from "./take-push.ts"
-import { noteVisit } from "./visits.ts"
 import { Readable, pipeline } from "node:stream"
 import { createGunzip } from "node:zlib"
 

@@ -15,9 +15,8 @@ import { causedBy } from "../frame/kernel/envelope.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { InBackups } from "../frame/slice.ts"
-import { compareRefs } from "./compare-refs.ts"
-import { followDefaultBranch } from "./default-branch.ts"
-import { pulled } from "./pulled.ts"
+import { compareRefs, followDefaultBranch } from "./compare-refs.ts"
+import { pulled } from "./company-code.ts"
 
 /** The id of the blob of each company; one of no bytes is an empty repository. */
 const BUNDLE = "repository-bundle"

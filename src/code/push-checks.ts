@@ -14,17 +14,15 @@ import { sealedTrees } from "../../domain/connection/releases.ts"
 import type { Measure } from "../frame/http/metrics.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { ReadCores } from "./check-cores.ts"
-import { coreTreeOf, coresOf, coresRefused } from "./check-cores.ts"
 import type { Brought } from "./check-objects.ts"
 import { weigh } from "./check-objects.ts"
 import { secretsRefused } from "./check-secrets.ts"
-import { compareRefs, tagOfRef } from "./compare-refs.ts"
-import { defaultBranchAfter, followDefaultBranch } from "./default-branch.ts"
-import type { Pusher } from "./pusher.ts"
-import type { RefusedPush } from "./refused-push.ts"
-import { linesOf } from "./refused-push.ts"
+import { compareRefs, tagOfRef, defaultBranchAfter, followDefaultBranch } from "./compare-refs.ts"
+import type { Pusher, RefusedPush } from "./refused-push.ts"
+import { linesOf, MOST_PLACES } from "./refused-push.ts"
 import { deletesDefault, movedDefault, refFaults } from "../../domain/code/ref-rules.ts"
+import type { Core } from "../../domain/code/sealed-core.ts"
+import { coreFault, coreIn, srcIn } from "../../domain/code/sealed-core.ts"
 
 declare module "../frame/counts.ts" {
   interface Counted {
@@ -190,5 +188,100 @@ async function defaultRefused(push: Push, defaultBranch: string): Promise<Refuse
     ...refused,
     why,
     next: "Fetch, put your commits on top of what is there, and push again.",
+  }
+}
+
+/** What became of it: the push that it was (null where it had nothing new), or why not. */
+export type TakenIn =
+  | { readonly ok: true; readonly pushId: PushId | null }
+  | { readonly ok: false; readonly lines: readonly string[] }
+
+/**
+ * Takes a bundle in.
+ *
+ * @param isNothing whether what it brings is not worth a commit; it is then left, with no fact
+ * @throws what the repositories and the checks throw
+ */
+export async function takeIn(
+  ports: Pick<Ports, "counts" | "log" | "repositories" | "runner" | "sealing" | "secretScan">,
+  pusher: Pusher,
+  bundle: AsyncIterable<Uint8Array>,
+  isNothing: (push: Push) => Promise<boolean> = async () => false,
+): Promise<TakenIn> {
+  const before = await cleanings(ports, pusher)
+  let pushId: PushId | null = null
+  let isLeft = false
+  const verdict = await ports.repositories.importBundle(pusher.companyId, bundle, async (push) => {
+    isLeft = await isNothing(push)
+    if (isLeft) return { ok: false, lines: ["There is nothing new in it."] }
+    const judged = await judgePush(ports, pusher, push, before)
+    if (judged.ok) ({ pushId } = judged)
+    return judged.ok ? { ok: true } : judged
+  })
+  // Also where git took nothing of it after a yes: the refs say so.
+  if (pushId !== null) await landed(ports, pusher, pushId)
+  if (isLeft) return { ok: true, pushId: null }
+  return verdict.ok ? { ok: true, pushId } : { ok: false, lines: verdict.lines }
+}
+
+/** Answers the cores of commits; those that have none may be left out. */
+type ReadCores = (commits: Iterable<string>) => Promise<ReadonlyMap<string, Core>>
+
+/** Why the core of some commit refuses a push; null where it is as it must be in all of them. */
+async function coresRefused(
+  push: Push,
+  readCores: ReadCores,
+  official: ReadonlySet<string>,
+): Promise<RefusedPush | null> {
+  const parentsOf = new Map<string, readonly string[]>()
+  for await (const { id, parents } of push.commits()) parentsOf.set(id, parents)
+  const cores = await readCores([...parentsOf].flat(2))
+  const places: string[] = []
+  for (const [id, parents] of parentsOf) {
+    const fault = coreFault(
+      cores.get(id) ?? ABSENT,
+      parents.map((one) => cores.get(one) ?? ABSENT),
+      official,
+    )
+    if (fault !== null) places.push(`commit ${id.slice(0, 12)}: ${fault}`)
+    if (places.length > MOST_PLACES) break
+  }
+  if (places.length === 0) return null
+  return {
+    code: "protected_core",
+    why: "The protected core (src/sealed) must be as an official release has it, so nothing of this push was taken:",
+    places,
+    next: "Restore src/sealed in each of these commits (git rebase -i), and push again.",
+  }
+}
+
+/** The tree of the protected core of one commit; null where it has none. */
+async function coreTreeOf(readCores: ReadCores, commit: string): Promise<string | null> {
+  const core = (await readCores([commit])).get(commit)
+  return core?.is === "tree" ? core.id : null
+}
+
+const ABSENT: Core = { is: "absent" }
+
+/** Reads the cores of a push's commits, each once: every look is a process of git. */
+function coresOf(push: Push): ReadCores {
+  const cores = new Map<string, Core>()
+  return async (commits) => {
+    const missing = [...new Set(commits)].filter((commit) => !cores.has(commit))
+    if (missing.length === 0) return cores
+    const inside: string[] = []
+    for await (const { commits: some, entries } of push.folders(missing, "")) {
+      const src = srcIn(entries)
+      for (const commit of some) {
+        if (src.is === "tree") inside.push(commit)
+        else cores.set(commit, src)
+      }
+    }
+    if (inside.length === 0) return cores
+    for await (const { commits: some, entries } of push.folders(inside, "src")) {
+      const core = coreIn(entries)
+      for (const commit of some) cores.set(commit, core)
+    }
+    return cores
   }
 }

@@ -1,7 +1,7 @@
 /** Takes a push, once its key still may and it holds to what pushes must. */
-import type { Conversation, Push, Verdict } from "../../adapters/git/port.ts"
-import { findKey, findPerson, keyWorks } from "../../domain/access/access.ts"
+import type { Conversation, Push, Verdict, Scrubbed } from "../../adapters/git/port.ts"
 import type { Access, Key } from "../../domain/access/access.ts"
+import { findKey, findPerson, keyWorks } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import type { PushId } from "../../domain/code/code-events.ts"
 import { checkCompany } from "../frame/routes/checks/2-account.ts"
@@ -14,6 +14,9 @@ import type { Ports } from "../frame/ports.ts"
 import { lineOf } from "./git-client.ts"
 import type { Judged } from "./push-checks.ts"
 import { cleanings, judgePush, landed } from "./push-checks.ts"
+import { codeOf } from "../../domain/code/aggregates.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
 
 declare module "../frame/counts.ts" {
   interface Counted {
@@ -119,4 +122,27 @@ async function noLonger(
     operationRefusal(own, rules) ??
     personRefusal(own, { ...rules, personKey: true })
   )
+}
+
+/**
+ * Takes an object (a blob or any other) out and says so; pushes are taken again from then on, also where git has failed.
+ *
+ * @throws NoRepository, GitUnavailable, GitFailed, and as `Runner.execute` does
+ */
+export async function endScrub(
+  { repositories, runner }: Pick<Ports, "repositories" | "runner">,
+  companyId: CompanyId,
+  blob: string,
+  cause: Cause,
+): Promise<Scrubbed> {
+  const end = (isGone: boolean) =>
+    runner.execute(codeOf(companyId), { type: "EndScrub", blob, isGone }, cause)
+  try {
+    const found = await repositories.scrub(companyId, blob)
+    await end(found.is !== "reached")
+    return found
+  } catch (error) {
+    await end(false)
+    throw error
+  }
 }

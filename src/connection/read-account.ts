@@ -11,7 +11,7 @@ import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import type { Ports } from "../frame/ports.ts"
 import { idOf, micros, roleName } from "../frame/kernel/schema.ts"
-import { channelName, latestName } from "./schema.ts"
+import { channelName, latestName } from "./list-updates.ts"
 
 const Account = z.object({
   company: z

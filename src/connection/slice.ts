@@ -1,15 +1,12 @@
 /** Installed apps: connecting one, checking in, updates. */
-import { connectionOperations } from "./operate/connection.ts"
-import { releaseOperations } from "./operate/releases.ts"
+import { connectionOperations, releaseOperations } from "./operate/connection.ts"
 import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
 import { apps } from "../../projections/connection/apps.ts"
 import type { Slice } from "../frame/slice.ts"
-import { checkIn } from "./check-in.ts"
-import { connectPage } from "./connect-page.ts"
+import { checkIn, reportDevice } from "./check-in.ts"
+import { connectPage, startConnection } from "./start-connection.ts"
 import { listUpdates } from "./list-updates.ts"
 import { readAccount } from "./read-account.ts"
-import { reportDevice } from "./report-device.ts"
-import { startConnection } from "./start-connection.ts"
 
 /** Installed apps of a company. */
 export const connection: Slice = {

@@ -7,8 +7,7 @@ import type { ConsoleRequest } from "../frame/console-ports.ts"
 import { MOST_REASON } from "../frame/operator/protocol.ts"
 import type { Ports } from "../frame/ports.ts"
 import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
-import { OTHER_SITE, SIGNED_OUT, whoAsks } from "./session.ts"
-import { AT_COMPANY } from "./way.ts"
+import { OTHER_SITE, SIGNED_OUT, whoAsks, AT_COMPANY } from "./sign-in.ts"
 
 const Company = z.object({ company: z.string() })
 const Named = Company.extend({ operation: z.string() })
@@ -98,3 +97,23 @@ function done(
     isNamed ? `${operation}.${format}` : operation,
   )
 }
+
+/** Notes that somebody is there. */
+export const beat = openRoute({
+  name: "beat",
+  group: "console",
+  method: "POST",
+  url: `${AT_COMPANY}/presence`,
+  summary: "Say that somebody looks at the console",
+  params: z.object({ company: z.string() }),
+  reply: z.object({ seenAt: z.string() }),
+  refuses: [SIGNED_OUT, OTHER_SITE],
+  handle: async (ports, { params, sent }) => {
+    const who = await whoAsks(ports, { ...sent, method: "POST", params })
+    if ("error" in who) return { ok: false, refusal: who }
+    const seenAt = ports.clock.now()
+    const sighting = { personId: who.personId, place: "dashboard" as const, seenAt }
+    await ports.presence.seen(who.companyId, sighting)
+    return { ok: true, body: { seenAt: new Date(seenAt).toISOString() } }
+  },
+})

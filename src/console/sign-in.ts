@@ -1,13 +1,116 @@
 /** Signing in to the console and out of it. */
 import { z } from "zod"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import type { OwnCode, Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
+import type { AsSent } from "../frame/routes/declare/route.ts"
 import { openRoute } from "../frame/routes/declare/route.ts"
 import { htmlPage } from "../frame/routes/answers/page.ts"
-import { CODE_LASTS_MS } from "../frame/sign-in/codes.ts"
+import { CODE_LASTS_MS, isFromOwnPage, tokenCookie, tokenIn } from "../frame/sign-in/codes.ts"
 import { MOST_MS } from "../frame/sign-in/accounts.ts"
-import { keeping, keptIn } from "./cookies.ts"
-import { OTHER_SITE, SIGNED_OUT, otherSite, signedOut } from "./session.ts"
+import type { Who, WayIn } from "../frame/routes/call.ts"
+import { fieldOf } from "../frame/routes/call.ts"
+import { parseCompanyId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../frame/ports.ts"
+
+/** Nobody is signed in. */
+export const SIGNED_OUT: OwnCode = {
+  error: "signed_out",
+  status: 401,
+  example: { message: "Nobody is signed in here, or not any more: sign in." },
+}
+
+/** A change that no page of the console asked for. */
+export const OTHER_SITE: OwnCode = {
+  error: "other_site",
+  status: 403,
+  example: { message: "This was not asked for by a page of this console." },
+}
+
+const READS = ["GET", "HEAD"]
+
+/** Who asks, at the company of the path; the refusal of whoever is nobody there. */
+export async function whoAsks(
+  ports: Pick<Ports, "accounts" | "baseUrl">,
+  sent: Pick<AsSent, "headers"> & {
+    readonly method: string
+    readonly params: Readonly<Record<string, string>>
+  },
+): Promise<Who | Refusal> {
+  const strange = otherSite(ports, sent)
+  if (strange !== null) return strange
+  const companyId = parseCompanyId(sent.params["company"] ?? "")
+  const token = keptIn(sent, "session")
+  const found =
+    companyId === null || token === null ? null : await ports.accounts.whoAt(companyId, token)
+  if (found === null) return signedOut()
+  return { companyId: found.companyId, personId: found.personId }
+}
+
+/** Nobody is signed in here. */
+function signedOut(): Refusal {
+  return refusal(SIGNED_OUT, SIGNED_OUT.example.message)
+}
+
+/**
+ * The refusal of a change that another site may have asked for; null where none has. What browsers send for
+ * another site says where it comes from, and cannot have a header of the console's own.
+ */
+function otherSite(
+  ports: Pick<Ports, "baseUrl">,
+  { method, headers }: Pick<AsSent, "headers"> & { readonly method: string },
+): Refusal | null {
+  if (READS.includes(method)) return null
+  const sent = { headers } as AsSent
+  const origin = fieldOf(sent, "origin")
+  const isOwn = origin !== null && isOwnOrigin(ports.baseUrl(), origin, fieldOf(sent, "host"))
+  if (isOwn && fieldOf(sent, "x-console") === "1") return null
+  return refusal(OTHER_SITE, OTHER_SITE.example.message)
+}
+
+/** Whether an origin is that of the host which was asked; of the public address it is the scheme's too. */
+function isOwnOrigin(baseUrl: string, origin: string, host: string | null): boolean {
+  if (!isFromOwnPage(origin, host ?? undefined)) return false
+  const asked = new URL(origin)
+  const own = URL.canParse(baseUrl) ? new URL(baseUrl) : null
+  return own === null || own.hostname !== asked.hostname || own.protocol === asked.protocol
+}
+
+// The cookies of the console: who is signed in, and which browser asked for a code. Over TLS they are of this
+// very host and of no other of its domain (`__Host-`); on this machine alone browsers have no TLS.
+
+/** What a browser keeps: the session, or that it asked for a code. */
+type Kept = "session" | "sign-in"
+
+/** What the browser of a call keeps; null for nothing. */
+function keptIn(sent: Pick<AsSent, "headers">, kept: Kept): string | null {
+  return tokenIn(sent.headers["cookie"]?.join("; "), nameOf(sent, kept))
+}
+
+/** Has a browser keep something for a time; 0 ends it. */
+function keeping(
+  sent: Pick<AsSent, "headers">,
+  kept: Kept,
+  token: string,
+  lastsMs: number,
+): string {
+  return tokenCookie(nameOf(sent, kept), token, lastsMs, isThisMachine(sent))
+}
+
+const nameOf = (sent: Pick<AsSent, "headers">, kept: Kept): string =>
+  isThisMachine(sent) ? kept : `__Host-${kept}`
+
+/** Whether a browser asks its own machine, by its host name. */
+function isThisMachine(sent: Pick<AsSent, "headers">): boolean {
+  const host = (fieldOf(sent, "host") ?? "").replace(/:\d+$/, "").toLowerCase()
+  return host === "localhost" || host === "127.0.0.1" || host === "[::1]"
+}
+
+/** What stands before the paths of a company. */
+export const AT_COMPANY = "/console/:company"
+
+/** The way. */
+export const bySession: WayIn = { at: AT_COMPANY, who: whoAsks }
 
 const SESSION_URL = "/console/api/session"
 /** Where a browser goes that is signed in. */

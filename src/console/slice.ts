@@ -2,10 +2,8 @@
 import type { Slice } from "../frame/slice.ts"
 import { asset, shells } from "./files.ts"
 import { consoleLink } from "./operate/link.ts"
-import { doOperation, listOperations, sendFileTo } from "./operations.ts"
-import { beat } from "./presence.ts"
-import { askCode, followLink, readSession, signIn, signOut } from "./sign-in.ts"
-import { bySession } from "./way.ts"
+import { doOperation, listOperations, sendFileTo, beat } from "./operations.ts"
+import { askCode, followLink, readSession, signIn, signOut, bySession } from "./sign-in.ts"
 
 /** What is served to browsers, and who is signed in there. */
 export const consoleSlice: Slice = {

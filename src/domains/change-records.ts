@@ -2,8 +2,8 @@
 import { z } from "zod"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
 import { MESSAGES } from "../../domain/domains/domain-commands.ts"
-import type { RecordId } from "../../domain/domains/ids.ts"
-import { parseRecordId } from "../../domain/domains/ids.ts"
+import type { RecordId } from "../../domain/domains/claim-events.ts"
+import { parseRecordId } from "../../domain/domains/claim-events.ts"
 import {
   MOST_CONTENT,
   RECORD_TTL,

@@ -6,7 +6,8 @@ import { z } from "zod"
 import { isOutside } from "../../adapters/providers/outside.ts"
 import type { CopiedZone, Delegation } from "../../adapters/providers/dns/port.ts"
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
-import type { ConnectDomain } from "../../domain/domains/domain-commands.ts"
+import type { ConnectDomain, DomainCommand } from "../../domain/domains/domain-commands.ts"
+import type { DomainView } from "../../domain/domains/domain-views.ts"
 import { domainView } from "../../domain/domains/domain-views.ts"
 import type { Claim } from "../../domain/domains/domains.ts"
 import { claimOver } from "../../domain/domains/domains.ts"
@@ -24,12 +25,14 @@ import { invalid } from "../frame/routes/checks/7-values.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import { shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
-import { readDomain } from "./domain-names.ts"
-import { DomainReply, domainReply } from "./domain-reply.ts"
+import { readDomain, DomainReply, domainReply, domainStatus } from "./domain-reply.ts"
 import type { Told } from "./find-domain.ts"
-import { refusedAs } from "./find-domain.ts"
+import { refusedAs, anyDomainId, findDomain, noDomain, tellDomain } from "./find-domain.ts"
 import { DOMAIN_POST, NO_RESOLVER, noResolver } from "./routes.ts"
 import { domainsSettings } from "./settings.ts"
+import { mayPerson } from "../../domain/access/permissions.ts"
+import { addSendingDomainTo, namedIn } from "./sending-domains.ts"
+import { MOST_SENDING_NAME } from "./sending-records.ts"
 
 const HELD = "This domain, or one above or below it, is connected already."
 const NO_ZONE = "Is not registered, or is part of a domain above it."
@@ -144,7 +147,7 @@ async function lookAt(
  * Whether name servers are ours, and not all this company's own: whoever points a domain to us and removed
  * it here would lose it to the next who connects it.
  */
-export function isTaken(
+function isTaken(
   { settings }: Pick<Ports, "settings">,
   companyId: CompanyId,
   nameServers: readonly string[],
@@ -190,4 +193,72 @@ function commandOf(
     queriedNames: copied.queriedNames,
     omitted: copied.omitted.slice(0, MOST_LEFT_OUT),
   }
+}
+
+/** The route. */
+export const checkDomain = route({
+  ...DOMAIN_POST,
+  name: "checkDomain",
+  summary: "Check whether a domain points here",
+  example: { body: { check: true } },
+  operation: "dns.check",
+  limit: RATE_LIMITS.domain,
+  body: z.object({
+    check: z.literal(true).describe("Asks the zone above the domain now"),
+    domainId: anyDomainId,
+  }),
+  reply: z.object({
+    status: domainStatus,
+    seen: z.array(z.string()).describe("The name servers that the zone above names"),
+    pointed: z.boolean().describe("Whether these are exactly the domain's `nameServers`"),
+  }),
+  refuses: ["not_found", "unavailable"],
+  says: { unavailable: NO_RESOLVER },
+  handle: async (ports, caller, { body }) => {
+    const domain = await findDomain(ports, caller.companyId, body.domainId)
+    if (domain === null) return { ok: false, refusal: noDomain(body.domainId) }
+    try {
+      const command = await lookAbove(ports, caller.companyId, domain)
+      const told = await tellDomain(ports, caller, domain, command)
+      if ("refusal" in told) return { ok: false, refusal: told.refusal }
+      const position = (await addOwnSender(ports, caller, told.view)) ?? told.position
+      const { status, seenNameServers: seen } = told.view
+      const pointed = status === "live"
+      return { ok: true, body: { status, seen: [...(seen ?? [])], pointed }, position }
+    } catch (error) {
+      if (!isOutside(error)) throw error
+      return { ok: false, refusal: noResolver() }
+    }
+  },
+})
+
+/** What the zone above a domain says of it now. @throws ProviderUnavailable, ProviderSilent */
+export async function lookAbove(
+  ports: Pick<Ports, "resolver" | "settings">,
+  companyId: CompanyId,
+  { name }: Pick<DomainView, "name">,
+): Promise<DomainCommand> {
+  const found = await ports.resolver.delegation(name)
+  const { nameServers, dnssecOn } = found ?? { nameServers: [], dnssecOn: false }
+  const isOthers = isTaken(ports, companyId, nameServers)
+  return { type: "SeeDelegation", nameServers, dnssecOn, isElsewhere: isOthers }
+}
+
+/** Where a domain is live and its key may, mail can be sent from it; where that cannot be, it is live all the same. */
+async function addOwnSender(
+  ports: Pick<Ports, "dkimKeys" | "runner" | "settings">,
+  caller: Caller,
+  domain: DomainView,
+) {
+  const { name, status } = domain
+  if (status !== "live" || namedIn(domain, name) !== null) return null
+  if (name.length > MOST_SENDING_NAME) return null
+  if (!mayAddSenders(caller)) return null
+  const told = await addSendingDomainTo(ports, caller, domain, name)
+  return "refusal" in told ? null : told.position
+}
+
+function mayAddSenders({ key, person }: Caller): boolean {
+  const isGranted = key === null || key.operations.has("email.domains.add")
+  return isGranted && (person === null || mayPerson(person, "email.domains.add"))
 }

@@ -3,26 +3,36 @@ import { z } from "zod"
 import { isOutside } from "../../adapters/providers/outside.ts"
 import { MESSAGES } from "../../domain/domains/domain-commands.ts"
 import { isUnder } from "../../domain/domains/host-names.ts"
-import type { SendingDomainId } from "../../domain/domains/ids.ts"
-import { parseSendingDomainId } from "../../domain/domains/ids.ts"
+import type { SendingDomainId } from "../../domain/domains/claim-events.ts"
+import { parseSendingDomainId } from "../../domain/domains/claim-events.ts"
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
-import { sendingDomainOf } from "../../domain/domains/domain-views.ts"
+import type { DomainView } from "../../domain/domains/domain-views.ts"
+import { sendingDomainOf, domainView } from "../../domain/domains/domain-views.ts"
 import { claimsOf } from "../../domain/domains/domains.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { causeOf } from "../frame/routes/call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
+import type { Caller } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { invalid } from "../frame/routes/checks/7-values.ts"
 import { idOf, shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
-import { addSendingDomainTo, namedIn } from "./add-sending-domain.ts"
-import type { SenderPlace } from "./check-sending-domain.ts"
-import { checkSender } from "./check-sending-domain.ts"
-import { hostNameOf } from "./domain-names.ts"
-import { sendingStatus } from "./domain-reply.ts"
-import { CONFLICTS, findDomain, noDomain, someDomainId } from "./find-domain.ts"
+import {
+  hostNameOf,
+  sendingStatus,
+  SendingDomainReply,
+  sendingDomainReply,
+} from "./domain-reply.ts"
+import type { Told } from "./find-domain.ts"
+import { CONFLICTS, findDomain, noDomain, someDomainId, tellDomain } from "./find-domain.ts"
 import { DOMAIN_EXAMPLE, NO_RESOLVER, noResolver } from "./routes.ts"
-import { MOST_SENDING_NAME } from "./sending-records.ts"
+import { MOST_SENDING_NAME, recordsOf, lookAtRecords } from "./sending-records.ts"
+import { MOST_SENDING_DOMAINS } from "../../domain/domains/domain.ts"
+import type { SendingDomain } from "../../domain/domains/domain-state.ts"
+import { derivedId } from "../frame/kernel/ids.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import { listSendingDomains } from "../../projections/domains/sending-domains.ts"
+import { listSenders } from "../../projections/domains/senders.ts"
 
 /** What all shapes of `POST /api/v1/email/domains` have alike. */
 export const SENDING_POST = {
@@ -119,3 +129,113 @@ async function findSender(
   }
   return null
 }
+
+/** The id of a name's sending domain: two who add it at once make one key. */
+const idOfSender = (
+  companyId: CompanyId,
+  { domainId }: Pick<DomainView, "domainId">,
+  name: string,
+) => derivedId("sdom", companyId, domainId, name)
+
+/** Adds a sending domain, unless the name is one already. */
+export async function addSendingDomainTo(
+  ports: Pick<Ports, "dkimKeys" | "runner" | "settings">,
+  caller: Caller,
+  domain: DomainView,
+  name: string,
+): Promise<Told> {
+  const known = namedIn(domain, name)
+  if (known !== null) return { view: domain, position: null }
+  // A key takes a tenth of a second of a processor: none is made for a name that is refused anyway.
+  if (domain.sendingDomains.length >= MOST_SENDING_DOMAINS) {
+    return { refusal: refusal("conflict", MESSAGES.full) }
+  }
+  const { companyId } = caller
+  const sendingDomainId = idOfSender(companyId, domain, name)
+  const { selector, publicKey } = await ports.dkimKeys.create({ companyId, sendingDomainId })
+  const key = { name, selector, publicKey }
+  const records = recordsOf(ports, key)
+  const command = { type: "AddSendingDomain", sendingDomainId, ...key, records } as const
+  const told = await tellDomain(ports, caller, domain, command)
+  if ("refusal" in told) await ports.dkimKeys.remove({ companyId, sendingDomainId })
+  return told
+}
+
+/** The sending domain of exactly this name; null where there is none. */
+export function namedIn(
+  { sendingDomains }: DomainView,
+  name: string,
+): Readonly<SendingDomain> | null {
+  return sendingDomains.find((one) => one.name === name) ?? null
+}
+
+/** A sending domain where it is. */
+interface SenderPlace {
+  readonly companyId: CompanyId
+  readonly domainId: DomainView["domainId"]
+  readonly sendingDomainId: SendingDomainId
+}
+
+/**
+ * Asks the world for the records of a sending domain, and records what it says.
+ *
+ * @returns how it stands now; null where there is none any more
+ * @throws ProviderUnavailable, ProviderSilent
+ */
+export async function checkSender(
+  ports: Pick<Ports, "resolver" | "runner" | "settings">,
+  { companyId, domainId, sendingDomainId }: SenderPlace,
+  cause: Cause,
+) {
+  const stream = domainOf(companyId, domainId)
+  const known = await ports.runner.read(stream, sendingDomainOf(sendingDomainId))
+  if (known === null) return null
+  const seen = await lookAtRecords(ports, known.sendingDomain, known.domain.name)
+  const command = { type: "CheckSendingDomain", sendingDomainId, ...seen } as const
+  const said = await ports.runner.execute(stream, command, cause, domainView)
+  const found = said.accepted ? senderIn(said.view, sendingDomainId) : null
+  if (!said.accepted || found === null) return null
+  return { sendingDomain: found, position: said.position }
+}
+
+/** The sending domain of an id in a domain; null where it is not there. */
+function senderIn(domain: DomainView | null, id: SendingDomainId): Readonly<SendingDomain> | null {
+  return domain?.sendingDomains.find((one) => one.sendingDomainId === id) ?? null
+}
+
+/** Senders are shown for so long, milliseconds. */
+const SHOWN_MS = 90 * 86_400_000
+
+/** Lists sending domains, and the addresses that mail was sent from. */
+export const sendingDomainList = route({
+  name: "listSendingDomains",
+  method: "GET",
+  url: "/api/v1/email/domains",
+  group: "email",
+  summary: "List sending domains and senders",
+  operation: "email.domains.read",
+  specGap: "The specification does not show the words of a status: pending, verified, failed.",
+  counted: true,
+  reply: z.object({
+    domains: z.array(SendingDomainReply).describe("The first one first"),
+    senders: z.array(z.string()).describe("The addresses that mail was sent from within 90 days"),
+  }),
+  reads: ["senders", "sending-domains"],
+  handle: async (ports, { companyId }) => {
+    const rows = await ports.readAs(companyId, (db) => listSendingDomains(db, companyId))
+    const since = new Date(ports.clock.now() - SHOWN_MS)
+    const senders = await ports.readAs(companyId, (db) => listSenders(db, companyId, since))
+    const domains = rows.map((row) =>
+      sendingDomainReply({
+        sendingDomainId: row.sending_domain_id,
+        name: row.name,
+        status: row.status,
+        faults: row.faults,
+        hasDmarc: row.has_dmarc,
+        checkedAt: row.checked_at?.getTime() ?? null,
+        domain: { domainId: row.domain_id, name: row.parent_name, status: row.parent_status },
+      }),
+    )
+    return { ok: true, body: { domains, senders: [...senders] } }
+  },
+})

@@ -8,28 +8,26 @@ import { sendingDomains } from "../../projections/domains/sending-domains.ts"
 import { oneOf } from "../frame/routes/declare/one-of.ts"
 import type { Measure } from "../frame/http/metrics.ts"
 import type { Slice } from "../frame/slice.ts"
-import { appDoor } from "./app-door.ts"
+import { appDoor, tlsAsk } from "./app-door.ts"
 import { addRecord, removeRecord, updateRecord } from "./change-records.ts"
-import { checkDomain } from "./check-domain.ts"
-import { connectDomain } from "./connect-domain.ts"
-import { sendingDomainList } from "./list-sending-domains.ts"
+import { checkDomain, connectDomain } from "./connect-domain.ts"
+import {
+  sendingDomainList,
+  SENDING_POST,
+  addSendingDomain,
+  checkSendingDomain,
+} from "./sending-domains.ts"
 import { domainOperations } from "./operate/domains.ts"
 import { dnsProvider, nameServerProvider } from "./providers/dns.ts"
-import { dnsSettings } from "./providers/dns-settings.ts"
 import { examineNames } from "./providers/examine-names.ts"
+import { dnsSettings } from "./providers/dns-settings.ts"
 import { hostnamesKeeper, hostnamesProvider } from "./providers/hostnames.ts"
-import { checkDomainDaily } from "./reactions/check-domain.ts"
-import { checkSenderDaily } from "./reactions/check-sender.ts"
-import { lapseClaim } from "./reactions/lapse-claim.ts"
-import { publishZone } from "./reactions/publish-zone.ts"
-import { eraseDomains } from "./remove-domain.ts"
+import { checkDomainDaily, lapseClaim, publishZone, checkSenderDaily } from "./reactions.ts"
+import { eraseDomains, saveAppAddress } from "./save-app-address.ts"
 import { DOMAIN_POST } from "./routes.ts"
-import { saveAppAddress } from "./save-app-address.ts"
-import { domainDetail, exportRecords } from "./see-domain.ts"
+import { domainDetail, exportRecords } from "./find-domain.ts"
 import { nameServerDaemon } from "./providers/name-server.ts"
-import { SENDING_POST, addSendingDomain, checkSendingDomain } from "./sending-domains.ts"
 import { domainsSettings } from "./settings.ts"
-import { tlsAsk } from "./tls-ask.ts"
 
 const domainMeasure: Measure = {
   name: "ledger_domains",

@@ -3,13 +3,10 @@ import { LEADS } from "../../domain/leads/aggregates.ts"
 import { forms } from "../../projections/leads/forms.ts"
 import { leads as leadRows } from "../../projections/leads/leads.ts"
 import type { Slice } from "../frame/slice.ts"
-import { collectLeads } from "./collect-leads.ts"
-import { leadList } from "./list-leads.ts"
+import { collectLeads, leadList, eraseLead } from "./content.ts"
 import { formOperations } from "./operate/forms.ts"
 import { leadOperations } from "./operate/leads.ts"
-import { eraseLead } from "./reactions/erase-lead.ts"
-import { robotMeasure } from "./robots.ts"
-import { showForm, showThanks, submitForm } from "./submit-form.ts"
+import { robotMeasure, showForm, showThanks, submitForm } from "./submit-form.ts"
 
 /** Leads from a company's website. */
 export const leads: Slice = {

@@ -8,18 +8,24 @@ import { idOf } from "../frame/kernel/schema.ts"
 import type { AsSent, Reply } from "../frame/routes/declare/route.ts"
 import { BYTES, openRoute } from "../frame/routes/declare/route.ts"
 import type { SentForm } from "../frame/routes/declare/form-sender.ts"
-import { mayCome, signedTime, formIn } from "../frame/routes/declare/form-sender.ts"
+import {
+  mayCome,
+  signedTime,
+  formIn,
+  givenAwayBy,
+  PAGE_TIME,
+  honeypot,
+} from "../frame/routes/declare/form-sender.ts"
 import type { RateLimit } from "../frame/routes/checks/rate-limits.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 import type { Ports } from "../frame/ports.ts"
 import { contentOf } from "./content.ts"
-import { formPage, thanksPage, thanksPath } from "./form-page.ts"
-import type { OpenForm } from "./open-form.ts"
-import { findOpenForm, noForm } from "./open-form.ts"
-import { receiveLead } from "./receive-lead.ts"
-import { isRobot } from "./robots.ts"
+import type { OpenForm } from "./receive-lead.ts"
+import { findOpenForm, noForm, receiveLead } from "./receive-lead.ts"
+import type { Measure } from "../frame/http/metrics.ts"
+import { escaped, htmlPage } from "../frame/routes/answers/page.ts"
 
 const URL_OF_FORM = "/forms/:formId"
 const MOST_BYTES = 65_536
@@ -119,4 +125,86 @@ async function shown(
   const form = await findOpenForm(ports, formId)
   if (form === null) return { ok: false, refusal: noForm() }
   return { ok: true, body: {}, page: pageOf(form) }
+}
+
+// What gives robots away. They are answered like everybody, nothing of what they sent is stored, and the
+// metrics say how many there were.
+
+const MANY_LINKS = 3
+
+/** Whether a robot sent a form, as far as that can be told; it is counted. */
+function isRobot(
+  ports: Pick<Ports, "clock" | "counts" | "sealing">,
+  { formId, refuseLinks }: OpenForm,
+  values: ReadonlyMap<string, string>,
+): boolean {
+  const given = givenAwayBy(ports, formId, values)
+  // A form of one's own site has no time.
+  const found = given === "unsigned" ? null : given
+  const by = found ?? (refuseLinks && hasManyLinks(values) ? "links" : null)
+  if (by !== null) ports.counts.add("robots", { by })
+  return by !== null
+}
+
+/** Three links, and no address of a domain to answer to. */
+function hasManyLinks(values: ReadonlyMap<string, string>): boolean {
+  const written = [...values].filter(([name]) => name !== "pageUrl" && !name.startsWith("_"))
+  const text = written.map(([, value]) => value).join("\n")
+  const links = text.match(/https?:\/\/|(?<![\w/.])www\./gi) ?? []
+  return links.length >= MANY_LINKS && !/@[^\s@]+\.[^\s@]/.test(values.get("email") ?? "")
+}
+
+/** What `/metrics` tells of them. */
+export const robotMeasure: Measure = {
+  name: "ledger_form_robots_total",
+  help: "Forms that robots sent, by what gave them away; nothing of them is stored.",
+  labels: ["by"],
+  isCount: true,
+  read: async ({ counts }) => counts.read("robots"),
+}
+
+/** A field of the hosted page: its name, what stands beside it, and what browsers may fill in. */
+const FIELDS = [
+  ["firstName", "First name", 'autocomplete="given-name"'],
+  ["lastName", "Last name", 'autocomplete="family-name"'],
+  ["email", "Email", 'type="email" autocomplete="email"'],
+  ["phone", "Phone", 'type="tel" autocomplete="tel"'],
+] as const
+
+/** Where a form is sent to, and its page is. */
+export const formPath = (formId: string): string => `/forms/${formId}`
+/** Where those are led who sent it. */
+const thanksPath = (formId: string): string => `${formPath(formId)}/thanks`
+
+/** HTML of a form as it stands in any page. @param hidden HTML of what stands in it unseen */
+function formHtml(action: string, hidden: string): string {
+  const inputs = FIELDS.map(
+    ([name, label, rest]) => `  <label>${label} <input name="${name}" ${rest}></label>`,
+  )
+  return [
+    `<form method="post" action="${escaped(action)}">`,
+    ...inputs,
+    '  <label>Message <textarea name="message" rows="5"></textarea></label>',
+    ...hidden.split("\n").map((line) => `  ${line}`),
+    '  <button type="submit">Send</button>',
+    "</form>",
+  ].join("\n")
+}
+
+/** The hosted page. @param time when it was made, signed */
+function formPage(form: { formId: string; name: string }, time: string): string {
+  const hidden = `${honeypot('class="away"')}\n<input type="hidden" name="${PAGE_TIME}" value="${escaped(time)}">`
+  const note = "<p>Give an email or a phone number, so that somebody can answer.</p>"
+  return htmlPage(form.name, `${note}\n${formHtml(formPath(form.formId), hidden)}`)
+}
+
+/** HTML to put on a page of one's own. @param baseUrl the address of this service */
+export function snippetOf(baseUrl: string, formId: string): string {
+  const away = honeypot('style="position:absolute;left:-100rem"')
+  return formHtml(`${baseUrl}${formPath(formId)}`, away)
+}
+
+/** What those see who sent a form. */
+function thanksPage(name: string): string {
+  return htmlPage(name, "<p>Thank you. It was sent.</p>")
 }

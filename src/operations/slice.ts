@@ -3,8 +3,7 @@ import type { Slice } from "../frame/slice.ts"
 import { clockOperations } from "./clock.ts"
 import { programCommands } from "./program-commands.ts"
 import { projectionOperations } from "./projections.ts"
-import { simulatorOperations } from "./simulators.ts"
-import { workOperations } from "./work.ts"
+import { simulatorOperations, workOperations } from "./work.ts"
 
 /** The program itself, its time, its work and its read models. */
 export const operations: Slice = {

@@ -11,8 +11,7 @@ import type { Caller, Reply } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { invalid } from "../frame/routes/checks/7-values.ts"
 import type { Ports } from "../frame/ports.ts"
-import { isoTime } from "../frame/kernel/schema.ts"
-import { fullNumber } from "../frame/kernel/phone-number.ts"
+import { isoTime, fullNumber } from "../frame/kernel/schema.ts"
 
 const MOST_OPT_OUTS = 500
 const OWN_WRITE_WAIT_MS = 2_000

@@ -8,7 +8,7 @@ import { deletionOf } from "../../domain/charging/deletion.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { publishesOf } from "../../domain/publishing/aggregates.ts"
 import { wantsApp } from "../../domain/publishing/publishing.ts"
-import { keeper } from "../frame/keeper.ts"
+import { keeper } from "../frame/daemon.ts"
 import type { Ports } from "../frame/ports.ts"
 
 const MINUTE_MS = 60_000

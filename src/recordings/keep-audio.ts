@@ -6,10 +6,18 @@ import { CompanyErased } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { recordingsOf } from "../../domain/recordings/aggregates.ts"
 import type { CallId, AudioKind } from "../../domain/recordings/recording-events.ts"
+import { KEEP_DAYS, AUDIO_KINDS } from "../../domain/recordings/recording-events.ts"
 import type { Recordings } from "../../domain/recordings/recordings.ts"
-import { standingOf } from "../../domain/recordings/recordings.ts"
+import { standingOf, keepDaysOf } from "../../domain/recordings/recordings.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
+import { z } from "zod"
+import { causeOf } from "../frame/routes/call.ts"
+import { route } from "../frame/routes/declare/route.ts"
+import { callStreamOf } from "../../domain/voice/aggregates.ts"
+import type { Refusal } from "../frame/routes/answers/refusal.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { shortText } from "../frame/kernel/schema.ts"
 
 /** Nineteen hours at 24 kbps: what is more is no call. */
 const MOST_BYTES = 200 * 1024 * 1024
@@ -84,4 +92,94 @@ async function bring(blobs: Blobs, saved: SavedAudio, source: AudioSource): Prom
 /** The audio, asked for when somebody takes it: what nobody takes is never begun. */
 async function* piecesOf(source: AudioSource, ref: string): AsyncGenerator<Uint8Array> {
   yield* await source.audio(ref)
+}
+
+const Keep = z.object({
+  days: z
+    .union(
+      KEEP_DAYS.map((days) => z.literal(days)),
+      { error: `Must be ${KEEP_DAYS.join(", ")} or null.` },
+    )
+    .nullable()
+    .describe("Days from the call on; null: until somebody deletes it"),
+})
+
+const base = {
+  group: "phone",
+  url: "/api/v1/phone/recordings/keep",
+  counted: true,
+  reply: Keep,
+} as const
+
+/** Reads it. */
+export const readKeepDays = route({
+  ...base,
+  name: "readKeepRecordings",
+  method: "GET",
+  summary: "How long recordings are kept",
+  operation: "phone.recordings.read",
+  looks: [recordingsOf],
+  specGap: "The specification names no default: `null`, so that nothing is deleted unasked.",
+  handle: async (ports, { companyId }) => ({
+    ok: true,
+    body: { days: await ports.runner.read(recordingsOf(companyId), keepDaysOf) },
+  }),
+})
+
+/** Sets it. */
+export const setKeepDays = route({
+  ...base,
+  name: "keepRecordings",
+  method: "PUT",
+  summary: "Say how long recordings are kept",
+  example: { body: { days: 90 } },
+  operation: "phone.recordings.keep",
+  body: Keep,
+  specGap: "The specification does not show the verb: PUT, because it saves the whole.",
+  handle: async (ports, caller, { body: { days } }) => {
+    const command = { type: "SetKeepDays" as const, days }
+    const stream = recordingsOf(caller.companyId)
+    const done = await ports.runner.execute(stream, command, causeOf(caller), keepDaysOf)
+    return { ok: true, body: { days: done.view }, position: done.accepted ? done.position : null }
+  },
+})
+
+/** A day. */
+export const DAY_MS = 86_400_000
+
+/** A day as `2026-11-25`. */
+export const dayText = (day: number): string => new Date(day).toISOString().slice(0, 10)
+
+/** Where it is. */
+export const URL_OF_CALL = "/api/v1/phone/recordings/:callId"
+
+/** Names a call. */
+export const OfCall = z.object({ callId: shortText(100).describe("Id of the call") })
+
+/** What is said of a call that is not there. */
+export const NO_CALL = "There is no such call."
+
+/** The refusal of a call that is not there. */
+export const noCall = (): Refusal => refusal("not_found", NO_CALL)
+
+/** A call, as far as its audio goes. */
+interface CallWithAudio {
+  /** Of what the carrier has, or had, something that can be heard. */
+  readonly saved: readonly AudioKind[]
+  /** When the call began, UTC milliseconds. */
+  readonly calledAt: number
+}
+
+/** The company's call of this id; null where it has none. */
+export function callWithAudio(
+  { runner }: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  callId: CallId,
+): Promise<CallWithAudio | null> {
+  return runner.readLatest(callStreamOf(companyId, callId), ({ call }) => {
+    if (call === null) return null
+    const { audio, offered } = call
+    const saved = AUDIO_KINDS.filter((kind) => (audio[kind]?.seconds ?? 0) > 0)
+    return { saved, calledAt: offered.at }
+  })
 }

@@ -1,5 +1,5 @@
 /** What somebody agrees to on the form of hosted pages. */
-import { typedNumber } from "../frame/kernel/phone-number.ts"
+import { typedNumber } from "../frame/kernel/schema.ts"
 import type { FormFault } from "./hosted-pages.ts"
 import { TICKED } from "./hosted-pages.ts"
 import type { Pages } from "./pages.ts"

@@ -5,8 +5,7 @@ import {
   STOCK_EXCHANGES,
   lengthOf,
 } from "../../domain/registration/carrier-limits.ts"
-import { callable } from "../frame/kernel/phone-number.ts"
-import { isBlank, shortText } from "../frame/kernel/schema.ts"
+import { callable, isBlank, shortText } from "../frame/kernel/schema.ts"
 
 /** What carriers tell businesses apart by. */
 const INDUSTRIES = [

@@ -4,7 +4,7 @@
  */
 import { PAGE_TIME, honeypot } from "../frame/routes/declare/form-sender.ts"
 import { escaped } from "../frame/routes/answers/page.ts"
-import { shownNumber } from "../frame/kernel/phone-number.ts"
+import { shownNumber } from "../frame/kernel/schema.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"
 import type { PageName, Pages } from "./pages.ts"

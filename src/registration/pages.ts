@@ -1,8 +1,7 @@
 /** How a company's pages are, as callers write it and as it is kept. */
 import { isIP } from "node:net"
 import { z } from "zod"
-import { fullNumber } from "../frame/kernel/phone-number.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { fullNumber, shortText } from "../frame/kernel/schema.ts"
 import { textBetween } from "./text-between.ts"
 
 /** Whether it may be one that everybody reads: carriers go to no other, and neither does the check. */

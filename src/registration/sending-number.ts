@@ -5,7 +5,7 @@ import type { NumberId } from "../../domain/phone/ids.ts"
 import { heldNumbers, maySend } from "../../domain/phone/phone-views.ts"
 import { registrationOf } from "../../domain/registration/aggregates.ts"
 import { isTextable } from "../../domain/registration/registration-views.ts"
-import { fullNumber } from "../frame/kernel/phone-number.ts"
+import { fullNumber } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 
 /** A number to send from. */

@@ -1,8 +1,7 @@
 /** An installation as a whole: saved, restored, and moved to another event store. */
 import type { Slice } from "../frame/slice.ts"
-import { backupOperations } from "./operate/backup.ts"
+import { backupOperations, releaseOperations } from "./operate/backup.ts"
 import { moveCommands, repairSettings } from "./operate/move-commands.ts"
-import { releaseOperations } from "./operate/release.ts"
 
 /** Moving an installation. */
 export const moving: Slice = {

@@ -10,7 +10,7 @@ import { wordsOf } from "./spoken-words.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { isDestinationOn } from "../../domain/phone/phone-views.ts"
 import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
-import { callable } from "../frame/kernel/phone-number.ts"
+import { callable } from "../frame/kernel/schema.ts"
 
 type Needs = Pick<Ports, "readAll" | "runner" | "sealing">
 

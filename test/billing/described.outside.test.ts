@@ -1,7 +1,7 @@
 /** What money was for, as whoever gets a bill reads it in each format. */
 import { describe, expect, it } from "vitest"
 import { makeCallsFree, makeCompany, ownWorld } from "../support/world.ts"
-import { openFundsMoves } from "../../src/billing/statement-funds.ts"
+import { openFundsMoves } from "../../src/billing/statement.ts"
 import { LINE, exportedAs, tableOf } from "./exported.ts"
 import { missing, run } from "./programs.ts"
 

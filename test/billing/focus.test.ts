@@ -1,6 +1,7 @@
 import { describe, expect, it, afterAll } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
-import { type FocusColumn, FOCUS_COLUMNS } from "../../src/billing/focus.ts"
+import type { FocusColumn } from "../../src/billing/focus.ts"
+import { FOCUS_COLUMNS, focusParquetWriter } from "../../src/billing/focus.ts"
 import { focusCsvWriter } from "../../src/billing/formats.ts"
 import { HEAD, LINE, parse, tableOf } from "./exported.ts"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -8,7 +9,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DuckDBInstance } from "@duckdb/node-api"
 import type { BillHead } from "../../src/billing/bill.ts"
-import { focusParquetWriter } from "../../src/billing/focus-parquet.ts"
 
 const MARCH = {
   ...HEAD,

@@ -2,15 +2,17 @@
 import { randomBytes } from "node:crypto"
 import type pg from "pg"
 import { vi } from "vitest"
-import type { MemoryBlobRows } from "../../adapters/postgres/blobs/memory.ts"
-import { memoryBlobRows, openMemoryBlobs } from "../../adapters/postgres/blobs/memory.ts"
-import { openPostgresBlobs } from "../../adapters/postgres/blobs/postgres.ts"
+import type { MemoryBlobRows } from "../../adapters/postgres/blobs/postgres.ts"
+import {
+  memoryBlobRows,
+  openMemoryBlobs,
+  openPostgresBlobs,
+} from "../../adapters/postgres/blobs/postgres.ts"
 import type { Blob, Blobs, ByteRange } from "../../adapters/postgres/blobs/port.ts"
 import { CHUNK_BYTES } from "../../adapters/postgres/blobs/port.ts"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPostgresErasure } from "../../adapters/postgres/erasure/postgres.ts"
-import { openMemorySealing } from "../../adapters/sealing/by-keys.ts"
-import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { openMemorySealing, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import type { DatabaseUnderTest } from "../postgres/database-under-test.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"

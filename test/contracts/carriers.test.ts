@@ -1,9 +1,8 @@
 /** The carriers of texts keep their contract. */
 import { beforeEach, describe, expect, it, afterEach } from "vitest"
 import { openBuiltInCarrier } from "../../adapters/providers/carrier/built-in.ts"
-import { byNumber } from "../../adapters/providers/carrier/by-number.ts"
+import { byNumber, openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
 import type { AskedText, Carrier, OutgoingText } from "../../adapters/providers/carrier/port.ts"
-import { openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 import type { TelnyxServer } from "../support/telnyx.ts"

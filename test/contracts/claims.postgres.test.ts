@@ -1,9 +1,11 @@
 /** What every implementation of claims must do. */
 import { describe, expect, it, onTestFinished } from "vitest"
-import { openMemoryClaims } from "../../adapters/postgres/idempotency/memory.ts"
+import {
+  openMemoryClaims,
+  openPostgresClaims,
+} from "../../adapters/postgres/idempotency/postgres.ts"
 import type { ClaimRequest } from "../../adapters/postgres/idempotency/port.ts"
 import { ClaimLost } from "../../adapters/postgres/idempotency/port.ts"
-import { openPostgresClaims } from "../../adapters/postgres/idempotency/postgres.ts"
 import type { Processes } from "../../adapters/postgres/leases/port.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 

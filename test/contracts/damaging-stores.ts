@@ -10,7 +10,7 @@ import type { LogRecord } from "../support/eventstoredb-server/log.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Place } from "../../src/audit/findings.ts"
 import { openedStreams, readAlone } from "../../src/audit/stream-alone.ts"
-import type { ChainEnd } from "../../src/frame/writer/chain.ts"
+import type { ChainEnd } from "../../src/frame/writer/runner/load.ts"
 import { OWN, STREAM, addFunds, charge, execute, runnerOn } from "../writer/bench.ts"
 import { collect } from "./event-store-fixture.ts"
 

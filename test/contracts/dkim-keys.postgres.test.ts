@@ -6,9 +6,8 @@ import {
   openPostgresDkimKeys,
 } from "../../adapters/postgres/dkim-keys/dkim-keys.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
-import { openMemorySealing } from "../../adapters/sealing/by-keys.ts"
+import { openMemorySealing, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
-import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { dkimMigrations } from "../../src/email/dkim-table.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 

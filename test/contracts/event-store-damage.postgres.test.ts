@@ -7,7 +7,7 @@ import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/check
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { CHAIN_START, nextHash } from "../../src/frame/writer/chain.ts"
+import { CHAIN_START, nextHash } from "../../src/frame/writer/runner/load.ts"
 import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
 import type { Change, DamagingStore } from "./damaging-stores.ts"
 import {

@@ -3,7 +3,7 @@ import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/check
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { DamagedStream, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { nextHash, CHAIN_START } from "../../src/frame/writer/chain.ts"
+import { nextHash, CHAIN_START } from "../../src/frame/writer/runner/load.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import {
   virtualPacer,

@@ -2,8 +2,10 @@ import { expect, it } from "vitest"
 import { openBuiltInCards } from "../../adapters/providers/cards/built-in.ts"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
-import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
+import {
+  openSimulatorMemory,
+  openPostgresSimulators,
+} from "../../adapters/providers/simulators/remembered.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { CardsUnderTest } from "./cards-contract.ts"
 import { aPayment, cardsContract } from "./cards-contract.ts"

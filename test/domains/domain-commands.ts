@@ -5,7 +5,7 @@ import type { ZoneRow } from "../../domain/domains/domain-events.ts"
 import { domain } from "../../domain/domains/domain.ts"
 import { domainView, wholeZone } from "../../domain/domains/domain-views.ts"
 import { asking } from "../support/spec.ts"
-import type { RecordId } from "../../domain/domains/ids.ts"
+import type { RecordId } from "../../domain/domains/claim-events.ts"
 
 /** The name servers of the company. */
 export const OURS = ["ns1-61.ns.test", "ns2-61.ns.test"] as const

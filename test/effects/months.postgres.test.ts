@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest"
-import { closeMonth } from "../../src/charging/reactions/close-month.ts"
+import { closeMonth } from "../../src/charging/reactions.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { ledgerFacts, sleepTo, spend, tell } from "./spending.ts"
 import { rowOf } from "./texts.ts"

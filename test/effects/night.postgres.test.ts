@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest"
 import type { CallTally } from "../../domain/charging/ledger-formats.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { chargeCalls } from "../../src/charging/reactions/charge-calls.ts"
+import { chargeCalls } from "../../src/charging/reactions.ts"
 import { fundsOf, makeCompany, openWorld } from "../support/world.ts"
 import { ledgerFacts, serve, sleepTo, tell } from "./spending.ts"
 import { rowOf } from "./texts.ts"

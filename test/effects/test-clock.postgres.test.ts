@@ -1,4 +1,4 @@
-import { CARRIER } from "../../adapters/providers/carrier/simulator.ts"
+import { CARRIER } from "../../adapters/providers/carrier/built-in.ts"
 import { sql } from "kysely"
 import { afterAll, describe, expect, it, vi } from "vitest"
 import { within } from "../support/within.ts"

@@ -4,8 +4,10 @@ import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
 import type { Mail, Mailer, SentMails } from "../../adapters/providers/mailer/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
-import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
+import {
+  openSimulatorMemory,
+  openPostgresSimulators,
+} from "../../adapters/providers/simulators/remembered.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = await databaseUnderTest()

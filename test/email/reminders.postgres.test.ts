@@ -1,7 +1,6 @@
 import { sql } from "kysely"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { sendFundsNotice } from "../../src/charging/reactions/send-funds-notice.ts"
-import { sendReminder } from "../../src/charging/reactions/send-reminder.ts"
+import { sendFundsNotice, sendReminder } from "../../src/charging/reactions.ts"
 import { ledgerFacts, serve, spend } from "../effects/spending.ts"
 import { rowOf, tryAgain } from "../effects/texts.ts"
 import type { Company } from "../support/world.ts"

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import type { Embedded, EmbeddedExit } from "../../adapters/postgres/embedded/start-embedded.ts"
-import { keepEmbedded } from "../../src/bootstrap/open/kept-embedded.ts"
+import { keepEmbedded } from "../../src/bootstrap/open/host-environment.ts"
 import { Journal, EventLog } from "../support/eventstoredb-server/log.ts"
 import { newSignal } from "../support/waiting.ts"
 

@@ -1,7 +1,7 @@
 /** Where people go on once they are signed in, and whose forms are taken. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { isFromOwnPage, ownPath } from "../../src/frame/sign-in/browsers.ts"
+import { isFromOwnPage, ownPath } from "../../src/frame/sign-in/codes.ts"
 
 describe("where somebody goes on", () => {
   it.for([

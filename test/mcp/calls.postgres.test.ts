@@ -7,7 +7,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import type { Checked, Onward } from "../../src/frame/routes/declare/route.ts"
 import type { SentFile } from "../../src/frame/routes/answers/sent.ts"
-import { RELEASE } from "../../src/frame/operator/cli/release.ts"
+import { RELEASE } from "../../src/frame/operator/cli/command.ts"
 import { mcpRoute } from "../../src/mcp/mcp-route.ts"
 import type { Company } from "../support/world.ts"
 import {

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { afterAll, expect, it } from "vitest"
 import { runsOf } from "../charging/runs.ts"
-import { Answer, isUnanswered, messageIn } from "../../src/mcp/messages.ts"
+import { Answer, isUnanswered, messageIn } from "../../src/mcp/mcp-route.ts"
 import { makeCompany, ownWorld } from "../support/world.ts"
 import { appWithTools, ask, TOOLS } from "./asking.ts"
 

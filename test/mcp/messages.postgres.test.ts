@@ -1,7 +1,7 @@
 /** What JSON-RPC and the protocol say of messages: requests, notifications, batches, and what is none. */
 import { afterAll, describe, expect, it } from "vitest"
-import { RELEASE } from "../../src/frame/operator/cli/release.ts"
-import { VERSIONS } from "../../src/mcp/dispatch.ts"
+import { RELEASE } from "../../src/frame/operator/cli/command.ts"
+import { VERSIONS } from "../../src/mcp/mcp-route.ts"
 import { callersOf } from "../calls/callers.ts"
 import { callsOf, makeCompany, sharedWorld } from "../support/world.ts"
 import { appWithTools, ask, calling, message, saidBy, MCP, changed } from "./asking.ts"

@@ -14,7 +14,7 @@ import { catalogueText } from "../../src/frame/operator/catalogue.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { fakeOperation, testFolder, CATALOGUE } from "./fake-host.ts"
 import { serve } from "./serve-admin.ts"
-import { pastedProgram } from "../../src/bootstrap/settings/pasted.ts"
+import { pastedProgram } from "../../src/bootstrap/settings/simulated.ts"
 import { type Shell, completionOf } from "../../src/frame/operator/cli/completion.ts"
 
 async function opened(...args: Parameters<typeof makePlace>): Promise<Place> {

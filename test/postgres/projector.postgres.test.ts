@@ -1,7 +1,7 @@
 import type pg from "pg"
 import { describe, expect, it } from "vitest"
 import { AccessDenied, NO_STREAM } from "../../adapters/eventstore/port.ts"
-import { ReadModelAhead, checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
+import { ReadModelAhead, checkReadModels } from "../../adapters/postgres/projector/joint.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import {
   EARNED,

@@ -10,8 +10,7 @@ import {
   OlderDatabase,
   migrateToLatest,
 } from "../../adapters/postgres/migrate.ts"
-import { Beat } from "../../adapters/postgres/projector/rest.ts"
-import { Updater } from "../../adapters/postgres/projector/updater.ts"
+import { Beat, Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { execute } from "../support/postgres.ts"
 import { databaseUnderTest } from "./database-under-test.ts"

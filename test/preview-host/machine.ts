@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { afterAll, expect } from "vitest"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import type { BubblewrapOptions } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
-import { piecesOf } from "../../adapters/sandbox/boxhost/pieces.ts"
+import { piecesOf } from "../../adapters/sandbox/boxhost/code-scripts.ts"
 import {
   type SandboxedOptions,
   openSandboxedPreviews,

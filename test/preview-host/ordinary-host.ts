@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import { machinePacer } from "../../adapters/machine/clock/clock.ts"
 import { openBubblewrap } from "../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts"
-import { piecesOf } from "../../adapters/sandbox/boxhost/pieces.ts"
+import { piecesOf } from "../../adapters/sandbox/boxhost/code-scripts.ts"
 import { openSandboxedPreviews } from "../../adapters/sandbox/preview-host/sandboxed.ts"
 import { page, read } from "./asking.ts"
 import { appOf, buildOf } from "./plans.ts"

@@ -4,7 +4,7 @@ import type { ChildProcess } from "node:child_process"
 import type { Socket } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
 import type { Pacer } from "../../adapters/machine/clock/port.ts"
-import type { FromProcess, ToProcess } from "../../src/bootstrap/processes/messages.ts"
+import type { FromProcess, ToProcess } from "../../src/bootstrap/processes/hand-over.ts"
 import { Crew, howMany } from "../../src/bootstrap/processes/crew.ts"
 import { partly } from "../support/partly.ts"
 

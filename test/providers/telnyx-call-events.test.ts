@@ -1,6 +1,6 @@
 /** What Telnyx says of calls, read without its words. */
 import { describe, expect, it } from "vitest"
-import { eventIn } from "../../adapters/providers/voice/telnyx-events.ts"
+import { eventIn } from "../../adapters/providers/voice/telnyx.ts"
 import { stateIn, stateOf } from "../../adapters/providers/voice/telnyx-commands.ts"
 
 const AT = "2026-11-25T12:00:00.250000Z"

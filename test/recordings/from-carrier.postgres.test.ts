@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { AudioGone } from "../../adapters/providers/voice/port.ts"
 import { toneMp3 } from "../../adapters/providers/voice/simulated-call.ts"
-import { fetchAudio } from "../../src/recordings/reactions/fetch-audio.ts"
+import { fetchAudio } from "../../src/recordings/reactions.ts"
 import { rowOf, tryAgain, workOf } from "../effects/texts.ts"
 import type { World } from "../support/world.ts"
 import { PHONES, callOf, makeCalled, openVoiceWorld, playCall } from "../voice/voice-world.ts"

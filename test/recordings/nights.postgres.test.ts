@@ -1,8 +1,7 @@
 /** The night: what is old is deleted, what is held is counted and charged, each day once. */
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { chargeKeptMinutes } from "../../src/recordings/reactions/charge-kept-minutes.ts"
-import { keepRecordings } from "../../src/recordings/reactions/keep-recordings.ts"
+import { chargeKeptMinutes, keepRecordings } from "../../src/recordings/reactions.ts"
 import { ledgerFacts, sleepTo, spend, tell } from "../effects/spending.ts"
 import { rowOf, workOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"

@@ -5,7 +5,7 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely"
 import { openMemoryCheckpoints } from "../../adapters/postgres/checkpoints/checkpoints.ts"
 import type { Checkpoints } from "../../adapters/postgres/checkpoints/port.ts"
-import { openMemoryClaims } from "../../adapters/postgres/idempotency/memory.ts"
+import { openMemoryClaims } from "../../adapters/postgres/idempotency/postgres.ts"
 import type { Claims } from "../../adapters/postgres/idempotency/port.ts"
 import type { StoredEvent, Position } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"

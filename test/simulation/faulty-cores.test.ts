@@ -15,12 +15,16 @@ import type * as claiming from "../../src/frame/routes/idempotency/idempotency.t
 import type * as reconciling from "../../src/frame/effects/reconcile.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import type * as running from "../../src/frame/writer/run.ts"
-import type { Append, appendSurely } from "../../src/frame/writer/runner/append.ts"
-import type * as appending from "../../src/frame/writer/runner/append.ts"
+import type {
+  Append,
+  appendSurely,
+  forgetState,
+  takeGathered,
+} from "../../src/frame/writer/runner/batch.ts"
+import type * as appending from "../../src/frame/writer/runner/batch.ts"
 import type * as lateness from "../../src/frame/writer/runner/deadlines.ts"
 import type * as freshness from "../../src/frame/writer/runner/fresh.ts"
-import type { forgetState, takeGathered } from "../../src/frame/writer/runner/gathered.ts"
-import type * as gathering from "../../src/frame/writer/runner/gathered.ts"
+import type * as gathering from "../../src/frame/writer/runner/batch.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/runner/port.ts"
 import type * as texting from "../../src/phone/send-text.ts"
 import type { DatabaseFlaws } from "./database.ts"
@@ -229,7 +233,7 @@ const FINDING_TIMEOUT_MS = 120_000
 /** The core that is at work; each part of it asks here how it is faulty. */
 const { at } = vi.hoisted(() => ({ at: { work: null as FaultyCore | null } }))
 
-vi.mock("../../src/frame/writer/runner/append.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner/batch.ts", async (original) => {
   const real = await original<typeof appending>()
   const appendSurely: typeof real.appendSurely = (ports, append) =>
     (at.work?.appendSurely?.(real.appendSurely) ?? real.appendSurely)(ports, append)
@@ -263,7 +267,7 @@ vi.mock("../../src/frame/writer/runner/fresh.ts", async (original) => {
   return { ...real, isConfirmedSince, isFresh }
 })
 
-vi.mock("../../src/frame/writer/runner/gathered.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner/batch.ts", async (original) => {
   const real = await original<typeof gathering>()
   const forgetState: typeof real.forgetState = (ports, lane) =>
     (at.work?.forgetState?.(real) ?? real.forgetState)(ports, lane)

@@ -1,5 +1,5 @@
 /** `store repair-settings`: what settings of a stream hide is shown again, also where no server can start. */
-import type { Stopping } from "../../src/frame/operator/cli/stopping.ts"
+import type { Stopping } from "../../src/frame/operator/cli/host.ts"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"

@@ -3,7 +3,7 @@ import { generateKeyPairSync, sign } from "node:crypto"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { AuditPorts, AuditScope } from "../../src/audit/audit-scope.ts"
+import type { AuditPorts, AuditScope } from "../../src/audit/stream-alone.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 /** Signs with a key of its own that nothing keeps. */

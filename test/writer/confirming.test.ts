@@ -5,7 +5,7 @@ import { START, type StoredEvent } from "../../adapters/eventstore/port.ts"
 import { startReader } from "../../adapters/postgres/projector/reader.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { startConfirming } from "../../src/frame/writer/runner/confirming.ts"
+import { startConfirming } from "../../src/frame/writer/runner/fresh.ts"
 import { OWN, STREAM, addFunds, execute, runnerWith, tellingLate } from "./bench.ts"
 
 /** A process whose runner is fed by a reader; its time passes by `pass`, its reader waits at `gate`. */

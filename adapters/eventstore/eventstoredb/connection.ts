@@ -1,4 +1,4 @@
-import { pause } from "../waiting.ts"
+import { pause } from "../follow.ts"
 import { OlderStore } from "../port.ts"
 import { KnownPlaces } from "./node.ts"
 import { addressIn } from "./connection-string.ts"

@@ -7,8 +7,7 @@ import {
   type StoredEvent,
   WrongRevision,
 } from "../port.ts"
-import { openStore } from "../opened.ts"
-import { MAX_REVISION } from "../proposal.ts"
+import { openStore, MAX_REVISION } from "../opened.ts"
 import { Appender } from "./appender.ts"
 import { Connection, OLDER_AFTER_MS } from "./connection.ts"
 import { Follower, type Source } from "./follower.ts"

@@ -10,7 +10,7 @@ import {
   UnknownOutcome,
   WrongRevision,
 } from "../port.ts"
-import { hidingSetting } from "./records.ts"
+import { hidingSetting } from "./read-requests.ts"
 
 /** What gRPC says about a call that failed. A failed search for the cluster's nodes is a plain error. */
 interface CallFailure extends Error {

@@ -9,13 +9,12 @@ import type { Address } from "./connection-string.ts"
 import { checkNotHidden, isUnreachable, MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
 import type { KnownPlaces } from "./node.ts"
 import { Node } from "./node.ts"
-import { endRequest, streamRequest } from "./read-requests.ts"
-import { settingsStream, storedEvent } from "./records.ts"
+import { endRequest, streamRequest, settingsStream, storedEvent } from "./read-requests.ts"
 import { GossipClient } from "@eventstore/db-client/generated/gossip_grpc_pb.js"
 import gossip from "@eventstore/db-client/generated/gossip_pb.js"
 import type { ClusterInfo } from "@eventstore/db-client/generated/gossip_pb.js"
 import shared from "@eventstore/db-client/generated/shared_pb.js"
-import { pause } from "../waiting.ts"
+import { pause } from "../follow.ts"
 
 /** What each call begins with: the metadata, and the credentials without a deadline of gRPC's. */
 type CallArguments = [Metadata, CallOptions]

@@ -6,7 +6,7 @@ import { DamagedStream, NO_STREAM } from "../port.ts"
 import { Appender } from "./appender.ts"
 import { Connection, OLDER_AFTER_MS } from "./connection.ts"
 import { Reader } from "./reader.ts"
-import { HIDING, settingsStream } from "./records.ts"
+import { HIDING, settingsStream } from "./read-requests.ts"
 
 const APPEND_TIMEOUT_MS = 3_000
 const READ_TIMEOUT_MS = 1_500

@@ -1,7 +1,6 @@
 import type pg from "pg"
-import { pause } from "../waiting.ts"
 import type { Head, Place } from "../follow.ts"
-import { KnownHead } from "../follow.ts"
+import { pause, KnownHead } from "../follow.ts"
 import type { Database } from "./session.ts"
 import { refusal, disconnect } from "./session.ts"
 import { APPENDED_CHANNEL } from "./schema.ts"

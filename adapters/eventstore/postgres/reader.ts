@@ -3,7 +3,7 @@ import type pg from "pg"
 import { type Page, type Place, positionOf } from "../follow.ts"
 import { together } from "../../machine/promises.ts"
 import type { ReadRange, StoredEvent } from "../port.ts"
-import { MAX_REVISION } from "../proposal.ts"
+import { MAX_REVISION } from "../opened.ts"
 import { refusal } from "./session.ts"
 
 const FIRST_PAGE_EVENTS = 250

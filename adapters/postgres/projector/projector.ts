@@ -10,7 +10,7 @@ import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedLeases, Leases } from "../leases/port.ts"
 import { patiently, kyselyOn } from "../database.ts"
-import { refuseAhead } from "./ahead.ts"
+import { refuseAhead, openJoint } from "./joint.ts"
 import type { Shadow } from "./shadow.ts"
 import { openShadow } from "./shadow.ts"
 import {
@@ -24,13 +24,11 @@ import {
 } from "./tables.ts"
 import { Follower } from "./following.ts"
 import type { UpdaterPorts } from "./updater.ts"
-import { Updater } from "./updater.ts"
+import { Updater, BEAT_MS, Beat } from "./updater.ts"
 import type { ProjectionStatus, Projector } from "./port.ts"
 import { FoldFault } from "./port.ts"
-import { openJoint } from "./joint.ts"
 import type { Reader } from "./reader.ts"
 import { startReader } from "./reader.ts"
-import { BEAT_MS, Beat } from "./rest.ts"
 
 /** What reading an event came to. */
 type Reading = { readonly recorded: Recorded } | { readonly fault: unknown }

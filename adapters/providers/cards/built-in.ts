@@ -8,7 +8,6 @@ import type { Micros } from "../../../domain/kernel/money.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderMisconfigured, ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { Simulator, SimulatedThings, SimulatorMemory, Simulators } from "../simulators/port.ts"
-import { rememberOrders } from "./last-order.ts"
 import type {
   CardOutcome,
   CardPayment,
@@ -56,7 +55,7 @@ interface TakenHold {
 }
 
 /** What the built-in processor works with. */
-export interface BuiltInCardsPorts {
+interface BuiltInCardsPorts {
   readonly memory: SimulatorMemory
   readonly simulators: Simulators
   readonly pacer: Pacer
@@ -190,4 +189,28 @@ function take(
 
 function answerOf(name: string, { status }: TakenPayment): PaymentAnswer {
   return { answer: status, paymentId: `builtin-${name}` }
+}
+
+/** The same processor, which says `misconfigured` of the last order that this process sent. */
+export function rememberOrders(cards: Omit<Cards, "misconfigured">): Cards {
+  let fault: ProviderMisconfigured | null = null
+  const remembering =
+    <P, A extends object>(order: (payment: P) => Promise<A>) =>
+    async (payment: P): Promise<A> => {
+      try {
+        const answer = await order(payment)
+        // An answer without an id was found here, or says nothing about our account.
+        if ("paymentId" in answer && answer.paymentId !== null) fault = null
+        return answer
+      } catch (error) {
+        if (error instanceof ProviderMisconfigured) fault = error
+        throw error
+      }
+    }
+  return {
+    ...cards,
+    pay: remembering(cards.pay),
+    hold: remembering(cards.hold),
+    misconfigured: () => fault,
+  }
 }

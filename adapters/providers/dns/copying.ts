@@ -1,6 +1,6 @@
 /** Copying what is served for a domain: the whole zone where it is given, else what usual names have. */
 import { randomBytes } from "node:crypto"
-import type { Answer } from "dns-packet"
+import type { Answer, DecodedPacket, TxtData } from "dns-packet"
 import {
   RECORD_TTL,
   clashAmong,
@@ -9,8 +9,8 @@ import {
 } from "../../../domain/domains/records.ts"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { isOutside } from "../outside.ts"
-import { foundIn } from "./found-records.ts"
 import type { AskedType, CopiedZone, DnsAnswer, FoundRecord } from "./port.ts"
+import { CODES } from "./queries.ts"
 
 /** What hosts have. A CNAME is seen in the answer to each of these. */
 const TYPES_OF_HOSTS = ["A", "AAAA", "MX", "TXT"] as const satisfies readonly AskedType[]
@@ -169,7 +169,7 @@ const OF_SIGNING: ReadonlySet<string> = new Set([
 ])
 
 /** What is copied, and by whom it is told. */
-export interface Copying {
+interface Copying {
   readonly domain: string
   /** The whole zone, where somebody gives it. */
   readonly transferred: readonly Answer[] | null
@@ -306,4 +306,72 @@ function keptOf(
     else leave(one, clash)
   }
   return { records, omitted: leftOut }
+}
+
+/** An answer as it is told. */
+export function answerOf(packet: DecodedPacket): DnsAnswer {
+  const { flags = 0, answers = [], authorities = [] } = packet
+  const code = Object.entries(CODES).find(([, number]) => number === (flags & 0xf))
+  return {
+    code: code?.[0] ?? `CODE${flags & 0xf}`,
+    isAuthoritative: packet.flag_aa,
+    answers: answers.flatMap((one) => foundIn(one) ?? []),
+    authorities: authorities.flatMap((one) => foundIn(one) ?? []),
+  }
+}
+
+/** A record in our form; null for one of another type. */
+function foundIn(answer: Answer): FoundRecord | null {
+  const said = contentOf(answer)
+  if (said === null || answer.type === "OPT") return null
+  const { content, priority = null } = said
+  return {
+    type: answer.type as FoundRecord["type"],
+    name: nameOf(answer.name),
+    content,
+    priority,
+    ttl: answer.ttl ?? 0,
+  }
+}
+
+interface Said {
+  readonly content: string
+  readonly priority?: number
+}
+
+function contentOf(answer: Answer): Said | null {
+  switch (answer.type) {
+    case "A":
+    case "AAAA":
+      return { content: answer.data }
+    case "CNAME":
+    case "NS":
+      return { content: nameOf(answer.data) }
+    case "MX":
+      return { content: nameOf(answer.data.exchange), priority: answer.data.preference ?? 0 }
+    case "TXT":
+      return { content: textOf(answer.data) }
+    case "CAA":
+      return { content: `${answer.data.flags ?? 0} ${answer.data.tag} "${answer.data.value}"` }
+    case "SRV": {
+      const { weight = 0, port, target, priority = 0 } = answer.data
+      return { content: `${weight} ${port} ${nameOf(target)}`, priority }
+    }
+    case "SOA":
+      return { content: String(answer.data.serial ?? 0) }
+    case "DS":
+      return { content: "" }
+    default:
+      return null
+  }
+}
+
+/** In lower case; the root, which stands for no host, is a dot. */
+const nameOf = (name: string): string =>
+  (name.endsWith(".") && name !== "." ? name.slice(0, -1) : name).toLowerCase()
+
+/** The strings of a TXT are one text. */
+function textOf(data: TxtData): string {
+  const strings = Array.isArray(data) ? data : [data]
+  return Buffer.concat(strings.map((one) => Buffer.from(one))).toString()
 }

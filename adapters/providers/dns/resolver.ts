@@ -3,9 +3,8 @@ import { getServers } from "node:dns"
 import { isIPv6 } from "node:net"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
-import { copyOf } from "./copying.ts"
+import { copyOf, answerOf } from "./copying.ts"
 import { exchange, transfer } from "./exchange.ts"
-import { answerOf } from "./found-records.ts"
 import type { AskedType, Delegation, DnsAnswer, FoundRecord, Resolver } from "./port.ts"
 
 const PORT = 53

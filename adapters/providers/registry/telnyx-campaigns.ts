@@ -3,10 +3,17 @@ import { onceAccepted } from "../outside.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import { notDone, readAs } from "../telnyx/client.ts"
 import type { AskedSubmission, CampaignSubmission, Registry, SubmitAnswer } from "./port.ts"
-import { pathOfPart, urlOfPart, Campaign, rowsOf } from "./telnyx-shapes.ts"
+import {
+  pathOfPart,
+  urlOfPart,
+  Campaign,
+  rowsOf,
+  WAITING,
+  campaignReview,
+  notTaken,
+} from "./telnyx-shapes.ts"
 import type { RegistryPorts } from "./telnyx-brands.ts"
 import { brandsOf } from "./telnyx-brands.ts"
-import { WAITING, campaignReview, notTaken } from "./telnyx-reviews.ts"
 
 /** Keywords as Telnyx's own replies know them. */
 const KEYWORDS = {

@@ -4,10 +4,15 @@ import { tooLongFor } from "../../../domain/registration/carrier-limits.ts"
 import type { Telnyx } from "../telnyx/client.ts"
 import { notDone, readAs } from "../telnyx/client.ts"
 import type { NumberRegistration, Review } from "./port.ts"
-import { urlOfNumbers, Verification } from "./telnyx-shapes.ts"
+import {
+  urlOfNumbers,
+  Verification,
+  WAITING,
+  notTaken,
+  verificationReview,
+} from "./telnyx-shapes.ts"
 import type { RegistryPorts } from "./telnyx-brands.ts"
 import { entityTypeOf } from "./telnyx-brands.ts"
-import { WAITING, notTaken, verificationReview } from "./telnyx-reviews.ts"
 
 const NAMES: ReadonlyMap<string, string> = new Map(
   `AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware

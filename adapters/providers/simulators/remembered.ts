@@ -2,15 +2,22 @@ import type { Pool } from "pg"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseCompanyId, parsed } from "../../../domain/kernel/ids.ts"
 import type { Clock } from "../../machine/clock/port.ts"
-import { compareAndSet } from "../../postgres/compare-and-set.ts"
+import { compareAndSet } from "../../postgres/ttl-store/postgres.ts"
 import { together } from "../../machine/promises.ts"
-import type { Simulated, SimulatedKind, SimulatedThings, SimulatorMemory } from "./port.ts"
+import type {
+  Simulated,
+  SimulatedKind,
+  SimulatedThings,
+  SimulatorMemory,
+  Simulator,
+  Simulators,
+} from "./port.ts"
 
 /** So many things are kept by one statement. */
 const MOST_AT_ONCE = 500
 
 /** What the memory works with. */
-export interface SimulatorMemoryPorts {
+interface SimulatorMemoryPorts {
   readonly pool: Pool
   readonly clock: Clock
 }
@@ -152,4 +159,44 @@ function textOf(content: unknown): string {
 
 function simulatedOf<T>({ name, company_id, content, at }: Row<T>): Simulated<T> {
   return { name, companyId: parsed(parseCompanyId, company_id), content, at }
+}
+
+interface StoredRow {
+  readonly name: string
+  readonly outcome: string
+  readonly times: number | null
+}
+const ALL = "select * from ledger.simulators"
+
+/** The settings in the table `ledger.simulators`: they outlive a restart. */
+export function openPostgresSimulators(pool: Pool): Simulators {
+  const find = together<string, StoredRow | undefined>(MOST_AT_ONCE, async (names) => {
+    const { rows } = await pool.query<StoredRow>({ name: "stand-ins", text: ALL })
+    return names.map((name) => rows.find((row) => row.name === name))
+  })
+  return {
+    next: async <O extends string>({ name }: Simulator<O>) => {
+      const row = await find(name)
+      if (row === undefined) return "ok"
+      // It was checked against what the simulator knows when it was set.
+      const outcome = row.outcome as O
+      if (row.times === null) return outcome
+      const counted = await pool.query(
+        "update ledger.simulators set times = times - 1 where name = $1 and times > 0",
+        [name],
+      )
+      return counted.rowCount === 1 ? outcome : "ok"
+    },
+    set: async ({ name, outcome, times }) => {
+      await pool.query(
+        `insert into ledger.simulators values ($1, $2, $3)
+         on conflict (name) do update set outcome = excluded.outcome, times = excluded.times`,
+        [name, outcome, times],
+      )
+    },
+    list: async () => {
+      const { rows } = await pool.query<StoredRow>(ALL)
+      return rows.filter(({ times }) => times !== 0)
+    },
+  }
 }

@@ -2,8 +2,7 @@
  * Code into a box and out of it, as packs of git: there is no remote in a box, no credential, and no
  * way to the code server. What comes out is untrusted, whatever a script of ours did in the box.
  */
-import { BRING, DROP, PACK, RECORD } from "./code-scripts.ts"
-import { piecesOf } from "./pieces.ts"
+import { BRING, DROP, PACK, RECORD, piecesOf } from "./code-scripts.ts"
 import type { Box, BroughtCode, CodeOut, Ran, TakenCode } from "./port.ts"
 
 /** Unpacking a repository of some GiB takes so long. */

@@ -15,7 +15,7 @@ import {
 } from "../../../domain/access/permissions.ts"
 import type { PersonId } from "../../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
-import type { Asking } from "../../frame/operator/console-word.ts"
+import type { Asking } from "../../frame/operator/operation.ts"
 
 /** What of a change says what somebody is given, and whose it is. */
 interface Given extends AccessChange {

@@ -18,10 +18,14 @@ import {
   showWrites,
   together,
 } from "../../frame/operator/inputs.ts"
-import { isOwnKey, OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
-import { ownKeyBar } from "./console-team.ts"
 import type { AdminContext, AdminPorts } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import {
+  isOwnKey,
+  OWNER_OR_ADMIN,
+  operation,
+  OperatorRefused,
+} from "../../frame/operator/operation.ts"
+import { ownKeyBar } from "./console-team.ts"
 import { operationNames } from "./operation-names.ts"
 
 /** Which key, by the word behind the command. */

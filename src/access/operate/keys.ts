@@ -18,10 +18,14 @@ import {
   together,
   words,
 } from "../../frame/operator/inputs.ts"
-import { isOwnKey, OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
-import { ownKeyBar } from "./console-team.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import {
+  isOwnKey,
+  OWNER_OR_ADMIN,
+  operation,
+  OperatorRefused,
+} from "../../frame/operator/operation.ts"
+import { ownKeyBar } from "./console-team.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
 import { changeKey, keyIdNamed, setPurchaseTerms } from "./key-change.ts"
 import { operationNames } from "./operation-names.ts"

@@ -3,7 +3,7 @@ import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { PLACES } from "../../../adapters/postgres/online-status/port.ts"
 import type { AccessCommand } from "../../../domain/access/access.ts"
-import { findPerson } from "../../../domain/access/access.ts"
+import { findPerson, invitedAs } from "../../../domain/access/access.ts"
 import type { Grantable } from "../../../domain/access/permissions.ts"
 import {
   grantFault,
@@ -26,8 +26,9 @@ import {
   showWrites,
   together,
   words,
+  someId,
 } from "../../frame/operator/inputs.ts"
-import { teamBar } from "./console-team.ts"
+import { teamBar, inviteBar, rolesBar } from "./console-team.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -35,10 +36,10 @@ const personName = words
   .refine((text) => text.trim() !== "", "must not be empty")
   .meta({ description: "their name" })
 /** An email of somebody. */
-export const theirEmail = email.meta({ description: "their email" })
+const theirEmail = email.meta({ description: "their email" })
 const permissions = z.array(z.enum(PERMISSIONS)).meta({ flag: "permission" })
 /** A role in a company. */
-export const role = z.enum(ROLES).meta({ description: "their role" })
+const role = z.enum(ROLES).meta({ description: "their role" })
 const personNamed = z.string().meta({ description: "the person, by id", argument: "PERSON_ID" })
 const grantable = z.string().transform((name, context) => {
   const fault = grantFault(name)
@@ -50,7 +51,7 @@ const grantable = z.string().transform((name, context) => {
 const grantables = z.array(grantable).default([]).meta({ takes: "op" })
 
 /** Asks for something about people, and waits until everybody sees it. @throws OperatorRefused */
-export async function ask(
+async function ask(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
   command: AccessCommand,
@@ -259,3 +260,61 @@ const list = operation({
 
 /** Operations on people. */
 export const peopleOperations: readonly AdminOperation[] = [add, change, app, remove, seen, list]
+
+/** An invitation stands so long. */
+const INVITED_FOR_MS = 7 * 86_400_000
+
+const invite = operation({
+  name: "person invite",
+  summary: "invite somebody by email, for seven days",
+  notes: ["Adding a person with this email ends the invitation."],
+  example: "person invite --company acme --email ada@example.com --role developer",
+  changes: true,
+  input: z.object({ company, email: theirEmail, role }),
+  console: { permission: "Team", bars: inviteBar, mailsTo: ({ email: to }) => to },
+  run: async (context, { company: named, email: address, role: asRole }) => {
+    const { sealing, clock } = context.ports
+    const companyId = await findCompany(context.ports, named)
+    const inviteId = newId("inv")
+    const expiresAt = clock.now() + INVITED_FOR_MS
+    await ask(context, companyId, {
+      type: "InvitePerson",
+      inviteId,
+      email: await sealing.seal(companyId, inviteId, address),
+      emailTag: await sealing.tag(companyId, address.toLowerCase()),
+      role: asRole,
+      expiresAt,
+    })
+    const until = new Date(expiresAt).toISOString()
+    return { inviteId, companyId, role: asRole, expiresAt: until }
+  },
+})
+
+const uninvite = operation({
+  name: "person uninvite",
+  summary: "take an invitation back that nobody accepted yet",
+  notes: ["A code that was mailed for it signs nobody in any more. person list has the ids."],
+  example: "person uninvite inv_4Zb0x7 --company acme",
+  changes: true,
+  input: z.object({
+    company,
+    inviteId: someId.meta({ description: "the invitation, by id", argument: "INVITE_ID" }),
+  }),
+  console: {
+    permission: "Team",
+    bars: async ({ input: { inviteId }, me, companyId, ports }) => {
+      const invitedRole = await ports.runner.readLatest(accessOf(companyId), (state) =>
+        invitedAs(state, inviteId),
+      )
+      return rolesBar(me, [invitedRole ?? undefined])
+    },
+  },
+  run: async (context, { company: named, inviteId }) => {
+    const companyId = await findCompany(context.ports, named)
+    await ask(context, companyId, { type: "WithdrawInvitation", inviteId })
+    return { inviteId, companyId, withdrawn: true }
+  },
+})
+
+/** Operations on invitations. */
+export const invitationOperations: readonly AdminOperation[] = [invite, uninvite]

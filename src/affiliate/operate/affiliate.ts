@@ -4,9 +4,8 @@ import { z } from "zod"
 import { companyStanding } from "../../../domain/access/access.ts"
 import { randomTag } from "../../frame/kernel/ids.ts"
 import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, operation } from "../../frame/operator/operation.ts"
 
 const TAG_LENGTH = 10
 

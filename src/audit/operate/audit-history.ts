@@ -9,7 +9,7 @@ import type { CorruptStream } from "../../../adapters/postgres/corrupt-streams/p
 import { corruptOf } from "../../frame/writer/corrupt-list.ts"
 import type { HistoryWritten } from "../history-file.ts"
 import { eventLine, eventsUpTo, headFields, writeHistory } from "../history-file.ts"
-import { paced, paceTo } from "../pace.ts"
+import { paced, paceTo } from "../findings.ts"
 import { proveCharge } from "../proof.ts"
 import { replayHistory } from "../replay-history.ts"
 import { COMPANY_ONLY } from "./history-inputs.ts"
@@ -19,9 +19,8 @@ import type { SignedHead } from "../../../adapters/postgres/tree-heads/port.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import { findCompany, showWrites, someId } from "../../frame/operator/inputs.ts"
-import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { FILES_WRITTEN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
 
 /** Former heads that a proof leads from: those of about a month. */
 const MOST_FORMER = 31

@@ -4,12 +4,13 @@ import type { SentMail } from "../../../adapters/providers/mailer/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { corruptOf } from "../../frame/writer/corrupt-list.ts"
 import { companyNamed, findCompany } from "../../frame/operator/inputs.ts"
-import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { operation } from "../../frame/operator/operation.ts"
+import { FILES_WRITTEN, operation } from "../../frame/operator/operation.ts"
 import { eventsUpTo } from "../history-file.ts"
-import { paced, paceTo } from "../pace.ts"
-import { opening } from "../unsealing.ts"
+import { paced, paceTo } from "../findings.ts"
+import { parseCompanyId, parseSealed } from "../../../domain/kernel/ids.ts"
+import { companyOf } from "../../../domain/kernel/aggregate.ts"
+import type { Ports } from "../../frame/ports.ts"
 
 const exportCompany = operation({
   name: "company export",
@@ -69,3 +70,20 @@ async function lineOf(
 
 /** The operation that hands a company its data. */
 export const companyDataOperations: readonly AdminOperation[] = [exportCompany]
+
+/** Opens what is sealed in a value, as far as the company's keys are there. */
+export function opening(
+  { sealing }: Pick<Ports, "sealing">,
+  stream: string,
+  data: Readonly<Record<string, unknown>>,
+): (value: unknown) => Promise<unknown> {
+  const owner = companyOf(stream) ?? parseCompanyId(String(data["companyId"]))
+  const open = async (value: unknown): Promise<unknown> => {
+    const sealed = typeof value === "string" ? parseSealed(value) : null
+    if (sealed !== null && owner !== null) return (await sealing.open(owner, sealed)) ?? "(erased)"
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+    const opened = Object.entries(value).map(async ([k, v]) => [k, await open(v)] as const)
+    return Object.fromEntries(await Promise.all(opened))
+  }
+  return open
+}

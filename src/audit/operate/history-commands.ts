@@ -6,8 +6,8 @@ import type { HistorySummary } from "../check-history.ts"
 import type { ProofSummary } from "../check-proof.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
-import { PUBLIC_KEY, Replay } from "./history-inputs.ts"
 import type { ReplayShown } from "./replay.ts"
+import { PUBLIC_KEY, Replay } from "./history-inputs.ts"
 import { harmless } from "../../frame/operator/cli/terminal.ts"
 
 const check = localCommand({

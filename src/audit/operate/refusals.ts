@@ -19,9 +19,8 @@ import {
   renderList,
   showWrites,
 } from "../../frame/operator/inputs.ts"
-import { ofOwnKey } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { ofOwnKey, operation, OperatorRefused } from "../../frame/operator/operation.ts"
 
 const text = z.string().meta({ form: "text" })
 

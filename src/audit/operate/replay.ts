@@ -1,11 +1,11 @@
 /** `audit replay`: where the events come from, and by which rules they are decided again. */
 import { companyOf, categoryOf } from "../../../domain/kernel/aggregate.ts"
 import { checkedHistory } from "../check-history.ts"
-import { FileLines } from "../file-lines.ts"
+import { FileLines } from "../check-file.ts"
 import type { FileEvent } from "../history-file.ts"
 import { loadRules } from "../other-rules.ts"
 import type { Rules } from "../other-rules.ts"
-import { paceTo } from "../pace.ts"
+import { paceTo } from "../findings.ts"
 import type { Pages, Replayed } from "../replay-history.ts"
 import { replayHistory } from "../replay-history.ts"
 import type { z } from "zod"

@@ -6,7 +6,7 @@ import { NoSuchPlace, ask } from "../ask.ts"
 import { refusal } from "../../frame/routes/answers/refusal.ts"
 import { route } from "../../frame/routes/declare/route.ts"
 import { isoTime, micros, shortText } from "../../frame/kernel/schema.ts"
-import { LimitShown, refusalCode } from "./schema.ts"
+import { LimitShown, refusalCode } from "../refusal-shown.ts"
 
 const MOST_ITEM = 100
 

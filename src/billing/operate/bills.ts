@@ -11,11 +11,10 @@ import type { MonthRow } from "../../../projections/charging/months.ts"
 import { closedMonths } from "../../../projections/charging/months.ts"
 import { company, findCompany, month, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { operation, OperatorRefused, FILES_WRITTEN } from "../../frame/operator/operation.ts"
 import { BillRefused } from "../bill.ts"
 import { BILL_FORMATS } from "../formats.ts"
 import { writeBill } from "../write-bill.ts"
-import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 
 /** What a month began with, what moved the funds in it, and what it left. */
 interface Bill extends Readonly<MonthSums> {

@@ -11,7 +11,7 @@ import { writeOpened } from "../write-bill.ts"
 import { refusal } from "../../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../../frame/routes/checks/rate-limits.ts"
 import { route } from "../../frame/routes/declare/route.ts"
-import { BEYOND_SPEC, monthText } from "./schema.ts"
+import { BEYOND_SPEC, monthText } from "./list-lines.ts"
 
 const RETRY_AFTER = { "retry-after": "5" }
 

@@ -14,7 +14,15 @@ import { cursorOf, cursorText, numberOfCursor } from "../../frame/routes/lists.t
 import { route } from "../../frame/routes/declare/route.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { idOf, idOrNull, isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
-import { BEYOND_SPEC, monthText } from "./schema.ts"
+
+/** Why these routes are there, for the document. */
+export const BEYOND_SPEC =
+  "Not in the specification: finance gets by HTTP what the command line exports. Not counted, not charged."
+
+/** A UTC month. */
+export const monthText = z
+  .string({ error: "Must be a month such as 2026-11." })
+  .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "Must be a month such as 2026-11.")
 
 const MOST_LINES = 1_000
 /** Behind every line there can be. */

@@ -6,14 +6,28 @@ import { openPool } from "../../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../../adapters/postgres/migrate.ts"
 import { PROGRAM } from "../../slices.ts"
 import { takeAlone } from "../../../adapters/postgres/leases/postgres.ts"
+import type { AdminContext, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused } from "../../frame/operator/operation.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { Config } from "../settings/config.ts"
 import { HINTS } from "../open/installation-options.ts"
-import { closeAll } from "../open/closers.ts"
 import type { Closers } from "../open/closers.ts"
+import { closeAll } from "../open/closers.ts"
 import { explainOpening } from "../open/opening-faults.ts"
 import type { HostEnvironment } from "../open/host-environment.ts"
+import {
+  AccessDenied,
+  DamagedStream,
+  Unavailable,
+  UnknownOutcome,
+} from "../../../adapters/eventstore/port.ts"
+import { BackupFault } from "../../storage/backup-file.ts"
+import { NotTheSame } from "../../storage/copy-events.ts"
+import type { Verdict } from "../../audit/operate/audit.ts"
+import { verifyAll } from "../../audit/operate/audit.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import { performed } from "../../frame/operator/run-operation.ts"
+import { openInstallation } from "../open/installation.ts"
 
 /** A database that this process works on alone. */
 export interface Stage {
@@ -64,5 +78,101 @@ export async function onStage<T>(
     throw explainOpening(error, config)
   } finally {
     await closeAll(closers)
+  }
+}
+
+/** A fault that an operator can act on as an OperatorRefused, any other as it is. */
+export function moveFault(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { message } = error
+  if (error instanceof NotTheSame) {
+    return new OperatorRefused(
+      "not_a_copy",
+      `The store holds something else than what is moved there (${message}): name an empty one, or ` +
+        "the one in which the same move was begun before.",
+    )
+  }
+  if (error instanceof BackupFault) {
+    return new OperatorRefused("bad_backup", `The file was changed meanwhile: ${message}.`)
+  }
+  if (error instanceof DamagedStream) {
+    const hint = "the events were changed behind the ledger's back; audit verify says more."
+    return new OperatorRefused("broken_chain", `Nothing is moved: ${message}; ${hint}`)
+  }
+  if (error instanceof Unavailable || error instanceof UnknownOutcome) {
+    return new OperatorRefused(
+      "unavailable",
+      `A store was lost (${message}): give the same command again, and it goes on where it stopped.`,
+    )
+  }
+  if (error instanceof AccessDenied) {
+    const who = "it needs a user who may read $all and write all streams."
+    return new OperatorRefused("access_denied", `The other store refuses its user: ${who}`)
+  }
+  return error
+}
+
+/** How long the read models may take from one line of progress to the next, milliseconds. */
+const TELL_EVERY_MS = 2_000
+
+/** What a move tells its operator while it works. */
+export interface MoveTalk {
+  readonly progress: (message: string) => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Opens the installation as a server does, waits until its read models show everything, and verifies
+ * all of it.
+ *
+ * @throws StartupFault where it cannot be opened; OperatorRefused where the audit is refused
+ * @throws the signal's reason
+ */
+export async function auditMoved(
+  config: Config,
+  databaseUrl: string,
+  log: Log,
+  { progress, signal }: MoveTalk,
+): Promise<Verdict> {
+  const baseUrl = () => config.baseUrl ?? ""
+  const options = { ...config, databaseUrl, baseUrl, log, signal }
+  const { ports, close } = await openInstallation(options).catch((error: unknown) => {
+    throw explainOpening(error, config)
+  })
+  try {
+    await ports.outsideInBackups.putBack(progress)
+    await shown(ports, { progress, signal })
+    const cause = {
+      command: newId("cmd"),
+      actor: "system",
+      keyId: null,
+      personId: null,
+      reason: null,
+    }
+    const audit = {
+      isPatient: true,
+      run: (context: AdminContext) => verifyAll(context, null, null),
+    } as const
+    const talk = { progress, signal, send: async () => undefined }
+    const done = await performed(audit, { ports, cause }, {}, talk)
+    if ("result" in done) return done.result as Verdict
+    throw new OperatorRefused(done.refusal.error, done.refusal.message)
+  } finally {
+    await close()
+  }
+}
+
+/** Waits for the read models, which are made anew; one that stopped is the audit's to tell. */
+async function shown(
+  ports: Pick<AdminPorts, "projector" | "store">,
+  { progress, signal }: MoveTalk,
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted()
+    if (await ports.projector.waitFor(await ports.store.head(), TELL_EVERY_MS)) return
+    const standing = await ports.projector.status()
+    if (standing.some(({ fault }) => fault !== null)) return
+    const behind = standing.reduce((most, one) => Math.max(most, one.behind ?? 0), 0)
+    progress(`read models are made anew, ${behind} facts in hand`)
   }
 }

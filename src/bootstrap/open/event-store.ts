@@ -9,11 +9,11 @@ import type { StoreKind } from "../../../adapters/postgres/installation/port.ts"
 import type { EventStore, StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../../adapters/eventstore/postgres/event-store.ts"
-import { checkReadModels } from "../../../adapters/postgres/projector/ahead.ts"
+import { checkReadModels } from "../../../adapters/postgres/projector/joint.ts"
 import type { DatabaseWatch } from "../../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
-import { ownStreams } from "../../frame/writer/own-streams.ts"
 import type { Streams } from "../../frame/writer/streams.ts"
+import { ownStreams } from "../../frame/writer/streams.ts"
 import { PROGRAM } from "../../slices.ts"
 
 /** An event store and where it is. */

@@ -2,13 +2,15 @@
 import { machinePacer } from "../../../adapters/machine/clock/clock.ts"
 import type { DataFolder, FolderHold } from "../../../adapters/machine/data-folder/data-folder.ts"
 import { holdFolder, openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
+import type { Embedded } from "../../../adapters/postgres/embedded/start-embedded.ts"
 import { startEmbedded } from "../../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { Config } from "../settings/config.ts"
 import { closeAll } from "./closers.ts"
-import { refuseHalfPlayed } from "./half-played.ts"
-import { keepEmbedded } from "./kept-embedded.ts"
+import { access, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { hasCluster } from "../../../adapters/postgres/embedded/folder.ts"
 
 /** Another process holds the data folder. */
 export class FolderHeld extends StartupFault {}
@@ -91,4 +93,108 @@ async function openHeld(
   const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs, signal)
   const close = () => closeAll([hold.release, embedded.stop])
   return { folder, databaseUrl: embedded.url, databaseLost: embedded.lost, close }
+}
+
+/** It lies in the data folder as long as the week is played. */
+const markIn = (dataDir: string): string => join(dataDir, "demo-begun")
+
+/** Marks a new data folder: until the mark is taken away nothing else opens what comes into it. */
+export const markBegun = (dataDir: string): Promise<void> =>
+  writeFile(markIn(dataDir), "", { mode: 0o600 })
+
+/** Takes the mark away. */
+export const markPlayed = (dataDir: string): Promise<void> => rm(markIn(dataDir), { force: true })
+
+/** Refuses a data folder whose week ends in the middle. @throws StartupFault with what to do */
+async function refuseHalfPlayed(dataDir: string): Promise<void> {
+  // What was begun before there was a database left nothing behind.
+  if (!(await hasCluster(dataDir))) return markPlayed(dataDir)
+  const isMarked = await access(markIn(dataDir)).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false
+      throw error
+    },
+  )
+  if (isMarked) throw new StartupFault(halfPlayed(dataDir))
+}
+
+/** What to do about it. */
+export const halfPlayed = (dataDir: string): string =>
+  `The demo's week in ${dataDir} was not played to its end: remove that folder and start again, ` +
+  "or set LEDGER_DATA_DIR to another one."
+
+/** One that ends so soon after its start has a reason to; */
+const SOON_MS = 2_000
+/** so often in a row, and it is left. */
+const MOST_IN_VAIN = 5
+
+/** A PostgreSQL that is looked after. */
+interface KeptEmbedded {
+  readonly url: string
+  /** Resolves with a sentence where it ended and could not be started again; else never. */
+  readonly lost: Promise<string>
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Starts it, and again whenever it ends by itself: whoever has connections makes new ones, at the same
+ * address. What it is started with says whether it ran before: then nothing may be made anew.
+ *
+ * @param signal aborted when all is to stop: it is not started from then on
+ * @throws what the first start throws
+ */
+export async function keepEmbedded(
+  start: (again: boolean) => Promise<Embedded>,
+  log: Log,
+  elapsedMs: () => number,
+  signal: AbortSignal,
+): Promise<KeptEmbedded> {
+  const lost = Promise.withResolvers<string>()
+  let running = await start(false)
+  let isStopping = false
+  const { url } = running
+  let startedAt = elapsedMs()
+  let inVain = 0
+
+  /** Null where it runs again, else why not. */
+  const startAgain = async (lastLines: readonly string[]): Promise<string | null> => {
+    const ended = `PostgreSQL ended by itself:\n${lastLines.join("\n")}`
+    const left = `${ended}\nIt is not started again, because the program stops.`
+    if (signal.aborted) return left
+    inVain = elapsedMs() - startedAt < SOON_MS ? inVain + 1 : 0
+    if (inVain === MOST_IN_VAIN) return ended
+    log.warn("PostgreSQL is started again", new Error(ended))
+    try {
+      running = await start(true)
+      startedAt = elapsedMs()
+    } catch (error) {
+      if (signal.aborted) return left
+      return `${ended}\nIt could not be started again: ${String(error)}`
+    }
+    return running.url === url ? null : `${ended}\nIt runs again, but on another port.`
+  }
+  const watch = async (): Promise<void> => {
+    for (;;) {
+      const { asked, lastLines } = await running.exited
+      if (asked || isStopping) return
+      const why = await startAgain(lastLines)
+      if (why !== null) return lost.resolve(why)
+      // Whoever stops it meanwhile waits for this, and ends the new one.
+      if (isStopping) return
+      log.info("PostgreSQL runs again")
+    }
+  }
+  const watching = watch()
+  return {
+    url,
+    lost: lost.promise,
+    stop: async () => {
+      isStopping = true
+      await running.stop()
+      // A start may have been under way.
+      await watching
+      await running.stop()
+    },
+  }
 }

@@ -2,16 +2,92 @@
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import { AccessDenied, DamagedStream, Unavailable } from "../../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
-import { NewerDatabase, OlderDatabase, WrongEncoding } from "../../../adapters/postgres/migrate.ts"
+import {
+  NewerDatabase,
+  OlderDatabase,
+  WrongEncoding,
+  hasInstallation,
+} from "../../../adapters/postgres/migrate.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
-import { ReadModelAhead } from "../../../adapters/postgres/projector/ahead.ts"
+import { ReadModelAhead } from "../../../adapters/postgres/projector/joint.ts"
+import type { RegisteredProcess } from "../../../adapters/postgres/leases/postgres.ts"
 import { TakenAlone } from "../../../adapters/postgres/leases/postgres.ts"
 import { WrongMasterKey } from "../../../adapters/sealing/installation.ts"
-import { ClockAhead } from "./clock.ts"
 import type { Config } from "../settings/config.ts"
 import { WrongEventStore } from "./event-store.ts"
-import { repairOf } from "./installation-streams.ts"
-import { UnfinishedRestore } from "./unfinished-restore.ts"
+import type { InstallationMemory } from "../../../adapters/postgres/installation/port.ts"
+import type { Checkpoints } from "../../../adapters/postgres/checkpoints/port.ts"
+import { loadStream } from "../../frame/writer/runner/load.ts"
+import type { Streams } from "../../frame/writer/streams.ts"
+import { checkDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
+import { hasCluster } from "../../../adapters/postgres/embedded/folder.ts"
+import type { Pool } from "pg"
+import { openDatabaseClock, machinePacer } from "../../../adapters/machine/clock/clock.ts"
+import type { TestClock } from "../../../adapters/machine/clock/test.ts"
+import { openTestClock, testClockAhead } from "../../../adapters/machine/clock/test.ts"
+import type { DatabaseWatch } from "../../../adapters/postgres/watch.ts"
+import type { AdminPorts } from "../../frame/operator/operation.ts"
+import type { Log } from "../../frame/kernel/log.ts"
+import type { Faulty } from "../settings/faults.ts"
+
+/** What a clock is made of. */
+interface ClockParts {
+  readonly pool: Pool
+  readonly watch: Pick<DatabaseWatch, "quick">
+  readonly processes: RegisteredProcess
+}
+
+/** A clock, how it is set where it can be, and what to do before it is another one's. */
+type Set = Pick<TestClock, "beforeFollowing"> & Pick<AdminPorts, "clock" | "setClock">
+
+/** What is stored goes by a test clock that is ahead of the machine's. */
+class ClockAhead extends Error {
+  override readonly name = "ClockAhead"
+}
+
+/** By the machine's clock all that is done would wait for the time of what is stored. @throws ClockAhead */
+async function refuseAhead(pool: Pool): Promise<void> {
+  const stands = await testClockAhead(pool)
+  if (stands === null) return
+  const at = new Date(stands).toISOString()
+  throw new ClockAhead(
+    `The test clock of this installation was moved to ${at}, and all that is stored goes by it: set ` +
+      "LEDGER_CLOCK=test, or use another data folder or database. By the machine's clock what is done now would " +
+      "wait until then.",
+  )
+}
+
+/** Opens the ledger's clock. @throws ClockAhead; the driver's error where it cannot be measured */
+export async function openClock(
+  { clock: kind, log: { warn } }: { readonly clock: "system" | "test"; readonly log: Log },
+  { pool, watch, processes }: ClockParts,
+  faulty: Faulty,
+): Promise<{ readonly clock: Set; readonly stop: () => void }> {
+  if (kind === "test") {
+    const test = await openTestClock({ pool, pacer: machinePacer, processes, warn })
+    const { beforeFollowing, set: setClock } = test
+    return { clock: { clock: test, setClock, beforeFollowing }, stop: () => undefined }
+  }
+  await refuseAhead(pool)
+  const machine = faulty.machine({ pool: watch.quick, pacer: machinePacer })
+  const clock = await openDatabaseClock(machine.pool, machine.pacer, warn)
+  const set = { clock, setClock: null, beforeFollowing: () => undefined }
+  return { clock: set, stop: clock.stop }
+}
+
+/** A restore into this installation was cut short. The message says what to do. */
+class UnfinishedRestore extends Error {
+  override readonly name = "UnfinishedRestore"
+}
+
+/** Refuses an installation that is half of another one. @throws UnfinishedRestore */
+export async function refuseUnfinished(memory: InstallationMemory): Promise<void> {
+  if ((await memory.unfinishedRestore()) === null) return
+  throw new UnfinishedRestore(
+    "A restore into this installation was cut short: give `company-ledger restore FILE` again with " +
+      "the same file, and it goes on where it stopped.",
+  )
+}
 
 /** What says by itself what is wrong and how it is mended. */
 const PLAIN = [
@@ -87,4 +163,61 @@ function sentenceFor(error: Error): string | null {
     return "The user of DATABASE_URL may not create roles and schemas: use the database's owner with CREATEROLE."
   }
   return null
+}
+
+/**
+ * Loads each of them as a start does. Answers the faults of those that are not whole.
+ *
+ * @throws Unavailable, AccessDenied where the store cannot be read
+ */
+export async function damagedInstallationStreams(
+  ports: { readonly store: EventStore; readonly checkpoints: Checkpoints },
+  { ofInstallation }: Pick<Streams, "ofInstallation">,
+): Promise<readonly DamagedStream[]> {
+  const found: DamagedStream[] = []
+  for (const { stream, aggregate } of ofInstallation) {
+    try {
+      await loadStream(ports, aggregate, stream)
+    } catch (error) {
+      if (!(error instanceof DamagedStream)) throw error
+      found.push(error)
+    }
+  }
+  return found
+}
+
+/** How a stream is repaired that the store does not show whole, as a part of a sentence. */
+export function repairOf(
+  { place: { stream } }: DamagedStream,
+  { hidesBeginnings }: Pick<EventStore, "hidesBeginnings">,
+): string {
+  const restore = "restore what is missing from a backup"
+  if (hidesBeginnings !== true) return restore
+  return `show what its settings hide with \`company-ledger store repair-settings ${stream}\`, or ${restore}`
+}
+
+/**
+ * Looks whether there is an installation where the settings say.
+ *
+ * @throws StartupFault where there is none, or its database cannot be reached
+ */
+export async function requireInstallation(config: Config): Promise<void> {
+  const { databaseUrl, dataDir } = config
+  if (databaseUrl === null) {
+    await checkDataFolder(dataDir)
+    if (await hasCluster(dataDir)) return
+    throw new StartupFault(
+      `There is no installation in ${dataDir}: set LEDGER_DATA_DIR to the folder of yours, ` +
+        'or make one there with "company-ledger start".',
+    )
+  }
+  const isThere = await hasInstallation(databaseUrl).catch((error: unknown) => {
+    throw explainOpening(error, config)
+  })
+  if (isThere) return
+  const { host, pathname } = new URL(databaseUrl)
+  throw new StartupFault(
+    `There is no installation in the database of DATABASE_URL (${host}${pathname}): correct it, ` +
+      'or make one there with "company-ledger start".',
+  )
 }

@@ -9,8 +9,8 @@ import { homeOf } from "../../../adapters/postgres/homes.ts"
 import { StartupFault } from "../../../adapters/machine/startup/port.ts"
 import type { Log } from "../../frame/kernel/log.ts"
 import type { Beginning } from "./beginning.ts"
+import type { FromProcess, Seat, ToProcess } from "./hand-over.ts"
 import { HandOver } from "./hand-over.ts"
-import type { FromProcess, Seat, ToProcess } from "./messages.ts"
 import type { Config } from "../settings/config.ts"
 
 /** It is asked so often; one that has not answered by then gets no more connections, */

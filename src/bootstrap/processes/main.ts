@@ -1,10 +1,10 @@
 /** One of several processes of this program on a machine, as its parent starts it. */
 import { once } from "node:events"
 import { openLog } from "../../frame/kernel/log.ts"
-import { listenForStop } from "../../frame/operator/cli/stopping.ts"
+import { listenForStop } from "../../frame/operator/cli/host.ts"
 import { listSettings, readConfig } from "../settings/config.ts"
-import type { FromProcess, ToProcess } from "./messages.ts"
-import { Seat } from "./messages.ts"
+import type { FromProcess, ToProcess } from "./hand-over.ts"
+import { Seat } from "./hand-over.ts"
 import { runProcess } from "./process.ts"
 
 const { env } = process

@@ -11,14 +11,13 @@ import { tellReady } from "../../../adapters/machine/machine.ts"
 import type { NamedCloser } from "../open/closers.ts"
 import type { Config } from "../settings/config.ts"
 import { openHostEnvironment } from "../open/host-environment.ts"
-import { checkAddress, listen } from "../serve/listening.ts"
+import { checkAddress, listen, unlessStopped, untilStopped } from "../serve/until-stopped.ts"
 import type { ServerOptions } from "../serve/server.ts"
 import { STOP_WITHIN_MS, closeBeforePostgres, weekOf } from "../serve/server.ts"
 import { CONNECTIONS_SHARED } from "../settings/settings-reading.ts"
-import { unlessStopped, untilStopped } from "../serve/until-stopped.ts"
 import { beginningOf } from "./beginning.ts"
 import { Crew } from "./crew.ts"
-import type { Seat } from "./messages.ts"
+import type { Seat } from "./hand-over.ts"
 
 /** Connections to PostgreSQL beside those of the processes: an operator's, and its own. */
 const OTHER_CONNECTIONS = 20

@@ -1,20 +1,18 @@
 /** One of several processes of a machine: it serves the connections that its parent hands over. */
 import { openDataFolder } from "../../../adapters/machine/data-folder/data-folder.ts"
-import { listenPrivately } from "../../frame/operator/private-socket.ts"
-import { appOf } from "../open/app.ts"
+import { listenPrivately } from "../../frame/operator/protocol.ts"
+import { appOf, refuseFreeCalls } from "../open/app.ts"
 import { beginBeside } from "../serve/beside.ts"
 import type { NamedCloser } from "../open/closers.ts"
 import { arrangeFaults } from "../settings/faults.ts"
-import { refuseFreeCalls } from "../open/free-calls.ts"
 import type { Installation } from "../open/installation.ts"
 import { openInstallation } from "../open/installation.ts"
 import { explainOpening } from "../open/opening-faults.ts"
 import { STOP_WITHIN_MS } from "../serve/server.ts"
 import type { ServerOptions } from "../serve/server.ts"
 import { untilStopped } from "../serve/until-stopped.ts"
-import type { Handed } from "./hand-over.ts"
+import type { Handed, Seat } from "./hand-over.ts"
 import { takeHanded } from "./hand-over.ts"
-import type { Seat } from "./messages.ts"
 
 /** The parent stops its PostgreSQL behind its processes, within its own time. */
 const WITHIN_MS = STOP_WITHIN_MS - 3_500

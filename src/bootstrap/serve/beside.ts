@@ -15,7 +15,7 @@ import { PROGRAM } from "../../slices.ts"
 import type { NamedCloser } from "../open/closers.ts"
 import type { Config } from "../settings/config.ts"
 import { makeDemo, nextKey } from "../demo/acme.ts"
-import { pastedProgram } from "../settings/pasted.ts"
+import { pastedProgram } from "../settings/simulated.ts"
 
 /** What it begins with. */
 export interface Beside {

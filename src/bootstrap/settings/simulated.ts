@@ -2,6 +2,8 @@
 import { z } from "zod"
 import type { Provider, Simulated } from "../../frame/provider.ts"
 import type { Given } from "../../frame/settings.ts"
+import { relative, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
 
 /** For tests alone: beside a real provider they would fake its time, or let anybody flood it. */
 const FOR_TESTS_ONLY = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" } as const
@@ -57,4 +59,26 @@ function besideMoney(providers: readonly Provider[], given: Given): readonly str
     `${chosenBy(payments, given)} takes real money, and what it pays for is simulated: ` +
       `${unsaid.join(", ")}${others}. Set LEDGER_SIMULATED=${names.join(",")} where that is meant.`,
   ]
+}
+
+/** The program's file: a clone has no command of its name before somebody makes one. */
+const PROGRAM_FILE = fileURLToPath(new URL("../../../bin/ledger.mjs", import.meta.url))
+
+/**
+ * What begins a line that calls this program on a data folder, from the shell that started it or, where
+ * the folder is not the default, from any.
+ *
+ * @param folder where the shell stands
+ */
+export function pastedProgram(dataDir: string, folder = process.cwd()): string {
+  if (dataDir !== resolve(folder, "data")) {
+    return `LEDGER_DATA_DIR=${quoted(dataDir)} ${quoted(PROGRAM_FILE)}`
+  }
+  const near = relative(folder, PROGRAM_FILE)
+  return quoted(near.startsWith("..") ? PROGRAM_FILE : near)
+}
+
+/** A word as a shell takes it. */
+function quoted(word: string): string {
+  return /^[\w/.@:+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }

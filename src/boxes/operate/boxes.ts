@@ -13,9 +13,8 @@ import {
   listLimit,
   showWrites,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { boxAnswers } from "../box-reply.ts"
 import { keepBoxes } from "../leases.ts"

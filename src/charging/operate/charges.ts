@@ -18,10 +18,9 @@ import {
   showWrites,
   someId,
 } from "../../frame/operator/inputs.ts"
-import type { Asking } from "../../frame/operator/console-word.ts"
-import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import type { Asking, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { chargesAsked, ofOwnSpending, whichCharges } from "./which-charges.ts"
+import { chargesAsked, ofOwnSpending, whichCharges } from "./charge-days.ts"
 
 /** The charge that is meant, by the word behind the command. */
 export const chargeNamed = someId.meta({

@@ -17,8 +17,7 @@ import {
   words,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
+import { operation, OperatorRefused, OWNER_OR_ADMIN } from "../../frame/operator/operation.ts"
 
 const addFunds = operation({
   name: "funds add",

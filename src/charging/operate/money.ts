@@ -21,11 +21,10 @@ import {
   showWrites,
   together,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { operation } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, operation } from "../../frame/operator/operation.ts"
 import { fundsOperations } from "./funds.ts"
-import { ofOwnSpending } from "./which-charges.ts"
+import { ofOwnSpending } from "./charge-days.ts"
 import { moneyText } from "../../../domain/kernel/money.ts"
 
 const Holder = z.object({

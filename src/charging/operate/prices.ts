@@ -11,7 +11,7 @@ import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { readFile } from "node:fs/promises"
 import { destinationClass } from "../../../domain/kernel/destinations.ts"
-import { isCountry } from "../../frame/kernel/phone-number.ts"
+import { isCountry } from "../../frame/kernel/schema.ts"
 
 const list = operation({
   name: "price list",

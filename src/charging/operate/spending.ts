@@ -24,9 +24,8 @@ import {
   showWrites,
   words,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { chargeNamed, companyOfCharge, noCharge, whoseCharge } from "./charges.ts"
 
 const chargeName = z.string().refine(isCallersId, CALLERS_ID_RULE).meta({ form: "charge-id" })

@@ -3,11 +3,16 @@ import { GitUnavailable, NoRepository } from "../../../adapters/git/port.ts"
 import { codeOf } from "../../../domain/code/aggregates.ts"
 import { hasRepository } from "../../../domain/code/code-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { accepted } from "../../frame/operator/inputs.ts"
-import type { AdminContext } from "../../frame/operator/operation.ts"
-import { OperatorRefused } from "../../frame/operator/operation.ts"
+import { accepted, company, findCompany, findLivingCompany } from "../../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation, OWNER_OR_ADMIN } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { compareRefs } from "../compare-refs.ts"
+import { compareRefs, followDefaultBranch, tagOfRef } from "../compare-refs.ts"
+import { z } from "zod"
+import { DEFAULT_BRANCH } from "../../../domain/code/ref-rules.ts"
+import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
+import { inOneLine } from "../refused-push.ts"
+import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 
 /**
  * Makes the repository and says so; one that is there stays.
@@ -59,4 +64,107 @@ export async function used<T>(
     if (error instanceof GitUnavailable) throw new OperatorRefused("unavailable", error.message)
     throw error
   }
+}
+
+const KINDS = [
+  ["branch", "refs/heads/"],
+  ["tag", "refs/tags/"],
+] as const
+
+/** Shows it. @throws OperatorRefused where git is not there, or the facts know one that its folder has not */
+export const shownOperation: AdminOperation = operation({
+  name: "repository show",
+  summary: "show a company's repository: its branches and tags, and where they point",
+  notes: ["Its files and commits are git's to show: clone it."],
+  example: "repository show --company acme",
+  input: z.object({ company }),
+  console: { permission: "Download and pull the code" },
+  run: async ({ ports }, { company: named }) => {
+    const companyId = await findCompany(ports, named)
+    const [, prefix] = KINDS[0]
+    const isKnown = await ports.runner.readLatest(codeOf(companyId), hasRepository)
+    if (!isKnown) {
+      const branch = DEFAULT_BRANCH.slice(prefix.length)
+      return { companyId, isThere: false, branch, refs: [] }
+    }
+    const { head, tips } = await used(ports, companyId, async () => ({
+      head: await followDefaultBranch(ports, companyId),
+      tips: await ports.repositories.tips(companyId),
+    }))
+    const refs = KINDS.flatMap(([kind, before]) =>
+      tips
+        .filter(({ ref }) => ref.startsWith(before))
+        .map(({ ref, id }) => ({ kind, name: inOneLine(ref.slice(before.length)), id })),
+    )
+    const branch = inOneLine(head.ref.slice(prefix.length))
+    return { companyId, isThere: true, branch, refs }
+  },
+  render: ({ companyId, isThere, branch, refs }, page) => {
+    const fields = Object.entries({ companyId, isThere, branch })
+    return renderFields(fields) + renderTable(refs, page, "branches and tags")
+  },
+})
+
+const BRANCHES = "refs/heads/"
+const MOST_NAMED = 20
+const CORE = "src/sealed"
+
+/** Changes it. @throws OperatorRefused where there is no such branch, or a push is under way */
+export const defaultBranchOperation: AdminOperation = operation({
+  name: "repository default-branch",
+  summary: "change the default branch of a company's repository",
+  notes: [
+    "Clones check it out, boxes on a new branch begin there, uploads and zip exports use it. No push deletes or forces it.",
+  ],
+  example: "repository default-branch trunk --company acme",
+  changes: true,
+  input: z.object({
+    branch: z.string().meta({ description: "the branch's name", argument: "BRANCH" }),
+    company,
+  }),
+  console: { roles: OWNER_OR_ADMIN },
+  run: async ({ ports, cause }, { branch, company: named }) => {
+    const companyId = await findLivingCompany(ports, named)
+    return used(ports, companyId, async () => {
+      const tip = await tipOf(ports, companyId, branch)
+      const ref = `${BRANCHES}${branch}`
+      const command = {
+        type: "ChangeDefaultBranch" as const,
+        ref: await ports.sealing.seal(companyId, COMPANY_SUBJECT, ref),
+        refHash: await tagOfRef(ports, companyId, ref),
+        tree: await coreTreeAt(ports, companyId, tip),
+      }
+      accepted(await ports.runner.execute(codeOf(companyId), command, cause))
+      await followDefaultBranch(ports, companyId)
+      return { companyId, branch }
+    })
+  },
+})
+
+/** The commit of a branch. @throws OperatorRefused */
+async function tipOf(
+  { repositories }: Pick<Ports, "repositories">,
+  companyId: CompanyId,
+  branch: string,
+): Promise<string> {
+  const tips = await repositories.tips(companyId)
+  const found = tips.find(({ ref }) => ref === `${BRANCHES}${branch}`)
+  if (found !== undefined) return found.id
+  const names = tips
+    .filter(({ ref }) => ref.startsWith(BRANCHES))
+    .map(({ ref }) => inOneLine(ref.slice(BRANCHES.length)))
+  const shown = names.slice(0, MOST_NAMED).join(", ")
+  const more = names.length > MOST_NAMED ? `, and ${names.length - MOST_NAMED} more` : ""
+  const hint = names.length === 0 ? "Push one first." : `Branches: ${shown}${more}.`
+  throw new OperatorRefused("no_branch", `${companyId} has no branch of that name. ${hint}`)
+}
+
+/** The tree of the protected core at a commit; null where it has none. */
+async function coreTreeAt(
+  { repositories }: Pick<Ports, "repositories">,
+  companyId: CompanyId,
+  commit: string,
+): Promise<string | null> {
+  const found = await repositories.readFile(companyId, commit, CORE, 0)
+  return found?.mode === "40000" ? found.id : null
 }

@@ -11,11 +11,10 @@ import {
   renderList,
   showWrites,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { inOneLine } from "../refused-push.ts"
-import { endScrub } from "../scrub.ts"
+import { endScrub } from "../take-push.ts"
 
 const list = operation({
   name: "code pushes",

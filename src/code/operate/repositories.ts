@@ -17,13 +17,12 @@ import {
   showWrites,
   words,
 } from "../../frame/operator/inputs.ts"
-import { FILES_WRITTEN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { followDefaultBranch } from "../default-branch.ts"
+import { FILES_WRITTEN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { followDefaultBranch } from "../compare-refs.ts"
 import { inOneLine } from "../refused-push.ts"
-import type { TakenIn } from "../take-in.ts"
-import { takeIn } from "../take-in.ts"
+import type { TakenIn } from "../push-checks.ts"
+import { takeIn } from "../push-checks.ts"
 import { make, used } from "./making.ts"
 import type { ZippedCommit } from "../upload/commit-of-zip.ts"
 import { commitOfZip } from "../upload/commit-of-zip.ts"

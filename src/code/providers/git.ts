@@ -4,8 +4,8 @@ import { openGit } from "../../../adapters/git/git.ts"
 import type { Repositories } from "../../../adapters/git/port.ts"
 import type { Provider } from "../../frame/provider.ts"
 import type { CompanyCode } from "../company-code.ts"
-import type { PackPlaces } from "../pack-places.ts"
-import { openPackPlaces } from "../pack-places.ts"
+import type { PackPlaces } from "../git-client.ts"
+import { openPackPlaces } from "../git-client.ts"
 import { codeDirIn, codeSettings } from "../settings.ts"
 
 declare module "../../frame/ports.ts" {

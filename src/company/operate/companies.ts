@@ -29,9 +29,8 @@ import {
   together,
   words,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const companyName = words
   .transform((name) => name.trim())

@@ -4,11 +4,10 @@ import { CLAIMS } from "../../../domain/domains/aggregates.ts"
 import { claimOver } from "../../../domain/domains/domains.ts"
 import { listDomains } from "../../../projections/domains/domains.ts"
 import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { hostNameOf } from "../domain-names.ts"
-import { removeDomain } from "../remove-domain.ts"
+import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { hostNameOf } from "../domain-reply.ts"
+import { removeDomain } from "../save-app-address.ts"
 
 const list = operation({
   name: "domain list",

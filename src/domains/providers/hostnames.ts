@@ -1,10 +1,10 @@
 /** The web addresses that lead to companies' apps, as this process has them in its memory. */
 import type { AppAddressStatus } from "../../../domain/domains/domain-events.ts"
 import { appsHostOf } from "../../../domain/domains/name-servers.ts"
-import type { DomainId } from "../../../domain/domains/ids.ts"
+import type { DomainId } from "../../../domain/domains/claim-events.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { allHostnames } from "../../../projections/domains/hostnames.ts"
-import { keeper } from "../../frame/keeper.ts"
+import { keeper } from "../../frame/daemon.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
 import { domainsSettings, edgeAddresses } from "../settings.ts"

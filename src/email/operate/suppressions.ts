@@ -11,9 +11,8 @@ import {
   listLimit,
   showWrites,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
 import { mailbox } from "../mailboxes.ts"
 import { verifiedSender } from "../verified-sender.ts"
 

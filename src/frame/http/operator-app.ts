@@ -2,13 +2,12 @@
 import type { FastifyInstance } from "fastify"
 import type { Opened, Send } from "../operator/cli/client.ts"
 import type { AdminOperation, AdminPorts } from "../operator/operation.ts"
-import { listenPrivately } from "../operator/private-socket.ts"
-import { RELEASE } from "../operator/cli/release.ts"
-import { MOST_HEAD_BYTES } from "../operator/protocol.ts"
+import { listenPrivately, MOST_HEAD_BYTES } from "../operator/protocol.ts"
+import { RELEASE } from "../operator/cli/command.ts"
 import type { Serving } from "../operator/routes.ts"
 import { operatorRoutes } from "../operator/routes.ts"
 import { buildApp } from "./app.ts"
-import { PRODUCT } from "./documents/document-info.ts"
+import { PRODUCT } from "./documents/documents.ts"
 
 const FIRST_PAGE = `What an operator can do: the command line asks these routes. They are served on the admin socket alone,
 which only the user that the server runs as can open, and need no key. An operation takes its input as JSON and

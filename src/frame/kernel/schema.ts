@@ -3,6 +3,14 @@ import { z } from "zod"
 import { ROLES } from "../../../domain/access/permissions.ts"
 import type { Parser } from "../../../domain/kernel/ids.ts"
 import { parseSealed } from "../../../domain/kernel/ids.ts"
+import type { PhoneNumber, CountryCode } from "libphonenumber-js/max"
+import {
+  isSupportedCountry,
+  parsePhoneNumberFromString,
+  Metadata,
+  getCountries,
+  getCountryCallingCode,
+} from "libphonenumber-js/max"
 
 /** Text that was sealed. */
 export const sealed = idSchema(parseSealed)
@@ -80,4 +88,115 @@ export const sinceTime = queryTime.describe("Only what was made after this insta
 /** What a parser reads: the ids of one kind. */
 export function idSchema<T extends string>(parse: Parser<T>): z.ZodType<T, T> {
   return z.custom<T>((value) => typeof value === "string" && parse(value) !== null)
+}
+
+/** Area and exchange codes of +1 numbers never begin with 0 or 1. */
+const NORTH_AMERICAN = /^\+1[2-9]\d{2}[2-9]\d{6}$/
+/** Kinds of numbers that cost whoever reaches them, or reach nobody in person. */
+const COSTLY = ["PREMIUM_RATE", "SHARED_COST", "PERSONAL_NUMBER", "UAN", "PAGER", "VOICEMAIL"]
+const NEVER_CALLED: ReadonlySet<string> = new Set(COSTLY)
+/** Kinds that no text reaches, as far as the number tells. */
+const NEVER_TEXTED: ReadonlySet<string> = new Set([...COSTLY, "FIXED_LINE"])
+
+/** A number of a country. */
+interface NumberOfCountry {
+  /** E.164. */
+  readonly number: string
+  /** Two letters (ISO 3166). */
+  readonly country: string
+}
+
+/** A number that can be texted if its country is on, as callers write it. */
+export const textableNumber = z.string().transform((text, context) => {
+  const number = textable(text)
+  if (number !== null) return number
+  context.addIssue("Must be a full number that can be texted.")
+  return z.NEVER
+})
+
+/**
+ * A full number that can be texted if its country is on; null where it is malformed, of a kind that no
+ * text reaches, or of no country: such are satellites, and premium numbers such as +1 976.
+ */
+function textable(text: string): NumberOfCountry | null {
+  return textableOf(parseFull(text))
+}
+
+/** The same in E.164 as people type it into a form: without a `+` it is one of the US or Canada. */
+export function typedNumber(text: string): string | null {
+  if (text.startsWith("+")) return textable(text)?.number ?? null
+  const parsed = parsePhoneNumberFromString(text, { defaultCountry: "US", extract: false })
+  return textableOf(parsed === undefined ? null : possible(parsed))?.number ?? null
+}
+
+/** A full number as people read it, in groups of digits; as it was where it is none. */
+export function shownNumber(number: string): string {
+  return parseFull(number)?.formatInternational() ?? number
+}
+
+function textableOf(parsed: PhoneNumber | null): NumberOfCountry | null {
+  if (parsed?.country === undefined || NEVER_TEXTED.has(parsed.getType() ?? "")) return null
+  const { number, country } = parsed
+  // Of the US and Canada also those that no carrier has assigned: it has the last word on them.
+  const isAny = (country === "US" || country === "CA") && NORTH_AMERICAN.test(number)
+  return isAny || parsed.isValid() ? { number, country } : null
+}
+
+/** A full number that a call can be forwarded to if its country is on; null for any other. */
+export function callable(text: string): NumberOfCountry | null {
+  const parsed = parseFull(text)
+  if (parsed?.country === undefined || !parsed.isValid()) return null
+  if (NEVER_CALLED.has(parsed.getType() ?? "")) return null
+  return { number: parsed.number, country: parsed.country }
+}
+
+/** A full phone number (with `+` and country) in E.164; null where it is none. */
+export function fullNumber(text: string): string | null {
+  return parseFull(text)?.number ?? null
+}
+
+/** Whether two letters are a country's that has phone numbers. */
+export function isCountry(code: string): boolean {
+  return isSupportedCountry(code)
+}
+
+function parseFull(text: string): PhoneNumber | null {
+  const trimmed = text.trim()
+  if (!trimmed.startsWith("+")) return null
+  // Nothing but the number: the parser would otherwise cut one out of any text around it.
+  const parsed = parsePhoneNumberFromString(trimmed, { extract: false })
+  return parsed === undefined ? null : possible(parsed)
+}
+
+const possible = (parsed: PhoneNumber): PhoneNumber | null =>
+  !parsed.isPossible() || parsed.ext !== undefined ? null : parsed
+
+const found: { names?: ReadonlyMap<CountryCode, string> } = {}
+
+/** What all of them are called in English, in the order of their names: found once somebody asks. */
+function namesOfAll(): ReadonlyMap<CountryCode, string> {
+  if (found.names === undefined) {
+    const names = new Intl.DisplayNames(["en"], { type: "region" })
+    const all = getCountries().map((country) => [country, names.of(country) ?? country] as const)
+    found.names = new Map(all.toSorted(([, a], [, b]) => (a < b ? -1 : 1)))
+  }
+  return found.names
+}
+
+/** All of them, by their two letters, in the order of their names. */
+export const countries = (): readonly CountryCode[] => [...namesOfAll().keys()]
+
+/** What a country is called in English. */
+export const countryName = (country: CountryCode): string => namesOfAll().get(country) ?? country
+
+/** What the numbers of a country begin with: its code, and under +1 its area codes. */
+export function prefixesOf(country: CountryCode): string[] {
+  const code = getCountryCallingCode(country)
+  const metadata = new Metadata()
+  metadata.selectNumberingPlan(country)
+  const leading = metadata.numberingPlan?.leadingDigits()
+  if (code !== "1" || leading === undefined) return [`+${code}`]
+  const isOwn = new RegExp(`^(?:${leading})$`)
+  const areaCodes = Array.from({ length: 800 }, (_, i) => String(200 + i))
+  return areaCodes.filter((area) => isOwn.test(area)).map((area) => `+1${area}`)
 }

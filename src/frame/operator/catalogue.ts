@@ -5,8 +5,7 @@
  */
 import type { ZodType, core } from "zod"
 import { z } from "zod"
-import type { ArgumentSpec, Catalogue, OptionSpec } from "./cli/command.ts"
-import type { Form } from "./cli/option-values.ts"
+import type { ArgumentSpec, Catalogue, OptionSpec, Form } from "./cli/command.ts"
 import type { Command } from "./commands.ts"
 
 /** What a field of an input says of its word on the command line. */

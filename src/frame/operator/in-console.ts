@@ -26,12 +26,11 @@ import type {
   InConsole,
   OfferedOperation,
 } from "../console-ports.ts"
-import type { ConsoleWord } from "./console-word.ts"
+import type { ConsoleWord, AdminOperation, AdminPorts } from "./operation.ts"
+import { OperatorRefused } from "./operation.ts"
 import { pathOf, USAGE } from "./protocol.ts"
 import { fileField, withSpooled } from "./files.ts"
 import { findCompany } from "./inputs.ts"
-import type { AdminOperation, AdminPorts } from "./operation.ts"
-import { OperatorRefused } from "./operation.ts"
 import { performed, unconfirmed } from "./run-operation.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/aggregate.ts"

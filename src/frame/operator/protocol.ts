@@ -2,6 +2,8 @@
  * The operator's HTTP: where its routes are, and the forms of what they say. The command line starts for each command
  * again, so nothing here needs a schema.
  */
+import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs"
+import { basename, dirname, join } from "node:path"
 
 /** The path in front of every route for operators. */
 const OPERATOR_AT = "/operator/v1"
@@ -92,4 +94,44 @@ export type Row = Readonly<Record<string, unknown>>
 /** Whether a value has named fields. */
 export function isRow(value: unknown): value is Row {
   return typeof value === "object" && value !== null && !Array.isArray(value)
+}
+
+/** The longest path of a socket, bytes: what Linux takes without cutting it off. */
+export const MAX_SOCKET_PATH_BYTES = 107
+
+/**
+ * Listens in a folder that only this user can enter, then moves the socket to its place: it has mode 0600
+ * from the moment it has its name.
+ *
+ * @param listen begins to listen at a path, and resolves once it does
+ * @returns what removes the socket, unless another server has put its own in the same place
+ * @throws RangeError: the path is too long for a socket
+ * @throws what `listen` throws, and the operating system's error
+ */
+export async function listenPrivately(
+  socketPath: string,
+  listen: (path: string) => Promise<unknown>,
+): Promise<() => void> {
+  const room = join(dirname(socketPath), `.${basename(socketPath, ".sock")}`)
+  const hidden = join(room, "s")
+  for (const path of [socketPath, hidden]) {
+    if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) {
+      throw new RangeError(`The path of a socket has at most 107 bytes; this is longer: ${path}`)
+    }
+  }
+  // What a killed run left behind.
+  rmSync(room, { recursive: true, force: true })
+  mkdirSync(room, { mode: 0o700 })
+  try {
+    await listen(hidden)
+    chmodSync(hidden, 0o600)
+    const { ino } = lstatSync(hidden, { bigint: true })
+    renameSync(hidden, socketPath)
+    return () => {
+      const found = lstatSync(socketPath, { bigint: true, throwIfNoEntry: false })
+      if (found?.ino === ino) unlinkSync(socketPath)
+    }
+  } finally {
+    rmSync(room, { recursive: true, force: true })
+  }
 }

@@ -8,10 +8,10 @@ import type {
 } from "../../../adapters/postgres/corrupt-streams/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/aggregate.ts"
-import type { Processes } from "../../../adapters/postgres/leases/port.ts"
-import type { AskPorts } from "./ask-others.ts"
-import { openAsking } from "./ask-others.ts"
+import type { Processes, Calls } from "../../../adapters/postgres/leases/port.ts"
 import type { Held } from "./stream-proof.ts"
+import { randomUUID } from "node:crypto"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 
 /** What the processes call out when a release of a stream ended. */
 const RELEASED = "ledger_stream_released"
@@ -44,7 +44,7 @@ export interface CorruptList extends Held {
 }
 
 /** What the list works with. */
-export interface CorruptListPorts extends AskPorts {
+interface CorruptListPorts extends AskPorts {
   readonly processes: AskPorts["processes"] & Pick<Processes, "isAlive">
 }
 
@@ -133,4 +133,64 @@ export function corruptOf(
 export function corruptText({ stream, revision, reason }: CorruptStream): string {
   const place = revision === null ? stream : `${stream} revision ${revision}`
   return `stream ${place} is corrupt: ${reason}`
+}
+
+/** What asking works with. */
+export interface AskPorts {
+  readonly processes: Pick<Processes, "own"> & Calls
+  readonly pacer: Pacer
+  readonly warn: (message: string, error: unknown) => void
+}
+
+/**
+ * Asks all other processes and resolves to those that have not answered in time, as their ids.
+ *
+ * @throws the driver's error where the database cannot be asked
+ */
+type AskOthers = (text: string, waitMs: number) => Promise<ReadonlySet<string>>
+
+/**
+ * Begins to answer the others. Questions and answers are called out under two names.
+ *
+ * @param answer does what is asked; false where this process cannot, and then it gives no answer
+ * @throws the driver's error where the database cannot be asked
+ */
+export async function openAsking(
+  { processes, pacer, warn }: AskPorts,
+  name: string,
+  answer: (text: string) => Promise<boolean>,
+): Promise<AskOthers> {
+  const asked = `${name}_asked`
+  const waiting = new Map<string, (processId: string) => void>()
+  await processes.listen(name, (text) => {
+    const [question = "", processId = ""] = text?.split(" ") ?? []
+    waiting.get(question)?.(processId)
+  })
+  await processes.listen(asked, (text) => {
+    const [question = "", asker, ...words] = text?.split(" ") ?? []
+    if (words.length === 0 || asker === processes.own) return
+    const reply = async (): Promise<void> => {
+      if (await answer(words.join(" "))) await processes.call(name, `${question} ${processes.own}`)
+    }
+    reply().catch((error: unknown) => warn("another process could not be answered", error))
+  })
+  return async (text, waitMs) => {
+    const others = new Set(await processes.others())
+    if (others.size === 0) return others
+    const question = randomUUID()
+    const late = new AbortController()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    waiting.set(question, (processId) => {
+      others.delete(processId)
+      if (others.size === 0) resolve()
+    })
+    try {
+      await processes.call(asked, `${question} ${processes.own} ${text}`)
+      await Promise.race([promise, pacer.pause(waitMs, late.signal)])
+    } finally {
+      waiting.delete(question)
+      late.abort()
+    }
+    return others
+  }
 }

@@ -15,11 +15,10 @@
  */
 import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
 import { NO_TRACING } from "../../../adapters/telemetry/port.ts"
-import { openDamages } from "./runner/damage.ts"
+import { openDamages, watchDeadlines } from "./runner/deadlines.ts"
 import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting, StreamCache } from "./runner/lane.ts"
 import { emptyCache, laneOf, measure } from "./runner/lane.ts"
-import { watchDeadlines } from "./runner/deadlines.ts"
 import type { Working } from "./runner/fresh.ts"
 import { isFresh, noteHeard, timeOf } from "./runner/fresh.ts"
 import type { Runner, RunnerPorts } from "./runner/port.ts"

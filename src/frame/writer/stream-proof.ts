@@ -7,8 +7,8 @@ import type { CorruptStream } from "../../../adapters/postgres/corrupt-streams/p
 import { AccessDenied, DamagedStream } from "../../../adapters/eventstore/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import { hashIn } from "../kernel/envelope.ts"
-import type { ChainEnd } from "./chain.ts"
-import { CHAIN_START, nextHash } from "./chain.ts"
+import type { ChainEnd } from "./runner/load.ts"
+import { CHAIN_START, nextHash } from "./runner/load.ts"
 import type { Streams, Unplaced } from "./streams.ts"
 
 /** The ends of so many chains are in memory, about 200 bytes each; those used last. */

@@ -17,10 +17,9 @@ import {
   showWrites,
   words,
 } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { formPath, snippetOf } from "../form-page.ts"
+import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { formPath, snippetOf } from "../submit-form.ts"
 
 const hostname = z
   .string()

@@ -15,11 +15,9 @@ import {
 } from "../../frame/operator/inputs.ts"
 import { HONEYPOT, PAGE_TIME } from "../../frame/routes/declare/form-sender.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation, OperatorRefused } from "../../frame/operator/operation.ts"
-import { contentOf } from "../content.ts"
-import { leadOf } from "../list-leads.ts"
+import { OWNER_OR_ADMIN, operation, OperatorRefused } from "../../frame/operator/operation.ts"
+import { contentOf, leadOf } from "../content.ts"
 import { receiveLead } from "../receive-lead.ts"
 import { findFormNamed } from "./forms.ts"
 

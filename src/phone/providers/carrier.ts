@@ -2,8 +2,7 @@
  * The carrier: the built-in one, which reports by itself what it could not deliver, or Telnyx where a key
  * of it is set; then the built-in one still serves test numbers.
  */
-import { openBuiltInCarrier } from "../../../adapters/providers/carrier/built-in.ts"
-import { CARRIER } from "../../../adapters/providers/carrier/simulator.ts"
+import { openBuiltInCarrier, CARRIER } from "../../../adapters/providers/carrier/built-in.ts"
 import type { Carrier } from "../../../adapters/providers/carrier/port.ts"
 import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
 import { parsed } from "../../../domain/kernel/ids.ts"
@@ -48,10 +47,8 @@ async function besideReal(
 ): Promise<Carrier> {
   const account = telnyxAccount(outside, ports)
   if (account === null) return builtIn
-  const [{ openTelnyxCarrier }, { byNumber }] = await Promise.all([
-    import("../../../adapters/providers/carrier/telnyx.ts"),
-    import("../../../adapters/providers/carrier/by-number.ts"),
-  ])
+  const { byNumber, openTelnyxCarrier } =
+    await import("../../../adapters/providers/carrier/telnyx.ts")
   const real = openTelnyxCarrier({
     ...account,
     warn: (message, error) => ports().log.warn(message, error),

@@ -4,8 +4,13 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { BodyTooLarge } from "../../frame/routes/call.ts"
 import { formIn } from "../../frame/routes/declare/form-sender.ts"
 import { fieldsOf, sentBody } from "../../frame/http/incoming.ts"
-import { CODE_LASTS_MS } from "../../frame/sign-in/codes.ts"
-import { isFromOwnPage, ownPath, tokenCookie, tokenIn } from "../../frame/sign-in/browsers.ts"
+import {
+  CODE_LASTS_MS,
+  isFromOwnPage,
+  ownPath,
+  tokenCookie,
+  tokenIn,
+} from "../../frame/sign-in/codes.ts"
 import { SESSION_LASTS_MS } from "../../frame/sign-in/sign-in.ts"
 import type { SignIn } from "../../frame/sign-in/sign-in.ts"
 import type { OwnPage } from "./sign-in-pages.ts"

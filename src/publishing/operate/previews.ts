@@ -3,9 +3,8 @@ import { z } from "zod"
 import { publishesOf } from "../../../domain/publishing/aggregates.ts"
 import { liveOf } from "../../../domain/publishing/publishing.ts"
 import { accepted, company, findCompany } from "../../frame/operator/inputs.ts"
-import { OWNER_OR_ADMIN } from "../../frame/operator/console-word.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { operation } from "../../frame/operator/operation.ts"
+import { OWNER_OR_ADMIN, operation } from "../../frame/operator/operation.ts"
 import { addressOf } from "../address.ts"
 
 const show = operation({

@@ -1,5 +1,5 @@
 /** Where previews are built and run: in sandboxes of the host of boxes, or in memory where that is simulated. */
-import { piecesOf } from "../../../adapters/sandbox/boxhost/pieces.ts"
+import { piecesOf } from "../../../adapters/sandbox/boxhost/code-scripts.ts"
 import { openBuiltInPreviews } from "../../../adapters/sandbox/preview-host/built-in.ts"
 import { PUBLISH, failingPreviews } from "../../../adapters/sandbox/preview-host/failing.ts"
 import type { PreviewHost } from "../../../adapters/sandbox/preview-host/port.ts"

@@ -1,7 +1,7 @@
 /** At which host names companies' pages are served, as this process has them in its memory. */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { sitesWithHostname } from "../../../projections/registration/page-sites.ts"
-import { keeper } from "../../frame/keeper.ts"
+import { keeper } from "../../frame/daemon.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
 

@@ -5,8 +5,8 @@ import { renderVerdict } from "../../audit/operate/audit.ts"
 import { moveCommand } from "../../frame/operator/commands.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
-import type { LeftOut } from "../left-out.ts"
-import { renderLeftOut } from "../left-out.ts"
+import type { LeftOut } from "../write-backup.ts"
+import { renderLeftOut } from "../write-backup.ts"
 
 /** Says in help what becomes of corrupt streams. */
 export const LEFT_OUT_NOTE =

@@ -3,14 +3,14 @@ import { chown, mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type BoxPlan, WORKSPACE } from "../port.ts"
 import type { DiskKind } from "./disk.ts"
-import type { BoxGroups } from "./groups.ts"
+import type { BoxGroups, SizeLimits } from "./groups.ts"
+import { MOST } from "./groups.ts"
 import type { KeeperPlan } from "./keeper/plan.ts"
 import { firewall, hasWayOut } from "./network.ts"
 import { program } from "./processes.ts"
 import type { BoxPlaces } from "./run-folder.ts"
 import type { Machine } from "./settings.ts"
 import { ENVIRONMENT, OWN_ETC, SEEN } from "./shape.ts"
-import { MOST, type SizeLimits } from "./sizes.ts"
 
 /** The keeper's own threads and programs count among its user's. */
 const OWN_PROCESSES = 32

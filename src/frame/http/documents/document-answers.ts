@@ -1,13 +1,11 @@
 /** The answers of a route in the OpenAPI document: bodies, examples, and what their heads carry. */
 import type { ZodType } from "zod"
-import { codesOf } from "./codes.ts"
-import type { Code } from "../../routes/answers/refusal.ts"
+import type { Code, ErrorCode } from "../../routes/answers/refusal.ts"
 import { errorOf, statusOf } from "../../routes/answers/refusal.ts"
-import type { Json } from "./named-schemas.ts"
-import { bySchemaName, namedSchema, schemaOf, typeName } from "./named-schemas.ts"
-import { exampleOf } from "./examples.ts"
+import type { Json } from "./error-body.ts"
+import { bySchemaName, namedSchema, schemaOf, typeName } from "./error-body.ts"
+import { exampleOf, ownExampleOf } from "./examples.ts"
 import { exampleOf as exampleRequestOf } from "./document-requests.ts"
-import { ownExampleOf } from "./route-examples.ts"
 import type { Route } from "../../routes/declare/route.ts"
 
 const text = { type: "string" }
@@ -239,4 +237,51 @@ function errorContent(examples: Json, form?: ZodType): Json {
 export function retiredResponses(): Json {
   const content = errorContent({ gone: exampleReference("gone") })
   return { 410: { description: "gone", headers: referred(["x-request-id"]), content } }
+}
+
+/** What any call can meet: even one without a body may name a `Ledger-Position` that is none. */
+const OF_ANY_CALL: readonly ErrorCode[] = [
+  "validation",
+  "method_not_allowed",
+  "internal",
+  "overloaded",
+  "stream_damaged",
+  "unavailable",
+]
+
+/** Every code that can come from a route, each once. */
+function codesOf(route: Route): readonly Code[] {
+  const checked = [...ofCaller(route), ...ofAccount(route), ...ofName(route), ...ofBody(route)]
+  return [...new Set([...OF_ANY_CALL, ...checked, ...(route.refuses ?? [])])]
+}
+
+function ofCaller({ auth, operation, also = [], roleRefusal }: Route): readonly Code[] {
+  if (auth === false) return []
+  const codes: Code[] = ["invalid_key", "not_allowed"]
+  if (operation !== null || also.length > 0) codes.push("operation_not_granted")
+  if (roleRefusal !== undefined) codes.push(roleRefusal)
+  return codes
+}
+
+function ofAccount({ counted, passesLock, limit, account }: Route): readonly Code[] {
+  const codes: Code[] = []
+  if (counted) codes.push("spend_limit_reached")
+  if (counted && passesLock !== true) codes.push("payment_required")
+  if (limit !== undefined) codes.push("rate_limited")
+  if (account !== undefined) {
+    codes.push(account === "managed" ? "needs_managed_plan" : "card_required")
+  }
+  return codes
+}
+
+/** `conflict`: another process carries the same request out, or took it over. */
+function ofName({ charged, once }: Route): readonly Code[] {
+  if (charged !== true && once === undefined) return []
+  const codes: Code[] = ["conflict", "idempotency_conflict"]
+  return once === undefined ? codes : [...codes, "idempotency_key_required"]
+}
+
+function ofBody({ method, body }: Route): readonly Code[] {
+  if (method === "GET") return []
+  return body === undefined ? ["too_large"] : ["too_large", "unsupported_media_type"]
 }

@@ -1,8 +1,162 @@
+/** Reading what an operator writes behind an option. */
+import { resolve } from "node:path"
+import { InvalidArgumentError } from "commander"
+import { CALLERS_ID_RULE, isCallersId } from "../../../../domain/charging/recent.ts"
+import { microsFromDollars } from "../../../../domain/kernel/money.ts"
+import { MOST_ACTOR, MOST_REASON } from "../protocol.ts"
+import { IN_DATABASE, addressFault } from "../../kernel/event-store-address.ts"
+import { readFileSync } from "node:fs"
+
+/** Reads words that are kept as they are written. @param otherwise what is said of others */
+function keptWhere(isOne: (text: string) => boolean, otherwise: string): (text: string) => string {
+  return (text) => {
+    if (isOne(text)) return text
+    throw new InvalidArgumentError(otherwise)
+  }
+}
+
+/** Reads whole numbers. @param otherwise what is said of other words */
+function wholeFrom(
+  least: number,
+  otherwise: string,
+  most = Number.MAX_SAFE_INTEGER,
+): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value
+    throw new InvalidArgumentError(otherwise)
+  }
+}
+
+/** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
+function dollarsText(text: string): string {
+  const micros = microsFromDollars(text)
+  if (micros === null) {
+    const form = "Write dollars such as 12.50, at most six decimals and nine thousand million."
+    throw new InvalidArgumentError(form)
+  }
+  if (micros < 0) throw new InvalidArgumentError("Dollars cannot be below zero here.")
+  return text.trim()
+}
+
+/** A SHA-256 in hexadecimal, in small letters. @throws InvalidArgumentError */
+function hashText(text: string): string {
+  const hash = text.trim().toLowerCase()
+  if (/^[0-9a-f]{64}$/.test(hash)) return hash
+  throw new InvalidArgumentError("Write a hash of 64 hexadecimal characters.")
+}
+
+/** An Ed25519 key: base64 of its 32 bytes. @throws InvalidArgumentError */
+function publicKeyText(text: string): string {
+  const key = Buffer.from(text, "base64")
+  if (key.length === 32 && key.toString("base64") === text.trim()) return text.trim()
+  throw new InvalidArgumentError('Write a public key as "audit head" prints it.')
+}
+
+const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/
+
+/** A time in ISO 8601, UTC unless it says otherwise, as an exact one. @throws InvalidArgumentError */
+function isoTime(text: string): string {
+  // Its letters may be small (RFC 3339 §5.6).
+  const match = ISO.exec(text.toUpperCase())
+  const at = match === null ? Number.NaN : Date.parse(fullTime(match))
+  if (match === null || Number.isNaN(at) || !isDay(match[1] ?? "")) {
+    throw new InvalidArgumentError("Write a time such as 2026-11-30T23:59:00Z (UTC).")
+  }
+  return new Date(at).toISOString()
+}
+
+const fullTime = ([, day, time = "00:00", zone = "Z"]: RegExpExecArray): string =>
+  `${day}T${time}${zone}`
+
+/** Whether the calendar has this day: dates that run over, such as February 30, are mistakes. */
+function isDay(day: string): boolean {
+  const at = Date.parse(`${day}T00:00:00Z`)
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day)
+}
+
+/** Dollars above or below zero, kept as they are written. @throws InvalidArgumentError */
+function changeText(text: string): string {
+  const micros = microsFromDollars(text)
+  if (micros !== null && micros !== 0) return text.trim()
+  throw new InvalidArgumentError("Write a change in dollars such as 12.50 or -3, not 0.")
+}
+
+/** A text with something in it. */
+const someText = keptWhere((text) => text.trim() !== "", "It must not be empty.")
+
+/** A text of at most so many characters. */
+function shortText(mostCharacters: number): (text: string) => string {
+  return (text) => {
+    if (text.length <= mostCharacters) return someText(text)
+    throw new InvalidArgumentError(`It must be at most ${mostCharacters} characters long.`)
+  }
+}
+
+/** Who does something, as each fact names them. @throws InvalidArgumentError */
+const actorText = shortText(MOST_ACTOR)
+
+/** Why something is done. @throws InvalidArgumentError */
+const reasonText = shortText(MOST_REASON)
+
+/** More would wait for one another. */
+const MOST_PROCESSES = 64
+
+const processCount = wholeFrom(
+  1,
+  `Write a number from 1 to ${MOST_PROCESSES}, or auto.`,
+  MOST_PROCESSES,
+)
+
+/** How many processes serve, or that the machine says so. @throws InvalidArgumentError */
+const processesOf = (text: string): number | "auto" => (text === "auto" ? text : processCount(text))
+
+/** Where events can be moved to: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
+function storeAddress(text: string): string {
+  const fault = text === IN_DATABASE ? null : addressFault(text)
+  if (fault === null) return text
+  throw new InvalidArgumentError(`It ${fault}; or "${IN_DATABASE}".`)
+}
+
 /**
- * A command as data: its words, and what they become. The program, its help and the input of its
- * operation all come from this, and this comes from what is declared (`catalogue.ts`).
+ * The forms of words, by the names that schemas give them (`.meta({ form })`). Each reads a word as
+ * the field of an input. @throws InvalidArgumentError
  */
-import type { Form } from "./option-values.ts"
+export const FORMS = {
+  actor: actorText,
+  change: changeText,
+  "charge-id": keptWhere(isCallersId, `It ${CALLERS_ID_RULE}.`),
+  count: wholeFrom(1, "Write a whole number from 1 on."),
+  day: keptWhere(
+    (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text),
+    "Write a day such as 2026-11-30.",
+  ),
+  digits: keptWhere((text) => /^\d{1,10}$/.test(text), "Write a number in digits."),
+  dollars: dollarsText,
+  file: (text: string) => resolve(someText(text)),
+  duration: keptWhere(
+    (text) => /^\d{1,9}[smhd]$/.test(text),
+    "Write a duration such as 90s, 15m, 3h or 2d.",
+  ),
+  hash: hashText,
+  month: keptWhere(
+    (text) => /^\d{4}-(0[1-9]|1[0-2])$/.test(text),
+    "Write a month such as 2026-11.",
+  ),
+  processes: processesOf,
+  "public-key": publicKeyText,
+  reason: reasonText,
+  revision: wholeFrom(0, "Write a revision: a whole number from 0 on."),
+  "store-address": storeAddress,
+  text: someText,
+  time: isoTime,
+} as const
+
+/** The name of a form. */
+export type Form = keyof typeof FORMS
+
+// A command as data: its words, and what they become. The program, its help and the input of its
+// operation all come from this, and this comes from what is declared (`catalogue.ts`).
 
 /** The input of an operation, as it is put together from words. */
 export type Input = Readonly<Record<string, unknown>>
@@ -48,8 +202,7 @@ export interface Irreversible<Field extends string = string> {
 }
 
 /** Who does what a command says: an operation of its name, this process, a move, the program. */
-export type Doer =
-  "operation" | "local" | "move" | "start" | "config" | "doctor" | "bench" | "completion"
+type Doer = "operation" | "local" | "move" | "start" | "config" | "doctor" | "bench" | "completion"
 
 /** A command. */
 export interface CommandSpec {
@@ -87,3 +240,10 @@ export interface Catalogue {
   /** Every command, in the order in which help lists them. */
   readonly commands: readonly CommandSpec[]
 }
+
+const PACKAGE = new URL("../../../../package.json", import.meta.url)
+
+/** The release that this program is, as its package says. */
+export const RELEASE = String(
+  (JSON.parse(readFileSync(PACKAGE, "utf8")) as { readonly version?: unknown }).version,
+)

@@ -3,34 +3,21 @@
  * interrupted. With `--json` standard output carries exactly one JSON document, whatever happens.
  */
 import { userInfo } from "node:os"
-import type { OperatorAnswer, OperatorRequest } from "../protocol.ts"
+import type { OperatorAnswer, OperatorRequest, ErrorBody } from "../protocol.ts"
 import { isRow, USAGE } from "../protocol.ts"
 import type { Following } from "./client.ts"
-import { askOperation, onSocket, Refused } from "./client.ts"
+import { askOperation, onSocket, Refused, ServerGone } from "./client.ts"
 import type { Shell } from "./completion.ts"
 import { completionOf } from "./completion.ts"
-import { confirmationOf } from "./confirming.ts"
+import type { Terminal } from "./terminal.ts"
+import { confirmationOf, progressLine, NothingBegun, harmless } from "./terminal.ts"
 import type { Command, LocalWork, MoveCommand } from "../commands.ts"
-import { inWordsOf } from "./error-bodies.ts"
 import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
-import { openOutFile } from "./out-file.ts"
-import { progressLine } from "./terminal.ts"
-import {
-  DONE,
-  failed,
-  GIVE_UP_MS,
-  printJson,
-  REFUSED,
-  refused,
-  soonAfterAbort,
-  untilAborted,
-  WRONG_USAGE,
-} from "./endings.ts"
+import { openOutFile, CannotWrite } from "./out-file.ts"
 import type { Invocation } from "./program.ts"
-import { parseWords } from "./program.ts"
-import type { Terminal } from "./terminal.ts"
-import type { Input } from "./command.ts"
+import { parseWords, MORE_HELP, wordOfField } from "./program.ts"
+import type { Input, CommandSpec } from "./command.ts"
 
 /**
  * Runs a command line.
@@ -294,4 +281,136 @@ function benchWords({ names, json, folder, data, most, store }: Input): readonly
   const given = options.filter(([, value]) => value !== undefined)
   const words = Array.isArray(names) ? names.map(String) : []
   return [...given.map(([name, value]) => `--${name}=${String(value)}`), "--", ...words]
+}
+
+/** Exit codes: done, refused, wrong usage. */
+const [DONE, REFUSED, WRONG_USAGE] = [0, 1, 2] as const
+/** Exit code of what was interrupted, as shells have it for SIGINT. */
+const INTERRUPTED = 130
+
+/** Prints why something was not done. Words that cannot stand together are wrong usage. */
+function refused(body: ErrorBody, json: boolean, terminal: Terminal): number {
+  const isUsage = body.error === USAGE
+  if (isUsage) terminal.err(`error: ${harmless(body.message)}\n${MORE_HELP}\n`)
+  else if (!json) terminal.err(`${harmless(body.message)}\n`)
+  if (json) printJson(terminal, body)
+  return isUsage ? WRONG_USAGE : REFUSED
+}
+
+/** Prints what ended a command, and tells its exit code. */
+async function failed(
+  error: unknown,
+  { command, json }: Invocation,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const isUnbegun = error instanceof NothingBegun
+  const isAbort = signal.aborted && error === signal.reason
+  if (isUnbegun || isAbort) {
+    const message = isUnbegun
+      ? "Interrupted at the question: nothing was done."
+      : command.changes
+        ? "Interrupted: look whether it was done before giving it again."
+        : command.does === "move"
+          ? "Interrupted: give the same command again, and it goes on where it stopped."
+          : "Interrupted before it was done."
+    if (json) printJson(terminal, { error: "interrupted", message })
+    else terminal.err(`${message}\n`)
+    return INTERRUPTED
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  const body = await plainBodyOf(error)
+  if (body !== null) refused(body, json, terminal)
+  else {
+    const stack = error instanceof Error ? (error.stack ?? message) : message
+    terminal.err(`This is a fault of the program:\n${stack}\n`)
+    if (json) printJson(terminal, { error: "internal", message })
+  }
+  return signal.aborted ? INTERRUPTED : REFUSED
+}
+
+/** Prints the one document of `--json`. */
+function printJson(terminal: Terminal, document: unknown): void {
+  terminal.out(`${JSON.stringify(document, null, terminal.isTTY ? 2 : undefined)}\n`)
+}
+
+/** What an interrupted command opened is closed within so long; it is left before the program is. */
+const GIVE_UP_MS = 9_000
+
+/** The value of a promise, or the reason of the signal where that comes first. */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return unlessEnded(promise, signal, (end) => end())
+}
+
+/** The value of a promise, or the reason of the signal where that was aborted so long before. */
+async function soonAfterAbort<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  milliseconds: number,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  try {
+    return await unlessEnded(promise, signal, (end) => (timer = setTimeout(end, milliseconds)))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The value of a promise, unless what an abort sets off ends the wait with the signal's reason. */
+async function unlessEnded<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  onceAborted: (end: () => void) => void,
+): Promise<T> {
+  const { promise: ended, reject } = Promise.withResolvers<never>()
+  const onAbort = () => onceAborted(() => reject(signal.reason as Error))
+  if (signal.aborted) onAbort()
+  signal.addEventListener("abort", onAbort, { once: true })
+  try {
+    return await Promise.race([promise, ended])
+  } finally {
+    signal.removeEventListener("abort", onAbort)
+  }
+}
+
+/** The first broken place, which a fault of a file carries. */
+function placeOf(error: Error): object {
+  return "place" in error ? { place: error.place } : {}
+}
+
+/** An error whose sentence tells an operator what to do; null where it is none of these. */
+async function plainBodyOf(error: unknown): Promise<ErrorBody | null> {
+  if (!(error instanceof Error)) return null
+  const { name, message } = error
+  // The embedded PostgreSQL has its own class of this name.
+  if (name === "StartupFault") return { error: "startup", message }
+  if (error instanceof Refused) return error.body
+  if (name === "FileFault") return { error: "not_as_it_was", message, ...placeOf(error) }
+  if (name === "RulesFault") return { error: "no_rules", message }
+  if (name === "NoFile") return { error: "cannot_read", message }
+  if (name === "NoSuchCompany") return { error: "not_found", message }
+  if ("syscall" in error && "path" in error && "code" in error) {
+    return {
+      error: "cannot_read",
+      message: `${String(error.path)} cannot be read (${String(error.code)}).`,
+    }
+  }
+  if (error instanceof ServerGone) return { error: "unavailable", message }
+  if (error instanceof CannotWrite) return { error: "cannot_write", message }
+  // Others are of the stores, which are there by then.
+  return (await import("../run-operation.ts")).errorBodyOf(error)
+}
+
+/** The faults of an input in the words of its command; words that cannot stand together are wrong usage. */
+export function inWordsOf(command: CommandSpec, body: ErrorBody): ErrorBody {
+  const { error, fields } = body
+  if (error !== "validation" || !isRow(fields)) return body
+  if (typeof fields[USAGE] === "string") return { error: USAGE, message: fields[USAGE] }
+  const faults = Object.entries(fields).map(([path, fault]) => {
+    const [field = path] = path.split(".")
+    const text = String(fault)
+    const behind = `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
+    return `${wordOfField(command, field)}: ${behind}`
+  })
+  return { ...body, message: `This is not valid: ${faults.join("; ")}` }
 }

@@ -1,8 +1,7 @@
 /** From words to a command: builds the program out of the commands' data and reads words with it. */
 import { Argument, Command, CommanderError, Option } from "commander"
 import type { ArgumentSpec, Catalogue, CommandSpec, Input, OptionSpec } from "./command.ts"
-import { FORMS } from "./option-values.ts"
-import { RELEASE } from "./release.ts"
+import { RELEASE, FORMS } from "./command.ts"
 
 /** What stands behind each complaint of wrong usage. */
 export const MORE_HELP = "(--help says more)"

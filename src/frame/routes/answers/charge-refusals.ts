@@ -15,6 +15,8 @@ import { ledgerOf } from "../../../../domain/charging/aggregates.ts"
 import { allowanceOf } from "../../../../domain/charging/ledger-views.ts"
 import type { Ports } from "../../ports.ts"
 import type { Caller } from "../declare/route.ts"
+import { z } from "zod"
+import { isoTime, micros } from "../../kernel/schema.ts"
 
 const LEAST_DOLLARS = dollarsFromMicros(LEAST_PURCHASE_MICROS)
 const MOST_DOLLARS = dollarsFromMicros(MOST_PURCHASE_MICROS)
@@ -133,4 +135,17 @@ export async function payerOf(
     return allowanceOf(state, key.keyId, at)?.mode === "on"
   })
   return { mayBuy, baseUrl: ports.baseUrl() }
+}
+
+/** What is said of a spending limit, wherever one is told. */
+export const limitFields = {
+  holder: z.enum(["company", "person", "key"]).describe("Whose limit it is"),
+  class: z
+    .enum(["ai", "general", "all"])
+    .describe("What it counts: AI models, everything else, or, of a key's, all"),
+  period: z.enum(["day", "week", "month"]).describe("How long what is used counts"),
+  amountMicros: micros.describe("The most that may be spent, millionths of a dollar"),
+  usedMicros: micros.describe("What is spent of it, millionths of a dollar"),
+  remainingMicros: micros.describe("What is left of it, millionths of a dollar; never below 0"),
+  resetsAt: isoTime.describe("When it begins anew"),
 }

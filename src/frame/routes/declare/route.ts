@@ -11,7 +11,6 @@ import type { Spender } from "../../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../../domain/kernel/ids.ts"
 import type { Ports } from "../../ports.ts"
 import type { Looked } from "../checks/6-position.ts"
-import type { ErrorForm } from "./error-form.ts"
 import type { RateLimit } from "../checks/rate-limits.ts"
 import type { Code, ErrorCode, NamedFault, Refusal } from "../answers/refusal.ts"
 import type { ForPeople, Sent } from "../answers/sent.ts"
@@ -351,4 +350,32 @@ export interface AsSent {
   readonly target: string
   /** Where it comes from, as far as trusted proxies say. */
   readonly address: string
+}
+
+/** How the refusals of a route are said. */
+export interface ErrorForm {
+  /** What they look like, for the document. */
+  readonly schema: ZodType
+  /**
+   * A refusal in this form; its status stays.
+   *
+   * @param why its status, and the body that it has in the API's own form
+   * @param sent what stands in the body of the request; undefined where nobody can read it
+   */
+  readonly of: (
+    why: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
+    sent: unknown,
+  ) => object
+}
+
+/** A refusal as it is said by a form; what is none stays as it is. */
+export function formed<A extends { status: number; body: unknown; error: string | null }>(
+  form: ErrorForm | undefined,
+  answer: Readonly<A>,
+  sent: unknown,
+): Readonly<A> {
+  const { status, error, body } = answer
+  if (form === undefined || error === null) return answer
+  const why = { status, body: JSON.parse(String(body)) as Readonly<Record<string, unknown>> }
+  return { ...answer, body: JSON.stringify(form.of(why, sent)) }
 }

@@ -6,12 +6,10 @@ import {
   WrongRevision,
 } from "../../../../adapters/eventstore/port.ts"
 import { NO_TRACING } from "../../../../adapters/telemetry/port.ts"
-import { appendSurely } from "./append.ts"
-import { gather } from "./batch.ts"
+import { appendSurely, gather, forgetState } from "./batch.ts"
 import { turnAway, turnAwayLate } from "./deadlines.ts"
 import type { Working } from "./fresh.ts"
 import { catchUp, freshFor, isConfirmedSince, isFresh } from "./fresh.ts"
-import { forgetState } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import { addSinceCheckpoint, loadStream } from "./load.ts"

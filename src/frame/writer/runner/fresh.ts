@@ -6,13 +6,15 @@
  * store's: for a look at most a second ago, for a no, or that there is nothing to do, at some moment
  * since its caller came.
  */
-import type { Damages } from "./damage.ts"
-import type { Deadlines } from "./deadlines.ts"
+import type { Damages, Deadlines } from "./deadlines.ts"
 import type { Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import { foldNews } from "./load.ts"
 import type { Tracing } from "../../../../adapters/telemetry/port.ts"
-import type { HeardEvent, RunnerPorts } from "./port.ts"
+import type { HeardEvent, RunnerPorts, Runner } from "./port.ts"
+import type { Pacer } from "../../../../adapters/machine/clock/port.ts"
+import type { EventStore, Position } from "../../../../adapters/eventstore/port.ts"
+import { Unavailable } from "../../../../adapters/eventstore/port.ts"
 
 /** An entry of a cache is valid for so long after it was confirmed. */
 export const FRESH_FOR_MS = 1_000
@@ -108,4 +110,64 @@ export function timeOf(
   loaded: Pick<Loaded<unknown>, "at">,
 ): number {
   return Math.max(clock.now(), loaded.at, lane.gatheredAt)
+}
+
+// Saying to the runner, a few times a second, up to when all that was stored was heard: then nothing
+// in its memory is older than a second, and nobody reads the store to find that nothing is new.
+
+const EVERY_MS = 250
+
+/** What confirming works with. */
+export interface ConfirmingPorts {
+  readonly store: Pick<EventStore, "head">
+  readonly pacer: Pacer
+  readonly runner: Pick<Runner, "confirmed">
+  /**
+   * True once the reader that the runner hears of events by has handed over everything up to a place;
+   * false where the store is lost before.
+   */
+  readonly handedOver: (place: Position) => Promise<boolean>
+  readonly warn: (message: string, error: unknown) => void
+}
+
+/** Running confirming. */
+export interface Confirming {
+  readonly stop: () => Promise<void>
+}
+
+/** Confirms until it is stopped. */
+export function startConfirming(ports: ConfirmingPorts): Confirming {
+  const { pacer, warn } = ports
+  const stopping = new AbortController()
+  const stopped = new Promise<false>((resolve) => {
+    stopping.signal.addEventListener("abort", () => resolve(false))
+  })
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      try {
+        await confirmOnce(ports, stopped)
+      } catch (error) {
+        // A store that is away is told of by whoever needs it.
+        if (!(error instanceof Unavailable)) warn("what was heard could not be confirmed", error)
+      }
+      if (!stopping.signal.aborted) await pacer.pause(EVERY_MS, stopping.signal)
+    }
+  }
+  const running = run()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+async function confirmOnce(
+  { store, pacer, runner, handedOver }: ConfirmingPorts,
+  stopped: Promise<false>,
+): Promise<void> {
+  const asOf = pacer.elapsedMs()
+  // What was stored by now is at or before the head that is asked for from now on.
+  const head = await store.head()
+  if (await Promise.race([handedOver(head), stopped])) runner.confirmed(asOf)
 }
