@@ -7,7 +7,12 @@ import type { Duplex } from "node:stream"
 import type { PreviewRow } from "../../projections/boxes/previews.ts"
 import { findPreview } from "../../projections/boxes/previews.ts"
 import type { Ports } from "../frame/ports.ts"
-import { noteTraffic } from "./preview-traffic.ts"
+import { MINUTE_MS } from "../../domain/boxes/box.ts"
+import { noteBy } from "./activity.ts"
+import { readBox } from "./find-box.ts"
+
+/** When traffic of a port was last noted by this process; of one machine it is one. */
+const noted = new WeakMap<Ports["counts"], Map<string, number>>()
 
 /** As many of a link as people and their browsers need; more is somebody's loop. */
 export const MOST_CONNECTIONS = 100
@@ -91,3 +96,32 @@ async function watch(ports: Ports, row: PreviewRow, { open, left }: Visited): Pr
 
 const bytesOf = (open: Visited["open"]): number =>
   [...open.values()].reduce((sum, { bytesRead, bytesWritten }) => sum + bytesRead + bytesWritten, 0)
+
+/** Notes that somebody is at a link, which is served, too, where that cannot be noted. */
+export async function noteTraffic(
+  ports: Pick<Ports, "clock" | "counts" | "journal" | "log" | "runner" | "sealing">,
+  row: PreviewRow,
+): Promise<void> {
+  try {
+    await noteOnce(ports, row)
+  } catch (error) {
+    ports.log.warn("a visit of a preview could not be noted", error)
+  }
+}
+
+async function noteOnce(
+  ports: Pick<Ports, "clock" | "counts" | "journal" | "runner" | "sealing">,
+  { company_id: companyId, box_id: boxId, port }: PreviewRow,
+): Promise<void> {
+  const now = ports.clock.now()
+  const own = noted.get(ports.counts) ?? new Map<string, number>()
+  noted.set(ports.counts, own)
+  const name = `${boxId}:${port}`
+  if (now - (own.get(name) ?? -MINUTE_MS) < MINUTE_MS) return
+  own.set(name, now)
+  for (const [one, at] of own) if (now - at >= MINUTE_MS) own.delete(one)
+  const view = await readBox(ports, companyId, boxId)
+  if (view === null) return
+  const done = { action: "preview", detail: String(port), result: "opened" } as const
+  await noteBy(ports, null, { companyId, boxId, view }, done)
+}

@@ -11,7 +11,7 @@ import type { PreviewRow } from "../../projections/boxes/previews.ts"
 import { findPreview } from "../../projections/boxes/previews.ts"
 import type { Door } from "../frame/http/hosts.ts"
 import { hostOf } from "../frame/http/hosts.ts"
-import type { Passing, Headed } from "../frame/http/passing/pass.ts"
+import type { Passing, Headed, Notice } from "../frame/http/passing/pass.ts"
 import {
   noticePage,
   refusalOf,
@@ -22,13 +22,19 @@ import {
   askedOn,
 } from "../frame/http/passing/pass.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { None } from "./preview-pages.ts"
-import { noticeOf } from "./preview-pages.ts"
 import type { PreviewConnections } from "./preview-connections.ts"
-import { openConnections } from "./preview-connections.ts"
-import { noteTraffic } from "./preview-traffic.ts"
+import { openConnections, noteTraffic } from "./preview-connections.ts"
 import { tagOf, tokenIn } from "./preview-url.ts"
 import { boxSettings } from "./settings.ts"
+
+const PAGES = {
+  404: ["There is nothing here", "This link is closed, or was never one."],
+  502: ["Nothing answers yet", "The box does not listen on this port now. This page tries again."],
+  503: ["Too many look at this now", "The box is busy with others. This page tries again."],
+} as const
+
+/** Why nothing is shown: the link is unknown, nothing listens on the port, or too many visitors. */
+type None = keyof typeof PAGES
 
 const hostIn = (origin: string): string | null =>
   URL.canParse(origin) ? new URL(origin).host : null
@@ -170,4 +176,10 @@ function withinLink(port: number, location: string): string {
   if (own === null || Number(own[1]) !== port) return location
   const path = location.slice(own[0].length)
   return path.startsWith("/") ? path : `/${path}`
+}
+
+/** The page of a link that shows nothing; it tries again unless the link is unknown. */
+function noticeOf(status: None): Notice {
+  const [title, text] = PAGES[status]
+  return { status, title, text, looksAgain: status !== 404 }
 }

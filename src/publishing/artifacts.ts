@@ -4,8 +4,8 @@
  * its own sandbox only.
  */
 import { createHash } from "node:crypto"
-import { extract } from "tar-stream"
 import type { Header } from "tar-stream"
+import { extract } from "tar-stream"
 import { z } from "zod"
 import type { Blob } from "../../adapters/postgres/blobs/port.ts"
 import { BlobExists } from "../../adapters/postgres/blobs/port.ts"
@@ -14,7 +14,26 @@ import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { PublishId } from "../../domain/publishing/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { ArtifactFile, Manifest } from "./manifest.ts"
+
+/** A file of a static site. */
+export interface ArtifactFile {
+  /** Where its bytes begin in the artifact's content. */
+  readonly from: number
+  /** Bytes. */
+  readonly size: number
+  /** The SHA-256 of its bytes, hexadecimal. */
+  readonly hash: string
+}
+
+/**
+ * An artifact. The content of a static site is its files' bytes, one behind the other; that of an app the tar
+ * archive that the build gave, which only sandboxes unpack.
+ */
+export interface Manifest {
+  readonly recipe: Recipe
+  /** By their paths, `about/index.html`; null for an app. */
+  readonly files: ReadonlyMap<string, ArtifactFile> | null
+}
 
 const MEBIBYTE = 1024 * 1024
 /** What may be kept of one publish. */

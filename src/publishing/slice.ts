@@ -7,7 +7,6 @@ import type { Measure } from "../frame/http/metrics.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { Slice } from "../frame/slice.ts"
 import { openArtifact } from "./artifacts.ts"
-import { erasePreview } from "./erase-preview.ts"
 import { previewKeeper } from "./keep-previews.ts"
 import { previewDoor } from "./door/door.ts"
 import { previewOperations } from "./operate/previews.ts"
@@ -60,7 +59,7 @@ files (\`static\`), or a program (\`start\`) with a test database and storage. P
   providers: [previewHostProvider],
   doors: (ports) => [previewDoor(ports, { livePublish, openArtifact })],
   daemons: [previewKeeper],
-  erase: erasePreview,
+  erase: ({ previewHost }, companyId) => previewHost.erase(companyId),
   operations: [...publishOperations, ...previewOperations],
   topics: { publish: "what companies publish", preview: "companies' previews" },
   measures: [publishMeasure],

@@ -3,14 +3,21 @@ import type { VoiceCommand, VoiceLeg } from "../../adapters/providers/voice/port
 import type { Live } from "../../domain/voice/call-state.ts"
 import { isAlive, legOf } from "../../domain/voice/call-state.ts"
 import { ASK_MS, TALK_MS, VOICEMAIL_MS } from "../../domain/voice/deadlines.ts"
-import type { Direction } from "../../domain/voice/directions.ts"
+import type { Direction, Said } from "../../domain/voice/directions.ts"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
-import { wordsOf } from "./spoken-words.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { isDestinationOn } from "../../domain/phone/phone-views.ts"
 import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
 import { callable } from "../frame/kernel/schema.ts"
+import { USUAL_RECORDING_NOTICE } from "../../domain/phone/number-settings.ts"
+
+const GREETING = "Nobody can take your call right now. Please leave a message after the tone."
+
+const NO_NUMBER = "a caller who shows no number"
+
+/** A number as it is read out: digit by digit. */
+const spoken = (number: string): string => [...number.replaceAll(/\D/g, "")].join(" ")
 
 type Needs = Pick<Ports, "readAll" | "runner" | "sealing">
 
@@ -110,4 +117,26 @@ async function numberToRing(
   const isOn = await runner.read(phoneOf(companyId), (state) => isDestinationOn(state, country))
   if (!isOn || (await holderOfCalled(readAll, number)) !== null) return null
   return number
+}
+
+/** What a call says: the number's own words, or the usual ones where it has none or they were erased. */
+async function wordsOf(
+  { sealing }: Pick<Ports, "sealing">,
+  companyId: CompanyId,
+  { offered: { settings, from } }: Live,
+  says: Said,
+): Promise<string> {
+  const opened = async (sealed: Sealed | null, usual: string) =>
+    (sealed === null ? null : await sealing.open(companyId, sealed)) ?? usual
+  switch (says) {
+    case "notice":
+      return opened(settings.recordingNotice, USUAL_RECORDING_NOTICE)
+    case "greeting":
+      return opened(settings.voicemailGreeting, GREETING)
+    case "screening": {
+      const caller = await opened(from, "")
+      const who = caller === "" ? NO_NUMBER : spoken(caller)
+      return `You have a call from ${who}. Press 1 to take it.`
+    }
+  }
 }

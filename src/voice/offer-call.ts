@@ -1,4 +1,4 @@
-/** A call that came: whether it is taken at all, and its first minute. */
+/** A call that came: whether it is taken at all, its slot, and its first minute. */
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import { ledgerOf, PRICES } from "../../domain/charging/aggregates.ts"
@@ -12,12 +12,16 @@ import { settingsOf } from "../../domain/phone/phone-views.ts"
 import { MOST_AT_ONCE, MOST_OF_ONE, callSlotsOf } from "../../domain/voice/aggregates.ts"
 import type { TurnedAway, CallFact } from "../../domain/voice/call-events.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
-import { fullNumber, callable } from "../frame/kernel/schema.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import { callable, fullNumber, idSchema } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
 import { readCall, tellCall } from "./find-call.ts"
 import { payCall } from "./pay-call.ts"
 import { priceOf, destinationPriceOf } from "../../domain/charging/price-book.ts"
+import { z } from "zod"
+import { parseCallId } from "../../domain/voice/ids.ts"
+import { reaction } from "../frame/effects/reaction.ts"
 
 /** The prices that a call keeps, whatever becomes of the book. */
 type CallPrices = Pick<CallFact<"CallOffered">, "minuteMicros" | "legMicros" | "priceVersion">
@@ -116,10 +120,16 @@ async function freeEndedCalls(
 ): Promise<void> {
   for (const callId of await ports.runner.readLatest(callSlotsOf(companyId), holdersOf)) {
     const call = await readCall(ports, { companyId, callId })
-    if (call === null || call.endedAt === null) continue
-    const command = { type: "FreeSlot" as const, holderId: callId }
-    await ports.runner.execute(callSlotsOf(companyId), command, cause)
+    if (call !== null && call.endedAt !== null) await freeSlot(ports, { companyId, callId }, cause)
   }
+}
+
+async function freeSlot(
+  { runner }: Pick<Ports, "runner">,
+  { companyId, callId }: CallPlace,
+  cause: Cause,
+): Promise<void> {
+  await runner.execute(callSlotsOf(companyId), { type: "FreeSlot", holderId: callId }, cause)
 }
 
 /** What a call costs that comes to a number with these settings. */
@@ -139,3 +149,30 @@ async function pricesOfCall(
     return { minuteMicros, legMicros, priceVersion }
   })
 }
+
+/** A slot is looked into after this: whoever took it may have ended before the call was offered. */
+const LOOK_INTO_AFTER_MS = 15 * 60_000
+
+/** Frees the slot of a call that is over, or that was never offered. */
+export const freeCallSlot = reaction({
+  kind: "free-call-slot",
+  payload: z.object({ callId: idSchema(parseCallId) }),
+  from: {
+    CallEnded: ({ callId, at }) => [{ name: callId, payload: { callId }, dueAt: at }],
+    SlotTaken: ({ holderId, at }) => {
+      const callId = parseCallId(holderId)
+      if (callId === null) return []
+      return [{ name: `${callId}:taken`, payload: { callId }, dueAt: at + LOOK_INTO_AFTER_MS }]
+    },
+  },
+  until: { SlotFreed: ({ holderId }) => [`${holderId}:taken`] },
+  giveUp: "owed",
+  perform: async (ports, { companyId, name, payload: { callId } }) => {
+    const call = await readCall(ports, { companyId, callId })
+    if (call !== null && call.endedAt === null) {
+      return { result: "later", dueAt: ports.clock.now() + LOOK_INTO_AFTER_MS }
+    }
+    await freeSlot(ports, { companyId, callId }, causedBy(`free-call-slot ${name}`))
+    return { result: "done" }
+  },
+})

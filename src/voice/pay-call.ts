@@ -22,9 +22,18 @@ import { endCharge } from "../frame/effects/charge-ends.ts"
 import type { Minutes } from "../frame/effects/minutes.ts"
 import { minuteName, payMinutes } from "../frame/effects/minutes.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
 import { readCall, tellCall } from "./find-call.ts"
+import { callStreamOf } from "../../domain/voice/aggregates.ts"
+import { parseCallId } from "../../domain/voice/ids.ts"
+import type { Reconciled } from "../frame/effects/reconcile.ts"
+import { z } from "zod"
+import type { CallFact } from "../../domain/voice/call-events.ts"
+import type { At } from "../frame/effects/reaction.ts"
+import { reaction } from "../frame/effects/reaction.ts"
+import { idSchema } from "../frame/kernel/schema.ts"
 
 const UNANSWERED = "the call was not answered"
 const ENDED_BEFORE = "the call ended before this minute began"
@@ -165,3 +174,57 @@ function partBack(call: Live, minute: number): Back | null {
   const amountMicros = firstMinutePrice(call) - minutePrice(call).unitPriceMicros
   return amountMicros === 0 ? null : { amountMicros, reason: CHEAPER }
 }
+
+/** What the charge of a call names begins with this. */
+const CALL_PREFIX = "call"
+
+/** Ends the open charges of a call's minutes that nothing else ended. */
+export const reconciledCall: Reconciled = {
+  prefix: CALL_PREFIX,
+  streamOf: (companyId, resource) => {
+    const callId = parseCallId(resource)
+    return callId === null ? null : callStreamOf(companyId, callId).stream
+  },
+  neverBegun: "the call was never offered",
+  abandon: async (ports, { companyId, resource }, cause) => {
+    const callId = parseCallId(resource)
+    if (callId === null) throw new Error(`${resource} is no call`)
+    const call = await payCall(ports, { companyId, callId }, cause)
+    if (call === null) return "never begun"
+    return minutesOf(call).isFinal ? "ended" : "open"
+  },
+}
+
+/** Whoever takes a call in charges its first minute at once: this stands behind it. */
+const PAID_BY_MS = 2_000
+
+/** Whatever is said of the end of a call may change what its minutes come to. */
+function settle(
+  { callId, at }: CallFact<"CallerHungUp" | "CallEnded">,
+  { revision }: Pick<At<"CallerHungUp">, "revision">,
+) {
+  return [{ name: `${callId}:${revision}`, payload: { callId }, dueAt: at }]
+}
+
+/** Charges the minutes of a call as they begin, and ends their charges when it is over. */
+export const callMinute = reaction({
+  kind: "charge-call-minute",
+  payload: z.object({ callId: idSchema(parseCallId) }),
+  from: {
+    CallMinuteStarted: ({ callId, minute, at }) =>
+      minute === 1
+        ? [{ name: `${callId}:first`, payload: { callId }, dueAt: at + PAID_BY_MS }]
+        : [],
+    CallerAnswered: ({ callId, at }) => [{ name: callId, payload: { callId }, dueAt: at }],
+    CallerHungUp: settle,
+    CallEnded: settle,
+  },
+  giveUp: "owed",
+  perform: async (ports, { companyId, name, payload: { callId } }) => {
+    const call = await payCall(ports, { companyId, callId }, causedBy(`charge-call-minute ${name}`))
+    const next = call === null ? null : minutesOf(call).next
+    // One row looks at each minute of a call as it begins.
+    const isOwn = name === callId && next !== null
+    return isOwn ? { result: "later", dueAt: next.dueAt } : { result: "done" }
+  },
+})

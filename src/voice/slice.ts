@@ -8,10 +8,9 @@ import { callOperations } from "./operate/calls.ts"
 import { carrierCallOperations } from "./operate/call-in.ts"
 import { voiceProvider } from "./providers/voice.ts"
 import { callDo } from "./reactions/call-do.ts"
-import { callMinute } from "./reactions/call-minute.ts"
+import { callMinute, reconciledCall } from "./pay-call.ts"
 import { callTimer, callWatch } from "./reactions/call-timer.ts"
-import { freeCallSlot } from "./reactions/free-call-slot.ts"
-import { reconciledCall } from "./reconciled-call.ts"
+import { freeCallSlot } from "./offer-call.ts"
 import { telnyxCalls } from "./webhooks/telnyx-calls.ts"
 
 const callMeasure: Measure = {

@@ -11,8 +11,13 @@ import {
   writeFile,
 } from "../../../adapters/sandbox/boxhost/files.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
-import type { BoxMachine } from "../box-machine.ts"
 import { boxSettings, runFolderIn } from "../settings.ts"
+
+/** A machine that boxes run on, for the process that looks after it. */
+export interface BoxMachine {
+  /** Takes away what crashes left. */
+  readonly sweep: () => Promise<readonly unknown[]>
+}
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {

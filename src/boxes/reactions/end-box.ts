@@ -1,4 +1,4 @@
-/** What follows from the end of a box: its machine goes, and its slot is another's. */
+/** The end of boxes: a deleted company's are stopped; a box that ended loses its machine and slot. */
 import { z } from "zod"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
@@ -12,6 +12,30 @@ import type { Ports } from "../../frame/ports.ts"
 import { noteBy } from "../activity.ts"
 import { readBox } from "../find-box.ts"
 import { abandonBox, freeSlot } from "../slots.ts"
+import { boxStreamOf, slotsOf } from "../../../domain/boxes/aggregates.ts"
+import { holdersOf } from "../../../domain/kernel/slots.ts"
+
+/** Stops the boxes of a deleted company: the keys that started them no longer work. */
+export const stopBoxes = reaction({
+  kind: "stop-boxes",
+  payload: z.object({}),
+  from: {
+    LedgerClosed: ({ at }, { companyId, revision }) => [
+      { name: `${companyId}:${revision}`, payload: {}, dueAt: at },
+    ],
+  },
+  giveUp: "owed",
+  perform: async ({ runner }, { companyId, name }) => {
+    const cause = causedBy(`stop-boxes ${name}`)
+    const live = await runner.readLatest(slotsOf(companyId), holdersOf)
+    for (const boxId of live) {
+      const command = { type: "StopBox" as const, boxId, reason: "key_changed" as const }
+      const stream = boxStreamOf(companyId, boxId)
+      await runner.execute(stream, { ...command, keyId: null, personId: null }, cause)
+    }
+    return { result: "done" }
+  },
+})
 
 /** A slot whose box was not started by now is looked into: its start died in the middle. */
 const LOOK_INTO_AFTER_MS = 15 * 60_000

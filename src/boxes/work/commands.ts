@@ -8,11 +8,10 @@ import { route } from "../../frame/routes/declare/route.ts"
 import { filledText, shortText } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { note, noteBegun } from "../activity.ts"
-import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
+import { BOXES_URL, BOX_ROUTE, OfBox, inBox } from "../box-route.ts"
 import { WORK_REFUSALS } from "../codes.ts"
 import { cutAt, hasReplaced, textOf } from "../cut-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
-import { inBox } from "./in-box.ts"
 
 /** So many characters of each output are answered. */
 const MOST_OUTPUT = 200_000

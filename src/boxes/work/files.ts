@@ -7,11 +7,10 @@ import { refusal } from "../../frame/routes/answers/refusal.ts"
 import { route } from "../../frame/routes/declare/route.ts"
 import { isoTime, shortText } from "../../frame/kernel/schema.ts"
 import { note } from "../activity.ts"
-import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
+import { BOXES_URL, BOX_ROUTE, OfBox, inBox } from "../box-route.ts"
 import { WORK_REFUSALS } from "../codes.ts"
 import { hasReplaced, isLonger, textOf } from "../cut-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
-import { inBox } from "./in-box.ts"
 
 /** A larger file is not read: an answer holds it whole. */
 const MOST_READ = 20_000_000

@@ -7,13 +7,12 @@ import type { Caller } from "../../frame/routes/declare/route.ts"
 import { filledText } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { note } from "../activity.ts"
-import { BOXES_URL, BOX_ROUTE, OfBox, byCaller, change } from "../box-route.ts"
+import { BOXES_URL, BOX_ROUTE, OfBox, byCaller, change, inBox } from "../box-route.ts"
 import { gitPersonOf } from "../bring-code.ts"
 import { WORK_REFUSALS } from "../codes.ts"
 import { cutAt } from "../cut-text.ts"
 import type { FoundBox } from "../find-box.ts"
 import { BOX_TOOLS } from "../tools.ts"
-import { inBox } from "./in-box.ts"
 
 /** What who pushes from a box must be granted, also when all of it is there. */
 const PUSH_RULES = {

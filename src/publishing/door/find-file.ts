@@ -1,5 +1,5 @@
 /** Which file of a static site a path means: a look-up in its manifest, so that there is nothing to leave. */
-import type { ArtifactFile } from "../manifest.ts"
+import type { ArtifactFile } from "../artifacts.ts"
 
 /** The files of a site, by their paths. */
 export type Files = ReadonlyMap<string, ArtifactFile>

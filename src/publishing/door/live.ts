@@ -4,7 +4,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
 import type { LivePublish } from "../../../domain/publishing/publishing.ts"
 import type { Ports } from "../../frame/ports.ts"
-import type { Manifest } from "../manifest.ts"
+import type { Manifest } from "../artifacts.ts"
 
 /** What was built. */
 export interface Artifact {
