@@ -10,10 +10,9 @@ import { boxOperations } from "./operate/boxes.ts"
 import { previewDoor } from "./preview-door.ts"
 import { boxHostProvider } from "./providers/boxhost.ts"
 import { examineBoxes } from "./providers/examine-boxes.ts"
+import { clearBox, clearSlot } from "./reactions/end-box.ts"
 import { clearBox, clearSlot, stopBoxes } from "./reactions/end-box.ts"
-import { makeBox } from "./reactions/make-box.ts"
 import { tickBox } from "./reactions/tick-box.ts"
-import { reconciledBox } from "./reconciled-box.ts"
 import { boxDetail, boxList, deleteBox, stopBox } from "./see-boxes.ts"
 import { boxSettings } from "./settings.ts"
 import { startBox } from "./start-box.ts"
@@ -85,8 +84,7 @@ what is to stay, and stop it: its files are gone then. The same functions are to
     stopBox,
   ],
   readModels: [boxRows, previews],
-  reactions: [...makeBox, tickBox, clearBox, clearSlot, stopBoxes],
-  reconciled: [reconciledBox],
+  reactions: [tickBox, clearBox, clearSlot, stopBoxes],
   settings: [boxSettings],
   providers: [boxHostProvider],
   doors: (ports) => [previewDoor(ports)],

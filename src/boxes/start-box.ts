@@ -1,22 +1,34 @@
-/** `POST /api/v1/sandboxes`: slot, room, charge, answer; `make-box.ts` makes it. */
-import type { z } from "zod"
-import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
+/**
+ * `POST /api/v1/sandboxes`, from top to bottom: what a box is and what the charge of its first minute comes
+ * to, the job that makes its machine and brings the code, and the route.
+ */
+import { inTime, isOutside } from "../../adapters/providers/outside.ts"
+import { BoxGone, BoxRefused } from "../../adapters/sandbox/boxhost/port.ts"
+import { BOX, boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import type { FailReason } from "../../domain/boxes/box-events.ts"
+import { BOX_SIZES } from "../../domain/boxes/box-size.ts"
 import { boxOf, isAbandoned } from "../../domain/boxes/box.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
-import { inTime, isOutside } from "../../adapters/providers/outside.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { parseBoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import { causeOf } from "../frame/routes/call.ts"
-import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import { parsePersonId } from "../../domain/kernel/ids.ts"
+import { effect } from "../frame/effects/effect.ts"
+import type { Named } from "../frame/effects/paid-spec.ts"
+import type { Price } from "../frame/effects/price.ts"
+import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paid } from "../frame/effects/paid.ts"
+import { idSchema, sealed } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import type { Caller, Checked } from "../frame/routes/declare/route.ts"
-import { route } from "../frame/routes/declare/route.ts"
-import { charged } from "../frame/effects/charged.ts"
-import type { Named, Price } from "../frame/effects/charged-spec.ts"
-import type { Ports } from "../frame/ports.ts"
-import { beginOf } from "./bring-code.ts"
+import { causeOf } from "../frame/routes/call.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import type { Caller } from "../frame/routes/declare/route.ts"
+import { noteBy } from "./activity.ts"
 import type { BoxAnswer } from "./box-reply.ts"
 import { BoxReply, boxAnswer } from "./box-reply.ts"
+import { CodeNotBrought, beginOf, bringCode } from "./bring-code.ts"
 import {
   BOX_UNAVAILABLE,
   BUDGET_TOO_SMALL,
@@ -24,11 +36,167 @@ import {
   TOO_MANY_BOXES,
   unavailable,
 } from "./codes.ts"
-import { BOX_PREFIX } from "./reconciled-box.ts"
-import { freeSlot, takeSlot } from "./slots.ts"
+import { readBox } from "./find-box.ts"
+import { FIRST_LEASE_MS } from "./leases.ts"
 import { minuteName } from "../frame/effects/minutes.ts"
+import { freeSlot, takeSlot } from "./slots.ts"
 import { START_RULES, StartBox, priceOfStart, unpushable } from "./start-rules.ts"
 import { BOX_TOOLS } from "./tools.ts"
+import { z } from "zod"
+
+// What a box is, and what the charge of its first minute comes to.
+
+const NOT_MADE = { amountMicros: null, reason: "the box could not be made" }
+
+/** Boxes. The first minute of one that ran, or that was stopped before it did, stays charged. */
+const box = paidThing({
+  prefix: "box",
+  aggregate: BOX,
+  at: (companyId, resource) => {
+    const id = parseBoxId(resource)
+    return id === null ? null : { id, stream: boxStreamOf(companyId, id) }
+  },
+  view: () => (state) => (isAbandoned(state) ? "abandoned" : boxOf(state)),
+  standing: ({ status, started: { chargeId } }) => {
+    const end = status === "failed" ? NOT_MADE : "settled"
+    return { chargeId, charge: status === "starting" ? "pending" : end, isUndone: false }
+  },
+  abandon: (boxId) => ({ type: "AbandonBox" as const, boxId }),
+  neverBegun: "the box was never started",
+})
+
+// Making it.
+
+declare module "../frame/counts.ts" {
+  interface Counted {
+    /** Boxes that were to be made, by what came of it. */
+    readonly box_starts: "result"
+    /** How long those took together that ran, from the call on, seconds. */
+    readonly box_start_seconds: never
+  }
+}
+
+/** Who waits for longer than this for a box has none: it failed. */
+const MADE_WITHIN_MS = 3 * 60_000
+/** A large repository is brought within this. */
+const ACT_WITHIN_MS = 2 * 60_000
+
+const NO_NETWORK = "The machine gives boxes no way to the internet."
+
+const BoxJob = z.object({
+  boxId: idSchema(parseBoxId),
+  personId: idSchema(parsePersonId),
+  size: z.enum(BOX_SIZES),
+  branch: sealed,
+  startedAt: z.number(),
+})
+
+type BoxJob = z.infer<typeof BoxJob>
+type Made =
+  | { readonly is: "made"; readonly commit: string | null; readonly host: string }
+  | { readonly is: "failed"; readonly reason: FailReason }
+
+/** The reaction that makes boxes. */
+const makeBox = effect({
+  kind: "create-box",
+  payload: BoxJob,
+  provider: "the host of boxes",
+  about: "this box",
+  unknownTo: "nobody knows this box",
+  endsWithCompany: true,
+  isPersonal: true,
+  isLong: true,
+  withinMs: ACT_WITHIN_MS,
+  times: { unavailableForMs: 60_000 },
+  from: {
+    BoxStarted: ({ boxId, personId, size, branch, at }) => {
+      const payload = { boxId, personId, size, branch, startedAt: at }
+      return [{ name: boxId, payload, dueAt: at }]
+    },
+  },
+  begunAt: ({ startedAt }) => startedAt,
+  look: async (ports, { companyId, payload: { boxId, startedAt } }, cause) => {
+    const at = { id: boxId, stream: boxStreamOf(companyId, boxId) }
+    const isLate = ports.clock.now() - startedAt > MADE_WITHIN_MS
+    if (isLate && (await readBox(ports, companyId, boxId))?.status === "starting") {
+      await box.record(ports, at, { type: "FailBox", boxId, reason: "box_unavailable" }, cause)
+    }
+    return box.look(ports, companyId, at, cause)
+  },
+  act: async (ports, { companyId, payload }): Promise<Made> => {
+    try {
+      return await make(ports, companyId, payload)
+    } catch (error) {
+      // Somebody stopped it in the middle, or it died: it never ran.
+      if (error instanceof BoxRefused || error instanceof BoxGone) {
+        return { is: "failed", reason: "box_unavailable" }
+      }
+      if (error instanceof CodeNotBrought) return { is: "failed", reason: "clone_failed" }
+      throw error
+    }
+  },
+  // Making it again finds what is there and goes on with that.
+  ask: async () => "unknown",
+  isRepeatable: () => true,
+  end: async (ports, { companyId, payload: { boxId } }, answer, cause) => {
+    const command =
+      answer.is === "made"
+        ? { type: "RunBox" as const, boxId, commit: answer.commit, host: answer.host }
+        : { type: "FailBox" as const, boxId, reason: answer.reason }
+    const at = { id: boxId, stream: boxStreamOf(companyId, boxId) }
+    const known = await box.record(ports, at, command, cause)
+    await box.settle(ports, companyId, known, cause)
+    const view = known === "abandoned" ? null : known
+    ports.counts.add("box_starts", { result: answer.is })
+    if (view !== null && view.runningAt !== null) {
+      const seconds = (view.runningAt - view.started.at) / 1_000
+      ports.counts.add("box_start_seconds", {}, seconds)
+    }
+    // It ended while it was made, or another host has it: nobody else may know of this machine.
+    const isHere = view?.status === "running" && view.host === ports.boxHost.hostId
+    if (!isHere) await endMachine(ports, boxId)
+    return true
+  },
+  unavailable: { is: "failed", reason: "box_unavailable" },
+  unknown: async () => ({ is: "failed" as const, reason: "box_unavailable" as const }),
+  givenUp: { is: "failed", reason: "discarded" },
+})
+
+/** Ends a machine that nobody is to know of; one whose host says nothing ends with its lease. */
+async function endMachine({ boxHost, pacer, log }: Ports, boxId: BoxId): Promise<void> {
+  const stop = async () => (await boxHost.find(boxId))?.stop()
+  try {
+    await inTime(pacer, "the host of boxes", stop())
+  } catch (error) {
+    if (!isOutside(error)) throw error
+    log.info("a machine that is of no use could not be ended", { boxId, error: error.message })
+  }
+}
+
+/** Makes the machine, and brings the code. */
+async function make(ports: Ports, companyId: CompanyId, payload: BoxJob): Promise<Made> {
+  const { boxId, size, personId } = payload
+  const branch = (await ports.sealing.open(companyId, payload.branch)) ?? ""
+  const machine = await ports.boxHost.start({
+    boxId,
+    companyId,
+    size,
+    leaseMs: FIRST_LEASE_MS,
+    environment: environmentOf(boxId, branch),
+  })
+  const commit = await bringCode(ports, machine, { companyId, personId, branch })
+  const { network } = await machine.hello()
+  if (network === "none") {
+    const done = { action: "notice", detail: NO_NETWORK, result: "network: none" } as const
+    const view = await readBox(ports, companyId, boxId)
+    if (view !== null) await noteBy(ports, null, { companyId, boxId, view }, done)
+  }
+  return { is: "made", commit, host: ports.boxHost.hostId }
+}
+
+const environmentOf = (boxId: BoxId, branch: string) => ({ BOX_ID: boxId, BOX_BRANCH: branch })
+
+// The request.
 
 /** Who starts what. */
 interface Draft extends StartBox {
@@ -39,8 +207,6 @@ interface Draft extends StartBox {
   readonly budgetMicros: number | null
 }
 
-type Box = Named<typeof BOX_PREFIX>
-
 const NO_COMMIT = "The company's repository has no commit yet; push code first."
 const NO_PERSON = "This takes a person's own key, not the app's shared one."
 
@@ -49,7 +215,7 @@ async function hold(
   ports: Ports,
   caller: Caller,
   { companyId, size }: Draft,
-  { id }: Box,
+  { id }: Named<BoxId>,
 ): Promise<{ readonly refusal: Refusal } | null> {
   const full = await takeSlot(ports, companyId, id, causeOf(caller))
   if (full !== null) return full
@@ -63,73 +229,6 @@ async function hold(
   await freeSlot(ports, companyId, id, causeOf(caller))
   return { refusal: unavailable() }
 }
-
-const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer, typeof BOX_PREFIX>(
-  {
-    prefix: BOX_PREFIX,
-    chargeId: (id) => minuteName(id, 1),
-    undone: "the box could not be started",
-    draft: async (ports, { companyId, key, person }, { body }) => {
-      if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }
-      const priced = await priceOfStart(ports, body)
-      if ("refusal" in priced) return priced
-      return { ...body, companyId, keyId: key.keyId, personId: person.personId, ...priced }
-    },
-    prepare: async ({ companyCode }, { companyId, branch }) => {
-      const code = await companyCode.find(companyId)
-      if (code === null) return { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) }
-      if (beginOf(code, branch) === null) return { refusal: refusal(CLONE_FAILED, NO_COMMIT) }
-      const fault = unpushable(branch, code.tips)
-      return fault === null ? {} : { refusal: fault }
-    },
-    price: async (_ports, { price }) => price,
-    holds: {
-      take: (ports, caller, draft, _prepared, named) => hold(ports, caller, draft, named),
-      free: (ports, caller, { companyId }, { id }) =>
-        freeSlot(ports, companyId, id, causeOf(caller)),
-    },
-    resource: (_draft, id) => id,
-    intend: async ({ runner, sealing }, caller, draft, _prepared, { id: boxId, chargeId }) => {
-      const { companyId, personId, keyId, size, maxMinutes, idleMinutes, budgetMicros } = draft
-      const { unitPriceMicros, priceVersion } = draft.price
-      const seal = (text: string) => sealing.seal(companyId, personId, text)
-      const started = await runner.execute(
-        boxStreamOf(companyId, boxId),
-        {
-          type: "StartBox",
-          boxId,
-          chargeId,
-          keyId,
-          personId,
-          size,
-          maxMinutes,
-          idleMinutes,
-          budgetMicros,
-          unitPriceMicros,
-          priceVersion,
-          branch: await seal(draft.branch),
-          label: draft.label === null ? null : await seal(draft.label),
-        },
-        causeOf(caller),
-        boxOf,
-      )
-      // Else it was abandoned meanwhile.
-      if (!started.accepted || started.view === null) return "again"
-      if (started.facts.length === 0) return "found"
-      return { reply: replyOf(draft, boxId, started.view), position: started.position }
-    },
-    begun: async ({ runner }, { companyId }, boxId) => {
-      const stream = boxStreamOf(companyId, boxId)
-      if (await runner.read(stream, isAbandoned)) return "undone"
-      return (await runner.read(stream, boxOf)) === null ? "no" : "yes"
-    },
-    reply: async ({ runner }, draft, boxId) => {
-      const view = await runner.read(boxStreamOf(draft.companyId, boxId), boxOf)
-      if (view === null) throw new Error(`box ${boxId} is known to have been started`)
-      return { reply: replyOf(draft, boxId, view), position: null }
-    },
-  },
-)
 
 /** The box right after its start, whatever became of it since. */
 function replyOf(draft: Draft, id: string, { started }: BoxView): BoxAnswer {
@@ -149,7 +248,7 @@ function replyOf(draft: Draft, id: string, { started }: BoxView): BoxAnswer {
 }
 
 /** The route. */
-export const startBox = route({
+export const startBox = paid({
   name: "startBox",
   method: "POST",
   url: "/api/v1/sandboxes",
@@ -171,5 +270,47 @@ export const startBox = route({
     BOX_UNAVAILABLE,
     ...(["spend_limit_reached", "payment_required"] as const),
   ],
-  ...box,
+
+  thing: box,
+  jobs: makeBox,
+  chargeId: (id) => minuteName(id, 1),
+  undone: "the box could not be started",
+  draft: async (ports, { companyId, key, person }, { body }) => {
+    if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }
+    const priced = await priceOfStart(ports, body)
+    if ("refusal" in priced) return { refusal: priced.refusal }
+    return { ...body, companyId, keyId: key.keyId, personId: person.personId, ...priced }
+  },
+  prepare: async ({ companyCode }, { companyId, branch }) => {
+    const code = await companyCode.find(companyId)
+    if (code === null) return { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) }
+    if (beginOf(code, branch) === null) return { refusal: refusal(CLONE_FAILED, NO_COMMIT) }
+    const fault = unpushable(branch, code.tips)
+    return fault === null ? {} : { refusal: fault }
+  },
+  price: async (_ports, { price }) => price,
+  holds: {
+    take: (ports, caller, draft, named) => hold(ports, caller, draft, named),
+    free: (ports, caller, { companyId }, { id }) => freeSlot(ports, companyId, id, causeOf(caller)),
+  },
+  command: async ({ sealing }, _caller, draft, { id: boxId, chargeId }) => {
+    const { companyId, personId, price } = draft
+    const seal = (text: string) => sealing.seal(companyId, personId, text)
+    return {
+      type: "StartBox" as const,
+      boxId,
+      chargeId,
+      keyId: draft.keyId,
+      personId,
+      size: draft.size,
+      maxMinutes: draft.maxMinutes,
+      idleMinutes: draft.idleMinutes,
+      budgetMicros: draft.budgetMicros,
+      unitPriceMicros: price.unitPriceMicros,
+      priceVersion: price.priceVersion,
+      branch: await seal(draft.branch),
+      label: draft.label === null ? null : await seal(draft.label),
+    }
+  },
+  answer: async (_ports, draft, id, { view }) => ({ reply: replyOf(draft, id, view) }),
 })

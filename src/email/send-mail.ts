@@ -1,32 +1,127 @@
-/** `POST /api/v1/email/send`: charge, accept, hand over, answer what is known; `hand-mail.ts` hands over. */
-import { z } from "zod"
+/**
+ * `POST /api/v1/email/send`, from top to bottom: the job that hands a mail over, and the route. The job runs
+ * for as long as it takes: immediately in the request that made it, then again when the next copy is due.
+ */
+import type { WorkResult } from "../../adapters/postgres/jobs/port.ts"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
 import { mailOf, suppressionsOf } from "../../domain/email/aggregates.ts"
 import type { AddressTag, MailId } from "../../domain/email/ids.ts"
-import type { MailView } from "../../domain/email/mail.ts"
-import { isMailAbandoned, mailView } from "../../domain/email/mail.ts"
+import { parseMailId } from "../../domain/email/ids.ts"
+import type { HandResult } from "../../domain/email/mail-events.ts"
+import type { CopyView, MailView } from "../../domain/email/mail.ts"
+import { mailView } from "../../domain/email/mail.ts"
 import type { Mailbox } from "../../domain/email/mailbox.ts"
 import { addressKey, mailboxText } from "../../domain/email/mailbox.ts"
 import { offersUnsubscribe } from "../../domain/email/suppressions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
-import { causeOf } from "../frame/routes/call.ts"
-import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import type { Paid } from "../frame/effects/paid-spec.ts"
+import { paid } from "../frame/effects/paid.ts"
+import type { Work } from "../frame/effects/reaction.ts"
+import { reaction } from "../frame/effects/reaction.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import { filledText, idSchema, isBlank, textOfLines } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
 import type { OwnCode, Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import type { Caller, Checked } from "../frame/routes/declare/route.ts"
-import { route } from "../frame/routes/declare/route.ts"
-import { charged } from "../frame/effects/charged.ts"
-import type { Told } from "../frame/effects/charged-spec.ts"
-import { filledText, isBlank, textOfLines } from "../frame/kernel/schema.ts"
-import type { Ports } from "../frame/ports.ts"
-import { forgetLetter, MAIL_PREFIX } from "./mails.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import type { Caller } from "../frame/routes/declare/route.ts"
+import { handOver } from "./hand-over.ts"
 import { keepLetter } from "./letters.ts"
 import type { Letter } from "./letters.ts"
 import { keptMailbox, mailbox } from "./mailboxes.ts"
-import { HAND_MAIL } from "./reactions/hand-mail.ts"
+import { forgetLetter, mail, recordMail } from "./mails.ts"
 import { verifiedSender } from "./verified-sender.ts"
+import { z } from "zod"
+
+// Handing it over. Before the first copy goes its row says so: a process that finds it saying so knows that
+// another one died over it. Every copy that was due then may have gone, so it goes once more later, and then
+// never again.
+
+const HAND_MAIL = "hand-mail"
+
+const OfMail = z.object({ mailId: idSchema(parseMailId) })
+type OfMail = z.infer<typeof OfMail>
+
+/** Hands mails over. */
+const handMail = reaction({
+  kind: HAND_MAIL,
+  payload: OfMail,
+  from: {
+    MailAccepted: ({ mailId, at }) => [{ name: mailId, payload: { mailId }, dueAt: at }],
+  },
+  isLong: true,
+  endsWithCompany: true,
+  perform,
+  giveUp: async (ports, { companyId, payload: { mailId } }, cause) => {
+    const view = await ports.runner.readLatest(mailOf(companyId, mailId), mailView)
+    if (view === null) return null
+    const ended = await recordAll(ports, companyId, view, view.copies, "bounced", cause)
+    await mail.settle(ports, companyId, ended, cause)
+    await forgetLetter(ports, companyId, mailId)
+    return null
+  },
+})
+
+async function perform(ports: Ports, work: Work<OfMail>): Promise<WorkResult> {
+  const { companyId, payload, signal, workId } = work
+  const { mailId } = payload
+  const cause = causedBy(`${HAND_MAIL} ${mailId}`)
+  const stream = mailOf(companyId, mailId)
+  const look = () => ports.runner.readLatest(stream, mailView)
+  let view = await look()
+  if (view === null) return { result: "park", reason: "its stream does not know this mail" }
+  if (work.isHandedOver) {
+    view = await recordAll(ports, companyId, view, dueOf(ports, view), "unknown", cause)
+  }
+  const due = dueOf(ports, view)
+  if (due.length > 0) {
+    if (signal.aborted || !(await ports.work.handOver(workId))) return { result: "let go" }
+    await handOver(ports, { companyId, view, due, cause, signal })
+    view = (await look()) ?? view
+    // What was under way is recorded, and nothing else was begun.
+    if (signal.aborted) return { result: "let go", isUndone: true }
+  }
+  await mail.settle(ports, companyId, view, cause)
+  return next(ports, companyId, view)
+}
+
+const dueOf = ({ clock }: Pick<Ports, "clock">, { copies }: MailView): readonly CopyView[] => {
+  const now = clock.now()
+  return copies.filter(({ dueAt }) => dueAt !== null && dueAt <= now)
+}
+
+/** Says the same of several copies; of those whose end is known nothing. */
+async function recordAll(
+  ports: Ports,
+  companyId: CompanyId,
+  view: MailView,
+  copies: readonly CopyView[],
+  result: HandResult,
+  cause: Cause,
+): Promise<MailView> {
+  const { mailId } = view.accepted
+  const code = result === "bounced" ? "given_up" : null
+  const outcomes = copies.map(({ recipientIndex }) => ({ recipientIndex, result, code }))
+  const command = { type: "ProgressMail" as const, mailId, outcomes }
+  return (await recordMail(ports, companyId, command, cause)) ?? view
+}
+
+/** Waits for the copy that is due next; without one it is done, or is an operator's. */
+async function next(ports: Ports, companyId: CompanyId, view: MailView): Promise<WorkResult> {
+  const times = view.copies.flatMap(({ dueAt }) => dueAt ?? [])
+  if (times.length > 0) return { result: "later", dueAt: Math.min(...times), isUndone: true }
+  await forgetLetter(ports, companyId, view.accepted.mailId)
+  const silent = view.copies.filter(({ status }) => status === "unknown").length
+  if (silent === 0) return { result: "done" }
+  const of = `${silent} of ${view.copies.length} recipients`
+  const reason = `whoever takes mails was silent twice about it for ${of}, and cannot be asked`
+  return { result: "park", reason }
+}
+
+// The request.
 
 /** So many can be written to at once (specification, "Email"). */
 const MOST_RECIPIENTS = 50
@@ -103,92 +198,22 @@ async function distinct(
   )
 }
 
-const mail = charged<
-  Checked<z.infer<typeof SendMail>>,
-  Draft,
-  Prepared,
-  MailReply,
-  typeof MAIL_PREFIX
->({
-  prefix: MAIL_PREFIX,
-  undone: "the mail could not be accepted",
-  draft: async (ports, { companyId }, { body }) => {
-    const { from, to, subject, text = "", html = "", replyTo = null } = body
-    const recipients = await distinct(ports, companyId, Array.isArray(to) ? to : [to])
-    const letter = { from, replyTo, subject, text: text || null, html: html || null }
-    return { companyId, recipients, ...letter }
-  },
-  prepare: async (ports, { companyId, from: { domain } }) => {
-    const sendingDomainId = await verifiedSender(ports, companyId, domain)
-    if (sendingDomainId === null) {
-      const message = `Nothing is sent from ${domain}: it is no verified sending domain of this company. Add it, or check its records.`
-      return { refusal: refusal(NOT_SENT, message) }
-    }
-    const offers = offersUnsubscribe(sendingDomainId)
-    const hasUnsubscribe = await ports.runner.read(suppressionsOf(companyId), offers)
-    return { sendingDomainId, hasUnsubscribe }
-  },
-  price: async ({ runner }, { recipients: { length: quantity } }) => {
-    const price = await runner.read(PRICES, (book) => priceOf(book, "email_recipient"))
-    const amountMicros = price.unitPriceMicros * quantity
-    return { item: "email_recipient", quantity, ...price, amountMicros }
-  },
-  resource: (_draft, id) => id,
-  intend: async (ports, caller, draft, prepared, { id: mailId, chargeId }) => {
-    const command = await acceptance(ports, caller, draft, prepared, mailId)
-    const stream = mailOf(draft.companyId, mailId)
-    const accept = { ...command, chargeId, type: "AcceptMail" as const }
-    const done = await ports.runner.execute(stream, accept, causeOf(caller), mailView)
-    if (done.accepted && done.view !== null) {
-      return { reply: await replyOf(ports, draft.companyId, done.view), position: done.position }
-    }
-    // It was abandoned meanwhile.
-    await forgetLetter(ports, draft.companyId, mailId)
-    return "again"
-  },
-  begun: async ({ runner }, { companyId }, mailId) => {
-    const stream = mailOf(companyId, mailId)
-    if (await runner.read(stream, isMailAbandoned)) return "undone"
-    const known = await runner.read(stream, mailView)
-    if (known === null) return "no"
-    return known.refused === null ? "yes" : "undone"
-  },
-  reply: (ports, { companyId }, mailId) => soFar(ports, companyId, mailId),
-  awaits: {
-    withinMs: WITHIN_MS,
-    work: ({ clock }, { companyId }, _draft, { id: mailId }) => ({
-      kind: HAND_MAIL,
-      name: mailId,
-      subject: mailId,
-      companyId,
-      payload: { mailId },
-      dueAt: clock.now(),
-    }),
-    outcome: async (ports, _caller, { companyId }, { id: mailId }) => {
-      const view = await ports.runner.readLatest(mailOf(companyId, mailId), mailView)
-      if (view === null) return null
-      if (view.refused !== null) return { refusal: notTaken(view.refused) }
-      if (view.copies.some(({ status }) => status === "open")) return null
-      return { reply: await replyOf(ports, companyId, view), position: null }
-    },
-    soFar: (ports, _caller, { companyId }, { id }) => soFar(ports, companyId, id),
-  },
-})
-
 /** What of a mail is recorded, with what it says kept. */
 async function acceptance(
   ports: Ports,
   caller: Caller,
   { companyId, recipients, from, replyTo, subject, text, html }: Draft,
+  { id: mailId, chargeId }: Paid<MailId>,
   prepared: Prepared,
-  mailId: MailId,
 ) {
   const { sealing } = ports
   const letter = { from, replyTo, subject, text, html }
   const bodyHash = await keepLetter(ports, companyId, mailId, letter)
   const { keyId, personId } = caller.spender
   return {
+    type: "AcceptMail" as const,
     mailId,
+    chargeId,
     keyId,
     personId,
     ...prepared,
@@ -204,13 +229,6 @@ async function acceptance(
 
 const notTaken = (code: string): Refusal =>
   refusal(NOT_SENT, `The mail was refused (${code}) before anybody had it; nothing was charged.`)
-
-/** What is known of a mail by now. @throws Error where there is none */
-async function soFar(ports: Ports, companyId: CompanyId, mailId: MailId): Promise<Told<MailReply>> {
-  const view = await ports.runner.readLatest(mailOf(companyId, mailId), mailView)
-  if (view === null) throw new Error(`there is no mail ${mailId}`)
-  return { reply: await replyOf(ports, companyId, view), position: null }
-}
 
 /** What became of each recipient. Of whom the address was erased nothing is said. */
 async function replyOf(
@@ -234,7 +252,7 @@ async function replyOf(
 }
 
 /** The route. */
-export const sendMail = route({
+export const sendMail = paid({
   name: "sendEmail",
   method: "POST",
   url: "/api/v1/email/send",
@@ -259,5 +277,42 @@ export const sendMail = route({
   specGap:
     "The specification leaves the verb open: POST, because it makes something. It does not say who sees whom: " +
     "each recipient gets a mail of their own that names them alone.",
-  ...mail,
+
+  thing: mail,
+  jobs: [handMail],
+  undone: "the mail could not be accepted",
+  draft: async (ports, { companyId }, { body }) => {
+    const { from, to, subject, text = "", html = "", replyTo = null } = body
+    const recipients = await distinct(ports, companyId, Array.isArray(to) ? to : [to])
+    const letter = { from, replyTo, subject, text: text || null, html: html || null }
+    return { companyId, recipients, ...letter }
+  },
+  prepare: async (ports, { companyId, from: { domain } }) => {
+    const sendingDomainId = await verifiedSender(ports, companyId, domain)
+    if (sendingDomainId === null) {
+      const message = `Nothing is sent from ${domain}: it is no verified sending domain of this company. Add it, or check its records.`
+      return { refusal: refusal(NOT_SENT, message) }
+    }
+    const offers = offersUnsubscribe(sendingDomainId)
+    const hasUnsubscribe = await ports.runner.read(suppressionsOf(companyId), offers)
+    return { sendingDomainId, hasUnsubscribe }
+  },
+  price: async ({ runner }, { recipients: { length: quantity } }) => {
+    const price = await runner.read(PRICES, (book) => priceOf(book, "email_recipient"))
+    const amountMicros = price.unitPriceMicros * quantity
+    return { item: "email_recipient", quantity, ...price, amountMicros }
+  },
+  command: (ports, caller, draft, charge, prepared) =>
+    acceptance(ports, caller, draft, charge, prepared),
+  // It answers what is known in time of each recipient; the rest is queued.
+  awaits: {
+    withinMs: WITHIN_MS,
+    job: (mailId) => ({ kind: HAND_MAIL, payload: { mailId } }),
+    soFar: async (ports, { companyId }, view) => ({ reply: await replyOf(ports, companyId, view) }),
+  },
+  answer: async (ports, { companyId }, _id, { view }) => {
+    if (view.refused !== null) return { refusal: notTaken(view.refused) }
+    if (view.copies.some(({ status }) => status === "open")) return null
+    return { reply: await replyOf(ports, companyId, view) }
+  },
 })

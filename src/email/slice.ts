@@ -6,12 +6,10 @@ import type { Slice } from "../frame/slice.ts"
 import { bounceDaemon } from "./bounce-daemon.ts"
 import { dkimMigrations, dkimTables } from "./dkim-table.ts"
 import { examineMailer } from "./providers/examine-mailer.ts"
-import { reconciledMail } from "./mails.ts"
 import { emailOperations, mailOperations } from "./operate/emails.ts"
 import { suppressionOperations } from "./operate/suppressions.ts"
 import { dkimKeysProvider } from "./providers/dkim-keys.ts"
 import { mailer } from "./providers/mailer.ts"
-import { handMail } from "./reactions/hand-mail.ts"
 import { suppressDeadAddresses } from "./reactions/suppress-dead-addresses.ts"
 import { sendMail } from "./send-mail.ts"
 import { mailSettings } from "./settings.ts"
@@ -31,8 +29,7 @@ charged; only a mail that was refused before anybody had it (\`not_sent\`) is gi
   routes: [sendMail],
   pages: [showUnsubscribe, unsubscribe],
   readModels: [mails, suppressions],
-  reactions: [handMail, suppressDeadAddresses],
-  reconciled: [reconciledMail],
+  reactions: [suppressDeadAddresses],
   settings: [mailSettings],
   providers: [mailer, dkimKeysProvider],
   daemons: [bounceDaemon],

@@ -13,6 +13,7 @@ import type { OneOf, Page } from "./routes/declare/one-of.ts"
 import { isOneOf, routesIn } from "./routes/declare/one-of.ts"
 import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
+import { isPaid } from "./effects/paid.ts"
 import type { Reconciled } from "./effects/reconcile.ts"
 import { reconciledBy, reconciler } from "./effects/reconcile.ts"
 import type { Probe } from "./http/health.ts"
@@ -42,7 +43,7 @@ export interface Slice {
   readonly retired?: readonly string[]
   readonly readModels?: readonly ReadModel[]
   readonly reactions?: readonly Reaction[]
-  /** How the open charges for its things are ended, by the prefix of their ids. */
+  /** How pending charges end that no paid route makes, by the prefix of their things' ids. */
   readonly reconciled?: readonly Reconciled[]
   /** What its providers and its rules read from the environment. */
   readonly settings?: readonly Settings[]
@@ -148,8 +149,8 @@ export interface Program {
 /**
  * Puts a program together.
  *
- * @throws RangeError where two slices bring the same thing, a migration has no name of its slice's,
- * nobody reconciles what a route charges for, a route has no name for clients, or its group no page
+ * @throws RangeError where two slices bring the same thing, a migration has no name of its slice's, a
+ * route has no name for clients, or its group no page
  */
 export function assemble(slices: readonly Slice[]): Program {
   const listed = routesIn(slices.flatMap((one) => one.routes ?? []))
@@ -163,7 +164,13 @@ export function assemble(slices: readonly Slice[]): Program {
     .flatMap((one) => one.readModels ?? [])
     .map((one) => ({ ...one, ...streams.categoriesOf(new Set(one.on)) }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  const reconciled = slices.flatMap((one) => one.reconciled ?? [])
+  const routes = routesIn(entries)
+  // Two routes may pay for one kind of thing.
+  const paid = routes.filter(isPaid).map((one) => one.paid)
+  const reconciled = [
+    ...new Set(paid.map((one) => one.reconciled)),
+    ...slices.flatMap((one) => one.reconciled ?? []),
+  ]
   const providers = slices.flatMap((one) => one.providers ?? [])
   const simulators = providers.flatMap(({ simulator }) => simulator ?? [])
   const commands = [
@@ -172,8 +179,11 @@ export function assemble(slices: readonly Slice[]): Program {
   ]
   const settings = slices.flatMap((one) => one.settings ?? [])
   const tables = slices.flatMap((one) => one.tables ?? [])
-  const own = slices.flatMap((one) => one.reactions ?? [])
-  const reactions = [...own, reconciler(reconciled)]
+  const reactions = [
+    ...slices.flatMap((one) => one.reactions ?? []),
+    ...new Set(paid.flatMap(({ jobs }) => jobs)),
+    reconciler(reconciled),
+  ]
   refuseTwice({
     slice: slices.map(({ name }) => name),
     route: [...entries.map(({ method, url }) => `${method} ${url}`), ...retired],
@@ -189,7 +199,6 @@ export function assemble(slices: readonly Slice[]): Program {
     table: tables.map(({ table }) => table),
     command: commands.map(({ does, name }) => `${name} (${does})`),
   })
-  refuseUnended(routesIn(entries), reconciled)
   const groups = Object.assign({}, ...slices.map((one) => one.groups ?? {})) as Program["groups"]
   refuseUnnamed(entries, groups)
   const kindsThat = (holds: (one: Reaction) => boolean) =>
@@ -197,7 +206,7 @@ export function assemble(slices: readonly Slice[]): Program {
   return {
     streams,
     entries,
-    routes: routesIn(entries),
+    routes,
     groups,
     retired,
     readModels,
@@ -255,14 +264,6 @@ function migrationsOf(slices: readonly Slice[]): Migrations {
       throw new RangeError(`${strange} is no name of a migration of ${name}`)
   }
   return Object.assign({}, ...slices.map((one) => one.migrations ?? {})) as Migrations
-}
-
-/** @throws RangeError where nobody says how an open charge ends whose intent was never recorded */
-function refuseUnended(routes: readonly Route[], reconciled: readonly Reconciled[]): void {
-  for (const { url, paysFor } of routes) {
-    if (paysFor === undefined || reconciled.some(({ prefix }) => prefix === paysFor)) continue
-    throw new RangeError(`${url} charges for ${paysFor}_…, and no slice brings what reconciles it`)
-  }
 }
 
 /** What clients call the routes by, and each shape of those that have several. */

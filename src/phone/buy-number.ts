@@ -1,30 +1,193 @@
-/** `POST /api/v1/phone/buy`: charge a month, order, wait for the carrier; `buy-effect.ts` buys. */
-import { z } from "zod"
+/**
+ * `POST /api/v1/phone/buy`, from top to bottom: what a number is and what the charge of its first month comes
+ * to, the job that buys it from the carrier, and the route, which waits for the carrier.
+ */
+import type { OrderAnswer } from "../../adapters/providers/carrier/port.ts"
+import { knownInTime } from "../../adapters/providers/outside.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
-import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { PHONE, phoneOf } from "../../domain/phone/aggregates.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
+import { parseNumberId } from "../../domain/phone/ids.ts"
 import type { OrderFailure } from "../../domain/phone/phone-events.ts"
 import { holdsTag, orderOf, ordersEnded } from "../../domain/phone/phone-views.ts"
-import { causeOf } from "../frame/routes/call.ts"
-import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
+import { holdersOf } from "../../projections/phone/numbers.ts"
+import { effect } from "../frame/effects/effect.ts"
+import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paid } from "../frame/effects/paid.ts"
+import { priceOfOne } from "../frame/effects/price.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import { idSchema, shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import type { Checked } from "../frame/routes/declare/route.ts"
-import { route } from "../frame/routes/declare/route.ts"
-import { charged } from "../frame/effects/charged.ts"
-import type { Outcome, Price } from "../frame/effects/charged-spec.ts"
-import { priceOfOne } from "../frame/effects/price-of-one.ts"
-import { shortText } from "../frame/kernel/schema.ts"
-import type { Ports } from "../frame/ports.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import { PhoneNumber, numberAnswer } from "./number-record.ts"
-import { BUY_NUMBER, NUMBER_PREFIX, chargeOf } from "./reactions/buy-effect.ts"
+import { z } from "zod"
+
+// What a number is, and what the charge of its first month comes to.
+
+const NOT_BOUGHT = { amountMicros: null, reason: "the number could not be bought" }
+
+/** The charge of a number's first month. */
+const chargeOf = (numberId: string): string => `${numberId}:first`
+
+const numberAt = (companyId: CompanyId, id: NumberId) => ({ id, stream: phoneOf(companyId) })
+
+const number = paidThing({
+  prefix: "num",
+  aggregate: PHONE,
+  at: (companyId, resource) => {
+    const id = parseNumberId(resource)
+    return id === null ? null : numberAt(companyId, id)
+  },
+  view: (id) => (state) => {
+    const known = orderOf(state, id)
+    if (known?.is === "failed" && known.reason === "abandoned") return "abandoned"
+    return known === null ? null : { ...known, chargeId: chargeOf(id) }
+  },
+  standing: ({ is, chargeId }) => {
+    if (is === "failed") return { chargeId, charge: NOT_BOUGHT, isUndone: true }
+    return { chargeId, charge: is === "open" ? "pending" : "settled", isUndone: false }
+  },
+  abandon: (numberId) => ({ type: "FailOrder" as const, numberId, reason: "abandoned" as const }),
+  neverBegun: "the number was never ordered",
+})
+
+// Buying it.
+
+const BUY_NUMBER = "buy-number"
+
+/** A carrier that is still at it is asked again after a second each. */
+const ASK_EVERY_MS = 1_000
+const ASK_TIMES = 8
+const WITHIN_MS = 10_000
+/** After this long a number can do what the carrier says it can, milliseconds from the order. */
+const SETTLES_WITHIN_MS = 30 * 60_000
+/** Whoever tells of an order waits for two seconds. */
+const NEWS_WITHIN_MS = 1_500
+
+const Order = z.object({ numberId: idSchema(parseNumberId), orderedAt: z.number() })
+type Order = z.infer<typeof Order>
+
+type Outcome = OrderAnswer | { readonly answer: "failed"; readonly reason: OrderFailure }
+const DISCARDED: Outcome = { answer: "failed", reason: "discarded" }
+
+const buying = effect({
+  kind: BUY_NUMBER,
+  askKind: "ask-number",
+  payload: Order,
+  provider: "the carrier",
+  about: "this number",
+  unknownTo: "nobody ordered this number",
+  withinMs: WITHIN_MS,
+  endsWithCompany: true,
+  from: {
+    NumberOrdered: ({ numberId, at }) => [
+      { name: numberId, payload: { numberId, orderedAt: at }, dueAt: at },
+    ],
+  },
+  begunAt: ({ orderedAt }) => orderedAt,
+  look: (ports, { companyId, payload: { numberId } }, cause) =>
+    number.look(ports, companyId, numberAt(companyId, numberId), cause),
+  act: async (ports, { companyId, payload: { numberId } }): Promise<Outcome> => {
+    const order = await orderAt(ports, companyId, numberId)
+    if (order === null) return DISCARDED
+    // The test numbers of companies here are nothing that a carrier knows of.
+    const held = await holdersOf(ports.readAll, [order.number])
+    if (held.size > 0) return { answer: "taken" }
+    let answer = await ports.carrier.buy(order)
+    for (let asked = 1; isUnderWay(answer) && asked < ASK_TIMES; asked += 1) {
+      await ports.pacer.pause(ASK_EVERY_MS)
+      // The carrier has the order: where it does not answer, the order stays pending.
+      const known = await knownInTime(ports.pacer, "the carrier", ports.carrier.askOrder(order))
+      if (known !== null && known.answer !== "unknown") answer = known
+    }
+    return answer
+  },
+  ask: async (ports, { companyId, payload: { numberId } }) => {
+    const order = await orderAt(ports, companyId, numberId)
+    if (order === null) return DISCARDED
+    const known = await ports.carrier.askOrder(order)
+    return known.answer === "unknown" ? "unknown" : known
+  },
+  isRepeatable: ({ carrier }) => carrier.isRepeatable,
+  end: (ports, { companyId, payload: { numberId } }, answer, cause) =>
+    endOrder(ports, { companyId, numberId }, answer, cause),
+  // Whoever asked is told at once, and may ask again: no number is bought behind their back.
+  unavailable: DISCARDED,
+  times: { unavailableForMs: 0 },
+  unknown: async ({ carrier, clock }, { payload: { orderedAt } }) => {
+    const isNo = clock.now() - orderedAt >= carrier.unknownIsNoAfterMs
+    return isNo ? { answer: "failed" as const, reason: "not_at_carrier" as const } : null
+  },
+  givenUp: DISCARDED,
+})
+
+const isUnderWay = ({ answer }: Outcome): boolean => answer === "pending" || answer === "settling"
+
+type Failed = Extract<Outcome, { readonly answer: "taken" | "failed" }>
+const reasonOf = (answer: Failed): OrderFailure =>
+  answer.answer === "taken" ? "taken" : answer.reason
+
+/** Whether an order is so young that its number may be able to do more than the carrier says by now. */
+async function maySettle(
+  { runner, clock }: Ports,
+  companyId: CompanyId,
+  numberId: NumberId,
+): Promise<boolean> {
+  const known = await runner.read(phoneOf(companyId), (state) => orderOf(state, numberId))
+  return known?.is === "open" && clock.now() - known.order.at < SETTLES_WITHIN_MS
+}
+
+/** What came of an order, recorded; false while the carrier is still at it. */
+async function endOrder(
+  ports: Ports,
+  { companyId, numberId }: { readonly companyId: CompanyId; readonly numberId: NumberId },
+  answer: Outcome,
+  cause: Cause,
+): Promise<boolean> {
+  if (answer.answer === "pending") return false
+  if (answer.answer === "settling" && (await maySettle(ports, companyId, numberId))) return false
+  const command =
+    answer.answer === "bought" || answer.answer === "settling"
+      ? { ...answer, type: "CompleteOrder" as const, numberId }
+      : { type: "FailOrder" as const, numberId, reason: reasonOf(answer) }
+  const known = await number.record(ports, numberAt(companyId, numberId), command, cause)
+  return known !== null && number.settle(ports, companyId, known, cause)
+}
+
+/**
+ * Asks now what became of an order, because the carrier says that something is new of it. Where it does
+ * not answer, the order's own row goes on asking.
+ */
+export async function askAboutOrder(
+  ports: Ports,
+  of: { readonly companyId: CompanyId; readonly numberId: NumberId },
+  cause: Cause,
+): Promise<void> {
+  const order = await orderAt(ports, of.companyId, of.numberId)
+  if (order === null) return
+  const asked = ports.carrier.askOrder(order)
+  const known = await knownInTime(ports.pacer, "the carrier", asked, NEWS_WITHIN_MS)
+  if (known !== null && known.answer !== "unknown") await endOrder(ports, of, known, cause)
+}
+
+/** An order as the carrier gets it; null where the number was erased. */
+async function orderAt(ports: Ports, companyId: CompanyId, numberId: NumberId) {
+  const known = await ports.runner.read(phoneOf(companyId), (state) => orderOf(state, numberId))
+  if (known?.is !== "open") return null
+  const ordered = await ports.sealing.open(companyId, known.order.number)
+  return ordered === null ? null : { orderId: numberId, companyId, number: ordered }
+}
+
+// The request.
 
 const NUMBER = /^\+1[2-9]\d{2}[2-9]\d{6}$/
 /** The area codes of toll-free numbers. */
 const TOLL_FREE = /^\+18(?:00|33|44|55|66|77|88)/
 /** A carrier's ten seconds, and what stands around them. */
-const WITHIN_MS = 12_000
+const ANSWERED_WITHIN_MS = 12_000
 
 const BuyNumber = z.object({
   number: z
@@ -64,97 +227,8 @@ function refusalOf(reason: OrderFailure): Refusal {
   return { ...refusal("unavailable", AWAY), headers: { "retry-after": "5" } }
 }
 
-const bought = charged<
-  Checked<z.infer<typeof BuyNumber>>,
-  Draft,
-  Price,
-  BuyReply,
-  typeof NUMBER_PREFIX
->({
-  prefix: NUMBER_PREFIX,
-  chargeId: chargeOf,
-  undone: "the number could not be ordered",
-  one: async ({ runner }, { companyId }) =>
-    String(await runner.read(phoneOf(companyId), ordersEnded)),
-  draft: async ({ sealing }, { companyId }, { body }) => {
-    const { number, locality = null, region = null } = body
-    const kind = TOLL_FREE.test(number) ? "toll_free" : "local"
-    const tag = await sealing.tag(companyId, number)
-    return { companyId, number, kind, locality, region, tag }
-  },
-  prepare: async (ports, { companyId, kind, tag }) => {
-    const isHeld = await ports.runner.read(phoneOf(companyId), (state) => holdsTag(state, tag))
-    if (isHeld) return { refusal: refusal("conflict", TAKEN) }
-    return priceOfOne(ports, `number_month_${kind}`)
-  },
-  price: async (_ports, _draft, price) => price,
-  resource: (_draft, id) => id,
-  intend: async ({ runner, sealing }, caller, draft, price, { id: numberId, chargeId }) => {
-    const { companyId, number, kind, locality, region, tag: numberTag } = draft
-    const { keyId, personId } = caller.spender
-    const seal = (text: string) => sealing.seal(companyId, COMPANY_SUBJECT, text)
-    const ordered = await runner.execute(
-      phoneOf(companyId),
-      {
-        type: "OrderNumber",
-        numberId,
-        numberTag,
-        kind,
-        region,
-        chargeId,
-        monthlyMicros: price.unitPriceMicros,
-        keyId,
-        personId,
-        number: await seal(number),
-        givenLocality: locality === null ? null : await seal(locality),
-      },
-      causeOf(caller),
-    )
-    if (ordered.accepted) return "found"
-    // Else this attempt was given back meanwhile.
-    const isTaken = ordered.refusal.code === "number_taken"
-    return isTaken ? { refusal: refusal("conflict", TAKEN) } : "again"
-  },
-  begun: async ({ runner }, { companyId }, numberId) => {
-    const known = await runner.read(phoneOf(companyId), (state) => orderOf(state, numberId))
-    if (known === null) return "no"
-    return known.is === "failed" ? "undone" : "yes"
-  },
-  reply: async () => {
-    // What is awaited answers by its outcome.
-    throw new Error("an order of a number is answered once the carrier has")
-  },
-  awaits: {
-    withinMs: WITHIN_MS,
-    work: ({ clock }, { companyId }, _draft, { id: numberId }) => ({
-      kind: BUY_NUMBER,
-      name: numberId,
-      subject: numberId,
-      companyId,
-      payload: { numberId, orderedAt: clock.now() },
-      dueAt: clock.now(),
-    }),
-    outcome: (ports, _caller, { companyId }, { id }) => outcomeOf(ports, companyId, id),
-  },
-})
-
-/** What came of an order; null where nothing has yet. */
-async function outcomeOf(
-  ports: Ports,
-  companyId: CompanyId,
-  numberId: NumberId,
-): Promise<Outcome<BuyReply> | null> {
-  const view = (state: Parameters<typeof orderOf>[0]) => orderOf(state, numberId)
-  const known = await ports.runner.readLatest(phoneOf(companyId), view)
-  if (known === null || known.is === "open") return null
-  if (known.is === "failed") return { refusal: refusalOf(known.reason) }
-  const held = known.is === "held" ? await numberAnswer(ports, companyId, known.number) : null
-  if (held !== null) return { reply: { number: held }, position: null }
-  return { refusal: refusal("conflict", "This number was bought, and has been released since.") }
-}
-
 /** The route. */
-export const buyNumber = route({
+export const buyNumber = paid({
   name: "buyNumber",
   method: "POST",
   url: "/api/v1/phone/buy",
@@ -174,5 +248,53 @@ export const buyNumber = route({
     "The specification does not show the verb: POST, because it buys a number. `releasedUnlessPaidBy` is " +
     "beside its fields: until when a number is kept whose rent was refused. Identical requests at the same " +
     "time are one order and one charge.",
-  ...bought,
+
+  thing: number,
+  jobs: buying,
+  chargeId: chargeOf,
+  undone: "the number could not be ordered",
+  draft: async ({ sealing }, { companyId }, { body }): Promise<Draft> => {
+    const { number: asked, locality = null, region = null } = body
+    const kind = TOLL_FREE.test(asked) ? "toll_free" : "local"
+    const tag = await sealing.tag(companyId, asked)
+    return { companyId, number: asked, kind, locality, region, tag }
+  },
+  one: async ({ runner }, { companyId }) =>
+    String(await runner.read(phoneOf(companyId), ordersEnded)),
+  prepare: async (ports, { companyId, kind, tag }) => {
+    const isHeld = await ports.runner.read(phoneOf(companyId), (state) => holdsTag(state, tag))
+    if (isHeld) return { refusal: refusal("conflict", TAKEN) }
+    return priceOfOne(ports, `number_month_${kind}`)
+  },
+  price: async (_ports, _draft, price) => price,
+  command: async ({ sealing }, { spender }, draft, { id: numberId, chargeId }, price) => {
+    const { companyId, kind, locality, region, tag: numberTag } = draft
+    const seal = (text: string) => sealing.seal(companyId, COMPANY_SUBJECT, text)
+    return {
+      type: "OrderNumber" as const,
+      numberId,
+      numberTag,
+      kind,
+      region,
+      chargeId,
+      monthlyMicros: price.unitPriceMicros,
+      keyId: spender.keyId,
+      personId: spender.personId,
+      number: await seal(draft.number),
+      givenLocality: locality === null ? null : await seal(locality),
+    }
+  },
+  // Otherwise this attempt was refunded in the meantime.
+  rejected: ({ code }) => (code === "number_taken" ? refusal("conflict", TAKEN) : null),
+  awaits: {
+    withinMs: ANSWERED_WITHIN_MS,
+    job: (numberId, orderedAt) => ({ kind: BUY_NUMBER, payload: { numberId, orderedAt } }),
+  },
+  answer: async (ports, { companyId }, _id, { view }) => {
+    if (view.is === "open") return null
+    if (view.is === "failed") return { refusal: refusalOf(view.reason) }
+    const held = view.is === "held" ? await numberAnswer(ports, companyId, view.number) : null
+    if (held !== null) return { reply: { number: held } }
+    return { refusal: refusal("conflict", "This number was bought, and has been released since.") }
+  },
 })

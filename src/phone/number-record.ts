@@ -3,7 +3,7 @@ import { z } from "zod"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { HeldNumber } from "../../domain/phone/phone-views.ts"
 import { GRACE_MS } from "../../domain/phone/rent.ts"
-import { priceOfOne } from "../frame/effects/price-of-one.ts"
+import { priceOfOne } from "../frame/effects/price.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 

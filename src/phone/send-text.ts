@@ -1,23 +1,233 @@
-/** `POST /api/v1/phone/messages`: charge, queue, answer; `text-effect.ts` hands it to the carrier. */
+/**
+ * `POST /api/v1/phone/messages`, from top to bottom: what a text is and what its charge comes to, the job
+ * that hands it to the carrier, its price, and the route.
+ */
 import { z } from "zod"
-import { phoneOf, recipientOf } from "../../domain/phone/aggregates.ts"
-import { isDestinationOn } from "../../domain/phone/phone-views.ts"
-import type { TextQueued } from "../../domain/phone/recipient-events.ts"
-import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
+import type { CarrierKnowledge } from "../../adapters/providers/carrier/port.ts"
+import { PRICES } from "../../domain/charging/aggregates.ts"
+import { destinationPriceOf } from "../../domain/charging/destination-prices.ts"
+import type { StreamOf } from "../../domain/kernel/aggregate.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { resourceAt } from "../../domain/kernel/resource.ts"
+import { RECIPIENT, phoneOf, recipientOf } from "../../domain/phone/aggregates.ts"
+import type { MessageId, RecipientTag } from "../../domain/phone/ids.ts"
+import { parseMessageId, parseNumberId } from "../../domain/phone/ids.ts"
+import { saysStop } from "../../domain/phone/keywords.ts"
+import { isDestinationOn, textingOf } from "../../domain/phone/phone-views.ts"
+import type { RecipientEvent, TextQueued } from "../../domain/phone/recipient-events.ts"
+import type { PreparedText, Recipient, RecipientCommand } from "../../domain/phone/recipient.ts"
+import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
+import { segmentsOf } from "../../domain/phone/segments.ts"
+import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { effect } from "../frame/effects/effect.ts"
+import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paid } from "../frame/effects/paid.ts"
+import type { Told } from "../frame/effects/paid-spec.ts"
+import { textableNumber } from "../frame/kernel/phone-number.ts"
+import { filledText, idOf, idSchema, sealed, shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 import type { Checked } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { charged } from "../frame/effects/charged.ts"
 import { textableNumber, filledText, idOf, shortText } from "../frame/kernel/schema.ts"
 import { sendingNumber } from "../registration/sending-number.ts"
 import { knownNumber } from "./numbers.ts"
-import type { Draft, PreparedToSend } from "./text-draft.ts"
-import { priceText } from "./text-draft.ts"
-import { TEXT_PREFIX, queuedText } from "./texts.ts"
+
+// What a text is: its recipient's stream knows it, because a STOP and a text must have one order.
+
+const NOT_TAKEN = { amountMicros: null, reason: "the carrier refused the text" }
+const NO_LINE = "the opt-out line was not needed"
+
+/** Texts, and what their charges come to. */
+export const text = paidThing({
+  prefix: "msg",
+  aggregate: RECIPIENT,
+  at: (companyId, resource) => {
+    const parsed = parseTextResource(resource)
+    return parsed === null
+      ? null
+      : textAt(recipientOf(companyId, parsed.recipient), parsed.messageId)
+  },
+  view: (messageId) => (state: Recipient) => {
+    const known = textOf(state, messageId)
+    return known?.status === "abandoned" ? "abandoned" : known
+  },
+  standing: ({ status, chargeId, refundMicros }) => {
+    const isUndone = status === "rejected"
+    if (status === "queued") return { chargeId, charge: "pending", isUndone }
+    if (isUndone) return { chargeId, charge: NOT_TAKEN, isUndone }
+    const line = { amountMicros: refundMicros, reason: NO_LINE }
+    return { chargeId, charge: refundMicros > 0 ? line : "settled", isUndone }
+  },
+  abandon: (messageId) => ({ type: "AbandonText" as const, messageId }),
+  neverBegun: "the text was never queued",
+})
+
+/** A text in its recipient's stream. */
+export function textAt(stream: StreamOf<typeof RECIPIENT>, id: MessageId) {
+  return { id, stream }
+}
+
+// Handing it over. The recipient's facts enqueue the job, those of free replies too.
+
+/** Nothing in it is readable without the recipient's key. */
+const QueuedText = z.object({
+  stream: z.string(),
+  messageId: idSchema(parseMessageId),
+  chargeId: z.string().nullable(),
+  refundMicros: z.number(),
+  numberId: idSchema(parseNumberId),
+  to: sealed,
+  body: sealed,
+  queuedAt: z.number(),
+})
+type QueuedText = z.infer<typeof QueuedText>
+type Outcome = Exclude<CarrierKnowledge, { answer: "unknown" }>
+
+const atOf = ({ stream, messageId }: QueuedText) =>
+  textAt({ aggregate: RECIPIENT, stream }, messageId)
+
+/** The jobs that send texts. */
+export const textJobs = effect({
+  kind: "send-text",
+  askKind: "ask-text",
+  payload: QueuedText,
+  provider: "the carrier",
+  about: "this text",
+  unknownTo: "its recipient does not know this text",
+  endsWithCompany: true,
+  isPersonal: true,
+  from: {
+    TextQueued: (fact, { stream }) => {
+      const { messageId, chargeId, refundMicros, numberId, to, body, at } = fact
+      const payload = {
+        stream,
+        messageId,
+        chargeId,
+        refundMicros,
+        numberId,
+        to,
+        body,
+        queuedAt: at,
+      }
+      return [{ name: messageId, subject: stream, payload, dueAt: at }]
+    },
+  },
+  begunAt: ({ queuedAt }) => queuedAt,
+  // Other texts to the same recipient may go on.
+  askSubject: ({ messageId }) => messageId,
+  look: (ports, { companyId, payload }, cause) => text.look(ports, companyId, atOf(payload), cause),
+  act: async (ports, { companyId, payload }): Promise<Outcome> => {
+    const [outgoing, body] = await Promise.all([
+      outgoingText(ports, companyId, payload),
+      ports.sealing.open(companyId, payload.body),
+    ])
+    if (outgoing === null || body === null) return { answer: "rejected", errorCode: "erased" }
+    const { isHeld, ...rest } = outgoing
+    if (!isHeld) return { answer: "rejected", errorCode: "number_released" }
+    return ports.carrier.send({ ...rest, body })
+  },
+  ask: async (ports, { companyId, payload }) => {
+    const outgoing = await outgoingText(ports, companyId, payload)
+    // Its recipient is erased: no text can be named to the carrier.
+    if (outgoing === null) return "unknown"
+    const { isHeld: _isHeld, ...rest } = outgoing
+    const known = await ports.carrier.ask({ ...rest, queuedAt: payload.queuedAt })
+    return known.answer === "unknown" ? "unknown" : known
+  },
+  isRepeatable: ({ carrier }) => carrier.isRepeatable,
+  end: async (ports, { companyId, payload }, outcome, cause) => {
+    const known = await text.record(ports, atOf(payload), commandOf(payload, outcome), cause)
+    await text.settle(ports, companyId, known, cause)
+    return true
+  },
+  unknown: async ({ carrier, clock }, { payload: { queuedAt } }) => {
+    const isNo = clock.now() - queuedAt >= carrier.unknownIsNoAfterMs
+    return isNo ? { answer: "rejected" as const, errorCode: "unknown_to_carrier" } : null
+  },
+  givenUp: { answer: "rejected", errorCode: "given_up" },
+})
+
+/** A text without its words; null where its sender or its recipient was erased. */
+async function outgoingText(
+  ports: Ports,
+  companyId: CompanyId,
+  { messageId: textId, numberId, to: sealedTo }: QueuedText,
+) {
+  const [from, to] = await Promise.all([
+    knownNumber(ports, companyId, numberId),
+    ports.sealing.open(companyId, sealedTo),
+  ])
+  if (from === null || to === null) return null
+  const { number, isTest, isHeld } = from
+  return { textId, companyId, from: number, to, isTest, isHeld }
+}
+
+function commandOf({ messageId, to: phone }: QueuedText, outcome: Outcome): RecipientCommand {
+  switch (outcome.answer) {
+    case "accepted":
+      return { type: "AcceptText", messageId, carrierId: outcome.carrierId }
+    case "rejected":
+      if (outcome.errorCode === "opted_out") return { type: "StopAtCarrier", messageId, phone }
+      return { type: "RejectText", messageId, errorCode: outcome.errorCode }
+    case "delivered":
+    case "undelivered": {
+      const { carrierId } = outcome
+      const delivered = outcome.answer === "delivered"
+      const errorCode = outcome.answer === "undelivered" ? outcome.errorCode : null
+      return { type: "ReportDelivery", messageId, carrierId, delivered, errorCode }
+    }
+  }
+}
+
+// Its price, and the request.
+
+/** A text to a recipient. */
+interface Draft {
+  readonly companyId: CompanyId
+  /** E.164. */
+  readonly to: string
+  /** Two letters. */
+  readonly country: string
+  readonly tag: RecipientTag
+  readonly recipient: StreamOf<typeof RECIPIENT>
+  /** As the caller wrote it. */
+  readonly body: string
+  /** The number that it is sent from, by id or number; null for the company's first. */
+  readonly from: string | null
+}
+
+/**
+ * Seals and prices a text as written and, where a first text carries it, with the opt-out line: the
+ * recipient's stream decides which of them it will be.
+ */
+async function priced(
+  { runner, sealing }: Ports,
+  { companyId, country, tag, body }: Draft,
+): Promise<{
+  readonly price: { readonly unitPriceMicros: number; readonly priceVersion: number }
+  readonly asWritten: PreparedText
+  readonly withLine: PreparedText | null
+}> {
+  const price = await runner.read(PRICES, (book) => {
+    const { textMicros: unitPriceMicros, priceVersion } = destinationPriceOf(book, country)
+    return { unitPriceMicros, priceVersion }
+  })
+  const { texting } = await runner.read(phoneOf(companyId), textingOf)
+  const prepare = async (words: string): Promise<PreparedText> => {
+    const segments = segmentsOf(words)
+    const amountMicros = segments * price.unitPriceMicros
+    return { body: await sealing.seal(companyId, tag, words), segments, amountMicros }
+  }
+  const mayCarryLine = texting.optOutLine && !saysStop(body)
+  return {
+    price,
+    asWritten: await prepare(body),
+    withLine: mayCarryLine ? await prepare(withOptOutLine(body)) : null,
+  }
+}
 
 const SendText = z.object({
   to: textableNumber.describe("Full phone number of the recipient"),
@@ -34,6 +244,7 @@ const TextReply = z.object({
   to: z.string().describe("The recipient's number"),
   body: z.string().describe("What it says, with the opt-out line where that was added"),
 })
+type TextReply = z.infer<typeof TextReply>
 
 const BAD_NUMBER =
   "This number cannot be texted: give a full mobile number of a country that is switched on, such as the US or Canada."
@@ -46,86 +257,8 @@ const UNREGISTERED =
 const NOT_FROM = { none: NO_NUMBER, unpaid: UNPAID, unregistered: UNREGISTERED } as const
 const OPTED_OUT = "This person has opted out and may not be texted."
 
-const replyOf = (id: string, from: string, { to }: Draft, body: string) =>
-  ({ id, status: "queued", from, to, body }) as const
-
-const text = charged<
-  Checked<z.infer<typeof SendText>>,
-  Draft,
-  PreparedToSend,
-  z.infer<typeof TextReply>,
-  typeof TEXT_PREFIX
->({
-  prefix: TEXT_PREFIX,
-  undone: "the text could not be queued",
-  draft: async ({ runner, sealing }, { companyId }, { body: { to: asked, body, from = null } }) => {
-    const { number: to, country } = asked
-    const isOn = await runner.read(phoneOf(companyId), (state) => isDestinationOn(state, country))
-    if (!isOn) return { refusal: refusal("bad_number", BAD_NUMBER) }
-    const tag = await sealing.tag(companyId, to)
-    return { companyId, to, country, tag, recipient: recipientOf(companyId, tag), body, from }
-  },
-  prepare: async (ports, draft) => {
-    const from = await sendingNumber(ports, draft.companyId, draft.from)
-    if (typeof from === "string") return { refusal: refusal("no_number", NOT_FROM[from]) }
-    return { from, ...(await priceText(ports, draft)) }
-  },
-  price: async ({ runner }, { recipient }, { asWritten, withLine, price }) => {
-    const standing = await runner.read(recipient, standingOf)
-    if (isOptedOut(standing)) return { refusal: refusal("opted_out", OPTED_OUT) }
-    const isFirst = standing.firstMessageId === null
-    const { segments, amountMicros } = isFirst && withLine !== null ? withLine : asWritten
-    return { item: "text_segment", quantity: segments, ...price, amountMicros }
-  },
-  resource: ({ tag }, id) => resourceAt(id, tag),
-  intend: async ({ runner, sealing }, caller, draft, prepared, paid) => {
-    const { companyId, tag, recipient, to } = draft
-    const { from, asWritten, withLine } = prepared
-    const { id: messageId, chargeId, chargedMicros } = paid
-    const { keyId, personId } = caller.spender
-    const queued = await runner.execute(
-      recipient,
-      {
-        type: "QueueText",
-        messageId,
-        chargeId,
-        chargedMicros,
-        numberId: from.numberId,
-        to: await sealing.seal(companyId, tag, to),
-        asWritten,
-        withLine,
-        keyId,
-        personId,
-      },
-      causeOf(caller),
-    )
-    if (!queued.accepted) {
-      // Else it was abandoned meanwhile, or is a first text by now that was charged without its line.
-      const isOut = queued.refusal.code === "opted_out"
-      return isOut ? { refusal: refusal("opted_out", OPTED_OUT) } : "again"
-    }
-    const fact = queued.facts[0] as TextQueued | undefined
-    // It was queued before.
-    if (fact === undefined) return "found"
-    const body = fact.lineAdded ? withOptOutLine(draft.body) : draft.body
-    return { reply: replyOf(messageId, from.number, draft, body), position: queued.position }
-  },
-  begun: async ({ runner }, { recipient }, messageId) => {
-    const known = await runner.read(recipient, (state) => textOf(state, messageId))
-    if (known === null) return "no"
-    return known.status === "abandoned" || known.status === "rejected" ? "undone" : "yes"
-  },
-  reply: async (ports, draft, messageId) => {
-    const { companyId, recipient } = draft
-    const { fact, position } = await queuedText(ports, { recipient, messageId })
-    const from = (await knownNumber(ports, companyId, fact.numberId))?.number ?? ""
-    const body = (await ports.sealing.open(companyId, fact.body)) ?? ""
-    return { reply: replyOf(messageId, from, draft, body), position }
-  },
-})
-
 /** The route. */
-export const sendText = route({
+export const sendText = paid({
   name: "sendText",
   method: "POST",
   url: "/api/v1/phone/messages",
@@ -141,5 +274,78 @@ export const sendText = route({
   named: { to: { code: "bad_number", message: BAD_NUMBER } },
   refuses: ["bad_number", "no_number", "opted_out", "spend_limit_reached", "payment_required"],
   specGap: "The specification does not show the verb: POST, because it creates a text.",
-  ...text,
+
+  thing: text,
+  jobs: textJobs,
+  undone: "the text could not be queued",
+  draft: async ({ runner, sealing }, { companyId }, { body: { to: asked, body, from = null } }) => {
+    const { number: to, country } = asked
+    const isOn = await runner.read(phoneOf(companyId), (state) => isDestinationOn(state, country))
+    if (!isOn) return { refusal: refusal("bad_number", BAD_NUMBER) }
+    const tag = await sealing.tag(companyId, to)
+    return { companyId, to, country, tag, recipient: recipientOf(companyId, tag), body, from }
+  },
+  prepare: async (ports, draft) => {
+    const from = await sendingNumber(ports, draft.companyId, draft.from)
+    if (typeof from === "string") return { refusal: refusal("no_number", NOT_FROM[from]) }
+    return { from, ...(await priced(ports, draft)) }
+  },
+  price: async ({ runner }, { recipient }, { asWritten, withLine, price }) => {
+    const standing = await runner.read(recipient, standingOf)
+    if (isOptedOut(standing)) return { refusal: refusal("opted_out", OPTED_OUT) }
+    const isFirst = standing.firstMessageId === null
+    const { segments, amountMicros } = isFirst && withLine !== null ? withLine : asWritten
+    return { item: "text_segment", quantity: segments, ...price, amountMicros }
+  },
+  resource: ({ tag }, id) => resourceAt(id, tag),
+  command: async ({ sealing }, { spender }, { companyId, tag, to }, charge, prepared) => ({
+    type: "QueueText" as const,
+    messageId: charge.id,
+    chargeId: charge.chargeId,
+    chargedMicros: charge.chargedMicros,
+    numberId: prepared.from.numberId,
+    to: await sealing.seal(companyId, tag, to),
+    asWritten: prepared.asWritten,
+    withLine: prepared.withLine,
+    keyId: spender.keyId,
+    personId: spender.personId,
+  }),
+  // Otherwise it was abandoned, or became a first text that was charged without its line.
+  rejected: ({ code }) => (code === "opted_out" ? refusal("opted_out", OPTED_OUT) : null),
+  answer: (ports, draft, id, { facts }) => queued(ports, draft, id, facts[0]),
+  forgotten: (ports, draft, id) => queued(ports, draft, id),
 })
+
+/** The answer, from the fact that queued the text. */
+async function queued(
+  ports: Ports,
+  { companyId, recipient, to }: Draft,
+  id: MessageId,
+  recorded?: RecipientEvent,
+): Promise<Told<TextReply>> {
+  const isNew = recorded?.type === "TextQueued"
+  const { fact, position } = isNew
+    ? { fact: recorded, position: undefined }
+    : await queuedText(ports, recipient.stream, id)
+  const from = (await knownNumber(ports, companyId, fact.numberId))?.number ?? ""
+  const body = (await ports.sealing.open(companyId, fact.body)) ?? ""
+  return { reply: { id, status: "queued", from, to, body }, ...(position && { position }) }
+}
+
+/**
+ * The fact that queued a text, newest first.
+ *
+ * @throws Error when the stream has no such fact, which its state says it has
+ */
+async function queuedText({ store, streams }: Ports, stream: string, messageId: MessageId) {
+  for await (const page of store.read(stream, { direction: "backwards" })) {
+    for (const stored of page) {
+      if (stored.type !== "TextQueued") continue
+      const { fact } = streams.recorded(stored)
+      if (fact.type === "TextQueued" && fact.messageId === messageId) {
+        return { fact: fact satisfies TextQueued, position: stored.position }
+      }
+    }
+  }
+  throw new Error(`stream ${stream} has no queued text ${messageId}`)
+}

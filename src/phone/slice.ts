@@ -16,12 +16,10 @@ import { eraseNumbers } from "./erase-numbers.ts"
 import { optInList } from "./list-opt-ins.ts"
 import { listTexts } from "./list-messages.ts"
 import { addOptOut, optOutList, removeOptOut } from "./opt-outs.ts"
-import { buyEffect, reconciledNumber } from "./reactions/buy-effect.ts"
 import { releaseAtCarrier } from "./reactions/release-at-carrier.ts"
 import { rent } from "./reactions/rent.ts"
 import { rentNotice } from "./reactions/rent-notice.ts"
 import { setReplies } from "./reactions/set-replies.ts"
-import { textEffect } from "./reactions/text-effect.ts"
 import { readState } from "./read-state.ts"
 import { releaseNumber } from "./release-number.ts"
 import { searchNumbers } from "./search-numbers.ts"
@@ -29,7 +27,6 @@ import { sendText } from "./send-text.ts"
 import { changeSettings, readSettings } from "./settings.ts"
 import { carrierSweep } from "./sweep-carrier.ts"
 import { telnyxSettings } from "../frame/telnyx-settings.ts"
-import { reconciledText } from "./texts.ts"
 import { telnyxWebhooks } from "./webhooks/telnyx.ts"
 
 /** Numbers, text messages and opt-outs. */
@@ -69,8 +66,7 @@ charged.`,
     switchDestination,
   ],
   readModels: [messages, numbers, optIns, optOuts],
-  reactions: [...textEffect, ...buyEffect, releaseAtCarrier, rent, rentNotice, setReplies],
-  reconciled: [reconciledText, reconciledNumber],
+  reactions: [releaseAtCarrier, rent, rentNotice, setReplies],
   erase: eraseNumbers,
   operations: [...carrierOperations, ...messageOperations, ...numberOperations],
   topics: {

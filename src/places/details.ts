@@ -12,8 +12,9 @@ import type { Caller, Checked, Reply } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { giveBack } from "../frame/effects/charge-ends.ts"
 import { inDoubt } from "../frame/effects/give-up.ts"
+import type { PaidRoute } from "../frame/effects/paid.ts"
 import { placeCharge } from "../frame/effects/place-charge.ts"
-import { priceOfOne } from "../frame/effects/price-of-one.ts"
+import { priceOfOne } from "../frame/effects/price.ts"
 import type { Reconciled } from "../frame/effects/reconcile.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -135,7 +136,7 @@ function stillLoading(): Extract<Answer, { ok: false }> {
 }
 
 /** What becomes of the charge for a pick that a crash left in the middle. */
-export const reconciledPick: Reconciled = {
+const reconciledPick: Reconciled = {
   prefix: PICK_PREFIX,
   neverBegun: NOT_FOUND_OUT,
   abandon: async (ports, { companyId, chargeId, resource: pickId }) => {
@@ -147,8 +148,7 @@ export const reconciledPick: Reconciled = {
   },
 }
 
-/** The route. */
-export const placeDetails = route({
+const looking = route({
   name: "findPlace",
   method: "POST",
   url: "/api/v1/places",
@@ -162,10 +162,15 @@ export const placeDetails = route({
   limit: RATE_LIMITS.paid,
   account: "managed",
   charged: true,
-  paysFor: PICK_PREFIX,
   body: Details,
   reply: DetailsReply,
   refuses: [LOOKUP_LIMIT, "unavailable", "spend_limit_reached", "payment_required"],
   specGap: "The specification does not show the verb: POST, because it charges.",
   handle,
 })
+
+/** The route, and how its charges end. */
+export const placeDetails: PaidRoute = {
+  ...looking,
+  paid: { reconciled: reconciledPick, jobs: [] },
+}

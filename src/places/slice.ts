@@ -1,7 +1,7 @@
 /** Address look-ups. */
 import { oneOf } from "../frame/routes/declare/one-of.ts"
 import type { Slice } from "../frame/slice.ts"
-import { placeDetails, reconciledPick } from "./details.ts"
+import { placeDetails } from "./details.ts"
 import { placesProvider } from "./providers/places.ts"
 import { placesSettings } from "./settings.ts"
 import { suggestPlaces } from "./suggest.ts"
@@ -19,5 +19,4 @@ the same pick answers the same for a day without another charge.`,
   routes: [oneOf("lookUpPlaces", "/api/v1/places", [suggestPlaces, placeDetails])],
   settings: [placesSettings],
   providers: [placesProvider],
-  reconciled: [reconciledPick],
 }

@@ -2,9 +2,8 @@
 import { z } from "zod"
 import { MOST_SUGGESTIONS } from "../../adapters/providers/places/port.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
-import { route } from "../frame/routes/declare/route.ts"
-import { chargedAtOnce } from "../frame/effects/charged-at-once.ts"
-import { priceOfOne } from "../frame/effects/price-of-one.ts"
+import { paidAtOnce } from "../frame/effects/paid-at-once.ts"
+import { priceOfOne } from "../frame/effects/price.ts"
 import { PROVIDER, asked, lookUpOf, sessionToken, typedInput } from "./looking-up.ts"
 
 const Suggest = z.object({
@@ -26,7 +25,7 @@ const Suggestions = z.object({
 })
 
 /** The route. */
-export const suggestPlaces = route({
+export const suggestPlaces = paidAtOnce({
   name: "suggestPlaces",
   method: "POST",
   url: "/api/v1/places",
@@ -43,15 +42,13 @@ export const suggestPlaces = route({
   reply: Suggestions,
   refuses: ["unavailable", "spend_limit_reached", "payment_required"],
   specGap: "The specification does not show the verb: POST, because it charges.",
-  ...chargedAtOnce<z.infer<typeof Suggest>, undefined, undefined, z.infer<typeof Suggestions>>({
-    price: (ports) => priceOfOne(ports, "address_suggestion"),
-    resource: () => null,
-    provider: PROVIDER,
-    act: async (ports, { companyId }, { body }) => {
-      const lookUp = await lookUpOf(ports, companyId, body.sessionToken)
-      const found = await asked(ports, (places) => places.suggest(body.input.trim(), lookUp))
-      return { reply: { result: [...found] } }
-    },
-    undone: "no suggestions were made",
-  }),
+
+  price: (ports) => priceOfOne(ports, "address_suggestion"),
+  provider: PROVIDER,
+  act: async (ports, { companyId }, { body }) => {
+    const lookUp = await lookUpOf(ports, companyId, body.sessionToken)
+    const found = await asked(ports, (places) => places.suggest(body.input.trim(), lookUp))
+    return { reply: { result: [...found] } }
+  },
+  undone: "no suggestions were made",
 })

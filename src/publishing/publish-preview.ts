@@ -1,27 +1,252 @@
-/** `POST /api/v1/publish/preview`: look at the commit, charge, queue, answer; `run-publish.ts` does it. */
-import { z } from "zod"
+/**
+ * `POST /api/v1/publish/preview`, from top to bottom: what a publish is and what its charge comes to, the job
+ * that builds it and has it go live, and the route.
+ *
+ * A process that continues what another one began finds in the stream how far it came. A build has no effect
+ * outside its sandbox, so it is repeated from the commit.
+ */
+import { TooMuchCode } from "../../adapters/git/port.ts"
 import { isOutside } from "../../adapters/providers/outside.ts"
+import type { Recipe } from "../../adapters/sandbox/preview-host/port.ts"
+import { AppFailed } from "../../adapters/sandbox/preview-host/port.ts"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
-import { SWITCHES, publishesOf } from "../../domain/publishing/aggregates.ts"
-import { MESSAGES } from "../../domain/publishing/publish-commands.ts"
+import { PUBLISH, SWITCHES, publishesOf } from "../../domain/publishing/aggregates.ts"
+import type { PublishId } from "../../domain/publishing/ids.ts"
+import { parsePublishId } from "../../domain/publishing/ids.ts"
+import type { PublishCommand } from "../../domain/publishing/publish-commands.ts"
+import type { FailReason } from "../../domain/publishing/publish-events.ts"
 import { isAbandoned, publishOf } from "../../domain/publishing/publishing.ts"
+import type { PublishView } from "../../domain/publishing/publishing.ts"
 import { isOnFor } from "../../domain/publishing/switches.ts"
-import { causeOf } from "../frame/routes/call.ts"
+import { retryLater } from "../frame/effects/back-off.ts"
+import { companyName } from "../frame/effects/mail-people.ts"
+import { paidThing } from "../frame/effects/paid-thing.ts"
+import { paid } from "../frame/effects/paid.ts"
+import { priceOfOne } from "../frame/effects/price.ts"
+import type { Work } from "../frame/effects/reaction.ts"
+import { reaction } from "../frame/effects/reaction.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
 import type { Refusal } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
-import type { Checked } from "../frame/routes/declare/route.ts"
-import { route } from "../frame/routes/declare/route.ts"
-import { charged } from "../frame/effects/charged.ts"
-import { priceOfOne } from "../frame/effects/price-of-one.ts"
-import { companyName } from "../frame/effects/mail-people.ts"
-import type { Ports } from "../frame/ports.ts"
 import { addressOf } from "./address.ts"
+import { startPlan } from "./app-plan.ts"
+import { BadArtifact, openArtifact, storeArtifact } from "./artifacts.ts"
+import { keepLog, printable } from "./build-log.ts"
 import { BAD_COMPANY_FILE, COMMIT_NOT_FOUND, badCompanyFile, unavailable } from "./codes.ts"
 import { COMPANY_FILE, MOST_FILE_BYTES, readCompanyFile } from "./company-file.ts"
+import { OfPublish, inOrder, once } from "./of-publish.ts"
 import type { PublishAnswer } from "./publish-reply.ts"
 import { PublishReply, publishAnswer } from "./publish-reply.ts"
-import { PUBLISH_PREFIX } from "./reconciled-publish.ts"
 import { PUBLISH_ROUTE } from "./see-publishes.ts"
+import { z } from "zod"
+
+// What a publish is, and what its charge comes to (decisions.md §10).
+
+const FAILED = { amountMicros: null, reason: "the publish failed" }
+const REPLACED = { amountMicros: null, reason: "a later publish went live before it" }
+
+/** Publishes. One that an operator queued again is free: its charge is refunded, whatever it comes to then. */
+const publish = paidThing({
+  prefix: "pub",
+  aggregate: PUBLISH,
+  at: (companyId, resource) => {
+    const id = parsePublishId(resource)
+    return id === null ? null : { id, stream: publishesOf(companyId) }
+  },
+  view: (id) => (state) => (isAbandoned(id)(state) ? "abandoned" : publishOf(id)(state)),
+  standing: ({ chargeId, endedAt, isFree, status, wasLive }) => {
+    const back = isFree || status === "failed" ? FAILED : REPLACED
+    const end = wasLive && !isFree ? "settled" : back
+    return { chargeId, charge: endedAt === null && !isFree ? "pending" : end, isUndone: false }
+  },
+  abandon: (publishId) => ({ type: "AbandonPublish" as const, publishId }),
+  neverBegun: "the publish was never queued",
+})
+
+/** Ends the charge of a publish. */
+const settleCharge = reaction({
+  kind: "settle-publish-charge",
+  payload: OfPublish,
+  from: { PublishLive: once(), PublishFailed: once(), PublishReplaced: once() },
+  giveUp: "owed",
+  perform: async (ports, { companyId, name, payload: { publishId } }) => {
+    const view = await ports.runner.readLatest(publishesOf(companyId), publishOf(publishId))
+    await publish.settle(ports, companyId, view, causedBy(`settle-publish-charge ${name}`))
+    return { result: "done" }
+  },
+})
+
+// Building it, and having it go live.
+
+/** Where no machine can be had for so long, milliseconds, it fails. */
+const UNAVAILABLE_FOR_MS = 15 * 60_000
+/** So much of the end of what a build wrote is told with its error. */
+const ERROR_TAIL = 2_000
+
+const TOO_MUCH = "The commit's files are more than 2 GiB."
+
+/** It failed, for a reason that is told to people. */
+class PublishFailed extends Error {
+  override readonly name = "PublishFailed"
+  readonly reason: FailReason
+
+  constructor(reason: FailReason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** A publish that this process has in hand. */
+interface InHand {
+  readonly ports: Ports
+  readonly companyId: CompanyId
+  readonly publishId: PublishId
+  readonly cause: Cause
+  readonly signal: AbortSignal
+}
+
+/** Records what it came to, and answers how it stands. */
+async function record(
+  { ports, companyId, publishId, cause }: Omit<InHand, "signal">,
+  command: PublishCommand,
+): Promise<PublishView | null> {
+  const stream = publishesOf(companyId)
+  const { view } = await ports.runner.execute(stream, command, cause, publishOf(publishId))
+  return view
+}
+
+/** The reaction. */
+const runPublish = reaction<OfPublish>({
+  kind: "run-publish",
+  payload: OfPublish,
+  from: {
+    PublishQueued: inOrder,
+    PublishRetried: inOrder,
+  },
+  atOnce: { machine: 2 },
+  isLong: true,
+  endsWithCompany: true,
+  giveUp: async (ports, { companyId, name, payload: { publishId } }) => {
+    const giving = { ports, companyId, publishId, cause: causedBy(`run-publish ${name}`) }
+    await fail(giving, new PublishFailed("discarded", "An operator gave it up."))
+    return null
+  },
+  perform: async (ports, work) => {
+    const { companyId, signal, payload } = work
+    const { publishId } = payload
+    const cause = causedBy(`run-publish ${work.name}`)
+    const inHand = { ports, companyId, publishId, cause, signal }
+    try {
+      await run(inHand)
+    } catch (error) {
+      if (signal.aborted) return { result: "let go" }
+      if (isOutside(error)) return putOff(inHand, work, error.message)
+      if (!(error instanceof PublishFailed)) throw error
+      await fail(inHand, error)
+    }
+    return { result: "done" }
+  },
+})
+
+/** What it needs is not there now: again later, unless it has waited for long enough. */
+async function putOff(inHand: InHand, work: Work<OfPublish>, why: string) {
+  const { ports, companyId, publishId } = inHand
+  const view = await ports.runner.readLatest(publishesOf(companyId), publishOf(publishId))
+  const waitedMs = view === null ? Infinity : ports.clock.now() - view.at
+  if (waitedMs < UNAVAILABLE_FOR_MS) return retryLater(work, why)
+  await fail(inHand, new PublishFailed("unavailable", "No machine could be had to build it."))
+  return { result: "done" } as const
+}
+
+async function fail(inHand: Omit<InHand, "signal">, { reason, message }: PublishFailed) {
+  const { ports, companyId, publishId } = inHand
+  const error = await ports.sealing.seal(companyId, COMPANY_SUBJECT, message)
+  await record(inHand, { type: "FailPublish", publishId, reason, error })
+}
+
+/** Goes on from where it is. @throws PublishFailed; what the host of previews and the code throw */
+async function run(inHand: InHand): Promise<void> {
+  const { publishId } = inHand
+  const begun = await record(inHand, { type: "StartBuild", publishId })
+  if (begun === null || begun.endedAt !== null) return
+  if (begun.artifact === null) await build(inHand, begun)
+  const { ports, companyId } = inHand
+  const artifact = await openArtifact(ports, companyId, publishId)
+  if (artifact === null) throw new Error(`what was built of ${publishId} is not there`)
+  const isApp = artifact.manifest.recipe.serves.kind === "app"
+  if (isApp) await start(inHand)
+  const view = await record(inHand, { type: "GoLive", publishId })
+  // A later one was live before it.
+  if (isApp && view?.status !== "live") await ports.previewHost.end({ companyId, publishId })
+}
+
+/** Builds it, and keeps what was built and what the build wrote. @throws PublishFailed */
+async function build(inHand: InHand, { commit }: PublishView): Promise<void> {
+  const { ports, companyId, publishId, signal } = inHand
+  const { recipe, files } = await codeOf(inHand, commit)
+  const of = { companyId, publishId }
+  const built = await ports.previewHost
+    .build({ ...of, recipe, files, signal }, async (tar) => {
+      await record(inHand, { type: "FinishBuild", publishId })
+      return storeArtifact(ports, { ...of, recipe }, tar)
+    })
+    .catch((error: unknown) => {
+      if (error instanceof BadArtifact) throw new PublishFailed("artifact", error.message)
+      if (error instanceof TooMuchCode) throw new PublishFailed("build", TOO_MUCH)
+      throw error
+    })
+  if (!built.ok) {
+    await keepLog(ports, of, "build", built.log)
+    throw new PublishFailed("build", withTail(built.why, built.log.toString("utf8")))
+  }
+  const { hash, files: count, bytes, leftOut } = built.kept
+  const said = leftOut.map((name) => `left out, for it is no file: ${name}\n`).join("")
+  await keepLog(ports, of, "build", Buffer.concat([built.log, Buffer.from(said)]))
+  const { kind } = recipe.serves
+  const tag = await ports.sealing.tag(companyId, hash)
+  await record(inHand, { type: "StoreArtifact", publishId, kind, tag, files: count, bytes })
+}
+
+/** A sentence, and the end of what was written. */
+function withTail(why: string, log: string): string {
+  const tail = printable(log).trimEnd().slice(-ERROR_TAIL)
+  return (tail === "" ? why : `${why}\n${tail}`).toWellFormed()
+}
+
+/** The files of the commit, and what its company file says. @throws PublishFailed where it is gone */
+async function codeOf(
+  { ports, companyId, signal }: InHand,
+  commit: string,
+): Promise<{ readonly recipe: Recipe; readonly files: AsyncIterable<Uint8Array> }> {
+  const found = await ports.companyCode.findCommit(companyId, commit)
+  const file = await found?.file(COMPANY_FILE, MOST_FILE_BYTES)
+  const read = file === undefined || file === null ? null : readCompanyFile(file)
+  if (found === null || read === null || "fault" in read) {
+    throw new PublishFailed("build", "The commit is not in the company's code any more.")
+  }
+  return { recipe: read.recipe, files: found.files(signal) }
+}
+
+/** Starts a version of an app, beside the one that is live. @throws PublishFailed */
+async function start(inHand: InHand): Promise<void> {
+  const { ports, companyId, publishId } = inHand
+  const version = { companyId, publishId }
+  try {
+    const said = await ports.previewHost.start(await startPlan(ports, version, true))
+    if (said !== "") await keepLog(ports, version, "start", Buffer.from(said))
+  } catch (error) {
+    if (!(error instanceof AppFailed)) throw error
+    // Its sandbox forgets it.
+    await keepLog(ports, version, "start", Buffer.from(error.log))
+    await ports.previewHost.end(version)
+    throw new PublishFailed("start", withTail(error.message, error.log))
+  }
+}
+
+// The request.
 
 const PublishPreview = z.strictObject({
   commit: z
@@ -70,54 +295,6 @@ async function isOn({ previewHost, runner }: Ports, companyId: CompanyId): Promi
   return (await runner.readLatest(SWITCHES, isOnFor(companyId))) && (await previewHost.isAble())
 }
 
-type Input = Checked<z.infer<typeof PublishPreview>>
-
-const preview = charged<Input, Draft, object, PublishAnswer, typeof PUBLISH_PREFIX>({
-  prefix: PUBLISH_PREFIX,
-  undone: "the publish could not be queued",
-  draft: async (_ports, { companyId, key, person }, { body }) => {
-    if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }
-    return { companyId, keyId: key.keyId, personId: person.personId, commit: body.commit }
-  },
-  prepare: async (ports, draft) => {
-    try {
-      const refused = await lookAt(ports, draft)
-      if (refused !== null) return refused
-      return (await isOn(ports, draft.companyId)) ? {} : { refusal: unavailable() }
-    } catch (error) {
-      if (!isOutside(error)) throw error
-      return { refusal: unavailable() }
-    }
-  },
-  price: (ports) => priceOfOne(ports, "deploy"),
-  resource: (_draft, id) => id,
-  intend: async (ports, caller, draft, _prepared, { id: publishId, chargeId }) => {
-    const { companyId, ...rest } = draft
-    const queued = await ports.runner.execute(
-      publishesOf(companyId),
-      { type: "QueuePublish", publishId, chargeId, ...rest },
-      causeOf(caller),
-      publishOf(publishId),
-    )
-    // Else it was abandoned meanwhile.
-    if (!queued.accepted || queued.view === null) return "again"
-    if (queued.facts.length === 0) return "found"
-    const reply = await replyOf(ports, draft, publishId, queued.view.at)
-    return { reply, position: queued.position }
-  },
-  begun: async ({ runner }, { companyId }, publishId) => {
-    const stream = publishesOf(companyId)
-    if (await runner.read(stream, isAbandoned(publishId))) return "undone"
-    return (await runner.read(stream, publishOf(publishId))) === null ? "no" : "yes"
-  },
-  reply: async (ports, draft, publishId) => {
-    const { companyId } = draft
-    const view = await ports.runner.read(publishesOf(companyId), publishOf(publishId))
-    if (view === null) throw new Error(`${publishId}: ${MESSAGES.no_publish}`)
-    return { reply: await replyOf(ports, draft, publishId, view.at), position: null }
-  },
-})
-
 /** A publish right after it was queued, whatever became of it since. */
 async function replyOf(
   ports: Ports,
@@ -131,7 +308,7 @@ async function replyOf(
 }
 
 /** The route. */
-export const publishPreview = route({
+export const publishPreview = paid({
   ...PUBLISH_ROUTE,
   name: "publishPreview",
   method: "POST",
@@ -151,5 +328,34 @@ export const publishPreview = route({
     ...(["unavailable", "spend_limit_reached", "payment_required"] as const),
   ],
   specGap: "The specification leaves the verb open: POST, because it makes something.",
-  ...preview,
+
+  thing: publish,
+  jobs: [runPublish, settleCharge],
+  undone: "the publish could not be queued",
+  draft: async (_ports, { companyId, key, person }, { body }) => {
+    if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }
+    return { companyId, keyId: key.keyId, personId: person.personId, commit: body.commit }
+  },
+  prepare: async (ports, draft) => {
+    try {
+      const refused = await lookAt(ports, draft)
+      if (refused !== null) return refused
+      return (await isOn(ports, draft.companyId)) ? {} : { refusal: unavailable() }
+    } catch (error) {
+      if (!isOutside(error)) throw error
+      return { refusal: unavailable() }
+    }
+  },
+  price: (ports) => priceOfOne(ports, "deploy"),
+  command: async (_ports, _caller, { keyId, personId, commit }, { id: publishId, chargeId }) => ({
+    type: "QueuePublish" as const,
+    publishId,
+    chargeId,
+    keyId,
+    personId,
+    commit,
+  }),
+  answer: async (ports, draft, id, { view }) => ({
+    reply: await replyOf(ports, draft, id, view.at),
+  }),
 })

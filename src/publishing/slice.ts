@@ -18,10 +18,7 @@ import {
   endVersion,
   forgetLogs,
   removeArtifacts,
-  settleCharge,
 } from "./reactions/after-publish.ts"
-import { runPublish } from "./reactions/run-publish.ts"
-import { reconciledPublish } from "./reconciled-publish.ts"
 import { publishDetail, publishList } from "./see-publishes.ts"
 import { publishingSettings } from "./settings.ts"
 
@@ -53,8 +50,7 @@ files (\`static\`), or a program (\`start\`) with a test database and storage. P
   },
   routes: [publishPreview, publishList, publishDetail],
   readModels: [publishes],
-  reactions: [runPublish, settleCharge, endVersion, removeArtifacts, clearArtifact, forgetLogs],
-  reconciled: [reconciledPublish],
+  reactions: [endVersion, removeArtifacts, clearArtifact, forgetLogs],
   settings: [publishingSettings],
   providers: [previewHostProvider],
   doors: (ports) => [previewDoor(ports, { livePublish, openArtifact })],

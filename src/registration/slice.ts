@@ -13,7 +13,6 @@ import { confirmRegistration } from "./confirm.ts"
 import { eraseRegistration } from "./erase-registration.ts"
 import { followPart } from "./reactions/follow-part.ts"
 import { registerNumbers } from "./reactions/register-numbers.ts"
-import { reconciledSubmission, submitPart } from "./reactions/submit-part.ts"
 import { readPages } from "./read-pages.ts"
 import { saveBusiness } from "./save-business.ts"
 import { savePages } from "./save-pages.ts"
@@ -41,8 +40,7 @@ export const registration: Slice = {
   pages: hostedPages,
   aliases: (ports) => [pagesAlias(ports)],
   readModels: [pageSites],
-  reactions: [...submitPart, followPart, registerNumbers],
-  reconciled: [reconciledSubmission],
+  reactions: [followPart, registerNumbers],
   erase: eraseRegistration,
   operations: registrationOperations,
   topics: { registration: "the registration of companies' texting" },

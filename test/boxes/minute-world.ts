@@ -11,10 +11,9 @@ import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { clearBox, clearSlot } from "../../src/boxes/reactions/end-box.ts"
 import { clearBox, clearSlot, stopBoxes } from "../../src/boxes/reactions/end-box.ts"
-import { makeBox } from "../../src/boxes/reactions/make-box.ts"
 import { tickBox } from "../../src/boxes/reactions/tick-box.ts"
-import { reconciledBox } from "../../src/boxes/reconciled-box.ts"
 import { startBox } from "../../src/boxes/start-box.ts"
 import type { AnyReply, Caller, Seed } from "../../src/frame/routes/declare/route.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
@@ -29,12 +28,12 @@ import { ProcessesInTurns } from "./turns.ts"
 import { partly } from "../support/partly.ts"
 
 const REACTIONS: readonly Reaction[] = [
-  ...makeBox,
+  ...startBox.paid.jobs,
   tickBox,
   clearBox,
   clearSlot,
   stopBoxes,
-  reconciler([reconciledBox]),
+  reconciler([startBox.paid.reconciled]),
 ]
 
 /** The world of a history. */

@@ -8,16 +8,15 @@ import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { openCompany } from "../../src/company/reactions/open-company.ts"
-import { textEffect } from "../../src/phone/reactions/text-effect.ts"
-import { reconciledText } from "../../src/phone/texts.ts"
+import { text, textJobs } from "../../src/phone/send-text.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company } from "../support/world.ts"
 import { fundsOf, makeCompany, ownWorld } from "../support/world.ts"
 import { PRICE, TO, carrierIs, factsAbout } from "./texts.ts"
 import { linesOf, messageOf, rowOf, send, workOf } from "./texts.ts"
 
-const [sendText, askText] = textEffect as readonly [Reaction, Reaction]
-const endCharge = reconciler([reconciledText])
+const [sendText, askText] = textJobs as readonly [Reaction, Reaction]
+const endCharge = reconciler([text.reconciled])
 
 const world = await ownWorld("time")
 let company: Company
@@ -67,8 +66,8 @@ async function queueText(messageId: MessageId, numberId: NumberId = "num_none") 
   const { companyId } = company
   const { sealing, runner } = world.ports
   const tag = await sealing.tag(companyId, TO)
-  const seal = (text: string) => sealing.seal(companyId, tag, text)
-  const text = { body: await seal("Hi"), segments: 1, amountMicros: PRICE }
+  const seal = (words: string) => sealing.seal(companyId, tag, words)
+  const asWritten = { body: await seal("Hi"), segments: 1, amountMicros: PRICE }
   return runner.execute(
     recipientOf(companyId, tag),
     {
@@ -78,7 +77,7 @@ async function queueText(messageId: MessageId, numberId: NumberId = "num_none") 
       chargedMicros: PRICE,
       numberId,
       to: await seal(TO),
-      asWritten: text,
+      asWritten,
       withLine: null,
       keyId: null,
       personId: null,

@@ -3,7 +3,7 @@ import type { NewWork } from "../../adapters/postgres/jobs/port.ts"
 import { expect, it } from "vitest"
 import type { Caller } from "../../src/frame/routes/declare/route.ts"
 import { awaitOutcome } from "../../src/frame/effects/charged.ts"
-import type { Awaits, Outcome, Told } from "../../src/frame/effects/charged-spec.ts"
+import type { Awaits, Outcome, Told } from "../../src/frame/effects/paid-spec.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { partly } from "../support/partly.ts"
 

@@ -3,10 +3,10 @@ import type { FastifyInstance } from "fastify"
 import { z } from "zod"
 import { RATE_LIMITS } from "../../src/frame/routes/checks/rate-limits.ts"
 import { refusal } from "../../src/frame/routes/answers/refusal.ts"
-import type { Checked, Reply, Route } from "../../src/frame/routes/declare/route.ts"
+import type { Reply, Route } from "../../src/frame/routes/declare/route.ts"
 import { route } from "../../src/frame/routes/declare/route.ts"
-import { chargedAtOnce } from "../../src/frame/effects/charged-at-once.ts"
-import { priceOfOne } from "../../src/frame/effects/price-of-one.ts"
+import { paidAtOnce } from "../../src/frame/effects/paid-at-once.ts"
+import { priceOfOne } from "../../src/frame/effects/price.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Slice } from "../../src/frame/slice.ts"
@@ -148,7 +148,7 @@ const deleteThing = route({
 })
 
 /** Charges. */
-const buyThing = route({
+const buyThing = paidAtOnce({
   ...base,
   name: "toolBuyThing",
   method: "POST",
@@ -163,16 +163,13 @@ const buyThing = route({
     arguments: { body: ["about"] },
     annotations: changes,
   },
-  ...chargedAtOnce<{ about: string }, undefined, undefined, { hint: string }>({
-    price: (ports) => priceOfOne(ports, "address_suggestion"),
-    resource: () => null,
-    provider: "the finder",
-    act: async (_ports, _caller, { body }: Checked<{ about: string }>) => {
-      changed.push(`bought ${body.about}`)
-      return { reply: { hint: `${body.about} ${changed.length}` } }
-    },
-    undone: "the finder did not find anything out",
-  }),
+  price: (ports) => priceOfOne(ports, "address_suggestion"),
+  provider: "the finder",
+  act: async (_ports, _caller, { body }) => {
+    changed.push(`bought ${body.about}`)
+    return { reply: { hint: `${body.about} ${changed.length}` } }
+  },
+  undone: "the finder did not find anything out",
 })
 
 /** All of them. */

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it, vi } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { startDaemons } from "../../src/frame/daemon.ts"
 import { carrierSweep } from "../../src/phone/sweep-carrier.ts"
-import { textEffect } from "../../src/phone/reactions/text-effect.ts"
+import { textJobs } from "../../src/phone/send-text.ts"
 import { factsAbout, rowOf, tryAgain } from "../effects/texts.ts"
 import type { Texting } from "./by-telnyx.ts"
 import { TEXTS_PATH, cameOf, eventOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
@@ -212,7 +212,7 @@ describe("a text that Telnyx may have", () => {
     const row = { ...(await rowOf(by.world, "send-text", id)), isHandedOver: true }
     const asked = () => by.server.heard.filter(({ call }) => call === "GET /detail_records").length
     const before = asked()
-    const [sending] = textEffect
+    const [sending] = textJobs
     expect(await sending?.perform(by.world.ports, row)).toMatchObject({ result: "later" })
     expect(asked()).toBe(before + 1)
     expect(handedOver(texting)).toHaveLength(1)

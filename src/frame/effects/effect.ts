@@ -63,11 +63,11 @@ export interface EffectSpec<P extends object, A> extends Pick<
    *
    * @throws ProviderUnavailable, ProviderSilent
    */
-  readonly ask: ((ports: Ports, work: Work<P>) => Promise<A | "unknown">) | null
+  readonly ask: ((ports: Ports, work: Work<P>) => Promise<NoInfer<A> | "unknown">) | null
   /** Whether the provider takes the same name again for the same thing: then it may be given it again. */
   readonly isRepeatable: (ports: Ports) => boolean
   /** Records what it came to, and ends its charge; false where it has not come to anything yet. */
-  readonly end: (ports: Ports, work: Work<P>, answer: A, cause: Cause) => Promise<boolean>
+  readonly end: (ports: Ports, work: Work<P>, answer: NoInfer<A>, cause: Cause) => Promise<boolean>
   /** Its times, where they are not the usual ones. */
   readonly times?: Partial<EffectTimes>
   /** How long the provider may take to answer, to act and to be asked, milliseconds; default ten seconds. */
@@ -76,11 +76,11 @@ export interface EffectSpec<P extends object, A> extends Pick<
    * What one comes to whose provider did nothing and was not available for its time: it then ends at once.
    * Absent: it is asked about; where it cannot be asked, it was never got.
    */
-  readonly unavailable?: A
+  readonly unavailable?: NoInfer<A>
   /** What one comes to that was never got; null where the provider does not say so yet. */
-  readonly unknown: (ports: Ports, work: Work<P>) => Promise<A | null>
+  readonly unknown: (ports: Ports, work: Work<P>) => Promise<NoInfer<A> | null>
   /** What one comes to that an operator gave up, or that ends with its company. */
-  readonly givenUp: A
+  readonly givenUp: NoInfer<A>
 }
 
 /** The reactions of an effect: performing it, and asking about it. */

@@ -10,7 +10,7 @@ import type { Refusal } from "../routes/answers/refusal.ts"
 import type { Caller } from "../routes/declare/route.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../writer/run.ts"
-import type { Price } from "./charged-spec.ts"
+import type { Price } from "./price.ts"
 import { inDoubt } from "./give-up.ts"
 
 /** What the ledger did. */

@@ -8,7 +8,7 @@ import { GRACE_MS } from "../../../domain/phone/rent.ts"
 import { listPeople } from "../../../projections/access/people.ts"
 import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/mail-people.ts"
 import { oneLine, utc } from "../../frame/effects/mail-words.ts"
-import { priceOfOne } from "../../frame/effects/price-of-one.ts"
+import { priceOfOne } from "../../frame/effects/price.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { idSchema } from "../../frame/kernel/schema.ts"
 

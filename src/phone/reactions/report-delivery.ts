@@ -4,7 +4,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { MessageId } from "../../../domain/phone/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { recordText, settleText } from "../texts.ts"
+import { text, textAt } from "../send-text.ts"
 
 /** What a carrier says of a text later on. */
 export interface DeliveryReport {
@@ -16,16 +16,14 @@ export interface DeliveryReport {
 /** Records that a text was delivered or was not, and ends its charge. */
 export async function reportDelivery(
   ports: Ports,
-  text: { readonly companyId: CompanyId; readonly to: string; readonly messageId: MessageId },
+  of: { readonly companyId: CompanyId; readonly to: string; readonly messageId: MessageId },
   { carrierId, errorCode }: DeliveryReport,
   cause: Cause,
 ): Promise<void> {
-  const { companyId, messageId } = text
-  const recipient = recipientOf(companyId, await ports.sealing.tag(companyId, text.to))
-  const place = { companyId, recipient, messageId }
+  const { companyId, messageId } = of
+  const at = textAt(recipientOf(companyId, await ports.sealing.tag(companyId, of.to)), messageId)
   const delivered = errorCode === null
   const type = "ReportDelivery" as const
   const command = { type, messageId, carrierId, delivered, errorCode }
-  const known = await recordText(ports, place, command, cause)
-  if (known !== null) await settleText(ports, place, known, cause)
+  await text.settle(ports, companyId, await text.record(ports, at, command, cause), cause)
 }

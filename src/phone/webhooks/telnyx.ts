@@ -13,12 +13,12 @@ import type { Webhook } from "../../frame/routes/declare/webhook.ts"
 import { webhook } from "../../frame/routes/declare/webhook.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { takeCame } from "../came-text.ts"
-import { askAboutOrder } from "../reactions/buy-effect.ts"
+import { askAboutOrder } from "../buy-number.ts"
 import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import { findMessage, messageOf } from "../../../projections/phone/messages.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
-import { recordText, settleText } from "../texts.ts"
+import { text, textAt } from "../send-text.ts"
 
 /** News of a text. */
 type TextNews = Extract<CarrierEvent, { readonly is: "text_news" }>
@@ -113,8 +113,8 @@ async function companyOfText(
   const holder = await holderOf(readAll, from)
   const companyId = holder?.company_id ?? (await findMessage(readAll, messageId))?.company_id
   if (companyId === undefined) return null
-  const text = await messageOf(readAll, companyId, messageId)
-  const isIt = text?.direction === "out" && text.from_number === from && text.to_number === to
+  const sent = await messageOf(readAll, companyId, messageId)
+  const isIt = sent?.direction === "out" && sent.from_number === from && sent.to_number === to
   return isIt ? companyId : null
 }
 
@@ -130,22 +130,24 @@ async function takeNews(
   const { carrierId } = news
   const place = async () => {
     const tag = await ports.sealing.tag(companyId, to)
-    return { companyId, messageId, tag, recipient: recipientOf(companyId, tag) }
+    return { tag, at: textAt(recipientOf(companyId, tag), messageId) }
   }
   if (news.answer === "accepted") {
-    const text = await place()
+    const { at } = await place()
     const command = { type: "AcceptText" as const, messageId, carrierId }
-    const known = await recordText(ports, text, command, cause)
-    if (known !== null) await settleText(ports, text, known, cause)
+    await text.settle(ports, companyId, await text.record(ports, at, command, cause), cause)
     return
   }
   const errorCode = news.answer === "undelivered" ? news.errorCode : null
   if (errorCode === "opted_out") {
-    // A text that nobody had taken yet is given back; of one that was, this says how it ended.
-    const text = await place()
-    const phone = await ports.sealing.seal(companyId, text.tag, to)
-    const known = await recordText(ports, text, { type: "StopAtCarrier", messageId, phone }, cause)
-    if (known?.status === "rejected") await settleText(ports, text, known, cause)
+    // A text that the carrier had not accepted yet is refunded; one that it had ends by this news.
+    const { tag, at } = await place()
+    const phone = await ports.sealing.seal(companyId, tag, to)
+    const command = { type: "StopAtCarrier" as const, messageId, phone }
+    const known = await text.record(ports, at, command, cause)
+    if (known !== null && known !== "abandoned" && known.status === "rejected") {
+      await text.settle(ports, companyId, known, cause)
+    }
   }
   await reportDelivery(ports, { companyId, to, messageId }, { carrierId, errorCode }, cause)
 }

@@ -1,8 +1,8 @@
-/** What follows once a publish has come to something: its charge ends, and what nobody needs is let go. */
+/** Cleaning up after a publish that has ended. */
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import { publishesOf } from "../../../domain/publishing/aggregates.ts"
 import type { PublishId } from "../../../domain/publishing/ids.ts"
-import { publishOf, removable } from "../../../domain/publishing/publishing.ts"
+import { removable } from "../../../domain/publishing/publishing.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
@@ -11,26 +11,11 @@ import { removeArtifact } from "../artifacts.ts"
 import { LOG_KEPT_MS, forgetLogs as forget } from "../build-log.ts"
 import { drained } from "../door/visits.ts"
 import { OfPublish, inOrder, once } from "../of-publish.ts"
-import { settlePublish } from "../reconciled-publish.ts"
 
 const DAY_MS = 24 * 3_600_000
 /** Whoever is at a version that was replaced has so long to come to an end. */
 const DRAINED_WITHIN_MS = 30_000
 const ENDED_WITHIN_MS = 60_000
-
-/** Ends the charge of a publish. */
-export const settleCharge = reaction({
-  kind: "settle-publish-charge",
-  payload: OfPublish,
-  from: { PublishLive: once(), PublishFailed: once(), PublishReplaced: once() },
-  giveUp: "owed",
-  perform: async (ports, { companyId, name, payload: { publishId } }) => {
-    const view = await ports.runner.readLatest(publishesOf(companyId), publishOf(publishId))
-    const cause = causedBy(`settle-publish-charge ${name}`)
-    if (view !== null) await settlePublish(ports, companyId, view, cause)
-    return { result: "done" }
-  },
-})
 
 /** Waits until nobody is at a version any more, for as long as that may take. */
 async function drainedInTime(

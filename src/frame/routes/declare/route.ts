@@ -192,7 +192,7 @@ interface Shown {
 }
 
 /** What a route says of itself that no schema has a part in. */
-interface Described {
+export interface Described {
   /** One word that clients call it by, such as `sendText`; unique in a program. */
   readonly name: string
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
@@ -232,8 +232,6 @@ interface Described {
   readonly account?: AccountNeed
   /** Whether it charges, and so takes an `Idempotency-Key`. */
   readonly charged?: boolean
-  /** What the things begin with that its open charges are for: their slice says how those end. */
-  readonly paysFor?: string
   /** The content types of the files that it answers with; default JSON. */
   readonly files?: readonly string[]
   /** The statuses of those of its answers that have no body. */
@@ -263,7 +261,7 @@ interface Described {
 }
 
 /** The parts of a route whose types follow from its schemas. */
-interface Typed<P, Q, B, R, S extends number, C = Caller> {
+export interface Typed<P, Q, B, R, S extends number, C = Caller> {
   readonly params?: ZodType<P>
   readonly query?: ZodType<Q>
   /** JSON of this form, `BYTES` or `PIECES`. */

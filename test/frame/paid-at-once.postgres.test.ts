@@ -5,8 +5,7 @@ import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/ou
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
 import { refusal } from "../../src/frame/routes/answers/refusal.ts"
-import { route } from "../../src/frame/routes/declare/route.ts"
-import { chargedAtOnce } from "../../src/frame/effects/charged-at-once.ts"
+import { paidAtOnce } from "../../src/frame/effects/paid-at-once.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import { dieAt, newIdempotencyKey } from "../calls/begun.ts"
@@ -20,7 +19,7 @@ const PRICE = 3_000
 let acts: () => Promise<string>
 let asked: string[]
 
-const hints = route({
+const hints = paidAtOnce({
   name: "askHint",
   method: "POST",
   url: URL,
@@ -32,24 +31,21 @@ const hints = route({
   body: z.object({ about: z.string() }),
   reply: z.object({ hint: z.string() }),
   refuses: ["conflict", "spend_limit_reached", "payment_required"],
-  ...chargedAtOnce<{ about: string }, undefined, { area: string }, { hint: string }>({
-    price: async ({ runner }, _caller, { body }) => {
-      if (body.about === "nothing") return { refusal: refusal("conflict", "That has no price.") }
-      const price = await runner.read(PRICES, (book) => priceOf(book, "address_suggestion"))
-      const { unitPriceMicros: amountMicros } = price
-      return { item: "address_suggestion", quantity: 1, ...price, amountMicros }
-    },
-    resource: () => null,
-    provider: "the finder",
-    act: async (_ports, _caller, { body, params }) => {
-      asked.push(`${params.area} ${body.about}`)
-      const hint = await acts()
-      return hint === "refused"
-        ? { refusal: refusal("conflict", "The finder refused it.") }
-        : { reply: { hint } }
-    },
-    undone: "the finder did not find anything out",
-  }),
+  price: async ({ runner }, _caller, { body }) => {
+    if (body.about === "nothing") return { refusal: refusal("conflict", "That has no price.") }
+    const price = await runner.read(PRICES, (book) => priceOf(book, "address_suggestion"))
+    const { unitPriceMicros: amountMicros } = price
+    return { item: "address_suggestion", quantity: 1, ...price, amountMicros }
+  },
+  provider: "the finder",
+  act: async (_ports, _caller, { body, params }) => {
+    asked.push(`${params.area} ${body.about}`)
+    const hint = await acts()
+    return hint === "refused"
+      ? { refusal: refusal("conflict", "The finder refused it.") }
+      : { reply: { hint } }
+  },
+  undone: "the finder did not find anything out",
 })
 
 const program = assemble([

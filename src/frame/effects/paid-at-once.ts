@@ -10,12 +10,22 @@ import { refundable } from "../../../projections/charging/charges.ts"
 import { causeOf } from "../routes/call.ts"
 import type { Refusal } from "../routes/answers/refusal.ts"
 import { refusal } from "../routes/answers/refusal.ts"
-import type { Caller, Checked, Reply, Resumed, Seed } from "../routes/declare/route.ts"
+import type {
+  Caller,
+  Checked,
+  Described,
+  Reply,
+  Resumed,
+  Route,
+  Seed,
+  Typed,
+} from "../routes/declare/route.ts"
+import { route } from "../routes/declare/route.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { FoundCharge } from "./charge-ends.ts"
 import { refundEnded } from "./charge-ends.ts"
-import type { Price } from "./charged-spec.ts"
+import type { Price } from "./price.ts"
 import { lookUpCharge } from "./charges.ts"
 import { inDoubt } from "./give-up.ts"
 import { placeCharge } from "./place-charge.ts"
@@ -28,8 +38,6 @@ export interface AtOnceSpec<I, R> {
     caller: Caller,
     input: I,
   ) => Promise<Price | { readonly refusal: Refusal }>
-  /** What the charge says it is for; null where that has no name. */
-  readonly resource: (input: I) => string | null
   /** Who does it, as a sentence calls them: `the finder`. */
   readonly provider: string
   /** Does it. @throws ProviderUnavailable, ProviderSilent: the caller has nothing of it */
@@ -48,8 +56,18 @@ interface Made extends FoundCharge {
   readonly position: Position | null
 }
 
-/** The handler of a route that is charged and done at once, and how it goes on after a lost answer. */
-export function chargedAtOnce<B, Q, P, R>(spec: AtOnceSpec<Checked<B, Q, P>, R>) {
+/** A route that is charged and done at once; every type follows from its schemas. */
+export function paidAtOnce<
+  R,
+  const S extends number = 200,
+  B = undefined,
+  Q = undefined,
+  P = undefined,
+>(
+  spec: Omit<Described, "charged"> &
+    Omit<Typed<P, Q, B, R, S>, "handle" | "resume" | "once"> &
+    AtOnceSpec<Checked<B, Q, P>, NoInfer<R>>,
+): Route {
   type Input = Checked<B, Q, P>
   const handle = async (ports: Ports, caller: Caller, input: Input): Promise<Reply<R, never>> => {
     for (let { seed } = input; ; seed = await seed.next()) {
@@ -69,7 +87,7 @@ export function chargedAtOnce<B, Q, P, R>(spec: AtOnceSpec<Checked<B, Q, P>, R>)
       ? { seed: input.seed }
       : { reply: await perform(spec, ports, caller, input, found) }
   }
-  return { charged: true as const, handle, resume }
+  return route<R, S, B, Q, P>({ ...spec, charged: true, handle, resume })
 }
 
 const chargeIdOf = ({ parts }: Seed) => derivedId("chg", ...parts)
@@ -89,7 +107,7 @@ async function make<I extends Checked<unknown, unknown, unknown>, R>(
     if (searched.found !== null) return searched.found
     const made = await placeCharge(ports, caller, price, {
       chargeId: chargeIdOf(seed),
-      resource: spec.resource(input),
+      resource: null,
       isPending: false,
       searchedTo: searched.to,
     })

@@ -1,9 +1,20 @@
-/** What one of something costs. */
+/** Prices of requests. */
 import { PRICES } from "../../../domain/charging/aggregates.ts"
 import type { PricedItem } from "../../../domain/charging/items.ts"
 import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { Ports } from "../ports.ts"
-import type { Price } from "./charged-spec.ts"
+import type { SpendingClass } from "../../../domain/charging/limits.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+
+/** The price of one request, and the item of the price book that it is for. */
+export interface Price {
+  readonly item: string
+  readonly quantity: number
+  readonly unitPriceMicros: Micros
+  readonly priceVersion: number
+  readonly amountMicros: Micros
+  readonly class?: SpendingClass
+}
 
 /** The price of one, by the price book as it stands. */
 export async function priceOfOne(

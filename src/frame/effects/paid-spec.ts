@@ -1,0 +1,145 @@
+/** What a slice declares about a paid route: its thing, its price, the command that records it, its answer. */
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import type { Fact } from "../../../domain/kernel/decider.ts"
+import type { ChargeId } from "../../../domain/kernel/ids.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import type { Caller } from "../routes/declare/route.ts"
+import type { Ports } from "../ports.ts"
+import type { PaidThing } from "./paid-thing.ts"
+import type { Price } from "./price.ts"
+import type { Reaction } from "./reaction.ts"
+
+/** A request that the slice rejects; nothing is charged. */
+export interface Rejected {
+  readonly refusal: Refusal
+}
+
+/** A callback's result without its rejections. */
+export type Ok<T> = Exclude<T, Rejected>
+
+/** The ids of one attempt: a retry of the same attempt derives the same ids. */
+export interface Named<Id extends string> {
+  /** The id of the thing that is made. */
+  readonly id: Id
+  readonly chargeId: ChargeId
+}
+
+/** The charge that was made for an attempt. */
+export interface Paid<Id extends string> extends Named<Id> {
+  readonly chargedMicros: Micros
+  /** The item it was charged as; null where the attempt is free and has no charge. */
+  readonly item: string | null
+}
+
+/** An answer, and the position of the facts it was made from. */
+export interface Told<R> {
+  readonly reply: R
+  readonly position?: Position | null
+}
+
+/** What is known of a thing when its request is answered. */
+export interface Known<V, E> {
+  readonly view: V
+  /** The facts that this request recorded; empty where an earlier request recorded them. */
+  readonly facts: readonly E[]
+}
+
+/** What is reserved for a thing before it is charged, such as one of a company's few slots. */
+export interface Holds<D, Id extends string> {
+  /** Reserves it; a second time for the same thing changes nothing. Null on success. */
+  readonly take: (
+    ports: Ports,
+    caller: Caller,
+    draft: D,
+    named: Named<Id>,
+  ) => Promise<Rejected | null>
+  /** Frees it where the thing came to nothing. After a crash the slice frees it later. */
+  readonly free: (ports: Ports, caller: Caller, draft: D, named: Named<Id>) => Promise<void>
+}
+
+/** How a request waits for what its thing comes to. */
+export interface Awaits<D, R, Id extends string, V> {
+  /** The job of the thing as its fact enqueues it; the request runs it itself and at once. */
+  readonly job: (id: Id, now: number) => { readonly kind: string; readonly payload: object }
+  /**
+   * The answer of a thing that goes on by itself after the wait, and stays charged whatever it comes to.
+   * Absent: the outcome is unknown, and the caller is told to send the request again.
+   */
+  readonly soFar?: (ports: Ports, draft: D, view: V) => Promise<Told<R>>
+  /** How long the request waits, milliseconds; default 15 seconds. */
+  readonly withinMs?: number
+}
+
+/**
+ * A paid route. `I` is the checked request, `D` the draft with its rejections, `T` what `prepare` finds,
+ * `R` the answer; the rest are the types of the thing.
+ *
+ * The callbacks run in the order in which they stand here.
+ */
+export interface PaidSpec<
+  I,
+  D,
+  T,
+  R,
+  P extends string,
+  Id extends `${P}_${string}`,
+  C,
+  S,
+  E extends Fact,
+  N extends Fact,
+  V extends object,
+> {
+  /** The kind of thing that the charge pays for. */
+  readonly thing: PaidThing<P, Id, C, S, E, N, V>
+  /** The name of a thing's charge where it follows from the thing; default an id derived from the request. */
+  readonly chargeId?: (id: Id) => ChargeId
+  /** The reason on the bill for refunding a charge whose command was rejected. */
+  readonly undone: string
+  /** What is asked for, by the request alone. */
+  readonly draft: (ports: Ports, caller: Caller, input: I) => Promise<D>
+  /**
+   * Names the one thing that identical requests share while it is under way: they share its charge and its
+   * outcome. The name changes once it has come to something. Absent: each request without an
+   * `Idempotency-Key` is a thing of its own.
+   */
+  readonly one?: (ports: Ports, draft: NoInfer<Ok<D>>) => Promise<string>
+  /** Applies the resource's own rules, and finds what the price and the command need. */
+  readonly prepare?: (ports: Ports, draft: NoInfer<Ok<D>>) => Promise<T>
+  /** The price as things stand. */
+  readonly price: (
+    ports: Ports,
+    draft: NoInfer<Ok<D>>,
+    prepared: NoInfer<Ok<T>>,
+  ) => Promise<Price | "free" | Rejected>
+  /** What is reserved after the price is known and before the charge is made. */
+  readonly holds?: Holds<NoInfer<Ok<D>>, Id>
+  /** The resource that the charge names; begins with the thing's id, which is the default. */
+  readonly resource?: (draft: NoInfer<Ok<D>>, id: Id) => string
+  /** The command that records the intent in the thing's stream. */
+  readonly command: (
+    ports: Ports,
+    caller: Caller,
+    draft: NoInfer<Ok<D>>,
+    paid: Paid<Id>,
+    prepared: NoInfer<Ok<T>>,
+  ) => Promise<NoInfer<C>>
+  /**
+   * The answer to a rejected command; the charge is refunded. Null where the command was for another form
+   * or price of the thing: then the next attempt begins.
+   */
+  readonly rejected?: (refusal: NoInfer<N>) => Refusal | null
+  /** The answer, from facts alone; null while the thing has not come to what is awaited. */
+  readonly answer: (
+    ports: Ports,
+    draft: NoInfer<Ok<D>>,
+    id: Id,
+    known: Known<NoInfer<V>, NoInfer<E>>,
+  ) => Promise<Told<NoInfer<R>> | Rejected | null>
+  /** The answer for a thing that its stream no longer remembers. */
+  readonly forgotten?: (ports: Ports, draft: NoInfer<Ok<D>>, id: Id) => Promise<Told<NoInfer<R>>>
+  /** Present where the request waits for what its thing comes to. */
+  readonly awaits?: Awaits<NoInfer<Ok<D>>, NoInfer<R>, Id, NoInfer<V>>
+  /** The jobs that do what was paid for. */
+  readonly jobs?: readonly Reaction[]
+}

@@ -1,0 +1,142 @@
+/**
+ * A kind of thing that a charge pays for, as data: the stream that knows it, how it stands there, and what
+ * its charge comes to. Ending a charge, reconciling one whose request died and the audit's search for the
+ * intent follow from it.
+ */
+import type { Aggregate, StreamOf } from "../../../domain/kernel/aggregate.ts"
+import type { Fact } from "../../../domain/kernel/decider.ts"
+import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Cause } from "../kernel/envelope.ts"
+import type { Ports } from "../ports.ts"
+import type { Back } from "./charge-ends.ts"
+import { endCharge } from "./charge-ends.ts"
+import type { Standing as JobStanding } from "./effect.ts"
+import type { Reconciled } from "./reconcile.ts"
+
+/** A thing's id and the stream that knows it. */
+export interface ThingAt<Id, C, S, E extends Fact, N extends Fact> {
+  readonly id: Id
+  readonly stream: StreamOf<Aggregate<C, S, E, N>>
+}
+
+/** How a thing stands, as far as money is concerned. */
+export interface Standing {
+  /** The charge that pays for it; null where it is free. */
+  readonly chargeId: ChargeId | null
+  /** What the charge comes to: pending until that is known, else settled, or a refund of all or a part. */
+  readonly charge: "pending" | "settled" | Back
+  /** Whether the thing came to nothing: a retry of the same request then begins another one. */
+  readonly isUndone: boolean
+}
+
+/**
+ * A kind of thing. `Id` is its id, `C`, `S`, `E` and `N` are the commands, state, facts and refusals of its
+ * stream, `V` is what its stream shows of one thing.
+ */
+export interface ThingSpec<
+  P extends string,
+  Id extends `${P}_${string}`,
+  C,
+  S,
+  E extends Fact,
+  N extends Fact,
+  V extends object,
+> {
+  /** The ids of these things begin with it, and so does the resource that their charges name. */
+  readonly prefix: P
+  /** The rules of its stream. */
+  readonly aggregate: Aggregate<C, S, E, N>
+  /** Finds the thing that a charge names; null for a resource of another kind. */
+  readonly at: (
+    companyId: CompanyId,
+    resource: string,
+  ) => ThingAt<Id, NoInfer<C>, NoInfer<S>, NoInfer<E>, NoInfer<N>> | null
+  /** What the stream shows of a thing; null where it does not know it. */
+  readonly view: (id: Id) => (state: NoInfer<S>) => V | "abandoned" | null
+  readonly standing: (view: V) => Standing
+  /** The command that keeps a thing from ever beginning if it has not begun. */
+  readonly abandon: (id: Id) => NoInfer<C>
+  /** Removes what a request stored outside the stream for a thing that never begins. */
+  readonly onAbandoned?: (ports: Ports, companyId: CompanyId, id: Id) => Promise<void>
+  /** The reason on the bill for refunding a charge whose thing never began. */
+  readonly neverBegun: string
+}
+
+/** A kind of thing, and what can be done with one. */
+export interface PaidThing<
+  P extends string,
+  Id extends `${P}_${string}`,
+  C,
+  S,
+  E extends Fact,
+  N extends Fact,
+  V extends object,
+> extends ThingSpec<P, Id, C, S, E, N, V> {
+  /** Records a command about a thing and returns how it stands after it. */
+  readonly record: (
+    ports: Pick<Ports, "runner">,
+    at: ThingAt<Id, C, S, E, N>,
+    command: C,
+    cause: Cause,
+  ) => Promise<V | "abandoned" | null>
+  /** Ends the charge of a thing by how it stands; false while that is pending. */
+  readonly settle: (
+    ports: Ports,
+    companyId: CompanyId,
+    view: V | "abandoned" | null,
+    cause: Cause,
+  ) => Promise<boolean>
+  /** Reads how a thing stands for the job that drives it, and ends the charge of one that has ended. */
+  readonly look: (
+    ports: Ports,
+    companyId: CompanyId,
+    at: ThingAt<Id, C, S, E, N>,
+    cause: Cause,
+  ) => Promise<JobStanding>
+  readonly reconciled: Reconciled
+}
+
+/** Defines a kind of thing that a charge pays for. */
+export function paidThing<
+  P extends string,
+  Id extends `${P}_${string}`,
+  C,
+  S,
+  E extends Fact,
+  N extends Fact,
+  V extends object,
+>(spec: ThingSpec<P, Id, C, S, E, N, V>): PaidThing<P, Id, C, S, E, N, V> {
+  type Thing = PaidThing<P, Id, C, S, E, N, V>
+  const record: Thing["record"] = async ({ runner }, { id, stream }, command, cause) =>
+    (await runner.execute(stream, command, cause, spec.view(id))).view
+  const settle: Thing["settle"] = async (ports, companyId, view, cause) => {
+    // The charge of an abandoned thing is the reconciler's: it refunds the charge it came from.
+    if (view === null || view === "abandoned") return true
+    const { chargeId, charge } = spec.standing(view)
+    if (charge === "pending") return false
+    if (chargeId === null) return true
+    await endCharge(ports, companyId, chargeId, charge === "settled" ? null : charge, cause)
+    return true
+  }
+  const look: Thing["look"] = async (ports, companyId, { id, stream }, cause) => {
+    const view = await ports.runner.read(stream, spec.view(id))
+    if (view === null) return "not there"
+    return (await settle(ports, companyId, view, cause)) ? "ended" : "open"
+  }
+  const reconciled: Reconciled = {
+    prefix: spec.prefix,
+    streamOf: (companyId, resource) => spec.at(companyId, resource)?.stream.stream ?? null,
+    neverBegun: spec.neverBegun,
+    abandon: async (ports, { companyId, resource }, cause) => {
+      const at = spec.at(companyId, resource)
+      if (at === null) throw new Error(`${resource} is not a ${spec.prefix}`)
+      const view = await record(ports, at, spec.abandon(at.id), cause)
+      if (view === null || view === "abandoned") {
+        await spec.onAbandoned?.(ports, companyId, at.id)
+        return "never begun"
+      }
+      return (await settle(ports, companyId, view, cause)) ? "ended" : "open"
+    },
+  }
+  return { ...spec, record, settle, look, reconciled }
+}

@@ -1,0 +1,433 @@
+/**
+ * A paid route, declared in one place: draft → price → charge → command → answer. The handler, resuming
+ * after a lost response, its jobs and the reconciliation of its charges follow from the declaration.
+ *
+ * The charge is made pending before the command is recorded, and names the thing. A crash at any line
+ * therefore leaves a pending charge, which the thing's own job ends or the reconciler refunds.
+ */
+import { ClaimLost } from "../../../adapters/postgres/idempotency/port.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
+import type { Fact } from "../../../domain/kernel/decider.ts"
+import type { ChargeId } from "../../../domain/kernel/ids.ts"
+import { causeOf } from "../routes/call.ts"
+import type { Refusal } from "../routes/answers/refusal.ts"
+import type {
+  Caller,
+  Checked,
+  Described,
+  Reply,
+  Resumed,
+  Route,
+  Seed,
+  Typed,
+} from "../routes/declare/route.ts"
+import { route } from "../routes/declare/route.ts"
+import { canonicalJson } from "../kernel/canonical-json.ts"
+import { derivedId } from "../kernel/ids.ts"
+import type { Ports } from "../ports.ts"
+import { OutcomeUnknown } from "../writer/run.ts"
+import type { Known, Named, Ok, Paid, PaidSpec, Rejected, Told } from "./paid-spec.ts"
+import type { Price } from "./price.ts"
+import type { ThingAt } from "./paid-thing.ts"
+import { giveBack } from "./charge-ends.ts"
+import { lookUpCharge } from "./charges.ts"
+import { inDoubt } from "./give-up.ts"
+import { placeCharge } from "./place-charge.ts"
+import type { Reaction } from "./reaction.ts"
+import type { Reconciled } from "./reconcile.ts"
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+
+/** How long a request waits by default: a provider's ten seconds, and the work around them. */
+const WITHIN_MS = 15_000
+
+/** How often facts of another process are looked for. */
+const LOOK_EVERY_MS = 50
+
+type Answer<R> = Reply<R, number>
+
+/** A checked request of any shape. */
+type AnyInput = Checked<unknown, unknown, unknown>
+
+/** A route whose call pays for a thing, with all that this brings to the program. */
+export interface PaidRoute extends Route {
+  readonly paid: {
+    /** How its pending charges end. */
+    readonly reconciled: Reconciled
+    /** The jobs that do what was paid for. */
+    readonly jobs: readonly Reaction[]
+  }
+}
+
+/** Whether a route pays for things. */
+export const isPaid = (given: Route): given is PaidRoute => "paid" in given
+
+/** A route whose call pays for a thing; every type follows from its schemas, its thing and its callbacks. */
+export function paid<
+  D extends object,
+  T extends object,
+  P extends string,
+  Id extends `${P}_${string}`,
+  C,
+  S,
+  E extends Fact,
+  N extends Fact,
+  V extends object,
+  R,
+  const St extends number = 200,
+  B = undefined,
+  Q = undefined,
+  PP = undefined,
+>(
+  spec: Omit<Described, "charged"> &
+    Omit<Typed<PP, Q, B, R, St>, "handle" | "resume" | "once"> &
+    PaidSpec<Checked<B, Q, PP>, D, T, R, P, Id, C, S, E, N, V>,
+): PaidRoute {
+  const call = (ports: Ports, caller: Caller, input: Checked<B, Q, PP>) =>
+    new PaidCall(spec, ports, caller, input)
+  const made = route<R, St, B, Q, PP>({
+    ...spec,
+    charged: true,
+    handle: (ports, caller, input) => call(ports, caller, input).handle() as Promise<Reply<R, St>>,
+    resume: (ports, caller, input) =>
+      call(ports, caller, input).resume() as Promise<Resumed<R, St>>,
+  })
+  return { ...made, paid: { reconciled: spec.thing.reconciled, jobs: spec.jobs ?? [] } }
+}
+
+/** One call of a paid route. */
+class PaidCall<
+  I extends AnyInput,
+  D extends object,
+  T extends object,
+  R,
+  P extends string,
+  Id extends `${P}_${string}`,
+  C,
+  S,
+  E extends Fact,
+  N extends Fact,
+  V extends object,
+> {
+  readonly #spec: PaidSpec<I, D, T, R, P, Id, C, S, E, N, V>
+  readonly #ports: Ports
+  readonly #caller: Caller
+  readonly #input: I
+
+  constructor(
+    spec: PaidSpec<I, D, T, R, P, Id, C, S, E, N, V>,
+    ports: Ports,
+    caller: Caller,
+    input: I,
+  ) {
+    this.#spec = spec
+    this.#ports = ports
+    this.#caller = caller
+    this.#input = input
+  }
+
+  async handle(): Promise<Answer<R>> {
+    const draft = await this.#spec.draft(this.#ports, this.#caller, this.#input)
+    if (isRejected(draft)) return { ok: false, refusal: draft.refusal }
+    return this.#begin(draft as Ok<D>)
+  }
+
+  async #begin(draft: Ok<D>): Promise<Answer<R>> {
+    const { isNamed } = this.#input.seed
+    const one = isNamed ? undefined : await this.#spec.one?.(this.#ports, draft)
+    if (one !== undefined) return this.#handleOne(draft, one)
+    const prepared = await this.#prepare(draft)
+    if (isRejected(prepared)) return { ok: false, refusal: prepared.refusal }
+    for (let { seed } = this.#input; ; seed = await seed.next()) {
+      const answer = await this.#chargeAndRecord(draft, prepared, this.#namedBy(seed), null)
+      // The charge of this attempt was refunded, and the next attempt begins.
+      if (answer !== "again" && answer !== "look again") return answer
+    }
+  }
+
+  async #prepare(draft: Ok<D>): Promise<Ok<T> | Rejected> {
+    return ((await this.#spec.prepare?.(this.#ports, draft)) ?? {}) as Ok<T> | Rejected
+  }
+
+  /** The ids of the one thing derive from what all identical requests of this caller share. */
+  #seedOfOne(draft: D, one: string, attempt = 1): Seed {
+    const { keyId, personId } = this.#caller.spender
+    return {
+      parts: ["one", keyId ?? "", personId ?? "", canonicalJson(draft), one, String(attempt)],
+      isNamed: true,
+      next: async () => this.#seedOfOne(draft, one, attempt + 1),
+    }
+  }
+
+  /** Begins the one thing, or continues from where an identical concurrent request stands. */
+  async #handleOne(draft: Ok<D>, one: string): Promise<Answer<R>> {
+    const ports = this.#ports
+    for (let seed = this.#seedOfOne(draft, one); ;) {
+      const named = this.#namedBy(seed)
+      const searchedTo = await ports.runner.read(ledgerOf(this.#caller.companyId), ledgerRevision)
+      const found = await this.#goOn(draft, named, seed)
+      if ("reply" in found) return found.reply
+      if (found.seed !== seed) {
+        const { isUndone } = await this.#standing(draft, named)
+        // It came to nothing while this request was under way: that is the outcome of both.
+        const isOver = isUndone && (await this.#spec.one?.(ports, draft)) !== one
+        if (isOver) return this.#replied(draft, named)
+        seed = found.seed
+        continue
+      }
+      const prepared = await this.#prepare(draft)
+      if (isRejected(prepared)) {
+        // The obstacle may be the thing itself, which an identical request began a moment ago.
+        const { view } = await this.#standing(draft, named)
+        if (view === null) return { ok: false, refusal: prepared.refusal }
+        continue
+      }
+      const answer = await this.#chargeAndRecord(draft, prepared, named, searchedTo)
+      if (answer !== "again" && answer !== "look again") return answer
+    }
+  }
+
+  /** Finds what an earlier request did of this attempt, and continues from there. */
+  async resume(): Promise<Resumed<R, number>> {
+    const { seed } = this.#input
+    const draft = await this.#spec.draft(this.#ports, this.#caller, this.#input)
+    if (isRejected(draft)) return { seed }
+    const named = this.#namedBy(seed)
+    try {
+      return await this.#goOn(draft as Ok<D>, named, seed)
+    } catch (error) {
+      // The earlier request may have charged: until that is found out, every other error is a doubt.
+      throw error instanceof ClaimLost ? error : inDoubt(error, named.chargeId)
+    }
+  }
+
+  /** The ids of an attempt. */
+  #namedBy({ parts }: Seed): Named<Id> {
+    const { thing, chargeId } = this.#spec
+    const id = derivedId(thing.prefix, ...parts) as Id
+    return { id, chargeId: chargeId?.(id) ?? derivedId("chg", ...parts) }
+  }
+
+  /** Where the stream knows the thing. */
+  #at(draft: Ok<D>, id: Id): ThingAt<Id, C, S, E, N> {
+    const { thing, resource } = this.#spec
+    const named = resource?.(draft, id) ?? id
+    const at = thing.at(this.#caller.companyId, named)
+    if (at === null) throw new Error(`${named} is not a ${thing.prefix}`)
+    return at
+  }
+
+  /** How the thing of an attempt stands by its own stream. */
+  async #standing(draft: Ok<D>, { id }: Named<Id>) {
+    const { thing } = this.#spec
+    const view = await this.#ports.runner.read(this.#at(draft, id).stream, thing.view(id))
+    if (view === "abandoned") return { view, isUndone: true }
+    return { view, isUndone: view !== null && thing.standing(view).isUndone }
+  }
+
+  /**
+   * The resource's stream is asked first: only an intent that is not known there has a charge that
+   * nothing ends in the meantime.
+   */
+  async #goOn(draft: Ok<D>, named: Named<Id>, seed: Seed): Promise<Resumed<R, number>> {
+    const { view, isUndone } = await this.#standing(draft, named)
+    if (isUndone) return { seed: await seed.next() }
+    if (view !== null && view !== "abandoned") {
+      return { reply: await this.#replied(draft, named, { view, facts: [] }) }
+    }
+    const { row } = await lookUpCharge(this.#ports, this.#caller.companyId, named.chargeId)
+    // A settled charge paid for something that was done, even where its stream has forgotten it.
+    if (row?.state === "final") return { reply: await this.#replied(draft, named) }
+    if (row?.state === "given_back") return { seed: await seed.next() }
+    if (row === null) return { seed }
+    const prepared = await this.#prepare(draft)
+    if (isRejected(prepared)) return { seed }
+    const made = { ...named, chargedMicros: -row.amount_micros, item: row.item }
+    // What was held may have been freed since.
+    const held = await this.#spec.holds?.take(this.#ports, this.#caller, draft, named)
+    const answer =
+      held === undefined || held === null
+        ? await this.#record(draft, prepared, made)
+        : await this.#undo(made, held.refusal)
+    return answer === "again" ? { seed: await seed.next() } : { reply: answer }
+  }
+
+  /**
+   * @param searchedTo up to where in the ledger no charge of this name is; null where none can be
+   * @returns `"look again"` where an identical request charged meanwhile
+   */
+  async #chargeAndRecord(
+    draft: Ok<D>,
+    prepared: Ok<T>,
+    named: Named<Id>,
+    searchedTo: number | null,
+  ): Promise<Answer<R> | "again" | "look again"> {
+    const { holds } = this.#spec
+    const price = await this.#spec.price(this.#ports, draft, prepared)
+    if (price !== "free" && "refusal" in price) return { ok: false, refusal: price.refusal }
+    const held = await holds?.take(this.#ports, this.#caller, draft, named)
+    if (held !== undefined && held !== null) return { ok: false, refusal: held.refusal }
+    const resource = this.#spec.resource?.(draft, named.id) ?? named.id
+    const made = await this.#charge(price, { resource, searchedTo }, named)
+    if (made === "look again") return made
+    if ("refusal" in made) {
+      await holds?.free(this.#ports, this.#caller, draft, named)
+      return { ok: false, refusal: made.refusal }
+    }
+    const answer = await this.#record(draft, prepared, { ...named, ...made })
+    const isNothing = answer === "again" || !answer.ok
+    if (isNothing) await holds?.free(this.#ports, this.#caller, draft, named)
+    return answer
+  }
+
+  /** Makes the pending charge; returns what was charged, now or by an earlier request. */
+  async #charge(
+    price: Price | "free",
+    { resource, searchedTo }: { readonly resource: string; readonly searchedTo: number | null },
+    { chargeId }: Named<Id>,
+  ): Promise<Pick<Paid<Id>, "chargedMicros" | "item"> | Rejected | "look again"> {
+    if (price === "free") return { chargedMicros: 0, item: null }
+    const ports = this.#ports
+    const once = { chargeId, resource, isPending: true, searchedTo }
+    const made = await placeCharge(ports, this.#caller, price, once)
+    if (made !== "search again" && "refusal" in made) return made
+    const isMade = made !== "search again" && made.fact !== null
+    if (isMade) return { chargedMicros: price.amountMicros, item: price.item }
+    if (searchedTo !== null) return "look again"
+    // Ids that derive from the request are not searched for, so never a second time.
+    if (made === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
+    // Without a new fact it was charged before, perhaps for another form of it or at another price.
+    const { row } = await lookUpCharge(ports, this.#caller.companyId, chargeId)
+    if (row === null) return { chargedMicros: price.amountMicros, item: price.item }
+    return { chargedMicros: -row.amount_micros, item: row.item }
+  }
+
+  /**
+   * Records the intent of what is paid for; refunds what its stream rejects. Whatever goes wrong here
+   * leaves a pending charge, so it is a doubt and never a plain refusal.
+   */
+  async #record(draft: Ok<D>, prepared: Ok<T>, made: Paid<Id>): Promise<Answer<R> | "again"> {
+    const { thing, command, rejected } = this.#spec
+    const ports = this.#ports
+    const caller = this.#caller
+    try {
+      const { id, stream } = this.#at(draft, made.id)
+      const asked = await command(ports, caller, draft, made, prepared)
+      const done = await ports.runner.execute(stream, asked, causeOf(caller), thing.view(id))
+      if (done.accepted && done.view !== null && done.view !== "abandoned") {
+        const { view, facts, position } = done
+        // What an identical request recorded before stands where that request recorded it.
+        return await this.#replied(draft, made, { view, facts }, facts.length > 0 ? position : null)
+      }
+      await thing.onAbandoned?.(ports, caller.companyId, id)
+      return await this.#undo(made, done.accepted ? null : (rejected?.(done.refusal) ?? null))
+    } catch (error) {
+      throw inDoubt(error, chargeOf(made))
+    }
+  }
+
+  /** Refunds what was charged; a refusal is answered, and without one the next attempt begins. */
+  async #undo(made: Paid<Id>, refusal: Refusal | null): Promise<Answer<R> | "again"> {
+    const { chargeId } = made
+    if (made.item === null) return refusal === null ? "again" : { ok: false, refusal }
+    const back = { amountMicros: null, reason: this.#spec.undone }
+    const { companyId } = this.#caller
+    const position = await giveBack(this.#ports, companyId, chargeId, back, causeOf(this.#caller))
+    return refusal === null ? "again" : { ok: false, refusal, position }
+  }
+
+  /**
+   * The answer for a thing that is recorded: immediately, or once it has come to something.
+   *
+   * @param known what this request knows of it; absent where its stream may have forgotten it
+   * @throws OutcomeUnknown where the outcome is not known in time
+   */
+  async #replied(
+    draft: Ok<D>,
+    named: Named<Id> | Paid<Id>,
+    known?: Known<V, E>,
+    position: Told<R>["position"] = null,
+  ): Promise<Answer<R>> {
+    const { answer, forgotten, awaits } = this.#spec
+    const ports = this.#ports
+    const { id } = named
+    const told =
+      awaits !== undefined
+        ? await this.#awaited(draft, id)
+        : known !== undefined
+          ? await answer(ports, draft, id, known)
+          : ((await forgotten?.(ports, draft, id)) ?? null)
+    if (told === null) throw new OutcomeUnknown(`the outcome of ${id} is not known yet`)
+    if ("refusal" in told) return { ok: false, refusal: told.refusal }
+    const chargeId = chargeOf(named)
+    const charge = chargeId === null ? {} : { chargeId }
+    return { ok: true, body: told.reply, position: told.position ?? position, ...charge }
+  }
+
+  /** Does the job of a thing, or waits for the process that does it; what is known once the time is over. */
+  async #awaited(draft: Ok<D>, id: Id): Promise<Told<R> | Rejected | null> {
+    const { thing, answer, awaits } = this.#spec
+    const ports = this.#ports
+    const { companyId } = this.#caller
+    const { stream } = this.#at(draft, id)
+    let last: V | null = null
+    const look = async () => {
+      const view = await ports.runner.readLatest(stream, thing.view(id))
+      last = view === "abandoned" ? null : view
+      return last === null ? null : answer(ports, draft, id, { view: last, facts: [] })
+    }
+    if (awaits === undefined) return look()
+    const now = ports.clock.now()
+    const job = { ...awaits.job(id, now), name: id, subject: id, companyId, dueAt: now }
+    const doing = (stopping: AbortSignal) => ports.doNow(job, stopping)
+    const known = await awaitOutcome(
+      ports.pacer,
+      look,
+      doing,
+      this.#input.stopping,
+      awaits.withinMs,
+    )
+    if (known !== null || last === null) return known
+    return (await awaits.soFar?.(ports, draft, last)) ?? null
+  }
+}
+
+const isRejected = (given: object): given is Rejected => "refusal" in given
+
+/** The id of its charge; null for what is known to be free. */
+function chargeOf(named: Named<string> | Paid<string>): ChargeId | null {
+  return "item" in named && named.item === null ? null : named.chargeId
+}
+
+/**
+ * Runs a job, or waits for the process that runs it, until its outcome is known.
+ *
+ * @param look the outcome as far as it is recorded; null while it is not
+ * @param doing runs the job; false where another process has it
+ * @returns null where it is not known in time, or before this process stops
+ */
+export async function awaitOutcome<R>(
+  pacer: Pacer,
+  look: () => Promise<R | null>,
+  doing: (stopping: AbortSignal) => Promise<boolean>,
+  stopping: AbortSignal,
+  withinMs = WITHIN_MS,
+): Promise<R | null> {
+  const until = pacer.elapsedMs() + withinMs
+  const known = await look()
+  if (known !== null || stopping.aborted) return known
+  const isOwn = await orLate(pacer, doing(stopping), withinMs)
+  for (;;) {
+    const found = await look()
+    // What this process did, and put off, is not known any sooner by looking again.
+    if (found !== null || isOwn || stopping.aborted || pacer.elapsedMs() >= until) return found
+    await pacer.pause(LOOK_EVERY_MS, stopping)
+  }
+}
+
+/** What is being done, or false once it has taken too long: it goes on without the waiting request. */
+async function orLate(pacer: Pacer, doing: Promise<boolean>, withinMs: number): Promise<boolean> {
+  const done = new AbortController()
+  const late = pacer.pause(withinMs, done.signal).then(() => false)
+  return Promise.race([doing, late]).finally(() => done.abort())
+}
