@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { parseSealed, parseKeyId } from "../../domain/kernel/ids.ts"
 import { companyName, mailTo, whilePeopleAreBehind } from "../frame/effects/mail-people.ts"
-import { oneLine, utc } from "../frame/effects/mail-words.ts"
+import { oneLine, utc } from "../frame/effects/mail-people.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 import { idSchema } from "../frame/kernel/schema.ts"
 import { invitedPersonId } from "../frame/sign-in/sign-in.ts"

@@ -4,7 +4,7 @@
  */
 import { z } from "zod"
 import { parsePushId } from "../../domain/code/code-events.ts"
-import { retryLater } from "../frame/effects/back-off.ts"
+import { retryLater } from "../frame/effects/ask-again.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { idSchema } from "../frame/kernel/schema.ts"

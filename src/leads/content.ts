@@ -13,7 +13,7 @@ import { leadsOf } from "../../domain/leads/aggregates.ts"
 import type { LeadEvent } from "../../domain/leads/lead-events.ts"
 import { parseLeadId } from "../../domain/leads/lead-events.ts"
 import { causeOf } from "../frame/routes/call.ts"
-import { retryLater } from "../frame/effects/back-off.ts"
+import { retryLater } from "../frame/effects/ask-again.ts"
 import { reaction } from "../frame/effects/reaction.ts"
 
 /** The names that every lead has a place for; all others are fields of the form's own. */

@@ -1,4 +1,9 @@
 /** How long something outside is tried, and when who was silent about it is asked what became of it. */
+import type { TakenWork, WorkResult } from "../../../adapters/postgres/jobs/port.ts"
+
+const RETRY_FIRST_MS = 500
+
+const RETRY_MOST_MS = 5 * 60_000
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -50,4 +55,19 @@ export function inWords(ms: number): string {
   const [count, unit] =
     ms % HOUR_MS === 0 ? [ms / HOUR_MS, "hour"] : [Math.round(ms / MINUTE_MS), "minute"]
   return `${count} ${unit}${count === 1 ? "" : "s"}`
+}
+
+/**
+ * To be done again: after half a second, then each time twice as long, at most five minutes.
+ *
+ * @param undone the provider said that it did nothing
+ */
+export function retryLater(
+  { tries }: Pick<TakenWork, "tries">,
+  reason: string,
+  undone?: "undone",
+): WorkResult {
+  const afterMs = Math.min(RETRY_FIRST_MS * 2 ** (tries - 1), RETRY_MOST_MS)
+  const result = { result: "retry" as const, afterMs, reason }
+  return undone === undefined ? result : { ...result, isUndone: true }
 }

@@ -15,7 +15,7 @@ import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 import type { PersonRow } from "../../../projections/access/people.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import { retryLater } from "./back-off.ts"
+import { retryLater } from "./ask-again.ts"
 import type { Work } from "./reaction.ts"
 
 const PARK_AFTER_MS = 72 * 3_600_000
@@ -88,4 +88,14 @@ function later(ports: Ports, work: Told, reason: string): WorkResult {
   const { at } = work.payload
   if (ports.clock.now() - at < PARK_AFTER_MS) return retryLater(work, reason)
   return { result: "park", reason: `${reason}, for 72 hours` }
+}
+
+/** `2026-11-23 00:00 UTC`. */
+export function utc(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
+}
+
+/** Names are people's own words: whatever would begin a line or a header of its own is a space. */
+export function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
 }

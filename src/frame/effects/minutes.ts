@@ -8,8 +8,8 @@ import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
-import type { ChargedByName } from "./charge-by-name.ts"
-import { chargeByName } from "./charge-by-name.ts"
+import type { ChargedByName } from "./charges.ts"
+import { chargeByName } from "./charges.ts"
 
 /** A resource whose minutes are charged; `V` is how its stream stands. */
 export interface Minutes<V> {

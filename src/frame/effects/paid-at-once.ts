@@ -23,12 +23,10 @@ import type {
 import { route } from "../routes/declare/route.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import type { FoundCharge } from "./charge-ends.ts"
-import { refundEnded } from "./charge-ends.ts"
+import type { FoundCharge } from "./charges.ts"
+import { refundEnded, placeCharge, lookUpCharge } from "./charges.ts"
 import type { Price } from "./price.ts"
-import { lookUpCharge } from "./charges.ts"
 import { inDoubt } from "./give-up.ts"
-import { placeCharge } from "./place-charge.ts"
 
 /** Something that is charged and done at once; `I` is the checked request. */
 export interface AtOnceSpec<I, R> {

@@ -7,7 +7,7 @@ import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import { causedBy } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
-import { giveBack } from "./charge-ends.ts"
+import { giveBack } from "./charges.ts"
 import type { Reaction } from "./reaction.ts"
 import { reaction } from "./reaction.ts"
 

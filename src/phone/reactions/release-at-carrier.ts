@@ -1,7 +1,7 @@
 /** Has the carrier let a number go that its company no longer holds, until it says so. */
 import { z } from "zod"
 import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
-import { retryLater } from "../../frame/effects/back-off.ts"
+import { retryLater } from "../../frame/effects/ask-again.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 
 /** Lets numbers go at the carrier. To let one go that it does not have is nothing. */
