@@ -263,13 +263,7 @@ export const startBox = paid({
   body: StartBox,
   reply: BoxReply,
   success: [201],
-  refuses: [
-    BUDGET_TOO_SMALL,
-    CLONE_FAILED,
-    TOO_MANY_BOXES,
-    BOX_UNAVAILABLE,
-    ...(["spend_limit_reached", "payment_required"] as const),
-  ],
+  refuses: [BUDGET_TOO_SMALL, CLONE_FAILED, TOO_MANY_BOXES, BOX_UNAVAILABLE],
 
   thing: box,
   jobs: makeBox,

@@ -273,7 +273,7 @@ export const sendMail = paid({
   bodyLimitBytes: MOST_BODY_BYTES,
   body: SendMail,
   reply: MailReply,
-  refuses: [NOT_SENT, "spend_limit_reached", "payment_required"],
+  refuses: [NOT_SENT],
   specGap:
     "The specification leaves the verb open: POST, because it makes something. It does not say who sees whom: " +
     "each recipient gets a mail of their own that names them alone.",

@@ -242,7 +242,7 @@ export const buyNumber = paid({
   body: BuyNumber,
   reply: BuyReply,
   success: [201],
-  refuses: ["conflict", "unavailable", "spend_limit_reached", "payment_required"],
+  refuses: ["conflict", "unavailable"],
   says: { conflict: TAKEN, unavailable: AWAY },
   specGap:
     "The specification does not show the verb: POST, because it buys a number. `releasedUnlessPaidBy` is " +

@@ -272,7 +272,7 @@ export const sendText = paid({
   body: SendText,
   reply: TextReply,
   named: { to: { code: "bad_number", message: BAD_NUMBER } },
-  refuses: ["bad_number", "no_number", "opted_out", "spend_limit_reached", "payment_required"],
+  refuses: ["bad_number", "no_number", "opted_out"],
   specGap: "The specification does not show the verb: POST, because it creates a text.",
 
   thing: text,

@@ -10,7 +10,7 @@ import type { OwnCode } from "../frame/routes/answers/refusal.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import type { Caller, Checked, Reply } from "../frame/routes/declare/route.ts"
 import { route } from "../frame/routes/declare/route.ts"
-import { giveBack, placeCharge } from "../frame/effects/charges.ts"
+import { CHARGE_REFUSALS, giveBack, placeCharge } from "../frame/effects/charges.ts"
 import { inDoubt } from "../frame/effects/give-up.ts"
 import type { PaidRoute } from "../frame/effects/paid.ts"
 import { priceOfOne } from "../frame/effects/price.ts"
@@ -163,7 +163,7 @@ const looking = route({
   charged: true,
   body: Details,
   reply: DetailsReply,
-  refuses: [LOOKUP_LIMIT, "unavailable", "spend_limit_reached", "payment_required"],
+  refuses: [LOOKUP_LIMIT, "unavailable", ...CHARGE_REFUSALS],
   specGap: "The specification does not show the verb: POST, because it charges.",
   handle,
 })

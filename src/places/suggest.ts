@@ -40,7 +40,7 @@ export const suggestPlaces = paidAtOnce({
   account: "managed",
   body: Suggest,
   reply: Suggestions,
-  refuses: ["unavailable", "spend_limit_reached", "payment_required"],
+  refuses: ["unavailable"],
   specGap: "The specification does not show the verb: POST, because it charges.",
 
   price: (ports) => priceOfOne(ports, "address_suggestion"),

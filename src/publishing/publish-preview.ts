@@ -322,11 +322,7 @@ export const publishPreview = paid({
   body: PublishPreview,
   reply: PublishReply,
   success: [202],
-  refuses: [
-    COMMIT_NOT_FOUND,
-    BAD_COMPANY_FILE,
-    ...(["unavailable", "spend_limit_reached", "payment_required"] as const),
-  ],
+  refuses: [COMMIT_NOT_FOUND, BAD_COMPANY_FILE, "unavailable"],
   specGap: "The specification leaves the verb open: POST, because it makes something.",
 
   thing: publish,

@@ -257,7 +257,7 @@ const submitting = <B extends object>(
     counted: true,
     account: "managed",
     reply: RegistrationStatus,
-    refuses: ["conflict", "unavailable", "role", "spend_limit_reached", "payment_required"],
+    refuses: ["conflict", "unavailable", "role"],
     says: { conflict: COMES_FIRST, unavailable: AWAY },
     looks: [registrationOf, phoneOf],
     ...described,

@@ -28,6 +28,9 @@ export interface Placed {
   readonly position: Position | null
 }
 
+/** The codes by which a charge can be refused: those of every paid route. */
+export const CHARGE_REFUSALS = ["spend_limit_reached", "payment_required"] as const
+
 /**
  * Places a charge; `"search again"` where its id must be looked for once more.
  *

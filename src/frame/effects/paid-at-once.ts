@@ -24,7 +24,7 @@ import { route } from "../routes/declare/route.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { FoundCharge } from "./charges.ts"
-import { refundEnded, placeCharge, lookUpCharge } from "./charges.ts"
+import { CHARGE_REFUSALS, lookUpCharge, placeCharge, refundEnded } from "./charges.ts"
 import type { Price } from "./price.ts"
 import { inDoubt } from "./give-up.ts"
 
@@ -85,7 +85,13 @@ export function paidAtOnce<
       ? { seed: input.seed }
       : { reply: await perform(spec, ports, caller, input, found) }
   }
-  return route<R, S, B, Q, P>({ ...spec, charged: true, handle, resume })
+  return route<R, S, B, Q, P>({
+    ...spec,
+    charged: true,
+    refuses: [...(spec.refuses ?? []), ...CHARGE_REFUSALS],
+    handle,
+    resume,
+  })
 }
 
 const chargeIdOf = ({ parts }: Seed) => derivedId("chg", ...parts)

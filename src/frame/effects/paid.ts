@@ -30,7 +30,7 @@ import { OutcomeUnknown } from "../writer/run.ts"
 import type { Known, Named, Ok, Paid, PaidSpec, Rejected, Told } from "./paid-spec.ts"
 import type { Price } from "./price.ts"
 import type { ThingAt } from "./paid-thing.ts"
-import { giveBack, placeCharge, lookUpCharge } from "./charges.ts"
+import { CHARGE_REFUSALS, giveBack, lookUpCharge, placeCharge } from "./charges.ts"
 import { inDoubt } from "./give-up.ts"
 import type { Reaction } from "./reaction.ts"
 import type { Reconciled } from "./reconcile.ts"
@@ -86,6 +86,7 @@ export function paid<
   const made = route<R, St, B, Q, PP>({
     ...spec,
     charged: true,
+    refuses: [...(spec.refuses ?? []), ...CHARGE_REFUSALS],
     handle: (ports, caller, input) => call(ports, caller, input).handle() as Promise<Reply<R, St>>,
     resume: (ports, caller, input) =>
       call(ports, caller, input).resume() as Promise<Resumed<R, St>>,
