@@ -1,78 +1,64 @@
-/** How long a call waits for what its intent comes to. */
-import type { NewWork } from "../../adapters/postgres/jobs/port.ts"
-import { expect, it } from "vitest"
-import type { Caller } from "../../src/frame/routes/declare/route.ts"
-import { awaitOutcome } from "../../src/frame/effects/charged.ts"
-import type { Awaits, Outcome, Told } from "../../src/frame/effects/paid-spec.ts"
+/** How long a request waits for the outcome of its thing. */
+import { z } from "zod"
+import { describe, expect, it } from "vitest"
+import { awaitOutcome, paid } from "../../src/frame/effects/paid.ts"
+import type { Caller, Checked } from "../../src/frame/routes/declare/route.ts"
 import type { Ports } from "../../src/frame/ports.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { partly } from "../support/partly.ts"
+import { orderThing, thing } from "./scratch/order-thing.ts"
+import type { Things } from "./scratch/thing.ts"
 
-/** A call that waits at most ten seconds, on a clock that goes on where it pauses. */
+const WITHIN_MS = 10_000
+
+/** A request that waits at most ten seconds, on a clock that goes on where the request pauses. */
 class Waiting {
   elapsedMs = 0
-  /** From when it is known what came of it; null: it never is. */
+  /** When the outcome is known; null for never. */
   knownAtMs: number | null = null
   looks = 0
-  /** Whether what is known by then is an answer. */
-  hasSoFar = false
   /** What this process does of it; by default it is silent for ever. */
   doNow: () => Promise<boolean> = () => new Promise(() => undefined)
 
-  /** What the call is told, and when. */
+  readonly pacer = {
+    elapsedMs: () => this.elapsedMs,
+    pause: async (ms: number, signal?: AbortSignal) => {
+      // What is done immediately is done before any time goes by.
+      await new Promise(setImmediate)
+      if (signal?.aborted !== true) this.elapsedMs += ms
+    },
+  }
+
+  isKnown(): boolean {
+    return this.knownAtMs !== null && this.elapsedMs >= this.knownAtMs
+  }
+
+  /** The outcome, and when the request has it. */
   async ends(stopping = new AbortController().signal): Promise<readonly [unknown, number]> {
-    const pacer = {
-      elapsedMs: () => this.elapsedMs,
-      pause: async (ms: number, signal?: AbortSignal) => {
-        // What is done at once is done before any time goes by.
-        await new Promise(setImmediate)
-        if (signal?.aborted !== true) this.elapsedMs += ms
-      },
+    const look = async () => {
+      this.looks += 1
+      return this.isKnown() ? "made" : null
     }
-    const ports = partly<Ports>({ pacer, doNow: () => this.doNow() })
-    const awaits: Awaits<object, string, "msg"> = {
-      work: () => partly<NewWork>({}),
-      withinMs: 10_000,
-      outcome: async () => {
-        this.looks += 1
-        const { knownAtMs } = this
-        return knownAtMs === null || this.elapsedMs < knownAtMs ? null : MADE
-      },
-    }
-    const soFar = async () => SO_FAR
-    const given = this.hasSoFar ? { ...awaits, soFar } : awaits
-    const named = { id: "msg_a", chargeId: "chg_a" } as const
-    const outcome = await awaitOutcome(given, ports, {} as Caller, {}, named, stopping)
+    const outcome = await awaitOutcome(this.pacer, look, () => this.doNow(), stopping, WITHIN_MS)
     return [outcome, this.elapsedMs]
   }
 }
-
-const SO_FAR: Told<string> = { reply: "begun", position: null }
-const MADE: Outcome<string> = { reply: "made", position: null }
 
 it("does not wait for more than its time where this process does the work", async () => {
   expect(await new Waiting().ends()).toEqual([null, 10_000])
 })
 
-it("is told how far it has come, where that is an answer", async () => {
-  const waiting = new Waiting()
-  waiting.hasSoFar = true
-  expect(await waiting.ends()).toEqual([SO_FAR, 10_000])
-  expect(await waiting.ends(AbortSignal.abort())).toEqual([SO_FAR, 10_000])
-  waiting.knownAtMs = 10_000
-  expect(await waiting.ends()).toEqual([MADE, 10_000])
-})
-
 it("is told what is known by the end of its time", async () => {
   const waiting = new Waiting()
   waiting.knownAtMs = 9_999
-  expect(await waiting.ends()).toEqual([MADE, 10_000])
+  expect(await waiting.ends()).toEqual(["made", 10_000])
 })
 
 it("looks for what another process does until its time is over", async () => {
   const waiting = new Waiting()
   waiting.doNow = async () => false
   waiting.knownAtMs = 5_000
-  expect(await waiting.ends()).toEqual([MADE, 5_000])
+  expect(await waiting.ends()).toEqual(["made", 5_000])
   waiting.knownAtMs = null
   expect(await waiting.ends()).toEqual([null, 15_000])
 })
@@ -87,6 +73,87 @@ it("looks once more where this process did it or put it off, and no longer", asy
 it("does nothing where it is known already, or its process stops", async () => {
   const known = new Waiting()
   known.knownAtMs = 0
-  expect(await known.ends()).toEqual([MADE, 0])
+  expect(await known.ends()).toEqual(["made", 0])
   expect(await new Waiting().ends(AbortSignal.abort())).toEqual([null, 0])
+})
+
+interface Draft {
+  readonly name: string
+}
+
+/** The scratch slice's route, where it waits for its thing. */
+const waitingRoute = ({ hasSoFar }: { readonly hasSoFar: boolean }) =>
+  paid({
+    name: "orderThing",
+    method: "POST",
+    url: orderThing.url,
+    group: "things",
+    summary: orderThing.summary,
+    operation: orderThing.operation,
+    counted: true,
+    reply: z.string(),
+    thing,
+    undone: "the thing could not be ordered",
+    draft: async (): Promise<Draft> => ({ name: "Lamp" }),
+    price: async () => "free" as const,
+    command: async (_ports, _caller, { name }, { id: thingId, chargeId }) => ({
+      type: "OrderThing" as const,
+      thingId,
+      chargeId,
+      maker: "relay" as const,
+      name,
+    }),
+    awaits: {
+      withinMs: WITHIN_MS,
+      job: (thingId, orderedAt) => ({ kind: "relay-thing", payload: { thingId, orderedAt } }),
+      ...(hasSoFar && { soFar: async (_ports, { name }) => ({ reply: `${name} begun` }) }),
+    },
+    answer: async (_ports, { name }, _id, { view: { outcome } }) =>
+      outcome === null ? null : { reply: `${name} ${outcome}` },
+  })
+
+/** Sends a request again whose thing is ordered; returns the answer, and when it comes. */
+async function asked(
+  waiting: Waiting,
+  {
+    hasSoFar,
+    stopping = new AbortController().signal,
+  }: { hasSoFar: boolean; stopping?: AbortSignal },
+): Promise<readonly [unknown, number]> {
+  const ordered = { chargeId: "chg_a", maker: "relay", name: "Lamp" } as const
+  const look = async (_stream: unknown, viewIn: (things: Things) => unknown) => {
+    const outcome = waiting.isKnown() ? ("made" as const) : null
+    // Whatever id the request derives: its company's stream knows the thing.
+    const things = partly<Things>({ get: () => ({ ...ordered, outcome }) })
+    return viewIn(things)
+  }
+  const ports = partly<Ports>({
+    pacer: waiting.pacer,
+    clock: { now: () => 0 },
+    doNow: () => waiting.doNow(),
+    runner: { read: look, readLatest: look },
+  })
+  const caller = partly<Caller>({ companyId: "co_aaaaaa" })
+  const seed = { parts: ["key_a", "one"], isNamed: true }
+  const input = partly<Checked<unknown, unknown, unknown>>({ seed, stopping })
+  const resumed = await waitingRoute({ hasSoFar }).resume?.(ports, caller, input)
+  const reply = resumed !== undefined && "reply" in resumed ? resumed.reply : null
+  return [reply?.ok === true ? reply.body : reply, waiting.elapsedMs]
+}
+
+describe("a request for a thing that goes on after it", () => {
+  it("is told how far the thing has come, where that is an answer", async () => {
+    const waiting = new Waiting()
+    expect(await asked(waiting, { hasSoFar: true })).toEqual(["Lamp begun", 10_000])
+    const stopping = AbortSignal.abort()
+    expect(await asked(waiting, { hasSoFar: true, stopping })).toEqual(["Lamp begun", 10_000])
+    waiting.knownAtMs = 10_000
+    expect(await asked(waiting, { hasSoFar: true })).toEqual(["Lamp made", 10_000])
+  })
+
+  it("has an unknown outcome where that is no answer", async () => {
+    const waiting = new Waiting()
+    await expect(asked(waiting, { hasSoFar: false })).rejects.toThrow(OutcomeUnknown)
+    expect(waiting.elapsedMs).toBe(10_000)
+  })
 })

@@ -1,258 +1,168 @@
 /**
- * A slice that is not there: something is charged, meant, done outside and ended, and its open charge
- * is all that is stored of it. Its provider is a switch in the test's hands.
+ * What the scratch slice has no part in: the providers that make things, which tests switch, and a route that
+ * waits until its thing is made, by a provider that cannot be asked.
  */
 import { z } from "zod"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
-import { PRICES } from "../../domain/charging/aggregates.ts"
-import { priceOf } from "../../domain/charging/price-book.ts"
-import { idParser } from "../../domain/kernel/ids.ts"
-import { refusal } from "../../src/frame/routes/answers/refusal.ts"
-import type { Caller, Checked, Route } from "../../src/frame/routes/declare/route.ts"
-import { route } from "../../src/frame/routes/declare/route.ts"
-import { endCharge } from "../../src/frame/effects/charges.ts"
-import { charged } from "../../src/frame/effects/charged.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
+import { paid } from "../../src/frame/effects/paid.ts"
+import { priceOfOne } from "../../src/frame/effects/price-of-one.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reaction } from "../../src/frame/effects/reaction.ts"
-import { idSchema } from "../../src/frame/kernel/schema.ts"
-import type { Ports } from "../../src/frame/ports.ts"
+import { refusal } from "../../src/frame/routes/answers/refusal.ts"
 import type { Slice } from "../../src/frame/slice.ts"
+import { OrderThing, OrderedThing, ThingReply, thing, thingAt } from "./scratch/order-thing.ts"
+import type { ThingId, ThingOutcome } from "./scratch/thing.ts"
 
-/** How the pretended provider answers, and what it was called for. */
+/** Makes things, and knows which of them it made. */
+interface Workshop {
+  /** @throws ProviderUnavailable, ProviderSilent */
+  readonly make: (thingId: ThingId) => Promise<"made" | "refused">
+  readonly ask: (thingId: ThingId) => Promise<"made" | "unknown">
+}
+
+declare module "../../src/frame/ports.ts" {
+  interface ProvidedPorts {
+    readonly workshop: Workshop
+  }
+}
+
+/** How the workshop and the relay answer, and the things that they got. */
 interface PretendedProvider {
   acts: "makes it" | "refuses it" | "is silent" | "is away"
   readonly made: Set<string>
-  /** What came of each mail, and each time one was handed over. */
-  readonly mailed: Map<string, "taken" | "refused" | "away">
+  /** Each time that the relay got a thing. */
   readonly handed: string[]
-  /** Told of each mail that is handed over. */
+  /** Runs when the relay gets a thing. */
   onHanded: () => void
-  /** The mailing goes on once this resolves. */
+  /** The relay continues once this resolves. */
   holds: Promise<void>
-  /** How long a call waits for its mail, milliseconds. */
-  withinMs: number
 }
 
-/** A provider that does what it should. */
+/** Returns a provider that makes everything. */
 export function pretendedProvider(): PretendedProvider {
   return {
     acts: "makes it",
     made: new Set(),
-    mailed: new Map(),
     handed: [],
     onHanded: () => undefined,
     holds: Promise.resolve(),
-    withinMs: 15_000,
   }
 }
 
-const URL = "/api/v1/pretended/things"
-const Thing = z.object({ id: z.string(), name: z.string() })
-type Named = { name: string }
-
-/**
- * A slice whose intent is the open charge itself: its row follows from the charge. One of its calls waits
- * for what comes of it, of a provider that cannot be asked.
- */
+/** A slice with the workshop, and with a route that waits for the relay. */
 export function pretendedSlice(provider: PretendedProvider): Slice {
-  const making = charged<Checked<Named>, Named, object, z.infer<typeof Thing>, "thing">({
-    prefix: "thing",
-    undone: "the thing could not be meant",
-    draft: async (_ports, _caller, { body: { name } }) =>
-      name === "nothing" ? { refusal: refusal("conflict", "There is no such thing.") } : { name },
-    prepare: async () => ({}),
-    price: async ({ runner }) => {
-      const price = await runner.read(PRICES, (book) => priceOf(book, "deploy"))
-      return { item: "deploy", quantity: 1, ...price, amountMicros: price.unitPriceMicros }
-    },
-    resource: (_draft, id) => id,
-    intend: async (_ports, _caller, { name }, _prepared, { id }) =>
-      name === "late nothing"
-        ? { refusal: refusal("conflict", "There is no such thing by now.") }
-        : { reply: { id, name }, position: null },
-    begun: async () => "no",
-    reply: async (_ports, { name }, id) => ({ reply: { id, name }, position: null }),
-  })
   return {
     name: "pretended",
     groups: { pretended: "What is not there." },
-    routes: [
-      route({
-        name: "makeThing",
-        method: "POST",
-        url: URL,
-        group: "pretended",
-        summary: "Make a thing",
-        operation: "code.publish.preview",
-        counted: true,
-        body: z.object({ name: z.string() }),
-        success: [202],
-        reply: Thing,
-        refuses: ["conflict", "spend_limit_reached", "payment_required"],
-        ...making,
-      }),
-      awaited(provider),
-    ],
-    reactions: [...doing(provider), ...mailing(provider)],
-    reconciled: [
-      { prefix: "mailed", neverBegun: "nothing was ever mailed", abandon: async () => "open" },
+    routes: [awaitedRoute(provider)],
+    providers: [
       {
-        prefix: "thing",
-        neverBegun: "the thing was never meant",
-        // Its own row stands for it as long as its charge is open.
-        abandon: async () => "open",
+        from: import.meta.url,
+        name: "workshop",
+        open: async () => ({ workshop: workshopOf(provider) }),
       },
     ],
   }
 }
 
-/** The ids of things, which the program knows nothing of. */
-const parseThingId = idParser("thing_")
-/** The ids of mails. */
-const parseMailId = idParser("mailed_")
-
-const Payload = z.object({
-  chargeId: z.string(),
-  at: z.number(),
-  id: z.union([idSchema(parseThingId), idSchema(parseMailId)]),
-})
-
-/** A call that waits until its mail is taken; the mail's row and what came of it go by its charge. */
-function awaited(provider: PretendedProvider): Route {
-  const row = (ports: Ports, caller: Caller, id: string, chargeId: string) => {
-    const at = ports.clock.now()
-    const payload = { chargeId, id, at }
-    return {
-      kind: "mail-thing",
-      name: id,
-      subject: id,
-      companyId: caller.companyId,
-      payload,
-      dueAt: at,
-    }
+function workshopOf(provider: PretendedProvider): Workshop {
+  return {
+    make: async (thingId) => {
+      if (provider.acts === "is away") throw new ProviderUnavailable("away")
+      if (provider.acts === "refuses it") return "refused"
+      provider.made.add(thingId)
+      if (provider.acts === "is silent") throw new ProviderSilent("no answer")
+      return "made"
+    },
+    ask: async (thingId) => (provider.made.has(thingId) ? "made" : "unknown"),
   }
-  return route({
-    name: "mailThing",
+}
+
+const RELAY_THING = "relay-thing"
+const REFUSED = refusal("conflict", "The thing was refused.")
+const AWAY = refusal(
+  "unavailable",
+  "The relay is not available now. Nothing was charged; send it again.",
+)
+
+/** A route that waits until its thing is made. What it waits for is read from the thing's stream. */
+function awaitedRoute(provider: PretendedProvider) {
+  return paid({
+    name: "orderThingNow",
     method: "POST",
-    url: `${URL}/mailed`,
+    url: "/api/v1/things/now",
     group: "pretended",
-    summary: "Mail a thing",
+    summary: "Order a thing and wait for it",
     operation: "code.publish.preview",
     counted: true,
-    body: z.object({ name: z.string() }),
+    body: OrderThing,
+    reply: ThingReply,
     success: [201],
-    reply: Thing,
     refuses: ["conflict", "spend_limit_reached", "payment_required"],
-    ...charged<Checked<Named>, Named, object, z.infer<typeof Thing>, "mailed">({
-      prefix: "mailed",
-      undone: "the mail could not be meant",
-      draft: async (_ports, _caller, { body: { name } }) => ({ name }),
-      prepare: async () => ({}),
-      price: async ({ runner }) => {
-        const price = await runner.read(PRICES, (book) => priceOf(book, "email_recipient"))
-        return {
-          item: "email_recipient",
-          quantity: 1,
-          ...price,
-          amountMicros: price.unitPriceMicros,
-        }
-      },
-      resource: (_draft, id) => id,
-      intend: async () => "found",
-      begun: async () => "no",
-      reply: async (_ports, { name }, id) => ({ reply: { id, name }, position: null }),
-      awaits: {
-        work: (ports, caller, _draft, { id, chargeId }) => row(ports, caller, id, chargeId),
-        outcome: async (_ports, _caller, { name }, { id }) => {
-          const came = provider.mailed.get(id)
-          if (came === "refused") return { refusal: refusal("conflict", "The mail was refused.") }
-          if (came === "away") {
-            const message = "The relay is not available now. Nothing was charged; send it again."
-            return { refusal: refusal("unavailable", message) }
-          }
-          return came === "taken" ? { reply: { id, name }, position: null } : null
-        },
-        withinMs: provider.withinMs,
-      },
+
+    thing,
+    jobs: relayJobs(provider),
+    undone: "the thing could not be ordered",
+    draft: async (_ports, _caller, { body: { name } }) => ({ name }),
+    price: (ports) => priceOfOne(ports, "email_recipient"),
+    command: async (_ports, _caller, { name }, { id: thingId, chargeId }) => ({
+      type: "OrderThing" as const,
+      thingId,
+      chargeId,
+      maker: "relay" as const,
+      name,
     }),
+    awaits: {
+      job: (thingId, orderedAt) => ({ kind: RELAY_THING, payload: { thingId, orderedAt } }),
+    },
+    answer: async (_ports, { name }, id, { view: { outcome } }) => {
+      if (outcome === "refused") return { refusal: REFUSED }
+      if (outcome === "unavailable") return { refusal: AWAY }
+      return outcome === "made" ? { reply: { id, name } } : null
+    },
   })
 }
 
-/** Hands a mail over: the same bytes once more where nothing was said, and no third time. */
-function mailing(provider: PretendedProvider): readonly Reaction[] {
-  return effect<z.infer<typeof Payload>, "taken" | "refused" | "away">({
-    kind: "mail-thing",
-    payload: Payload,
+/** Gives a thing to the relay, and once more where the relay was silent. */
+function relayJobs(provider: PretendedProvider): readonly Reaction[] {
+  const at = (companyId: CompanyId, { thingId }: { readonly thingId: ThingId }) =>
+    thingAt(companyId, thingId)
+  return effect({
+    kind: RELAY_THING,
+    payload: OrderedThing,
     provider: "the relay",
-    about: "this mail",
-    unknownTo: "nobody meant this mail",
+    about: "this thing",
+    unknownTo: "its company's stream does not know this thing",
     from: {
-      Charged: ({ resource, isPending, chargeId, at }) => {
-        const id = parseMailId(resource ?? "")
-        if (!isPending || id === null) return []
-        return [{ name: id, payload: { chargeId, id, at }, dueAt: at }]
+      ThingOrdered: ({ thingId, maker, at: orderedAt }) => {
+        if (maker !== "relay") return []
+        return [{ name: thingId, payload: { thingId, orderedAt }, dueAt: orderedAt }]
       },
     },
-    begunAt: ({ at }) => at,
-    look: async (_ports, { payload: { id } }) => (provider.mailed.has(id) ? "ended" : "open"),
-    act: async (_ports, { payload: { id } }) => {
-      provider.handed.push(id)
+    begunAt: ({ orderedAt }) => orderedAt,
+    look: (ports, { companyId, payload }, cause) =>
+      thing.look(ports, companyId, at(companyId, payload), cause),
+    act: async (_ports, { payload: { thingId } }): Promise<ThingOutcome> => {
+      provider.handed.push(thingId)
       provider.onHanded()
       await provider.holds
       if (provider.acts === "is away") throw new ProviderUnavailable("away")
       if (provider.acts === "is silent") throw new ProviderSilent("no answer")
-      return provider.acts === "refuses it" ? "refused" : "taken"
+      return provider.acts === "refuses it" ? "refused" : "made"
     },
     ask: null,
     isRepeatable: () => true,
-    // Somebody waits for it: a relay that does nothing now is of no use to them later.
+    // A request waits for it: a relay that is away now is of no use to that request later.
     times: { unavailableForMs: 0 },
-    unavailable: "away",
-    end: async (ports, { companyId, payload: { chargeId, id } }, answer, cause) => {
-      const back = { amountMicros: null, reason: "it was not mailed" }
-      await endCharge(ports, companyId, chargeId, answer === "taken" ? null : back, cause)
-      provider.mailed.set(id, answer)
-      return true
+    unavailable: "unavailable",
+    end: async (ports, { companyId, payload }, outcome, cause) => {
+      const command = { type: "EndThing" as const, thingId: payload.thingId, outcome }
+      const known = await thing.record(ports, at(companyId, payload), command, cause)
+      return thing.settle(ports, companyId, known, cause)
     },
-    unknown: async () => "refused",
-    givenUp: "refused",
-  })
-}
-
-function doing(provider: PretendedProvider): readonly Reaction[] {
-  return effect<z.infer<typeof Payload>, "made" | "refused">({
-    kind: "make-thing",
-    askKind: "ask-thing",
-    payload: Payload,
-    provider: "the maker",
-    about: "this thing",
-    unknownTo: "nobody meant this thing",
-    from: {
-      Charged: ({ resource, isPending, chargeId, at }) => {
-        const id = parseThingId(resource ?? "")
-        if (!isPending || id === null) return []
-        return [{ name: id, payload: { chargeId, id, at }, dueAt: at }]
-      },
-    },
-    endsWithCompany: true,
-    begunAt: ({ at }) => at,
-    look: async () => "open",
-    act: async (_ports, { payload }) => {
-      if (provider.acts === "is away") throw new ProviderUnavailable("away")
-      if (provider.acts === "refuses it") return "refused"
-      provider.made.add(payload.id)
-      if (provider.acts === "is silent") throw new ProviderSilent("no answer")
-      return "made"
-    },
-    ask: async (_ports, { payload }) => (provider.made.has(payload.id) ? "made" : "unknown"),
-    isRepeatable: () => false,
-    end: async (ports, { companyId, payload: { chargeId } }, answer, cause) => {
-      const back = { amountMicros: null, reason: "it was not made" }
-      await endCharge(ports, companyId, chargeId, answer === "made" ? null : back, cause)
-      return true
-    },
-    unknown: async () => "refused",
+    unknown: async () => "refused" as const,
     givenUp: "refused",
   })
 }

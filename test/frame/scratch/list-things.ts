@@ -1,0 +1,42 @@
+/** `GET /api/v1/things`: what a company ordered. */
+import { z } from "zod"
+import { idOf, isoTime } from "../../../src/frame/kernel/schema.ts"
+import { route } from "../../../src/frame/routes/declare/route.ts"
+import { listThings } from "./things.ts"
+
+const MOST_THINGS = 100
+
+const Thing = z
+  .object({
+    id: idOf("the thing"),
+    name: z.string().describe("What it is called"),
+    outcome: z
+      .enum(["made", "refused", "unavailable"])
+      .nullable()
+      .describe("How it ended; null while it is made"),
+    orderedAt: isoTime.describe("When the company ordered it"),
+  })
+  .meta({ id: "Thing", description: "A thing that a company ordered" })
+
+/** Lists things, newest first. */
+export const thingList = route({
+  name: "listThings",
+  method: "GET",
+  url: "/api/v1/things",
+  group: "things",
+  summary: "List things",
+  operation: "code.publish.preview",
+  counted: true,
+  reply: z.object({ things: z.array(Thing).describe(`The newest first, up to ${MOST_THINGS}`) }),
+  reads: ["things"],
+  handle: async ({ readAs }, { companyId }) => {
+    const rows = await readAs(companyId, (db) => listThings(db, companyId, MOST_THINGS))
+    const things = rows.map(({ thing_id: id, name, outcome, ordered_at }) => ({
+      id,
+      name,
+      outcome,
+      orderedAt: ordered_at.toISOString(),
+    }))
+    return { ok: true, body: { things } }
+  },
+})
