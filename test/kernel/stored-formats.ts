@@ -1,23 +1,9 @@
 /** Every stream category with the stored forms of its events, and an arbitrary for each event type. */
+import { readFileSync, readdirSync } from "node:fs"
 import type fc from "fast-check"
-import { ACCESS } from "../../domain/access/aggregates.ts"
-import { BOX, SLOTS } from "../../domain/boxes/aggregates.ts"
-import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
-import { CODE } from "../../domain/code/aggregates.ts"
-import { COMPANIES } from "../../domain/company/aggregates.ts"
-import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
-import { CLAIMS, DOMAIN } from "../../domain/domains/aggregates.ts"
-import { MAIL, SUPPRESSIONS } from "../../domain/email/aggregates.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
-import { LEADS } from "../../domain/leads/aggregates.ts"
-import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
-import { PUBLISH, SWITCHES } from "../../domain/publishing/aggregates.ts"
-import { RECORDINGS } from "../../domain/recordings/aggregates.ts"
-import { REGISTRATION } from "../../domain/registration/aggregates.ts"
-import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
 import { arbitrariesOf } from "./arbitrary-kinds.ts"
-import { partly } from "../support/partly.ts"
 
 /** The forms of one category of streams. */
 interface StoredCategory {
@@ -27,32 +13,27 @@ interface StoredCategory {
   readonly codec: Codec<Fact>
 }
 
+const DOMAIN = new URL("../../domain/", import.meta.url)
+
+/** The files of the domain that extend the union of all facts: each exports the rules of its streams. */
+function filesWithStreams(): readonly URL[] {
+  return readdirSync(DOMAIN, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".ts") && path !== "kernel/facts.ts")
+    .map((path) => new URL(path, DOMAIN))
+    .filter((file) => readFileSync(file, "utf8").includes("interface FactsByCategory"))
+}
+
+/** The category that an export is about: an aggregate, or the one stream of an aggregate. */
+function categoryIn(exported: unknown): readonly StoredCategory[] {
+  if (typeof exported !== "object" || exported === null) return []
+  if ("aggregate" in exported) return categoryIn(exported.aggregate)
+  return "category" in exported && "codec" in exported ? [exported as StoredCategory] : []
+}
+
 /** All categories, from the domain alone: mutation testing needs no more of the program. */
-export const STORED: readonly StoredCategory[] = [
-  ACCESS,
-  APP,
-  BOX,
-  CALL,
-  CALL_SLOTS,
-  CLAIMS.aggregate,
-  CODE,
-  COMPANIES.aggregate,
-  DOMAIN,
-  LEADS,
-  LEDGER,
-  MAIL,
-  PHONE,
-  PRICES.aggregate,
-  PUBLISH,
-  RECIPIENT,
-  RECORDINGS,
-  REFUSALS,
-  REGISTRATION,
-  RELEASES.aggregate,
-  SLOTS,
-  SUPPRESSIONS,
-  SWITCHES.aggregate,
-].map(({ category, codec }) => ({ category, codec: partly<Codec<Fact>>(codec) }))
+export const STORED: readonly StoredCategory[] = (
+  await Promise.all(filesWithStreams().map((file) => import(file.href) as Promise<object>))
+).flatMap((module) => Object.values(module).flatMap(categoryIn))
 
 /** Per stream category, per event type: the arbitraries of its fields. */
 export const EVENT_FIELDS: Readonly<
