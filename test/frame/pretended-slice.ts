@@ -7,7 +7,7 @@ import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/ou
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
 import { paid } from "../../src/frame/effects/paid.ts"
-import { priceOfOne } from "../../src/frame/effects/price-of-one.ts"
+import { priceOfOne } from "../../src/frame/effects/price.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reaction } from "../../src/frame/effects/reaction.ts"
 import { refusal } from "../../src/frame/routes/answers/refusal.ts"

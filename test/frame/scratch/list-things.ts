@@ -1,22 +1,16 @@
 /** `GET /api/v1/things`: what a company ordered. */
 import { z } from "zod"
-import { idOf, isoTime } from "../../../src/frame/kernel/schema.ts"
+import { isoTime } from "../../../src/frame/kernel/schema.ts"
 import { route } from "../../../src/frame/routes/declare/route.ts"
+import { ThingReply } from "./order-thing.ts"
 import { listThings } from "./things.ts"
 
 const MOST_THINGS = 100
 
-const Thing = z
-  .object({
-    id: idOf("the thing"),
-    name: z.string().describe("What it is called"),
-    outcome: z
-      .enum(["made", "refused", "unavailable"])
-      .nullable()
-      .describe("How it ended; null while it is made"),
-    orderedAt: isoTime.describe("When the company ordered it"),
-  })
-  .meta({ id: "Thing", description: "A thing that a company ordered" })
+const Thing = ThingReply.extend({
+  outcome: z.enum(["made", "refused", "unavailable"]).nullable().describe("Null while it is made"),
+  orderedAt: isoTime.describe("When the company ordered it"),
+}).meta({ id: "Thing", description: "A thing that a company ordered" })
 
 /** Lists things, newest first. */
 export const thingList = route({

@@ -4,21 +4,9 @@ import { given, usually } from "../../support/spec.ts"
 import type { ThingCommand, ThingEvent } from "./thing.ts"
 import { thingRules } from "./thing.ts"
 
-const ordered = usually<Extract<ThingEvent, { type: "ThingOrdered" }>>({
-  type: "ThingOrdered",
-  at: 1,
-  thingId: "thing_a",
-  chargeId: "chg_a",
-  maker: "workshop",
-  name: "Lamp",
-})
-const order = usually<Extract<ThingCommand, { type: "OrderThing" }>>({
-  type: "OrderThing",
-  thingId: "thing_a",
-  chargeId: "chg_a",
-  maker: "workshop",
-  name: "Lamp",
-})
+const LAMP = { thingId: "thing_a", chargeId: "chg_a", maker: "workshop", name: "Lamp" } as const
+const ordered = usually<ThingEvent>({ ...LAMP, type: "ThingOrdered", at: 1 })
+const order = usually<ThingCommand>({ ...LAMP, type: "OrderThing" })
 const ended = { type: "ThingEnded" as const, at: 1, thingId: "thing_a" as const }
 const end = { type: "EndThing" as const, thingId: "thing_a" as const, outcome: "made" as const }
 const abandon = { type: "AbandonThing" as const, thingId: "thing_a" as const, at: 2 }
