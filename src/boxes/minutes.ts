@@ -40,7 +40,11 @@ const REASONS: Readonly<Record<ChargeRefusalCode, StopReason>> = {
 }
 
 /** Begins and charges every minute that is due; the box as it then stands, null where there is none. */
-export async function payDue(ports: Ports, box: Ticked, cause: Cause): Promise<BoxView | null> {
+export async function payDue(
+  ports: Pick<Ports, "clock" | "keepRefusal" | "projector" | "readAll" | "runner" | "store">,
+  box: Ticked,
+  cause: Cause,
+): Promise<BoxView | null> {
   const { companyId, boxId } = box
   const view = await payMinutes(ports, minutesOfBox(ports, box, cause), cause)
   if (view?.isLastRefused === true) {

@@ -163,7 +163,10 @@ const makeBox = effect({
 })
 
 /** Ends a machine that nobody is to know of; one whose host says nothing ends with its lease. */
-async function endMachine({ boxHost, pacer, log }: Ports, boxId: BoxId): Promise<void> {
+async function endMachine(
+  { boxHost, pacer, log }: Pick<Ports, "boxHost" | "log" | "pacer">,
+  boxId: BoxId,
+): Promise<void> {
   const stop = async () => (await boxHost.find(boxId))?.stop()
   try {
     await inTime(pacer, "the host of boxes", stop())
@@ -212,7 +215,7 @@ const NO_PERSON = "This takes a person's own key, not the app's shared one."
 
 /** Takes a slot, and looks whether the machine has room: both before any money. */
 async function hold(
-  ports: Ports,
+  ports: Pick<Ports, "boxHost" | "pacer" | "runner">,
   caller: Caller,
   { companyId, size }: Draft,
   { id }: Named<BoxId>,

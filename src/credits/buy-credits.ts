@@ -241,7 +241,7 @@ async function inProgress(
  * stays paid, so only the balance can have changed.
  */
 async function replay(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
   { companyId }: Caller,
   answered: z.infer<typeof Purchase>,
 ): Promise<PurchaseReply> {

@@ -127,7 +127,7 @@ async function orderInTime(
 
 /** How a purchase stands, as an answer. @throws Unavailable where its read model is behind */
 export async function standingOf(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAll" | "runner" | "store">,
   companyId: CompanyId,
   purchaseId: PurchaseId,
 ): Promise<PurchaseReply> {

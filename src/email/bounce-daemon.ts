@@ -27,7 +27,10 @@ export const bounceDaemon: Daemon = {
  *
  * @throws Error where that cannot be told yet: whoever brings it must come again
  */
-async function takeBounce(ports: Ports, { to, status: code }: BounceReport): Promise<void> {
+async function takeBounce(
+  ports: Pick<Ports, "projector" | "readAll" | "runner" | "sealing" | "store">,
+  { to, status: code }: BounceReport,
+): Promise<void> {
   const copy = copyReturned(ports.sealing, to)
   if (copy === null) return
   const { mailId, n } = copy

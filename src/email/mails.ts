@@ -11,7 +11,7 @@ import type { Ports } from "../frame/ports.ts"
 
 /** Records news of a mail and answers how it stands after it; null where there is none. */
 export async function recordMail(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   companyId: CompanyId,
   command: MailCommand,
   cause: Cause,
@@ -21,7 +21,7 @@ export async function recordMail(
 
 /** Deletes what a mail says: it goes to nobody any more. */
 export async function forgetLetter(
-  { blobs }: Ports,
+  { blobs }: Pick<Ports, "blobs">,
   companyId: CompanyId,
   mailId: MailId,
 ): Promise<void> {

@@ -95,7 +95,7 @@ const dueOf = ({ clock }: Pick<Ports, "clock">, { copies }: MailView): readonly 
 
 /** Says the same of several copies; of those whose end is known nothing. */
 async function recordAll(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   companyId: CompanyId,
   view: MailView,
   copies: readonly CopyView[],
@@ -110,7 +110,11 @@ async function recordAll(
 }
 
 /** Waits for the copy that is due next; without one it is done, or is an operator's. */
-async function next(ports: Ports, companyId: CompanyId, view: MailView): Promise<WorkResult> {
+async function next(
+  ports: Pick<Ports, "blobs">,
+  companyId: CompanyId,
+  view: MailView,
+): Promise<WorkResult> {
   const times = view.copies.flatMap(({ dueAt }) => dueAt ?? [])
   if (times.length > 0) return { result: "later", dueAt: Math.min(...times), isUndone: true }
   await forgetLetter(ports, companyId, view.accepted.mailId)
@@ -187,7 +191,7 @@ interface Prepared {
 
 /** Each once, by what is equal for two ways of writing to one; as they were written first. */
 async function distinct(
-  { sealing }: Ports,
+  { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   given: readonly Mailbox[],
 ): Promise<readonly Recipient[]> {
@@ -200,7 +204,7 @@ async function distinct(
 
 /** What of a mail is recorded, with what it says kept. */
 async function acceptance(
-  ports: Ports,
+  ports: Pick<Ports, "blobs" | "sealing">,
   caller: Caller,
   { companyId, recipients, from, replyTo, subject, text, html }: Draft,
   { id: mailId, chargeId }: Paid<MailId>,
@@ -232,7 +236,7 @@ const notTaken = (code: string): Refusal =>
 
 /** What became of each recipient. Of whom the address was erased nothing is said. */
 async function replyOf(
-  { sealing }: Ports,
+  { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   { copies }: MailView,
 ): Promise<MailReply> {

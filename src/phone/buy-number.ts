@@ -132,7 +132,7 @@ const reasonOf = (answer: Failed): OrderFailure =>
 
 /** Whether an order is so young that its number may be able to do more than the carrier says by now. */
 async function maySettle(
-  { runner, clock }: Ports,
+  { runner, clock }: Pick<Ports, "clock" | "runner">,
   companyId: CompanyId,
   numberId: NumberId,
 ): Promise<boolean> {
@@ -174,7 +174,11 @@ export async function askAboutOrder(
 }
 
 /** An order as the carrier gets it; null where the number was erased. */
-async function orderAt(ports: Ports, companyId: CompanyId, numberId: NumberId) {
+async function orderAt(
+  ports: Pick<Ports, "runner" | "sealing">,
+  companyId: CompanyId,
+  numberId: NumberId,
+) {
   const known = await ports.runner.read(phoneOf(companyId), (state) => orderOf(state, numberId))
   if (known?.is !== "open") return null
   const ordered = await ports.sealing.open(companyId, known.order.number)

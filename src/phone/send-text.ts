@@ -152,7 +152,7 @@ export const textJobs = effect({
 
 /** A text without its words; null where its sender or its recipient was erased. */
 async function outgoingText(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing">,
   companyId: CompanyId,
   { messageId: textId, numberId, to: sealedTo }: QueuedText,
 ) {
@@ -204,7 +204,7 @@ interface Draft {
  * recipient's stream decides which of them it will be.
  */
 async function priced(
-  { runner, sealing }: Ports,
+  { runner, sealing }: Pick<Ports, "runner" | "sealing">,
   { companyId, country, tag, body }: Draft,
 ): Promise<{
   readonly price: { readonly unitPriceMicros: number; readonly priceVersion: number }
@@ -318,7 +318,7 @@ export const sendText = paid({
 
 /** The answer, from the fact that queued the text. */
 async function queued(
-  ports: Ports,
+  ports: Pick<Ports, "runner" | "sealing" | "store" | "streams">,
   { companyId, recipient, to }: Draft,
   id: MessageId,
   recorded?: RecipientEvent,
@@ -337,7 +337,11 @@ async function queued(
  *
  * @throws Error when the stream has no such fact, which its state says it has
  */
-async function queuedText({ store, streams }: Ports, stream: string, messageId: MessageId) {
+async function queuedText(
+  { store, streams }: Pick<Ports, "store" | "streams">,
+  stream: string,
+  messageId: MessageId,
+) {
   for await (const page of store.read(stream, { direction: "backwards" })) {
     for (const stored of page) {
       if (stored.type !== "TextQueued") continue

@@ -18,7 +18,7 @@ import type { Reconciled } from "../frame/effects/reconcile.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import { PROVIDER, asked, endSession, lookUpOf, pickedId, sessionToken } from "./looking-up.ts"
-import type { Pick } from "./picks.ts"
+import type { PickedPlace } from "./picks.ts"
 import { PICK_PREFIX, endOf, keep, letGo, pickOf, take } from "./picks.ts"
 
 /** A look-up of Google's takes less; with the charge it is over long before the lease of the pick. */
@@ -87,7 +87,7 @@ async function handle(ports: Ports, caller: Caller, { body }: Input): Promise<An
 
 /** A pick that is this call's, and paid. */
 interface Paid {
-  readonly pick: Pick
+  readonly pick: PickedPlace
   readonly chargeId: ChargeId
   readonly position: Position | null
 }
@@ -121,7 +121,7 @@ async function lookUp(
   return { ...stillLoading(), position: given }
 }
 
-const back = (ports: Ports, caller: Caller, chargeId: ChargeId) =>
+const back = (ports: Pick<Ports, "runner">, caller: Caller, chargeId: ChargeId) =>
   giveBack(
     ports,
     caller.companyId,

@@ -40,7 +40,11 @@ const sessions = ({ kept }: Pick<Ports, "kept">) =>
   kept.of<Session>({ slice: "places", kind: "session" })
 
 /** The session at the provider, told apart by company; nothing of the caller's own token goes out. */
-export async function lookUpOf(ports: Ports, companyId: CompanyId, token: string): Promise<LookUp> {
+export async function lookUpOf(
+  ports: Pick<Ports, "kept" | "places" | "sealing">,
+  companyId: CompanyId,
+  token: string,
+): Promise<LookUp> {
   const name = await ports.sealing.tag(companyId, `places session ${token}`)
   const isCounted = ports.places.hasSessions
   const known = isCounted ? await sessions(ports).find(companyId, name) : null
@@ -58,7 +62,11 @@ export async function lookUpOf(ports: Ports, companyId: CompanyId, token: string
 }
 
 /** Notes that a session's pick was asked for: the next suggestions are of a new one at the provider. */
-export async function endSession(ports: Ports, companyId: CompanyId, token: string): Promise<void> {
+export async function endSession(
+  ports: Pick<Ports, "clock" | "kept" | "places" | "sealing">,
+  companyId: CompanyId,
+  token: string,
+): Promise<void> {
   if (!ports.places.hasSessions) return
   const name = await ports.sealing.tag(companyId, `places session ${token}`)
   const until = ports.clock.now() + SESSION_KEPT_MS

@@ -20,7 +20,7 @@ const LEASE_MS = 30_000
 const KNOWN_MS = 7 * 86_400_000
 
 /** A pick of a company, by its id. */
-export interface Pick {
+export interface PickedPlace {
   readonly companyId: CompanyId
   readonly pickId: string
 }
@@ -43,21 +43,27 @@ export type Taken =
   /** Null: there is no such place. */
   | { readonly state: "kept"; readonly address: Address | null }
 
-const picksIn = ({ kept }: Ports) => kept.of<Content>({ slice: "places", kind: "pick" })
-const foundIn = ({ kept }: Ports) => kept.of<Found>({ slice: "places", kind: "address" })
+const picksIn = ({ kept }: Pick<Ports, "kept">) =>
+  kept.of<Content>({ slice: "places", kind: "pick" })
+const foundIn = ({ kept }: Pick<Ports, "kept">) =>
+  kept.of<Found>({ slice: "places", kind: "address" })
 
 /** The pick of a place in a session. */
 export async function pickOf(
-  { sealing }: Ports,
+  { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   { sessionToken, placeId }: { readonly sessionToken: string; readonly placeId: string },
-): Promise<Pick> {
+): Promise<PickedPlace> {
   const tag = await sealing.tag(companyId, JSON.stringify(["pick", sessionToken, placeId]))
   return { companyId, pickId: derivedId(PICK_PREFIX, companyId, tag) }
 }
 
 /** Takes a pick that nobody has, for the charge that is about to be made; or finds its address. */
-export async function take(ports: Ports, pick: Pick, chargeId: ChargeId): Promise<Taken> {
+export async function take(
+  ports: Pick<Ports, "clock" | "kept" | "sealing">,
+  pick: PickedPlace,
+  chargeId: ChargeId,
+): Promise<Taken> {
   const { companyId, pickId } = pick
   const now = ports.clock.now()
   const mineAt = (realNow: number): KeptThing<Content> => ({
@@ -82,7 +88,7 @@ export async function take(ports: Ports, pick: Pick, chargeId: ChargeId): Promis
 }
 
 async function opened(
-  { sealing }: Ports,
+  { sealing }: Pick<Ports, "sealing">,
   companyId: CompanyId,
   { content }: KeptThing<Found>,
 ): Promise<Address | null> {
@@ -92,8 +98,8 @@ async function opened(
 
 /** Keeps the address of a pick; false where the pick was taken by somebody else meanwhile. */
 export async function keep(
-  ports: Ports,
-  { companyId, pickId }: Pick,
+  ports: Pick<Ports, "clock" | "kept" | "sealing" | "settings">,
+  { companyId, pickId }: PickedPlace,
   chargeId: ChargeId,
   address: Address | null,
 ): Promise<boolean> {
@@ -112,8 +118,8 @@ export async function keep(
 
 /** Lets go of a pick that nothing came of; it stays where it is somebody else's by now. */
 export async function letGo(
-  ports: Ports,
-  { companyId, pickId }: Pick,
+  ports: Pick<Ports, "kept">,
+  { companyId, pickId }: PickedPlace,
   chargeId: ChargeId,
 ): Promise<void> {
   await picksIn(ports).change(companyId, pickId, (known) =>
@@ -123,8 +129,8 @@ export async function letGo(
 
 /** How the pick of an open charge ended; where its lease is over, nothing can come of it any more. */
 export async function endOf(
-  ports: Ports,
-  { companyId, pickId }: Pick,
+  ports: Pick<Ports, "clock" | "kept">,
+  { companyId, pickId }: PickedPlace,
   chargeId: ChargeId,
 ): Promise<"loading" | "kept" | "nothing"> {
   const now = ports.clock.now()

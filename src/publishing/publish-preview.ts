@@ -267,7 +267,7 @@ const NO_PERSON = "This takes a person's own key, not the app's shared one."
 
 /** Whether the commit is there, and its company file this company's; in this order (decisions.md §10). */
 async function lookAt(
-  ports: Ports,
+  ports: Pick<Ports, "companyCode" | "runner" | "sealing">,
   { companyId, commit }: Draft,
 ): Promise<{ readonly refusal: Refusal } | null> {
   const found = await ports.companyCode.findCommit(companyId, commit)
@@ -291,13 +291,16 @@ const sameName = (a: string, b: string): boolean =>
   a.trim().toLowerCase() === b.trim().toLowerCase()
 
 /** Whether a publish can be begun now. @throws ProviderUnavailable, ProviderSilent */
-async function isOn({ previewHost, runner }: Ports, companyId: CompanyId): Promise<boolean> {
+async function isOn(
+  { previewHost, runner }: Pick<Ports, "previewHost" | "runner">,
+  companyId: CompanyId,
+): Promise<boolean> {
   return (await runner.readLatest(SWITCHES, isOnFor(companyId))) && (await previewHost.isAble())
 }
 
 /** A publish right after it was queued, whatever became of it since. */
 async function replyOf(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "runner" | "sealing" | "settings">,
   { companyId, commit }: Draft,
   id: string,
   createdAt: number,

@@ -134,7 +134,7 @@ const handing = effect({
 })
 
 async function recordAnswer(
-  ports: Ports,
+  ports: Pick<Ports, "log" | "runner" | "sealing">,
   companyId: CompanyId,
   submissionId: SubmissionId,
   answer: Outcome,
@@ -210,7 +210,7 @@ function faultsOfBusiness(business: Saved["business"]): Readonly<Record<string, 
 
 /** What a reviewer would refuse of a campaign as it stands, before its fee is paid; null where nothing. */
 async function wouldBeRefused(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "hostnames" | "runner" | "sealing">,
   companyId: CompanyId,
   saved: Saved,
 ): Promise<{ readonly refusal: Refusal } | null> {

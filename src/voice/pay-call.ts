@@ -114,7 +114,7 @@ export async function seeCaller(
 
 /** Ends what is open and known of a call's minutes. Done again it changes nothing. */
 async function settleMinutes(
-  ports: Ports,
+  ports: Pick<Ports, "closeCharge" | "projector" | "readAll" | "runner" | "store">,
   { companyId, callId }: CallPlace,
   call: Live,
   cause: Cause,

@@ -5,7 +5,7 @@ import type { Ports } from "../../frame/ports.ts"
 
 /** What the processor answers; null where it did not, or not in time. */
 export function askCards<T>(
-  { pacer, cards }: Ports,
+  { pacer, cards }: Pick<Ports, "cards" | "pacer">,
   ask: (cards: Cards) => Promise<T>,
 ): Promise<T | null> {
   return knownInTime(pacer, "the processor", ask(cards))

@@ -93,7 +93,7 @@ async function letGo(
 }
 
 async function holdOf(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   { companyId, payload }: { readonly companyId: CompanyId; readonly payload: Payload },
 ): Promise<CardPayment> {
   const { holdId: name, amountMicros, startedAt: begunAt } = payload

@@ -43,7 +43,10 @@ export const collectCredit = reaction({
   perform: collect,
 })
 
-async function collect(ports: Ports, work: Work<z.infer<typeof Owed>>): Promise<WorkResult> {
+async function collect(
+  ports: Pick<Ports, "cardPages" | "cards" | "clock" | "pacer" | "runner">,
+  work: Work<z.infer<typeof Owed>>,
+): Promise<WorkResult> {
   const { companyId, payload } = work
   const { month, owedMicros, closedAt: begunAt } = payload
   if (owedMicros < LEAST_COLLECTED_MICROS) return { result: "done" }
@@ -84,7 +87,7 @@ async function collect(ports: Ports, work: Work<z.infer<typeof Owed>>): Promise<
  * card was tried is never made any more, so the next attempt may be ordered under a name of its own.
  */
 async function lastAttempt(
-  ports: Ports,
+  ports: Pick<Ports, "cards" | "pacer">,
   month: string,
   parts: Omit<OrderedPayment, "name">,
 ): Promise<{ readonly payment: OrderedPayment; readonly known: PaymentKnowledge | null }> {
@@ -102,7 +105,7 @@ function isUntried(answer: PaymentKnowledge): boolean {
 
 /** Orders the payment, unless there is nothing to collect by now. */
 async function order(
-  ports: Ports,
+  ports: Pick<Ports, "cardPages" | "cards" | "pacer" | "runner">,
   payment: OrderedPayment,
   owedMicros: number,
 ): Promise<PaymentKnowledge | "nothing" | "no customer" | null> {
@@ -118,7 +121,7 @@ async function order(
 
 /** @param answer null where the processor did not answer, or its account does not allow the payment */
 function again(
-  { clock, cards }: Ports,
+  { clock, cards }: Pick<Ports, "cards" | "clock">,
   begunAt: number,
   answer: PaymentKnowledge["answer"] | null,
 ): WorkResult {

@@ -34,7 +34,7 @@ export function isEnd(answer: PaymentAnswer): answer is PaymentEnd {
 
 /** Writes down how a payment ended. One that had ended stays as it was. */
 export async function settlePurchase(
-  ports: Ports,
+  ports: Pick<Ports, "runner">,
   { companyId, purchaseId }: { readonly companyId: CompanyId; readonly purchaseId: PurchaseId },
   end: PaymentEnd,
   cause: Cause,
@@ -57,7 +57,7 @@ export async function settlePurchase(
 
 /** Records which payment a purchase is paid by, where the processor says so before the payment has ended. */
 export async function recordPayment(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   { companyId, purchaseId }: { readonly companyId: CompanyId; readonly purchaseId: PurchaseId },
   { paymentId }: { readonly paymentId: string | null },
   cause: Cause,
@@ -70,7 +70,7 @@ export async function recordPayment(
 
 /** The payment of a pending purchase, with all that is recorded for finding it at the processor. */
 export async function paymentOf(
-  { runner }: Ports,
+  { runner }: Pick<Ports, "runner">,
   purchase: {
     readonly companyId: CompanyId
     readonly purchaseId: PurchaseId
@@ -92,7 +92,7 @@ export async function paymentOf(
  * @throws Unavailable where the read model did not catch up in time: what it shows may be old
  */
 export async function lookUpPurchase(
-  ports: Ports,
+  ports: Pick<Ports, "projector" | "readAll" | "store">,
   companyId: CompanyId,
   purchaseId: PurchaseId,
 ): Promise<PurchaseRow | null> {

@@ -19,6 +19,8 @@ import { OutcomeUnknown } from "../writer/run.ts"
 import type { Price } from "./price.ts"
 import { inDoubt } from "./give-up.ts"
 
+type Needs = Pick<Ports, "projector" | "readAll" | "runner" | "store">
+
 /** What the ledger did. */
 export interface Placed {
   /** The charge; null where one of this id was made before. */
@@ -37,7 +39,7 @@ export const CHARGE_REFUSALS = ["spend_limit_reached", "payment_required"] as co
  * @throws OutcomeUnknown with the charge's id, and what the runner throws where nothing was stored
  */
 export async function placeCharge(
-  ports: Ports,
+  ports: Pick<Ports, "baseUrl" | "clock" | "keepRefusal" | "runner">,
   caller: Caller,
   { class: spending = "general", ...price }: Price,
   charge: Pick<Charge, "chargeId" | "resource" | "isPending" | "searchedTo">,
@@ -136,7 +138,7 @@ export type ChargedByName = Pick<
  * @throws Error where the ledger says that it can be no charge at all; Unavailable
  */
 export async function chargeByName(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "projector" | "readAll" | "runner" | "store">,
   companyId: CompanyId,
   { chargeId, knownTo }: NamedCharge,
   charge: (now: number) => ChargedByName,
@@ -209,7 +211,7 @@ export type FoundCharge = Pick<GiveBackEnded, "charge" | "leftMicros" | "searche
 
 /** Looks up how a charge stands; null where it was never made. @throws Unavailable */
 async function findEnded(
-  ports: Ports,
+  ports: Needs,
   companyId: CompanyId,
   chargeId: ChargeId,
 ): Promise<FoundCharge | null> {
@@ -224,7 +226,7 @@ async function findEnded(
  * @throws Error where the ledger refuses it for good; Unavailable
  */
 export async function refundEnded(
-  ports: Ports,
+  ports: Needs,
   companyId: CompanyId,
   given: FoundCharge | null,
   reason: string,
@@ -250,7 +252,7 @@ export async function refundEnded(
 
 /** Refunds all that is left of a final charge, where one was made. @throws Error, Unavailable */
 export async function refundByName(
-  ports: Ports,
+  ports: Needs,
   companyId: CompanyId,
   chargeId: ChargeId,
   reason: string,

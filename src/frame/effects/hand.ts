@@ -31,7 +31,7 @@ export interface Handling {
 }
 
 /** What a process has in hand, each row until something came of it. */
-export function openHand(ports: Ports, handling: Handling) {
+export function openHand(ports: Pick<Ports, "log" | "tracing" | "work">, handling: Handling) {
   const inHand = new Map<number, InHand>()
   const renewing = setInterval(() => void renew(ports, inHand), RENEW_EVERY_MS).unref()
   const empty = async () => {
@@ -66,7 +66,7 @@ export function openHand(ports: Ports, handling: Handling) {
  * while no row is on its way from the table into the hand.
  */
 function openLost(
-  ports: Ports,
+  ports: Pick<Ports, "tracing" | "work">,
   inHand: ReadonlyMap<number, InHand>,
   begin: (row: TakenWork) => InHand,
 ) {
@@ -119,7 +119,10 @@ function openLost(
 }
 
 /** Keeps what is in hand; what another process has by now is told so. */
-async function renew(ports: Ports, inHand: ReadonlyMap<number, InHand>): Promise<void> {
+async function renew(
+  ports: Pick<Ports, "log" | "work">,
+  inHand: ReadonlyMap<number, InHand>,
+): Promise<void> {
   const held = [...inHand.keys()]
   if (held.length === 0) return
   try {

@@ -25,7 +25,10 @@ const READ_MODELS_WAIT_MS = 5_000
 type Told = Work<{ readonly at: number }>
 
 /** Waits until the read models of people and keys show all that is stored; else why it is put off. */
-export async function whilePeopleAreBehind(ports: Ports, work: Told): Promise<WorkResult | null> {
+export async function whilePeopleAreBehind(
+  ports: Pick<Ports, "clock" | "projector" | "store">,
+  work: Told,
+): Promise<WorkResult | null> {
   const head = await ports.store.head()
   const isShown = await ports.projector.waitFor(head, READ_MODELS_WAIT_MS, ["people", "keys"])
   return isShown ? null : later(ports, work, "the read models of people and keys are behind")
@@ -33,7 +36,7 @@ export async function whilePeopleAreBehind(ports: Ports, work: Told): Promise<Wo
 
 /** Gives a mail to the mailer, to those of these people who were not erased. */
 export async function mailTo(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "mailer" | "pacer">,
   work: Told,
   people: readonly Pick<PersonRow, "person_id" | "email">[],
   mail: {
@@ -63,7 +66,10 @@ export async function mailTo(
 }
 
 /** The company's name; its id where its key was erased. */
-export async function companyName(ports: Ports, companyId: CompanyId): Promise<string> {
+export async function companyName(
+  ports: Pick<Ports, "runner" | "sealing">,
+  companyId: CompanyId,
+): Promise<string> {
   const standing = await ports.runner.read(accessOf(companyId), companyStanding)
   const name = standing === null ? null : await ports.sealing.open(companyId, standing.name)
   return name ?? companyId
@@ -84,7 +90,7 @@ function resultOf(answer: MailAnswer, recipients: number): WorkResult {
 }
 
 /** Tried for three days, by the ledger's clock; then an operator is asked. */
-function later(ports: Ports, work: Told, reason: string): WorkResult {
+function later(ports: Pick<Ports, "clock">, work: Told, reason: string): WorkResult {
   const { at } = work.payload
   if (ports.clock.now() - at < PARK_AFTER_MS) return retryLater(work, reason)
   return { result: "park", reason: `${reason}, for 72 hours` }

@@ -51,7 +51,7 @@ export const minuteName = (resource: string, minute: number): ChargeId => `${res
  *   where it must be looked for
  */
 export async function payMinutes<V>(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "keepRefusal" | "projector" | "readAll" | "runner" | "store">,
   minutes: Minutes<V>,
   cause: Cause,
   searchedTo: number | null = null,

@@ -28,6 +28,8 @@ import { CHARGE_REFUSALS, lookUpCharge, placeCharge, refundEnded } from "./charg
 import type { Price } from "./price.ts"
 import { inDoubt } from "./give-up.ts"
 
+type Needs = Pick<Ports, "projector" | "readAll" | "runner" | "store">
+
 /** Something that is charged and done at once; `I` is the checked request. */
 export interface AtOnceSpec<I, R> {
   /** What it costs, or why it may not be. */
@@ -144,7 +146,7 @@ function newlyMade({ at: chargedAt, ...fact }: Charged): Omit<FoundCharge, "sear
 
 /** What is known of a charge of this seed, and up to which revision it was looked for. */
 async function search(
-  ports: Ports,
+  ports: Needs,
   caller: Caller,
   seed: Seed,
 ): Promise<{ readonly found: Made | "given back" | null; readonly to: number | null }> {
@@ -156,7 +158,7 @@ async function search(
   return { found: { ...refundable(row), searchedTo, position: null }, to: searchedTo }
 }
 
-const find = async (ports: Ports, caller: Caller, seed: Seed) =>
+const find = async (ports: Needs, caller: Caller, seed: Seed) =>
   (await search(ports, caller, seed)).found
 
 /** Does what was paid for; gives the charge back where nothing comes of it. */
@@ -185,7 +187,7 @@ const capitalised = (text: string) => `${text.charAt(0).toUpperCase()}${text.sli
 
 /** Refunds what is left of the charge. @throws OutcomeUnknown with the charge's id */
 async function refund(
-  ports: Ports,
+  ports: Needs,
   caller: Caller,
   made: FoundCharge,
   reason: string,

@@ -139,7 +139,10 @@ function boundsOf(
 }
 
 /** Does what is due until nothing is; what is another process's, or came just now, is waited for. */
-async function untilNoneDue(ports: Ports, doAll: () => Promise<void>): Promise<void> {
+async function untilNoneDue(
+  ports: Pick<Ports, "clock" | "pacer" | "work">,
+  doAll: () => Promise<void>,
+): Promise<void> {
   for (;;) {
     await doAll()
     if ((await ports.work.dueCount(ports.clock.now())) === 0) return
@@ -151,7 +154,10 @@ async function untilNoneDue(ports: Ports, doAll: () => Promise<void>): Promise<v
  * Another process may have written the rows: what they follow from is heard here before they are
  * done, so that nobody looks for it in vain. False where it is stopped before.
  */
-async function untilHeard(ports: Ports, isStopped: () => boolean): Promise<boolean> {
+async function untilHeard(
+  ports: Pick<Ports, "pacer" | "projector">,
+  isStopped: () => boolean,
+): Promise<boolean> {
   while (!isStopped()) {
     if (await ports.projector.hasRead(FOLLOW_UPS)) return true
     await ports.pacer.pause(HEAR_AGAIN_MS)
@@ -177,7 +183,11 @@ async function perform(
  * that fact. Under another kind it would not, and two rows would have the provider called for one intent:
  * so it keeps its kind until then. What is tried again meanwhile is asked about first.
  */
-async function keptOrLater(ports: Ports, row: TakenWork, result: WorkResult): Promise<WorkResult> {
+async function keptOrLater(
+  ports: Pick<Ports, "log" | "projector" | "store">,
+  row: TakenWork,
+  result: WorkResult,
+): Promise<WorkResult> {
   if (result.result !== "later" || (result.kind ?? row.kind) === row.kind) return result
   try {
     const head = await ports.store.head()
@@ -213,7 +223,7 @@ async function resultOf(
 
 /** What follows from something that is told of is told of as well. */
 function inTrace(
-  { tracing }: Ports,
+  { tracing }: Pick<Ports, "tracing">,
   { kind, trace, workId, tries, companyId }: Work<unknown>,
   work: () => Promise<WorkResult>,
 ): Promise<WorkResult> {
@@ -234,7 +244,11 @@ function inTrace(
 }
 
 /** Keeps what became of a row, also over a connection that breaks just then. */
-async function settle(ports: Ports, row: TakenWork, result: WorkResult): Promise<void> {
+async function settle(
+  ports: Pick<Ports, "log" | "pacer" | "work">,
+  row: TakenWork,
+  result: WorkResult,
+): Promise<void> {
   if (result.result === "park") {
     const { workId, kind } = row
     ports.log.warn(`work ${workId} (${kind}) waits for an operator: ${result.reason}`, null)
@@ -254,7 +268,7 @@ async function settle(ports: Ports, row: TakenWork, result: WorkResult): Promise
   }
 }
 
-function failed(ports: Ports, row: TakenWork, error: unknown): WorkResult {
+function failed(ports: Pick<Ports, "log">, row: TakenWork, error: unknown): WorkResult {
   const reason = error instanceof Error ? error.message : String(error)
   ports.log.warn(`work ${row.kind} failed`, error)
   if (row.tries >= MOST_TRIES) return { result: "park", reason }

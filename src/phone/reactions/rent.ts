@@ -68,14 +68,18 @@ export const rent = reaction<Payload>({
   },
 })
 
-async function heldNumber({ runner }: Ports, companyId: CompanyId, numberId: NumberId) {
+async function heldNumber(
+  { runner }: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  numberId: NumberId,
+) {
   const known = await runner.readLatest(phoneOf(companyId), (state) => orderOf(state, numberId))
   return known?.is === "held" ? known.number : null
 }
 
 /** Lets a number go whose days of grace are over; else the rent is asked for again a day later. */
 async function afterRefusal(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "runner">,
   companyId: CompanyId,
   numberId: NumberId,
   cause: Cause,
@@ -91,7 +95,7 @@ async function afterRefusal(
 
 /** Charges a month, once; null where it is charged, else why not. */
 async function chargeRent(
-  ports: Ports,
+  ports: Pick<Ports, "clock" | "keepRefusal" | "projector" | "readAll" | "runner" | "store">,
   companyId: CompanyId,
   { kind }: HeldNumber,
   payload: Payload,
