@@ -165,12 +165,6 @@ export function assemble(slices: readonly Slice[]): Program {
     .map((one) => ({ ...one, ...streams.categoriesOf(new Set(one.on)) }))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const routes = routesIn(entries)
-  // Two routes may pay for one kind of thing.
-  const paid = routes.filter(isPaid).map((one) => one.paid)
-  const reconciled = [
-    ...new Set(paid.map((one) => one.reconciled)),
-    ...slices.flatMap((one) => one.reconciled ?? []),
-  ]
   const providers = slices.flatMap((one) => one.providers ?? [])
   const simulators = providers.flatMap(({ simulator }) => simulator ?? [])
   const commands = [
@@ -179,11 +173,7 @@ export function assemble(slices: readonly Slice[]): Program {
   ]
   const settings = slices.flatMap((one) => one.settings ?? [])
   const tables = slices.flatMap((one) => one.tables ?? [])
-  const reactions = [
-    ...slices.flatMap((one) => one.reactions ?? []),
-    ...new Set(paid.flatMap(({ jobs }) => jobs)),
-    reconciler(reconciled),
-  ]
+  const { reconciled, reactions } = afterCharges(slices, routes)
   refuseTwice({
     slice: slices.map(({ name }) => name),
     route: [...entries.map(({ method, url }) => `${method} ${url}`), ...retired],
@@ -239,6 +229,22 @@ export function assemble(slices: readonly Slice[]): Program {
       personal: kindsThat(({ isPersonal }) => isPersonal === true),
     },
   }
+}
+
+/** How pending charges end, and every job; of paid routes, of slices, and the reconciler over them all. */
+function afterCharges(slices: readonly Slice[], routes: readonly Route[]) {
+  const paid = routes.filter(isPaid).map((one) => one.paid)
+  // Two routes may pay for one kind of thing.
+  const reconciled = [
+    ...new Set(paid.map((one) => one.reconciled)),
+    ...slices.flatMap((one) => one.reconciled ?? []),
+  ]
+  const reactions = [
+    ...slices.flatMap((one) => one.reactions ?? []),
+    ...new Set(paid.flatMap(({ jobs }) => jobs)),
+    reconciler(reconciled),
+  ]
+  return { reconciled, reactions }
 }
 
 /** What stands beside the API. */

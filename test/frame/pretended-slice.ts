@@ -100,7 +100,7 @@ function awaitedRoute(provider: PretendedProvider) {
     body: OrderThing,
     reply: ThingReply,
     success: [201],
-    refuses: ["conflict", "spend_limit_reached", "payment_required"],
+    refuses: ["conflict"],
 
     thing,
     jobs: relayJobs(provider),

@@ -95,7 +95,7 @@ export const orderThing = paid({
   body: OrderThing,
   reply: ThingReply,
   success: [202],
-  refuses: ["conflict", "spend_limit_reached", "payment_required"],
+  refuses: ["conflict"],
 
   thing,
   jobs: thingJobs,
