@@ -125,7 +125,10 @@ function awaitedRoute(provider: PretendedProvider) {
   })
 }
 
-/** Gives a thing to the relay, and once more where the relay was silent. */
+/**
+ * Gives a thing to the relay, and once more where the relay was silent. No job follows from the fact: the
+ * request alone begins it, so that no worker is faster and the request never waits for its whole time.
+ */
 function relayJobs(provider: PretendedProvider): readonly Reaction[] {
   const at = (companyId: CompanyId, { thingId }: { readonly thingId: ThingId }) =>
     thingAt(companyId, thingId)
@@ -135,12 +138,6 @@ function relayJobs(provider: PretendedProvider): readonly Reaction[] {
     provider: "the relay",
     about: "this thing",
     unknownTo: "its company's stream does not know this thing",
-    from: {
-      ThingOrdered: ({ thingId, maker, at: orderedAt }) => {
-        if (maker !== "relay") return []
-        return [{ name: thingId, payload: { thingId, orderedAt }, dueAt: orderedAt }]
-      },
-    },
     begunAt: ({ orderedAt }) => orderedAt,
     look: (ports, { companyId, payload }, cause) =>
       thing.look(ports, companyId, at(companyId, payload), cause),
