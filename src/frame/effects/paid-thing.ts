@@ -119,7 +119,8 @@ export function paidThing<
     return true
   }
   const look: Thing["look"] = async (ports, companyId, { id, stream }, cause) => {
-    const view = await ports.runner.read(stream, spec.view(id))
+    // Another process may have recorded the thing a moment ago, and this one has its job already.
+    const view = await ports.runner.readLatest(stream, spec.view(id))
     if (view === null) return "not there"
     return (await settle(ports, companyId, view, cause)) ? "ended" : "open"
   }
