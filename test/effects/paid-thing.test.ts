@@ -40,6 +40,7 @@ it("is found by the process that has its job a moment after another one recorded
     },
     cause,
   )
+  pacer.pass(1)
   const ports = partly<Ports>({ runner: working })
   expect(await text.look(ports, COMPANY, textAt(stream, TEXT), cause)).toBe("open")
 })
