@@ -24,14 +24,17 @@ import { effect } from "../frame/effects/effect.ts"
 import { paidThing } from "../frame/effects/paid-thing.ts"
 import { paid } from "../frame/effects/paid.ts"
 import type { Told } from "../frame/effects/paid-spec.ts"
-import { textableNumber } from "../frame/kernel/phone-number.ts"
-import { filledText, idOf, idSchema, sealed, shortText } from "../frame/kernel/schema.ts"
+import {
+  filledText,
+  idOf,
+  idSchema,
+  sealed,
+  shortText,
+  textableNumber,
+} from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
-import type { Checked } from "../frame/routes/declare/route.ts"
-import { route } from "../frame/routes/declare/route.ts"
-import { textableNumber, filledText, idOf, shortText } from "../frame/kernel/schema.ts"
 import { sendingNumber } from "../registration/sending-number.ts"
 import { knownNumber } from "./numbers.ts"
 

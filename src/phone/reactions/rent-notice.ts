@@ -6,7 +6,13 @@ import { parseNumberId } from "../../../domain/phone/ids.ts"
 import { orderOf } from "../../../domain/phone/phone-views.ts"
 import { GRACE_MS } from "../../../domain/phone/rent.ts"
 import { listPeople } from "../../../projections/access/people.ts"
-import { companyName, mailTo, whilePeopleAreBehind, oneLine, utc } from "../../frame/effects/mail-people.ts"
+import {
+  companyName,
+  mailTo,
+  whilePeopleAreBehind,
+  oneLine,
+  utc,
+} from "../../frame/effects/mail-people.ts"
 import { priceOfOne } from "../../frame/effects/price.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { idSchema } from "../../frame/kernel/schema.ts"
