@@ -15,7 +15,7 @@ import {
   startOfMinute,
 } from "../../domain/voice/call-minutes.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
-import { missedOf } from "../../domain/voice/watched.ts"
+import { missedOf } from "../../domain/voice/call-commands.ts"
 import { refundByName } from "../frame/effects/charge-by-name.ts"
 import type { Back } from "../frame/effects/charge-ends.ts"
 import { endCharge } from "../frame/effects/charge-ends.ts"
