@@ -2,14 +2,13 @@
 import { rm, readdir, stat } from "node:fs/promises"
 import { relative, sep, join } from "node:path"
 import type { Duplex } from "node:stream"
-import type { ConversationLimits } from "./conversation.ts"
-import { converse } from "./conversation.ts"
+import type { ConversationLimits } from "./reading.ts"
+import { converse, headOf } from "./reading.ts"
 import { pushOf, byteReader } from "./new-objects.ts"
 import type { Conversation, Push, RefUpdate, Verdict } from "./port.ts"
 import { GitFailed, FLUSH, pktLine } from "./port.ts"
 import type { Command, Machine } from "./process.ts"
 import { run } from "./process.ts"
-import { headOf } from "./reading.ts"
 
 /** 200 updates have 60 KB; more than this is no push of anybody. */
 const MOST_TOLD = 4 * 1024 * 1024

@@ -1,7 +1,7 @@
 /** Our name server beside the API in one process: asked by many networks, and by one alone. */
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
 import type { ZoneRow } from "../../domain/domains/domain-events.ts"
-import { parseDomainId, parseRecordId } from "../../domain/domains/claim-events.ts"
+import { parseDomainId, parseRecordId } from "../../domain/domains/domain-events.ts"
 import { RECORD_TTL } from "../../domain/domains/records.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parsed } from "../../domain/kernel/ids.ts"

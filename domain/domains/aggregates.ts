@@ -1,12 +1,11 @@
 /** Who holds which domain, stream `domains`, and each connected one, stream `domain-<companyId>-<domainId>`. */
 import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
-import type { ClaimEvent, DomainEvent } from "./domain-events.ts"
+import type { ClaimEvent, DomainEvent, DomainId } from "./domain-events.ts"
 import { claimCodec, domainCodec } from "./domain-events.ts"
 import { domainBytes, domainCheckpoint } from "./domain-state.ts"
 import { domain } from "./domain.ts"
 import { claims, claimsBytes, claimsCheckpoint } from "./domains.ts"
-import type { DomainId } from "./claim-events.ts"
 
 declare module "../kernel/facts.ts" {
   interface FactsByCategory {

@@ -1,6 +1,5 @@
 /** What can be asked of a connected domain, and why it is refused. */
-import type { DomainEvent, DomainFact, ZoneRow } from "./domain-events.ts"
-import type { RecordId } from "./claim-events.ts"
+import type { DomainEvent, DomainFact, ZoneRow, RecordId } from "./domain-events.ts"
 
 type Command<T extends DomainEvent["type"], Type extends string, Own extends string = never> = {
   readonly type: Type

@@ -10,8 +10,10 @@ import type {
   SendingFault,
   SendingStatus,
   ZoneRow,
+  AppAddressId,
+  RecordId,
+  SendingDomainId,
 } from "./domain-events.ts"
-import type { AppAddressId, RecordId, SendingDomainId } from "./claim-events.ts"
 import type { RecordBody } from "./records.ts"
 import { NO_TARGET } from "./records.ts"
 

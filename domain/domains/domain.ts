@@ -14,12 +14,11 @@ import type {
   SaveAppAddress,
 } from "./domain-commands.ts"
 import { MESSAGES } from "./domain-commands.ts"
-import type { DomainEvent, DomainFact, DomainStatus, ZoneRow } from "./domain-events.ts"
+import type { DomainEvent, DomainFact, DomainStatus, ZoneRow, RecordId } from "./domain-events.ts"
 import { stopsMail } from "./domain-events.ts"
 import type { Domain, SendingDomain } from "./domain-state.ts"
 import { evolve, unconnected, voidedBy } from "./domain-state.ts"
 import { MOST_NAME, isUnder } from "./host-names.ts"
-import type { RecordId } from "./claim-events.ts"
 import { clashAmong, isSameRecord } from "./records.ts"
 
 /** So many records a domain has at most. */

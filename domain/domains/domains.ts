@@ -7,8 +7,7 @@
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { CompanyId } from "../kernel/ids.ts"
-import type { ClaimEvent, ClaimFact, ReleaseReason } from "./domain-events.ts"
-import type { DomainId } from "./claim-events.ts"
+import type { ClaimEvent, ClaimFact, ReleaseReason, DomainId } from "./domain-events.ts"
 
 /** Claims a name for a company. One that it holds: nothing new, whatever the id. */
 export type ClaimDomain = { readonly type: "ClaimDomain" } & Omit<

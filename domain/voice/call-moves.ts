@@ -2,7 +2,7 @@
 import type { CallEvent, CallFact, EndReason, Outcome } from "./call-events.ts"
 import type { Live, Phase } from "./call-state.ts"
 import { isAlive, isLeft } from "./call-state.ts"
-import { ASK_MS, GREETING_MS, NOTICE_MS, ORDER_MS, TALK_MS, VOICEMAIL_MS } from "./deadlines.ts"
+import { ASK_MS, GREETING_MS, NOTICE_MS, ORDER_MS, TALK_MS, VOICEMAIL_MS } from "./call-commands.ts"
 
 /** What a call that ends in this state came to, unless a voicemail is found to have been left. */
 const OUTCOME_OF: Readonly<Record<Exclude<Phase, "ended">, Outcome>> = {

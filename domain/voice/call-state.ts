@@ -2,8 +2,8 @@
 import type { CheckpointForm } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { AudioKind, CallEvent, CallFact, EndReason, Outcome } from "./call-events.ts"
-import type { DeadlineName } from "./deadlines.ts"
-import { deadlineOf } from "./deadlines.ts"
+import type { DeadlineName } from "./call-commands.ts"
+import { deadlineOf } from "./call-commands.ts"
 
 /** How far a call has come. */
 export type Phase =

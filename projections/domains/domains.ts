@@ -1,8 +1,7 @@
 /** Read model `domains`: the connected domains of a company, and how each stands. */
 import type { Kysely, Transaction } from "kysely"
-import type { DomainStatus } from "../../domain/domains/domain-events.ts"
-import type { DomainId } from "../../domain/domains/claim-events.ts"
-import { parseDomainId } from "../../domain/domains/claim-events.ts"
+import type { DomainStatus, DomainId } from "../../domain/domains/domain-events.ts"
+import { parseDomainId } from "../../domain/domains/domain-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"

@@ -1,7 +1,10 @@
 /** Read model `hostnames`: the web addresses that lead to apps, for who asks which names are ours. */
 import type { Kysely, Transaction } from "kysely"
-import type { AppAddressStatus } from "../../domain/domains/domain-events.ts"
-import type { AppAddressId, DomainId } from "../../domain/domains/claim-events.ts"
+import type {
+  AppAddressStatus,
+  AppAddressId,
+  DomainId,
+} from "../../domain/domains/domain-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"

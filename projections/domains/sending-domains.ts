@@ -4,8 +4,9 @@ import type {
   DomainStatus,
   SendingFault,
   SendingStatus,
+  DomainId,
+  SendingDomainId,
 } from "../../domain/domains/domain-events.ts"
-import type { DomainId, SendingDomainId } from "../../domain/domains/claim-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { FactOn, Recorded } from "../kernel/projection.ts"
 import { readModel } from "../kernel/projection.ts"

@@ -6,8 +6,7 @@ import type { LimitReading } from "../../domain/charging/limits.ts"
 import { fits } from "../../domain/charging/limits.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
-import { canonicalJson } from "../frame/kernel/canonical-json.ts"
-import { decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
+import { canonicalJson, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 import type { FileEvent } from "./history-file.ts"
 
 /** What the rules looked at; the events beside it say the same, and a replay gives it. */

@@ -11,13 +11,12 @@ import { refusalCodec } from "../../domain/charging/refusals.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/aggregate.ts"
-import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
+import { NO_HASH, decodeStored, readMetadata, canonicalJson } from "../frame/kernel/envelope.ts"
 import type { Difference } from "./decisions.ts"
 import { LedgerReplay, refusedAgain } from "./decisions.ts"
 import type { FileEvent } from "./history-file.ts"
 import type { OtherDecision, Rules } from "./other-rules.ts"
 import { OtherRules } from "./other-rules.ts"
-import { canonicalJson } from "../frame/kernel/canonical-json.ts"
 
 /** So many decisions of other rules are listed; all are counted. */
 const MOST_LISTED = 10_000

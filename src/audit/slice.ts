@@ -6,9 +6,8 @@ import { companyDataOperations } from "./operate/company-data.ts"
 import { refusalOperations } from "./operate/refusals.ts"
 import type { Slice } from "../frame/slice.ts"
 import { auditsCounted } from "./checks.ts"
-import { askLedger } from "./routes/ask-ledger.ts"
+import { askLedger, listRefused, readLimitsOfKey } from "./routes.ts"
 import { listEvents } from "./routes/list-events.ts"
-import { listRefused, readLimitsOfKey } from "./routes/list-refused.ts"
 
 /** What a key may see of its ledger. */
 export const audit: Slice = {

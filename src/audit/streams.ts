@@ -15,13 +15,12 @@ import { OthersCount } from "../frame/writer/streams.ts"
 import type { AuditPorts, AuditScope, OpenedStream } from "./stream-alone.ts"
 import { openedStreams, readAlone } from "./stream-alone.ts"
 import type { OpenCharge } from "./checks.ts"
+import { StreamReplay } from "./stream-replay.ts"
 import type { AuditCheck, Place, Rule } from "./findings.ts"
 import { Findings, paced } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
-import { MissingStreams, reaches } from "./missing-streams.ts"
-import type { Skipped, StreamCounts } from "./skipped.ts"
-import { lookedAt, skippedIn } from "./skipped.ts"
-import { StreamReplay } from "./stream-replay.ts"
+import type { Skipped, StreamCounts } from "./missing-streams.ts"
+import { MissingStreams, reaches, lookedAt, skippedIn } from "./missing-streams.ts"
 
 /** What the audit of the streams found. */
 interface StreamsAudit {

@@ -1,9 +1,8 @@
 /** Bills by HTTP, beyond the specification. */
 import { billOperations, exportOperations } from "./operate/bills.ts"
 import type { Slice } from "../frame/slice.ts"
-import { exportBill } from "./routes/export-bill.ts"
+import { exportBill, listLines } from "./routes.ts"
 import { billingSettings } from "./settings.ts"
-import { listLines } from "./routes/list-lines.ts"
 
 /** Bills and their lines by HTTP. */
 export const billing: Slice = {

@@ -1,7 +1,7 @@
 /** `POST /api/v1/company/delete`: an owner deletes the company; its data is erased after 14 days. */
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { deleteCompany } from "./reactions.ts"
+import { deleteCompany } from "./reactions/company-deletion.ts"
 import { companyStanding } from "../../domain/access/access.ts"
 import { causeOf } from "../frame/routes/call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"

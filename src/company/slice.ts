@@ -4,7 +4,7 @@ import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { companies } from "../../projections/company/companies.ts"
 import type { Slice } from "../frame/slice.ts"
 import { removeCompany } from "./delete-company.ts"
-import { switchKeys } from "./reactions.ts"
+import { switchKeys } from "./reactions/company-deletion.ts"
 import { eraseCompany } from "./reactions/erase-company.ts"
 import { companyOpening } from "./reactions/open-company.ts"
 

@@ -3,10 +3,9 @@ import { connectionOperations, releaseOperations } from "./operate/connection.ts
 import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
 import { apps } from "../../projections/connection/apps.ts"
 import type { Slice } from "../frame/slice.ts"
-import { checkIn, reportDevice } from "./check-in.ts"
+import { checkIn, reportDevice, readAccount } from "./check-in.ts"
 import { connectPage, startConnection } from "./start-connection.ts"
 import { listUpdates } from "./list-updates.ts"
-import { readAccount } from "./read-account.ts"
 
 /** Installed apps of a company. */
 export const connection: Slice = {

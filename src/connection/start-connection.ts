@@ -20,7 +20,7 @@ import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { NewApiKey } from "../frame/routes/checks/credentials.ts"
 import { deriveApiKey } from "../frame/routes/checks/credentials.ts"
 import { NOBODYS } from "../frame/sign-in/codes.ts"
-import { htmlPage } from "../frame/routes/answers/page.ts"
+import { htmlPage } from "../frame/routes/answers/sent.ts"
 
 /** A body with a code asks how that one stands; one without begins. */
 const Start = z

@@ -10,7 +10,7 @@ import { z } from "zod"
 import type { AsSent, Reply } from "../frame/routes/declare/route.ts"
 import { openRoute } from "../frame/routes/declare/route.ts"
 import { fieldOf } from "../frame/routes/call.ts"
-import { htmlPage } from "../frame/routes/answers/page.ts"
+import { htmlPage } from "../frame/routes/answers/sent.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 

@@ -1,6 +1,5 @@
 /** Buying funds, collecting what pay-by-card companies owe, and looking whether cards are good. */
-import { cardSettings, cards } from "./providers/cards.ts"
-import { cardsProbe, examineCards } from "./providers/examine-cards.ts"
+import { cardSettings, cards, cardsProbe, examineCards } from "./providers/cards.ts"
 import { cardOperations } from "./operate/cards.ts"
 import { purchases } from "../../projections/charging/purchases.ts"
 import type { Slice } from "../frame/slice.ts"

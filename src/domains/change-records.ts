@@ -2,8 +2,8 @@
 import { z } from "zod"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
 import { MESSAGES } from "../../domain/domains/domain-commands.ts"
-import type { RecordId } from "../../domain/domains/claim-events.ts"
-import { parseRecordId } from "../../domain/domains/claim-events.ts"
+import type { RecordId } from "../../domain/domains/domain-events.ts"
+import { parseRecordId } from "../../domain/domains/domain-events.ts"
 import {
   MOST_CONTENT,
   RECORD_TTL,
@@ -18,8 +18,15 @@ import { newId } from "../frame/kernel/ids.ts"
 import { filledText, shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { RecordReply, recordReply } from "./domain-reply.ts"
-import { CONFLICTS, anyDomainId, done, findDomain, noDomain, tellDomain } from "./find-domain.ts"
-import { DOMAIN_POST } from "./routes.ts"
+import {
+  CONFLICTS,
+  anyDomainId,
+  done,
+  findDomain,
+  noDomain,
+  tellDomain,
+  DOMAIN_POST,
+} from "./find-domain.ts"
 
 const MOST_PRIORITY = 65_535
 

@@ -8,10 +8,9 @@ import type { CopiedZone, Delegation } from "../../adapters/providers/dns/port.t
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
 import type { ConnectDomain, DomainCommand } from "../../domain/domains/domain-commands.ts"
 import type { DomainView } from "../../domain/domains/domain-views.ts"
-import { domainView } from "../../domain/domains/domain-views.ts"
+import { domainView, isOurNameServer, nameServersOf } from "../../domain/domains/domain-views.ts"
 import type { Claim } from "../../domain/domains/domains.ts"
 import { claimOver } from "../../domain/domains/domains.ts"
-import { isOurNameServer, nameServersOf } from "../../domain/domains/name-servers.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { tagOf } from "../../domain/kernel/ids.ts"
 import { listDomains } from "../../projections/domains/domains.ts"
@@ -27,8 +26,16 @@ import { shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { readDomain, DomainReply, domainReply, domainStatus } from "./domain-reply.ts"
 import type { Told } from "./find-domain.ts"
-import { refusedAs, anyDomainId, findDomain, noDomain, tellDomain } from "./find-domain.ts"
-import { DOMAIN_POST, NO_RESOLVER, noResolver } from "./routes.ts"
+import {
+  refusedAs,
+  anyDomainId,
+  findDomain,
+  noDomain,
+  tellDomain,
+  DOMAIN_POST,
+  NO_RESOLVER,
+  noResolver,
+} from "./find-domain.ts"
 import { domainsSettings } from "./settings.ts"
 import { mayPerson } from "../../domain/access/permissions.ts"
 import { addSendingDomainTo, namedIn } from "./sending-domains.ts"

@@ -6,7 +6,7 @@ import { MESSAGES } from "../../domain/domains/domain-commands.ts"
 import type { DomainView } from "../../domain/domains/domain-views.ts"
 import { domainView, wholeZone } from "../../domain/domains/domain-views.ts"
 import { claimsOf } from "../../domain/domains/domains.ts"
-import { parseDomainId } from "../../domain/domains/claim-events.ts"
+import { parseDomainId } from "../../domain/domains/domain-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { causeOf } from "../frame/routes/call.ts"
@@ -20,7 +20,33 @@ import type { Ports } from "../frame/ports.ts"
 import { zoneFile } from "../../domain/domains/zone-file.ts"
 import { listDomains } from "../../projections/domains/domains.ts"
 import { DomainReply, NoDomainReply, domainReply } from "./domain-reply.ts"
-import { DOMAIN_POST, SHOWN_BEYOND } from "./routes.ts"
+
+const RETRY_S = "60"
+
+/** What all shapes of `POST /api/v1/domain` have alike. */
+export const DOMAIN_POST = {
+  method: "POST",
+  url: "/api/v1/domain",
+  group: "domains",
+  counted: true,
+  specGap:
+    "Not said: 409 for what another company has, is there already or may not stand beside other records.",
+} as const
+
+/** What answers show that the specification leaves open. */
+const SHOWN_BEYOND =
+  "The specification shows neither the fields of a record nor the words of a status; `copied` and `warnings` are ours."
+
+/** What is told while the domain name system does not answer. */
+export const NO_RESOLVER = "The domain name system does not answer just now; try again later."
+
+/** The refusal while it does not. */
+export function noResolver(): Refusal {
+  return { ...refusal("unavailable", NO_RESOLVER), headers: { "retry-after": RETRY_S } }
+}
+
+/** The example of a connected domain's id, in the document. */
+export const DOMAIN_EXAMPLE = "dom_4Zb0x7"
 
 /** Which domain; where it may be left out. */
 export const anyDomainId = shortText(100)

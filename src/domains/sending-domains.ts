@@ -3,8 +3,8 @@ import { z } from "zod"
 import { isOutside } from "../../adapters/providers/outside.ts"
 import { MESSAGES } from "../../domain/domains/domain-commands.ts"
 import { isUnder } from "../../domain/domains/host-names.ts"
-import type { SendingDomainId } from "../../domain/domains/claim-events.ts"
-import { parseSendingDomainId } from "../../domain/domains/claim-events.ts"
+import type { SendingDomainId } from "../../domain/domains/domain-events.ts"
+import { parseSendingDomainId } from "../../domain/domains/domain-events.ts"
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
 import type { DomainView } from "../../domain/domains/domain-views.ts"
 import { sendingDomainOf, domainView } from "../../domain/domains/domain-views.ts"
@@ -24,8 +24,16 @@ import {
   sendingDomainReply,
 } from "./domain-reply.ts"
 import type { Told } from "./find-domain.ts"
-import { CONFLICTS, findDomain, noDomain, someDomainId, tellDomain } from "./find-domain.ts"
-import { DOMAIN_EXAMPLE, NO_RESOLVER, noResolver } from "./routes.ts"
+import {
+  CONFLICTS,
+  findDomain,
+  noDomain,
+  someDomainId,
+  tellDomain,
+  DOMAIN_EXAMPLE,
+  NO_RESOLVER,
+  noResolver,
+} from "./find-domain.ts"
 import { MOST_SENDING_NAME, recordsOf, lookAtRecords } from "./sending-records.ts"
 import { MOST_SENDING_DOMAINS } from "../../domain/domains/domain.ts"
 import type { SendingDomain } from "../../domain/domains/domain-state.ts"

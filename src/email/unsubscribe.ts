@@ -14,7 +14,7 @@ import { ANY_QUERY } from "../frame/routes/checks/7-values.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import { copyOfToken } from "./copy-names.ts"
-import { escaped, htmlPage } from "../frame/routes/answers/page.ts"
+import { escaped, htmlPage } from "../frame/routes/answers/sent.ts"
 
 /** Where they ask for it. */
 export const unsubscribePath = (token: string): string => `/u/${token}`

@@ -25,7 +25,7 @@ import { contentOf } from "./content.ts"
 import type { OpenForm } from "./receive-lead.ts"
 import { findOpenForm, noForm, receiveLead } from "./receive-lead.ts"
 import type { Measure } from "../frame/http/metrics.ts"
-import { escaped, htmlPage } from "../frame/routes/answers/page.ts"
+import { escaped, htmlPage } from "../frame/routes/answers/sent.ts"
 
 const URL_OF_FORM = "/forms/:formId"
 const MOST_BYTES = 65_536

@@ -6,7 +6,7 @@ import type { SentFile } from "../frame/routes/answers/sent.ts"
 import type { Tool } from "./tools.ts"
 import { toolsIn } from "./tools.ts"
 import { RELEASE } from "../frame/operator/cli/command.ts"
-import { schemaOf } from "../frame/http/documents/error-body.ts"
+import { schemaOf } from "../frame/http/documents/named-schemas.ts"
 
 /** The versions of the protocol that are spoken here, the newest first. */
 export const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"]

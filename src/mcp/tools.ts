@@ -2,8 +2,8 @@
 import type { ZodType } from "zod"
 import type { Onward, Route, Tool as Words } from "../frame/routes/declare/route.ts"
 import { PIECES } from "../frame/routes/declare/route.ts"
-import type { Json } from "../frame/http/documents/error-body.ts"
-import { schemaOf } from "../frame/http/documents/error-body.ts"
+import type { Json } from "../frame/http/documents/named-schemas.ts"
+import { schemaOf } from "../frame/http/documents/named-schemas.ts"
 import { nearestName } from "../frame/kernel/nearest.ts"
 
 /** The keywords that stay as they are. */

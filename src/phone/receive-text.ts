@@ -9,6 +9,8 @@ import { derivedId } from "../frame/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import { textingRulesAt } from "./texting-rules.ts"
+import type { CameText } from "../../adapters/providers/carrier/port.ts"
+import type { holderOf } from "../../projections/phone/numbers.ts"
 
 /** A text that came. Numbers in E.164. */
 export interface IncomingText {
@@ -60,4 +62,34 @@ export async function receiveText(
     cause,
   )
   return keyword
+}
+
+/** Who holds a number. */
+export type Holder = NonNullable<Awaited<ReturnType<typeof holderOf>>>
+
+/**
+ * The id of a text that came: the carrier's own makes it, so that a second notification changes nothing. A
+ * group text has an id for each number that it came to.
+ */
+export function cameId({
+  carrierId,
+  isOfGroup,
+  to,
+}: Pick<CameText, "carrierId" | "isOfGroup" | "to">): MessageId {
+  return isOfGroup
+    ? derivedId("msg", "carrier", carrierId, to)
+    : derivedId("msg", "carrier", carrierId)
+}
+
+/** Takes a text in that came to a number of this holder; answers the keyword that it is. */
+export function takeCame(
+  ports: Pick<Ports, "runner" | "sealing">,
+  { company_id: companyId, number_id: numberId }: Holder,
+  came: CameText,
+  cause: Cause,
+): Promise<Keyword | null> {
+  const { from, body, media, isAnswered } = came
+  const messageId = cameId(came)
+  const text = { companyId, messageId, numberId, from, body, media, isAnswered }
+  return receiveText(ports, text, cause)
 }

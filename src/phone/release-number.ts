@@ -1,4 +1,4 @@
-/** `POST /api/v1/phone/release`: lets a number go for good. */
+/** Letting numbers go for good: `POST /api/v1/phone/release`, and the erasure of a company. */
 import { z } from "zod"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { parseNumberId } from "../../domain/phone/ids.ts"
@@ -6,6 +6,11 @@ import { causeOf } from "../frame/routes/call.ts"
 import { refusal } from "../frame/routes/answers/refusal.ts"
 import { route } from "../frame/routes/declare/route.ts"
 import { shortText } from "../frame/kernel/schema.ts"
+import { inTime } from "../../adapters/providers/outside.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { heldNumbers } from "../../domain/phone/phone-views.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
 
 const NO_NUMBER = "The company holds no number of this id."
 
@@ -35,3 +40,19 @@ export const releaseNumber = route({
     return { ok: true, body: { ok: true }, position: done.position }
   },
 })
+
+/** Releases all numbers of a company at the carrier, and has it forget the company. @throws ProviderUnavailable, ProviderSilent: then it is done again */
+export async function eraseNumbers(
+  ports: Pick<Ports, "carrier" | "pacer" | "runner">,
+  companyId: CompanyId,
+): Promise<void> {
+  const { carrier, pacer, runner } = ports
+  const held = await runner.readLatest(phoneOf(companyId), heldNumbers)
+  for (const { numberId, carrierRef } of held) {
+    if (carrierRef !== null) await inTime(pacer, "the carrier", carrier.release(carrierRef))
+    const release = { type: "ReleaseNumber" as const, numberId, reason: "erased" as const }
+    const nobody = { keyId: null, personId: null }
+    await runner.execute(phoneOf(companyId), { ...release, ...nobody }, causedBy("erase-company"))
+  }
+  await inTime(pacer, "the carrier", carrier.forgetCompany(companyId))
+}

@@ -3,7 +3,7 @@
  * documents without script, the same on a phone.
  */
 import { PAGE_TIME, honeypot } from "../frame/routes/declare/form-sender.ts"
-import { escaped } from "../frame/routes/answers/page.ts"
+import { escaped } from "../frame/routes/answers/sent.ts"
 import { shownNumber } from "../frame/kernel/schema.ts"
 import type { Business } from "./business.ts"
 import { brandNameOf } from "./business.ts"

@@ -2,7 +2,7 @@
 import type { VoiceCommand, VoiceLeg } from "../../adapters/providers/voice/port.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import { isAlive, legOf } from "../../domain/voice/call-state.ts"
-import { ASK_MS, TALK_MS, VOICEMAIL_MS } from "../../domain/voice/deadlines.ts"
+import { ASK_MS, TALK_MS, VOICEMAIL_MS } from "../../domain/voice/call-commands.ts"
 import type { Direction, Said } from "../../domain/voice/directions.ts"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"

@@ -15,7 +15,7 @@ import {
   startOfMinute,
 } from "../../domain/voice/call-minutes.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
-import { missedOf } from "../../domain/voice/watched.ts"
+import { missedOf } from "../../domain/voice/call-commands.ts"
 import type { Back } from "../frame/effects/charges.ts"
 import { refundByName, endCharge } from "../frame/effects/charges.ts"
 import type { Minutes } from "../frame/effects/minutes.ts"

@@ -18,7 +18,8 @@ import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../wri
 import { ChargesLeft } from "../../src/audit/decisions.ts"
 import { NOW, charged, givenBack } from "../charging/ledger-facts.ts"
 import { paceTo } from "../../src/audit/findings.ts"
-import { type StreamCounts, skippedIn, skippedText } from "../../src/audit/skipped.ts"
+import type { StreamCounts } from "../../src/audit/missing-streams.ts"
+import { skippedIn, skippedText } from "../../src/audit/missing-streams.ts"
 import { partly } from "../support/partly.ts"
 
 const ALONE = "each stream is the same read alone"

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest"
 import { TEXTS, chargesOf, newNumber, sendText } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
 import { fundsOf, makeCompany, makeKey, openWorld, ownWorld, setLimit } from "../support/world.ts"
-import { canonicalJson } from "../../src/frame/kernel/canonical-json.ts"
+import { canonicalJson } from "../../src/frame/kernel/envelope.ts"
 import { claimOf, newIdempotencyKey } from "./begun.ts"
 
 const world = await ownWorld("start")

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, utimes, mkdir, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { LIMITS } from "../../adapters/git/conversation.ts"
+import { LIMITS } from "../../adapters/git/reading.ts"
 import { openGit } from "../../adapters/git/git.ts"
 import type { Push, Repositories, Verdict } from "../../adapters/git/port.ts"
 import { GitFailed, GitUnavailable, MOST_PIECE, NoRepository } from "../../adapters/git/port.ts"

@@ -1,7 +1,7 @@
 /** Code that a machine of somebody's sends as a pack, as boxes do: what of it is taken, and what is not. */
 import { randomBytes } from "node:crypto"
 import { beforeEach, describe, expect, it } from "vitest"
-import { LIMITS } from "../../adapters/git/conversation.ts"
+import { LIMITS } from "../../adapters/git/reading.ts"
 import { takePack } from "../../adapters/git/packs.ts"
 import type { Verdict } from "../../adapters/git/port.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"

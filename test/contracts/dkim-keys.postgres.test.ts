@@ -8,7 +8,7 @@ import {
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { openMemorySealing, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
-import { dkimMigrations } from "../../src/email/dkim-table.ts"
+import { dkimMigrations } from "../../src/email/providers/dkim-keys.ts"
 import { databaseUnderTest } from "../postgres/database-under-test.ts"
 
 const MASTER = randomBytes(32)

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { ClaimCommand } from "../../domain/domains/domains.ts"
-import type { DomainId } from "../../domain/domains/claim-events.ts"
+import type { DomainId } from "../../domain/domains/domain-events.ts"
 
 const domainId = fc.nat(7).map((i): DomainId => `dom_${i}`)
 const companyId = fc.constantFrom<CompanyId[]>("co_aaaaaa", "co_bbbbbb")

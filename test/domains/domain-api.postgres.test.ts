@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { CLAIMS } from "../../domain/domains/aggregates.ts"
 import { claimOver } from "../../domain/domains/domains.ts"
-import { parseDomainId } from "../../domain/domains/claim-events.ts"
+import { parseDomainId } from "../../domain/domains/domain-events.ts"
 import { callsOf, makeCompany, makeKey } from "../support/world.ts"
 import {
   DOMAIN,

@@ -5,7 +5,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { ClaimCommand } from "../../domain/domains/domains.ts"
 import { claimById, claimOver, claims, claimsOf } from "../../domain/domains/domains.ts"
 import { asking } from "../support/spec.ts"
-import type { DomainId } from "../../domain/domains/claim-events.ts"
+import type { DomainId } from "../../domain/domains/domain-events.ts"
 
 const NOW = Date.UTC(2026, 10, 24, 10)
 

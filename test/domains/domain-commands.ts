@@ -1,11 +1,10 @@
 /** Commands about connected domains, as tests mostly want them. */
 import fc from "fast-check"
 import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
-import type { ZoneRow } from "../../domain/domains/domain-events.ts"
+import type { ZoneRow, RecordId } from "../../domain/domains/domain-events.ts"
 import { domain } from "../../domain/domains/domain.ts"
 import { domainView, wholeZone } from "../../domain/domains/domain-views.ts"
 import { asking } from "../support/spec.ts"
-import type { RecordId } from "../../domain/domains/claim-events.ts"
 
 /** The name servers of the company. */
 export const OURS = ["ns1-61.ns.test", "ns2-61.ns.test"] as const

@@ -1,7 +1,7 @@
 /** Companies that send mail, as tests have them. */
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
-import { parseDomainId, parseSendingDomainId } from "../../domain/domains/claim-events.ts"
-import type { SendingDomainId } from "../../domain/domains/claim-events.ts"
+import type { SendingDomainId } from "../../domain/domains/domain-events.ts"
+import { parseDomainId, parseSendingDomainId } from "../../domain/domains/domain-events.ts"
 import { type CompanyId, parsed } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"

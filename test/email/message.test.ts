@@ -5,10 +5,10 @@ import { dkimVerify } from "mailauth"
 import PostalMime from "postal-mime"
 import { describe, expect, it } from "vitest"
 import { composer, encodedSubject } from "../../adapters/providers/mailer/message.ts"
+import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
 import { type Copy, type Letter, UnsignedMail } from "../../adapters/providers/mailer/port.ts"
 import type { Reminder } from "../../src/charging/reactions.ts"
 import { reminderText, fundsNoticeText } from "../../src/charging/reactions.ts"
-import { answerOf } from "../../adapters/providers/mailer/smtp-answers.ts"
 import { mailOperations } from "../../src/email/operate/emails.ts"
 
 const pair = generateKeyPairSync("rsa", {

@@ -1,6 +1,6 @@
 /** Times as callers and operators write them. */
 import { expect, it } from "vitest"
-import { schemaOf } from "../../src/frame/http/documents/error-body.ts"
+import { schemaOf } from "../../src/frame/http/documents/named-schemas.ts"
 import { sinceTime } from "../../src/frame/kernel/schema.ts"
 import { exactTime } from "../../src/frame/operator/inputs.ts"
 

@@ -5,7 +5,7 @@ import { assemble } from "../../src/frame/slice.ts"
 import { sharedWorld } from "../support/world.ts"
 import { z } from "zod"
 import { formIn } from "../../src/frame/routes/declare/form-sender.ts"
-import { escaped, htmlPage } from "../../src/frame/routes/answers/page.ts"
+import { escaped, htmlPage } from "../../src/frame/routes/answers/sent.ts"
 import { refusal } from "../../src/frame/routes/answers/refusal.ts"
 import { BYTES, openRoute } from "../../src/frame/routes/declare/route.ts"
 

@@ -7,8 +7,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { CODE_LASTS_MS, MOST_TRIES } from "../../src/frame/sign-in/codes.ts"
-import { SESSION_LASTS_MS } from "../../src/frame/sign-in/sign-in.ts"
-import { openSignIn } from "../../src/frame/sign-in/sign-in.ts"
+import { SESSION_LASTS_MS, openSignIn } from "../../src/frame/sign-in/sign-in.ts"
 import { addPerson, makeCompany, ownWorld } from "../support/world.ts"
 
 const TO = { purpose: "test", called: "the test" } as const

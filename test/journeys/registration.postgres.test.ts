@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { afterAll, expect, it } from "vitest"
 import { domainOf } from "../../domain/domains/aggregates.ts"
-import type { DomainId } from "../../domain/domains/claim-events.ts"
+import type { DomainId } from "../../domain/domains/domain-events.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { ownDomainWorld } from "../domains/domain-world.ts"
 import { openByTelnyx } from "../phone/by-telnyx.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { readConfig } from "../../src/bootstrap/settings/config.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
-import { examineCarrier } from "../../src/phone/providers/examine-carrier.ts"
+import { examineCarrier } from "../../src/phone/providers/carrier.ts"
 import { startTelnyx } from "../support/telnyx.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 

@@ -1,7 +1,7 @@
 /** Backups of whole installations, and what is restored from them. */
 import { readFile, rm, writeFile } from "node:fs/promises"
 import { expect, it } from "vitest"
-import { LEFT_OUT, tablesInBackup } from "../../adapters/postgres/installation/tables.ts"
+import { LEFT_OUT, tablesInBackup } from "../../adapters/postgres/installation/postgres.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { query } from "../support/embedded.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"

@@ -9,7 +9,7 @@ import { STATUS_OF, errorOf, statusOf } from "../../src/frame/routes/answers/ref
 import { inWords } from "../../src/frame/routes/checks/7-values.ts"
 import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
-import { errorBodyOf } from "../../src/frame/http/documents/error-body.ts"
+import { errorBodyOf } from "../../src/frame/http/documents/named-schemas.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { nameOfRoute } from "./routes-table.ts"
 

@@ -1,11 +1,11 @@
 /** A call to be told one thing after the other, and commands as tests mostly want them. */
 import fc from "fast-check"
 import type { CallCommand, OfferCall } from "../../domain/voice/call-commands.ts"
+import { deadlineOf } from "../../domain/voice/call-commands.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
 import { minutesOf } from "../../domain/voice/call-minutes.ts"
 import type { Live } from "../../domain/voice/call-state.ts"
 import { call } from "../../domain/voice/call.ts"
-import { deadlineOf } from "../../domain/voice/deadlines.ts"
 import { directionsOf } from "../../domain/voice/directions.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import type { KeyedHash, Sealed } from "../../domain/kernel/ids.ts"

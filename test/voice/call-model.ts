@@ -3,14 +3,13 @@
  * what the carrier says comes late, twice, in another order or not at all, and a watchdog asks.
  */
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
+import { deadlineOf, missedOf } from "../../domain/voice/call-commands.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
 import { minutesOf } from "../../domain/voice/call-minutes.ts"
 import type { Call } from "../../domain/voice/call-state.ts"
 import type { call } from "../../domain/voice/call.ts"
-import { deadlineOf } from "../../domain/voice/deadlines.ts"
 import type { Direction } from "../../domain/voice/directions.ts"
 import { directionsOf } from "../../domain/voice/directions.ts"
-import { missedOf } from "../../domain/voice/watched.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { CALL_ID, NOW, offerCall, ringing } from "./call-commands.ts"
 

@@ -2,14 +2,14 @@ import type { Appended, ProposedEvent } from "../port.ts"
 import { Unavailable, UnknownOutcome, AccessDenied, NO_STREAM } from "../port.ts"
 import type { AppendProposal } from "../opened.ts"
 import type { Connection } from "./connection.ts"
-import { MOST_REDIRECTS, NotLeader, appendRefusal, refusal } from "./failures.ts"
+import type { Session } from "./session.ts"
+import { MOST_REDIRECTS, NotLeader, appendRefusal, refusal } from "./session.ts"
 import { randomUUID } from "node:crypto"
 import shared from "@eventstore/db-client/generated/shared_pb.js"
 import type { UUID } from "@eventstore/db-client/generated/shared_pb.js"
 import streams from "@eventstore/db-client/generated/streams_pb.js"
 import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/generated/streams_pb.js"
 import type { Node } from "./node.ts"
-import type { Session } from "./session.ts"
 
 /** So long after an append that failed, with none that was stored since, appends are taken to fail. */
 const FAILING_MS = 5_000

@@ -2,7 +2,8 @@ import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_
 import type { Position, ReadRange, StoredEvent } from "../port.ts"
 import { comparePositions, later, START, Unavailable } from "../port.ts"
 import type { Connection } from "./connection.ts"
-import { checkNotHidden, MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
+import type { Session } from "./session.ts"
+import { checkNotHidden, MOST_REDIRECTS, NotLeader, refusal } from "./session.ts"
 import {
   allRequest,
   newestRequest,
@@ -10,7 +11,6 @@ import {
   settingsStream,
   storedEvent,
 } from "./read-requests.ts"
-import type { Session } from "./session.ts"
 
 /** A node that answers, and sends nothing of what it was asked for, is given up after so many silences. */
 const MOST_SILENCES = 6

@@ -1,10 +1,9 @@
 /** The tables of a backup in PostgreSQL. */
 import type { Pool, PoolClient } from "pg"
 import { inTransaction } from "../projector/tables.ts"
-import { generationIn, writeMove } from "./postgres.ts"
+import type { RowsInBackup, TableInBackup } from "./postgres.ts"
+import { generationIn, writeMove, POSITIONS, tablesInBackup } from "./postgres.ts"
 import type { BackupSet, OwnTable, RestoredTables, TablePart, TableRows } from "./port.ts"
-import type { RowsInBackup, TableInBackup } from "./tables.ts"
-import { POSITIONS, tablesInBackup } from "./tables.ts"
 
 /** So many rows are held at once, where their table does not say otherwise. */
 const FETCHED_ROWS = 200

@@ -7,8 +7,9 @@ import type { Clock } from "../../machine/clock/port.ts"
 import { ProviderSilent } from "../outside.ts"
 import { rememberOrders } from "./built-in.ts"
 import type { CardPages, Cards, HoldAnswer, PaymentAnswer } from "./port.ts"
-import { heard, refusalIn } from "./stripe-faults.ts"
 import {
+  heard,
+  refusalIn,
   cancelIntent,
   findIntent,
   occupyName,

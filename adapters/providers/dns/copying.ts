@@ -10,7 +10,7 @@ import {
 import type { Pacer } from "../../machine/clock/port.ts"
 import { isOutside } from "../outside.ts"
 import type { AskedType, CopiedZone, DnsAnswer, FoundRecord } from "./port.ts"
-import { CODES } from "./queries.ts"
+import { CODES } from "./replies.ts"
 
 /** What hosts have. A CNAME is seen in the answer to each of these. */
 const TYPES_OF_HOSTS = ["A", "AAAA", "MX", "TXT"] as const satisfies readonly AskedType[]

@@ -11,8 +11,7 @@ import { RECURSION_DESIRED, encode } from "dns-packet"
 import type { Pacer } from "../../machine/clock/port.ts"
 import { ProviderSilent, ProviderUnavailable, inTime } from "../outside.ts"
 import { framed, packetsIn } from "./tcp.ts"
-import { decoded } from "./queries.ts"
-import { MOST_OVER_UDP } from "./replies.ts"
+import { decoded, MOST_OVER_UDP } from "./replies.ts"
 
 /** A server has so long to answer. */
 const WITHIN_MS = 2_000

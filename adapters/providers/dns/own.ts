@@ -9,9 +9,9 @@ import type { ServedZones } from "./served-zones.ts"
 import { tcpServer } from "./tcp.ts"
 import ipaddr from "ipaddr.js"
 import type { Authority } from "../../../domain/domains/authority.ts"
-import type { Query } from "./queries.ts"
-import { readQuery } from "./queries.ts"
+import type { Query } from "./replies.ts"
 import {
+  readQuery,
   MOST_OVER_TCP,
   bareReply,
   codeReply,

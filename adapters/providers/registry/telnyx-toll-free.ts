@@ -76,7 +76,7 @@ export async function verifyTollFree(
   registration: NumberRegistration,
 ): Promise<Review> {
   const known = await find(ports.telnyx, registration.number)
-  const body = bodyOf(ports, registration)
+  const body = tollFreeBodyOf(ports, registration)
   if (known !== null && !isToCorrect(known, body)) return verificationReview(known)
   // A number that is bought later comes to a campaign that was never checked for it.
   const faults = tooLongFor(registration.campaign, "tollFree")
@@ -134,7 +134,7 @@ function volumeOf(mostMonthly: number): string {
   return enough ?? "10,000,000+"
 }
 
-function bodyOf(
+function tollFreeBodyOf(
   { addressing }: RegistryPorts,
   registration: NumberRegistration,
 ): Readonly<Record<string, unknown>> {

@@ -7,7 +7,7 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { AudioKind } from "../../../domain/voice/call-events.ts"
 import type { CallId } from "../../../domain/voice/ids.ts"
-import type { LegKnowledge } from "../../../domain/voice/watched.ts"
+import type { LegKnowledge } from "../../../domain/voice/call-commands.ts"
 
 /** A leg of a call. An adapter can find both by this alone, where it sends it along and gets it back. */
 export interface VoiceLeg {

@@ -3,8 +3,10 @@
  * argument, and no path of a box is touched from outside, where a link in it would lead elsewhere.
  */
 import { isUtf8 } from "node:buffer"
-import { WORKSPACE } from "./port.ts"
 import type { Box, BoxEntry, FileAnswer, FileFault, FileFaultKind, Ran } from "./port.ts"
+import { WORKSPACE } from "./port.ts"
+import { posix } from "node:path"
+import { BRING, RECORD } from "./code-scripts.ts"
 
 /** Reading and writing a file of the size that is allowed takes a second; a pipe that waits is ended. */
 const WITHIN_MS = 20_000
@@ -12,20 +14,20 @@ const WITHIN_MS = 20_000
 const MOST_LISTED = 8 * 1024 * 1024
 
 /** What the scripts exit with where they do not do what they are asked. */
-export const EXITS = { folder: 20, missing: 21, otherKind: 22, denied: 23, notWritten: 24 } as const
+const EXITS = { folder: 20, missing: 21, otherKind: 22, denied: 23, notWritten: 24 } as const
 
 /** Whole, so that the repository's folder need not be there. */
 const wholePath = (path: string): string => (path.startsWith("/") ? path : `${WORKSPACE}/${path}`)
 
 /** Lists a folder: type, size, time and name of each entry, ended by a NUL. */
-export const LIST = `p=$1
+const LIST = `p=$1
 [ -e "$p" ] || exit 21
 [ -d "$p" ] || exit 22
 cd "$p" || exit 23
 exec find . -mindepth 1 -maxdepth 1 -printf '%y\\t%s\\t%T@\\t%f\\0'`
 
 /** Reads so many bytes of a file, at most. */
-export const READ = `p=$1
+const READ = `p=$1
 [ -d "$p" ] && exit 20
 [ -e "$p" ] || exit 21
 [ -f "$p" ] || exit 22
@@ -37,7 +39,7 @@ exec head -c "$2" -- "$p"`
  * way has another length. Folders that are missing are made; a link stays one, and where it leads is
  * written.
  */
-export const WRITE = `p=$1
+const WRITE = `p=$1
 [ -d "$p" ] && exit 20
 if [ -L "$p" ]; then
   p=$(readlink -f -- "$p" && printf x) || exit 23
@@ -56,7 +58,7 @@ rm -f -- "$t"
 exit 24`
 
 /** Takes a file or a link away. */
-export const REMOVE = `p=$1
+const REMOVE = `p=$1
 [ -d "$p" ] && [ ! -L "$p" ] && exit 20
 [ -e "$p" ] || [ -L "$p" ] || exit 21
 [ -f "$p" ] || [ -L "$p" ] || exit 22
@@ -177,3 +179,98 @@ function entryOf(bytes: Buffer): BoxEntry {
     isReplaced: !isUtf8(bytes),
   }
 }
+
+/** A file of a simulated box, or a folder, which has no bytes. */
+interface MemoryFile {
+  readonly bytes: Buffer | null
+  /** UTC milliseconds. */
+  readonly modifiedAt: number
+}
+
+/** The files of a simulated box by absolute path. */
+export type MemoryFiles = Map<string, MemoryFile>
+
+/** What a script of ours reads and writes in a simulated box. */
+interface ScriptInput {
+  readonly files: MemoryFiles
+  /** The script's arguments; the first one of a file script is an absolute path. */
+  readonly args: readonly string[]
+  readonly stdin: Buffer
+  /** UTC milliseconds. */
+  readonly now: number
+}
+
+/** A script's output, or its exit code where it refuses. */
+type Script = (input: ScriptInput) => Buffer | number
+
+const NOTHING = Buffer.alloc(0)
+
+/** The files of a new box: its empty folders. */
+export function newFiles(now: number): MemoryFiles {
+  const files: MemoryFiles = new Map()
+  for (const path of [WORKSPACE, "/tmp"]) makeFolder(files, path, now)
+  return files
+}
+
+/** Whether a path of a box is a folder. */
+export const isFolder = (files: MemoryFiles, path: string): boolean =>
+  files.get(path)?.bytes === null
+
+/** Makes a folder and those above it; false where a file is in the way. */
+function makeFolder(files: MemoryFiles, path: string, now: number): boolean {
+  if (files.has(path)) return isFolder(files, path)
+  if (path !== "/" && !makeFolder(files, posix.dirname(path), now)) return false
+  files.set(path, { bytes: null, modifiedAt: now })
+  return true
+}
+
+/** The bytes of a file, or the exit code of a script that finds none. */
+function bytesAt({ files, args: [path = ""] }: ScriptInput): Buffer | number {
+  const found = files.get(posix.resolve(path))
+  return found === undefined ? EXITS.missing : (found.bytes ?? EXITS.folder)
+}
+
+const list: Script = ({ files, args: [path = ""] }) => {
+  const folder = posix.resolve(path)
+  if (!files.has(folder)) return EXITS.missing
+  if (!isFolder(files, folder)) return EXITS.otherKind
+  const rows = [...files].flatMap(([at, { bytes, modifiedAt }]) => {
+    if (at === folder || posix.dirname(at) !== folder) return []
+    const seconds = (modifiedAt / 1_000).toFixed(3)
+    return `${bytes === null ? "d" : "f"}\t${bytes?.length ?? 0}\t${seconds}\t${posix.basename(at)}\0`
+  })
+  return Buffer.from(rows.join(""))
+}
+
+const read: Script = (input) => {
+  const found = bytesAt(input)
+  return typeof found === "number" ? found : found.subarray(0, Number(input.args[1]))
+}
+
+const write: Script = (input) => {
+  const { files, args, stdin, now } = input
+  const [path = "", length] = args
+  if (bytesAt(input) === EXITS.folder || path.endsWith("/")) return EXITS.folder
+  const whole = posix.resolve(path)
+  if (!makeFolder(files, posix.dirname(whole), now)) return EXITS.denied
+  if (stdin.length !== Number(length)) return EXITS.notWritten
+  files.set(whole, { bytes: stdin, modifiedAt: now })
+  return NOTHING
+}
+
+const remove: Script = (input) => {
+  const found = bytesAt(input)
+  if (typeof found === "number") return found
+  input.files.delete(posix.resolve(input.args[0] ?? ""))
+  return NOTHING
+}
+
+/** The scripts that a simulated box knows, by their text. It has no git: code it is brought is dropped, and none comes out. */
+export const SCRIPTS: ReadonlyMap<string, Script> = new Map([
+  [LIST, list],
+  [READ, read],
+  [WRITE, write],
+  [REMOVE, remove],
+  [BRING, () => NOTHING],
+  [RECORD, () => NOTHING],
+])

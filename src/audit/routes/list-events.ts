@@ -10,7 +10,7 @@ const MOST_EVENTS = 500
 /** No stream reaches this revision: a store counts them in 31 bits. */
 const LAST_REVISION = 2 ** 31 - 1
 
-const Query = z.object({
+const EventsQuery = z.object({
   stream: z
     .enum(["ledger", "refusals"])
     .default("ledger")
@@ -55,7 +55,7 @@ export const listEvents = route({
   summary: "Read the stored facts of the ledger, or of its refusals",
   operation: "ledger.read",
   counted: false,
-  query: Query,
+  query: EventsQuery,
   reply: Events,
   beyondSpec: "An auditor's key reads what is stored and recomputes every hash (docs/verify.md).",
   handle: async (ports, { companyId }, { query }) => {

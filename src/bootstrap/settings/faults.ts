@@ -6,12 +6,19 @@
 import type { Server } from "node:http"
 import process from "node:process"
 import type { Pool } from "pg"
-import type { ClockFault } from "../../../adapters/machine/clock/faulty.ts"
-import { faultyMachine, parseClockFault } from "../../../adapters/machine/clock/faulty.ts"
+import type {
+  ClockFault,
+  FailpointHits,
+  Reach,
+} from "../../../adapters/machine/failpoints/failpoints.ts"
+import {
+  faultyMachine,
+  parseClockFault,
+  openFailpoints,
+  parseFailpoints,
+} from "../../../adapters/machine/failpoints/failpoints.ts"
 import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
-import type { FailpointHits, Reach } from "../../../adapters/machine/failpoints/failpoints.ts"
-import { openFailpoints, parseFailpoints } from "../../../adapters/machine/failpoints/failpoints.ts"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 
 /** What is to go wrong. */

@@ -12,6 +12,9 @@ import {
 } from "../../../adapters/sandbox/boxhost/files.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
 import { boxSettings, runFolderIn } from "../settings.ts"
+import { mkdtemp, rm } from "node:fs/promises"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
+import { well } from "../../frame/operator/cli/finding.ts"
 
 /** A machine that boxes run on, for the process that looks after it. */
 export interface BoxMachine {
@@ -78,5 +81,28 @@ async function addressesOf(baseUrl: string): Promise<readonly string[]> {
   } catch (error) {
     if (error instanceof Error && "code" in error) return []
     throw error
+  }
+}
+
+/** Looks whether boxes can be made here, and what holds them. */
+export async function examineBoxes({ settings, pacer }: Examined): Promise<readonly Finding[]> {
+  const { BOX_HOST, LEDGER_BOX_ROOT } = settings(boxSettings)
+  if (BOX_HOST === "simulator") return [well("boxes", "simulated: no command runs anywhere")]
+  const { openBubblewrap } =
+    await import("../../../adapters/sandbox/boxhost/bubblewrap/bubblewrap.ts")
+  const runDir = await mkdtemp("/var/tmp/ledger-boxes-look-")
+  try {
+    const root = LEDGER_BOX_ROOT === undefined ? {} : { root: resolve(LEDGER_BOX_ROOT) }
+    const machine = await openBubblewrap({ runDir, pacer, blocked: async () => [], ...root })
+    const found = await machine.probe()
+    return found.map(({ part, isWell, says, fix }) => ({
+      // All else goes on without boxes.
+      check: `boxes: ${part}`,
+      says,
+      fix,
+      state: isWell ? "ok" : part === "driver" ? "missing" : "scarce",
+    }))
+  } finally {
+    await rm(runDir, { recursive: true, force: true })
   }
 }

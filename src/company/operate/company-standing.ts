@@ -1,7 +1,7 @@
 /** Whether a company may go on: locking, deleting and restoring it. */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { deleteCompany, restoreCompany } from "../reactions.ts"
+import { deleteCompany, restoreCompany } from "../reactions/company-deletion.ts"
 import { companyNamed, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"

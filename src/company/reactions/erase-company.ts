@@ -23,8 +23,8 @@ import type { Ports } from "../../frame/ports.ts"
 import { retryLater } from "../../frame/effects/ask-again.ts"
 import type { Work } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import type { ErasurePayload } from "../reactions.ts"
-import { ERASURE, erasureRow } from "../reactions.ts"
+import type { ErasurePayload } from "./company-deletion.ts"
+import { ERASURE, erasureRow } from "./company-deletion.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 

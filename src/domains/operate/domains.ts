@@ -7,7 +7,7 @@ import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { hostNameOf } from "../domain-reply.ts"
-import { removeDomain } from "../save-app-address.ts"
+import { removeDomain } from "../remove-domain.ts"
 
 const list = operation({
   name: "domain list",

@@ -7,7 +7,7 @@ import {
 import type { NameServer, Registrar, Resolver } from "../../../adapters/providers/dns/port.ts"
 import type { ServedZones } from "../../../adapters/providers/dns/served-zones.ts"
 import { openServedZones } from "../../../adapters/providers/dns/served-zones.ts"
-import { zoneOfNameServers } from "../../../domain/domains/name-servers.ts"
+import { zoneOfNameServers } from "../../../domain/domains/domain-views.ts"
 import { loadZones } from "../../../projections/domains/dns-records.ts"
 import type { Provider } from "../../frame/provider.ts"
 import { domainsSettings, edgeAddresses } from "../settings.ts"

@@ -1,7 +1,6 @@
 /** The web addresses that lead to companies' apps, as this process has them in its memory. */
-import type { AppAddressStatus } from "../../../domain/domains/domain-events.ts"
-import { appsHostOf } from "../../../domain/domains/name-servers.ts"
-import type { DomainId } from "../../../domain/domains/claim-events.ts"
+import type { AppAddressStatus, DomainId } from "../../../domain/domains/domain-events.ts"
+import { appsHostOf } from "../../../domain/domains/domain-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { allHostnames } from "../../../projections/domains/hostnames.ts"
 import { keeper } from "../../frame/daemon.ts"

@@ -1,6 +1,6 @@
 /** The built-in name server, which runs beside the API unless PowerDNS answers instead. */
 import { isOutside } from "../../../adapters/providers/outside.ts"
-import { zoneOfNameServers } from "../../../domain/domains/name-servers.ts"
+import { zoneOfNameServers } from "../../../domain/domains/domain-views.ts"
 import type { Daemon } from "../../frame/daemon.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { dnsSettings, placeIn } from "./dns-settings.ts"

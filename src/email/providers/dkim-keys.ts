@@ -2,6 +2,34 @@
 import type { DkimKeys } from "../../../adapters/postgres/dkim-keys/port.ts"
 import { openPostgresDkimKeys } from "../../../adapters/postgres/dkim-keys/dkim-keys.ts"
 import type { Provider } from "../../frame/provider.ts"
+import { sql } from "kysely"
+import type { Slice } from "../../frame/slice.ts"
+
+/** The table of the keys: no read model can make it again, so backups have it. */
+export const dkimMigrations: NonNullable<Slice["migrations"]> = {
+  "email-0001-dkim-keys": {
+    up: async (db) => {
+      await sql`
+        create table ledger.dkim_keys (
+          company_id text not null,
+          sending_domain_id text not null,
+          selector text not null,
+          public_key text not null,
+          private_key bytea not null,
+          primary key (company_id, sending_domain_id)
+        )`.execute(db)
+    },
+  },
+}
+
+/** What backups and erasure do with its rows. */
+export const dkimTables: NonNullable<Slice["tables"]> = [
+  {
+    table: "dkim_keys",
+    backup: { part: "after", key: "company_id, sending_domain_id" },
+    erased: true,
+  },
+]
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {

@@ -14,6 +14,10 @@ import { parseMailbox } from "../../../domain/email/mailbox.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
 import { DIRECT, mailSettings } from "../settings.ts"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
+import { well } from "../../frame/operator/cli/finding.ts"
+
+const CHECK = "mail"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -84,3 +88,19 @@ function ownMailbox(given: string | undefined, baseUrl: string): Named {
 }
 
 const hostOf = (baseUrl: string): string => new URL(baseUrl).hostname
+
+/** Whether the relay takes us; nothing where there is none. */
+export async function examineMailer({ settings }: Examined): Promise<readonly Finding[]> {
+  const { MAIL_URL: url } = settings(mailSettings)
+  if (url === undefined || url === DIRECT) return []
+  const { openRelay } = await import("../../../adapters/providers/mailer/relay.ts")
+  const relay = openRelay({ url, warn: () => undefined })
+  try {
+    const fault = await relay.fault()
+    if (fault === null) return [well(CHECK, `the relay at ${new URL(url).host} takes mail`)]
+    const says = `the relay at ${new URL(url).host} takes no mail: ${fault}`
+    return [{ check: CHECK, state: "wrong", says, fix: "check MAIL_URL" }]
+  } finally {
+    await relay.close()
+  }
+}

@@ -23,7 +23,7 @@ import type {
   Typed,
 } from "../routes/declare/route.ts"
 import { route } from "../routes/declare/route.ts"
-import { canonicalJson } from "../kernel/canonical-json.ts"
+import { canonicalJson } from "../kernel/envelope.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../writer/run.ts"

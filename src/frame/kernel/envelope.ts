@@ -29,7 +29,7 @@ export interface Cause {
 }
 
 /** A fact's metadata as it is stored. */
-export interface Metadata extends Cause {
+interface Metadata extends Cause {
   /** The version of the fact's form. */
   readonly version: number
   readonly hash: string
@@ -196,4 +196,14 @@ export function expectedHash(event: Omit<StoredEvent, "position">, previousHash:
   const bare = withoutHash(event.metadata)
   const { stream, revision, type, id, data } = event
   return hashOf({ previousHash, stream, revision, type, id, data, bare })
+}
+
+/** Canonical JSON text of a value that came from JSON; `undefined` (no body) is empty text. */
+export function canonicalJson(value: unknown): string {
+  if (value === undefined) return ""
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const fields = entries.map(([name, item]) => `${JSON.stringify(name)}:${canonicalJson(item)}`)
+  return `{${fields.join(",")}}`
 }

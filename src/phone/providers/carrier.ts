@@ -11,7 +11,13 @@ import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
-import { telnyxAccount } from "../../frame/telnyx-settings.ts"
+import { telnyxAccount, telnyxSettings } from "../../frame/telnyx-settings.ts"
+import { isOutside } from "../../../adapters/providers/outside.ts"
+import { openTelnyx } from "../../../adapters/providers/telnyx/client.ts"
+import type { Examined, Finding } from "../../frame/operator/cli/finding.ts"
+import { well } from "../../frame/operator/cli/finding.ts"
+
+const CHECK = "carrier"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -54,4 +60,26 @@ async function besideReal(
     warn: (message, error) => ports().log.warn(message, error),
   })
   return byNumber(builtIn, real)
+}
+
+/** Whether Telnyx takes the key; nothing where texts go to the built-in carrier. */
+export async function examineCarrier({ settings }: Examined): Promise<readonly Finding[]> {
+  const { TELNYX_KEY: key, TELNYX_URL: url } = settings(telnyxSettings)
+  if (key === undefined) return []
+  const wrong = (says: string, fix: string): Finding => ({
+    check: CHECK,
+    state: "wrong",
+    says,
+    fix,
+  })
+  try {
+    const query = { "page[size]": "1" }
+    const call = { method: "GET", path: "/messaging_profiles", query } as const
+    const asked = await openTelnyx({ key, url }).ask(call)
+    if (asked.is === "done") return [well(CHECK, "Telnyx takes the key")]
+    return [wrong(`Telnyx answers ${asked.status} to the key`, "check TELNYX_KEY and TELNYX_URL")]
+  } catch (error) {
+    if (!isOutside(error)) throw error
+    return [wrong(error.message, "check TELNYX_URL, and that this machine reaches it")]
+  }
 }

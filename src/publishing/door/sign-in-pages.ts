@@ -1,6 +1,6 @@
 /** The pages by which people sign in to a preview: plain forms, without script. */
 import type { ServerResponse } from "node:http"
-import { PAGE_HEADERS, escaped, htmlPage } from "../../frame/routes/answers/page.ts"
+import { PAGE_HEADERS, escaped, htmlPage } from "../../frame/routes/answers/sent.ts"
 
 /** Where they are; what is below is never the company's. */
 export const OWN_PATH = "/.preview"

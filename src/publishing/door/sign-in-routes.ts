@@ -11,8 +11,8 @@ import {
   tokenCookie,
   tokenIn,
 } from "../../frame/sign-in/codes.ts"
-import { SESSION_LASTS_MS } from "../../frame/sign-in/sign-in.ts"
 import type { SignIn } from "../../frame/sign-in/sign-in.ts"
+import { SESSION_LASTS_MS } from "../../frame/sign-in/sign-in.ts"
 import type { OwnPage } from "./sign-in-pages.ts"
 import {
   COOKIE,

@@ -18,7 +18,7 @@ import {
 import { front, readFront } from "./keeper/framed.ts"
 import type { CommandAsked } from "./keeper/plan.ts"
 import { shellArgv } from "./keeper/shell.ts"
-import { codeOf } from "./processes.ts"
+import { codeOf } from "./program.ts"
 
 const ANSWER_WITHIN_MS = 10_000
 /** Two logs, and what JSON makes of them at most. */

@@ -2,7 +2,7 @@
 import { chmod, chown, mkdir, open, rm, statfs } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
-import { ProgramFailed, program } from "./processes.ts"
+import { ProgramFailed, program } from "./program.ts"
 import type { BoxPlaces } from "./run-folder.ts"
 import type { Machine } from "./settings.ts"
 

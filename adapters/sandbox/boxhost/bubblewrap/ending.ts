@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises"
 import { removeDisk } from "./disk.ts"
 import { removeGroups } from "./groups.ts"
-import { killProcess, killUser, lives } from "./processes.ts"
+import { killProcess, killUser, lives } from "./program.ts"
 import type { BoxRecord } from "./run-folder.ts"
 import type { Machine } from "./settings.ts"
 

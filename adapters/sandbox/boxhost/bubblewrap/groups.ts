@@ -12,7 +12,7 @@ import {
 } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import type { Pacer } from "../../../machine/clock/port.ts"
-import { codeOf, isAbsent } from "./processes.ts"
+import { codeOf, isAbsent } from "./program.ts"
 import type { SandboxSize } from "../port.ts"
 
 const CONTROLLERS = ["memory", "pids", "cpu"] as const

@@ -7,14 +7,8 @@ import { networkInterfaces } from "node:os"
 import type { Readable } from "node:stream"
 import type { BoxPlan } from "../port.ts"
 import type { BoxNetwork, Firewall } from "./keeper/plan.ts"
-import {
-  ProgramFailed,
-  type KnownProcess,
-  isAbsent,
-  known,
-  killProcess,
-  program,
-} from "./processes.ts"
+import type { KnownProcess } from "./program.ts"
+import { ProgramFailed, isAbsent, known, killProcess, program } from "./program.ts"
 import type { Machine } from "./settings.ts"
 
 const GATEWAY = "10.0.2.2"

@@ -18,7 +18,8 @@ import {
 } from "node:fs/promises"
 import { join } from "node:path"
 import { z } from "zod"
-import { type KnownProcess, codeOf, isAbsent, known, lives } from "./processes.ts"
+import type { KnownProcess } from "./program.ts"
+import { codeOf, isAbsent, known, lives } from "./program.ts"
 
 /** The longest path of a socket, bytes. */
 const MOST_SOCKET_BYTES = 107

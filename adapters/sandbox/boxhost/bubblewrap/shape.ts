@@ -3,7 +3,7 @@ import { lstat, readdir, readlink } from "node:fs/promises"
 import { join } from "node:path"
 import type { Firewall } from "./keeper/plan.ts"
 import { VOLUME } from "../port.ts"
-import { isAbsent } from "./processes.ts"
+import { isAbsent } from "./program.ts"
 import { callFilter } from "./seccomp.ts"
 
 /** Where the keeper sees things. */

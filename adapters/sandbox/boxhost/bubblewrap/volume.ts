@@ -3,7 +3,7 @@ import { chmod, mkdir, open, rename, rm, rmdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import type { BoxPlan } from "../port.ts"
 import type { DiskKind } from "./disk.ts"
-import { ProgramFailed, isAbsent, program } from "./processes.ts"
+import { ProgramFailed, isAbsent, program } from "./program.ts"
 import type { BoxPlaces } from "./run-folder.ts"
 import { CannotLaunch, type Machine } from "./settings.ts"
 

@@ -2,8 +2,8 @@
 import type { ZodType } from "zod"
 import type { Example, Route } from "../../routes/declare/route.ts"
 import { BYTES, PIECES } from "../../routes/declare/route.ts"
-import type { Json } from "./error-body.ts"
-import { namedSchema, schemaOf, typeName } from "./error-body.ts"
+import type { Json } from "./named-schemas.ts"
+import { namedSchema, schemaOf, typeName } from "./named-schemas.ts"
 import { EXAMPLE_TIME } from "./examples.ts"
 
 /** The route's own example. */

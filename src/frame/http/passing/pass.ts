@@ -13,7 +13,7 @@ import { STATUS_CODES, request as httpRequest } from "node:http"
 import type { Duplex } from "node:stream"
 import { finished, pipeline } from "node:stream"
 import type { Dial, KeptConnections } from "./kept.ts"
-import { escaped } from "../../routes/answers/page.ts"
+import { escaped } from "../../routes/answers/sent.ts"
 
 /** A page that says why nothing is shown. */
 export interface Notice {

@@ -3,24 +3,31 @@
  * changed the funds. `nextCursor` gives those behind these; `cursor` those that come later.
  */
 import { z } from "zod"
-import { instantText } from "../../../domain/kernel/instant.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { monthEnd } from "../../../domain/kernel/window.ts"
-import { resourceId } from "../../../domain/kernel/resource.ts"
-import { itemName, unitOf } from "../../../domain/charging/items.ts"
-import type { BillLine } from "../../../projections/charging/billing-lines.ts"
-import { billPage, revisionAt } from "../../../projections/charging/billing-lines.ts"
-import { cursorOf, cursorText, numberOfCursor } from "../../frame/routes/lists.ts"
-import { route } from "../../frame/routes/declare/route.ts"
-import type { Ports } from "../../frame/ports.ts"
-import { idOf, idOrNull, isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
+import { instantText } from "../../domain/kernel/instant.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { monthEnd } from "../../domain/kernel/window.ts"
+import { resourceId } from "../../domain/kernel/resource.ts"
+import { itemName, unitOf } from "../../domain/charging/items.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
+import { billPage, revisionAt } from "../../projections/charging/billing-lines.ts"
+import { cursorOf, cursorText, numberOfCursor } from "../frame/routes/lists.ts"
+import { route } from "../frame/routes/declare/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { idOf, idOrNull, isoTime, micros, sinceTime } from "../frame/kernel/schema.ts"
+import { BillRefused } from "./bill.ts"
+import { BILL_FORMATS, BILL_FORMS } from "./formats.ts"
+import { openBill } from "./open-bill.ts"
+import type { BillTarget } from "./write-bill.ts"
+import { writeOpened } from "./write-bill.ts"
+import { refusal } from "../frame/routes/answers/refusal.ts"
+import { RATE_LIMITS } from "../frame/routes/checks/rate-limits.ts"
 
 /** Why these routes are there, for the document. */
-export const BEYOND_SPEC =
+const BEYOND_SPEC =
   "Not in the specification: finance gets by HTTP what the command line exports. Not counted, not charged."
 
 /** A UTC month. */
-export const monthText = z
+const monthText = z
   .string({ error: "Must be a month such as 2026-11." })
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "Must be a month such as 2026-11.")
 
@@ -166,3 +173,58 @@ function shownLine(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
     description: text(line.description),
   }
 }
+
+// `GET /api/v1/billing/export`: a month's bill as a file, sent while it is made. Where its lines turn
+// out not to add up the connection ends before the file does, so nobody takes it for whole.
+
+const RETRY_AFTER = { "retry-after": "5" }
+
+const ExportQuery = z.object({
+  month: monthText.meta({ description: "The UTC month, YYYY-MM" }),
+  format: z
+    .enum(BILL_FORMATS, { error: `Must be one of ${BILL_FORMATS.join(", ")}.` })
+    .describe("The form of the file"),
+})
+
+/** The route. */
+export const exportBill = route({
+  name: "exportBill",
+  method: "GET",
+  url: "/api/v1/billing/export",
+  group: "billing",
+  summary: "Export a month's bill as a file",
+  // A month that is: the one in which it is asked.
+  example: (at) => ({ query: { month: new Date(at).toISOString().slice(0, 7), format: "csv" } }),
+  operation: "billing.read",
+  counted: false,
+  limit: RATE_LIMITS.export,
+  query: ExportQuery,
+  reply: z.string().describe("The file"),
+  files: [...new Set(BILL_FORMATS.map((format) => BILL_FORMS[format].mediaType))],
+  refuses: ["conflict"],
+  beyondSpec: BEYOND_SPEC,
+  handle: async (ports, { companyId }, { query: { month, format } }) => {
+    try {
+      const bill = await openBill(ports, { companyId, month })
+      const { mediaType, extension } = BILL_FORMS[format]
+      const file = {
+        mediaType,
+        name: `${companyId}-${month}.${extension}`,
+        write: async (target: BillTarget) => {
+          await writeOpened(ports, bill, format, target)
+        },
+      }
+      return { ok: true, body: "", sends: file }
+    } catch (error) {
+      if (!(error instanceof BillRefused)) throw error
+      if (error.code === "validation") {
+        const fields = { month: error.message }
+        const message = `The request is not valid: month: ${error.message}`
+        return { ok: false, refusal: refusal("validation", message, { fields }) }
+      }
+      const refused = refusal(error.code, error.message)
+      const isLater = error.code === "unavailable"
+      return { ok: false, refusal: isLater ? { ...refused, headers: RETRY_AFTER } : refused }
+    }
+  },
+})

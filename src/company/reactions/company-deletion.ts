@@ -2,19 +2,19 @@
  * The deletion of a company, and its undoing. The closed ledger is the switch: every key is refused
  * from then on. The keys' own facts follow, so that the undoing finds what was switched off.
  */
-import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { accessOf } from "../../domain/access/aggregates.ts"
-import type { Position } from "../../adapters/eventstore/port.ts"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import { DamagedStream } from "../../../adapters/eventstore/port.ts"
 import { z } from "zod"
-import { reaction } from "../frame/effects/reaction.ts"
-import { keysInUse } from "../../domain/access/access.ts"
-import { deletionOf, erasedFrom } from "../../domain/charging/deletion.ts"
-import type { LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Cause } from "../frame/kernel/envelope.ts"
-import { causedBy } from "../frame/kernel/envelope.ts"
-import type { Ports } from "../frame/ports.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
+import { keysInUse } from "../../../domain/access/access.ts"
+import { deletionOf, erasedFrom } from "../../../domain/charging/deletion.ts"
+import type { LedgerRefusal } from "../../../domain/charging/ledger-commands.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import type { Ports } from "../../frame/ports.ts"
 
 /** Deletes a company. One that is deleted stays as it is, and the answer is the same. */
 export async function deleteCompany(
