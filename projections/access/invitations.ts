@@ -34,14 +34,11 @@ declare module "../kernel/table.ts" {
 export const invitations = readModel({
   name: "invitations",
   version: 4,
-  on: ["CompanyErased", "PersonInvited", "InvitationWithdrawn", "PersonAdded", "PersonChanged"],
+  on: ["PersonInvited", "InvitationWithdrawn", "PersonAdded", "PersonChanged"],
   ...madeOf(INVITATIONS),
-  personal: ["invitations"],
+  erased: { invitations: "rows" },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
-      if (fact.type === "CompanyErased") {
-        await tx.deleteFrom("invitations").where("company_id", "=", fact.companyId).execute()
-      }
       if (companyId === null) continue
       if (fact.type === "PersonInvited") {
         const email = await opener.open(companyId, fact.email)

@@ -40,7 +40,6 @@ export const keys = readModel({
   name: "keys",
   version: 2,
   on: [
-    "CompanyErased",
     "KeyCreated",
     "KeyOperationsChanged",
     "KeyPaused",
@@ -51,12 +50,9 @@ export const keys = readModel({
     "KeySwitchedOn",
   ],
   ...madeOf(KEYS),
-  personal: ["keys"],
+  erased: { keys: ["label"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
-      if (fact.type === "CompanyErased") {
-        await sql`update keys set label = null where company_id = ${fact.companyId}`.execute(tx)
-      }
       if (companyId === null) continue
       if (fact.type === "KeyCreated") {
         const label = fact.label === null ? null : await opener.open(companyId, fact.label)

@@ -39,12 +39,11 @@ declare module "../kernel/table.ts" {
 export const people = readModel({
   name: "people",
   version: 4,
-  on: ["CompanyErased", "PersonAdded", "PersonChanged", "AppAccessSet", "PersonRemoved"],
+  on: ["PersonAdded", "PersonChanged", "AppAccessSet", "PersonRemoved"],
   ...madeOf(PEOPLE),
-  personal: ["people"],
+  erased: { people: ["name", "email"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
-      if (fact.type === "CompanyErased") await eraseNames(tx, fact.companyId)
       if (companyId === null) continue
       if (fact.type === "PersonAdded") {
         const [name, email] = await Promise.all([
@@ -72,14 +71,6 @@ export const people = readModel({
     }
   },
 })
-
-async function eraseNames(tx: Transaction<Tables>, companyId: CompanyId): Promise<void> {
-  await tx
-    .updateTable("people")
-    .set({ name: null, email: null })
-    .where("company_id", "=", companyId)
-    .execute()
-}
 
 /** What is another by a change of somebody. */
 async function changesOf(

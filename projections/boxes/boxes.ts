@@ -46,7 +46,6 @@ declare module "../kernel/table.ts" {
 }
 
 const ON = [
-  "CompanyErased",
   "BoxStarted",
   "BoxRunning",
   "BoxFailed",
@@ -63,13 +62,8 @@ export const boxes = readModel({
   version: 1,
   on: ON,
   ...madeOf(BOXES),
-  personal: ["boxes"],
+  erased: { boxes: ["branch", "label"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact } of facts) {
-      if (fact.type !== "CompanyErased") continue
-      const blank = { branch: null, label: null }
-      await tx.updateTable("boxes").set(blank).where("company_id", "=", fact.companyId).execute()
-    }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
 })

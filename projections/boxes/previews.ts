@@ -29,7 +29,7 @@ declare module "../kernel/table.ts" {
   interface ReadTables extends RowsOf<typeof PREVIEWS> {}
 }
 
-const ON = ["CompanyErased", "PreviewOpened", "PreviewClosed", "BoxStopped"] as const
+const ON = ["PreviewOpened", "PreviewClosed", "BoxStopped"] as const
 type Handled = FactOn<(typeof ON)[number]>
 
 /** The read model. */
@@ -38,12 +38,8 @@ export const previews = readModel({
   version: 1,
   on: ON,
   ...madeOf(PREVIEWS),
-  personal: ["previews"],
+  erased: { previews: "rows" },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact } of facts) {
-      if (fact.type !== "CompanyErased") continue
-      await tx.deleteFrom("previews").where("company_id", "=", fact.companyId).execute()
-    }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
 })

@@ -1,6 +1,5 @@
 /** Read model `pushes`: what became of each push, for operators. */
 import type { Kysely, Transaction } from "kysely"
-import { sql } from "kysely"
 import type { CodeFact, FoundRef, PushRefusalCode, PushId } from "../../domain/code/code-events.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Opener } from "../kernel/projection.ts"
@@ -44,14 +43,11 @@ declare module "../kernel/table.ts" {
 export const pushes = readModel({
   name: "pushes",
   version: 2,
-  on: ["CompanyErased", "PushAccepted", "PushRefused", "PushCompleted", "RefsReconciled"],
+  on: ["PushAccepted", "PushRefused", "PushCompleted", "RefsReconciled"],
   ...madeOf(PUSHES),
-  personal: ["pushes"],
+  erased: { pushes: ["lines"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId, revision } of facts) {
-      if (fact.type === "CompanyErased") {
-        await sql`update pushes set lines = null where company_id = ${fact.companyId}`.execute(tx)
-      }
       if (companyId === null) continue
       if (fact.type === "PushAccepted") {
         const lines = await refsOf(opener, companyId, fact)

@@ -1,6 +1,5 @@
 /** Read model `companies`: each company's name, for operators who call it by name. */
 import type { Kysely, Transaction } from "kysely"
-import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
@@ -29,15 +28,11 @@ declare module "../kernel/table.ts" {
 export const companies = readModel({
   name: "companies",
   version: 2,
-  on: ["CompanyErased", "CompanyRegistered"],
+  on: ["CompanyRegistered"],
   ...madeOf(COMPANIES),
-  personal: ["companies"],
+  erased: { companies: ["name"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact } of facts) {
-      if (fact.type === "CompanyErased") {
-        await sql`update companies set name = null where company_id = ${fact.companyId}`.execute(tx)
-      }
-      if (fact.type !== "CompanyRegistered") continue
       const name = await opener.open(fact.companyId, fact.name)
       await COMPANIES.insert(tx, [COMPANIES.rowOf({ ...fact, name, registeredAt: fact.at })])
     }

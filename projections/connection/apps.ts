@@ -59,15 +59,11 @@ declare module "../kernel/table.ts" {
 export const apps = readModel({
   name: "apps",
   version: 2,
-  on: ["CompanyErased", "AppCheckedIn", "DeviceReported"],
+  on: ["AppCheckedIn", "DeviceReported"],
   ...madeOf(CHECK_INS, DEVICES),
-  personal: ["check_ins", "devices"],
+  erased: { check_ins: "rows", devices: "rows" },
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const { fact, companyId } of facts) {
-      if (fact.type === "CompanyErased") {
-        await tx.deleteFrom("check_ins").where("company_id", "=", fact.companyId).execute()
-        await tx.deleteFrom("devices").where("company_id", "=", fact.companyId).execute()
-      }
       if (companyId === null) continue
       if (fact.type === "AppCheckedIn") await checkIn(tx, companyId, fact)
       if (fact.type === "DeviceReported") await report(tx, companyId, fact)

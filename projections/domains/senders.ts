@@ -25,19 +25,15 @@ declare module "../kernel/table.ts" {
 export const senders = readModel({
   name: "senders",
   version: 1,
-  on: ["MailAccepted", "CompanyErased"],
+  on: ["MailAccepted"],
   ...madeOf(SENDERS),
-  personal: ["senders"],
+  erased: { senders: "rows" },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of ofType(facts, "MailAccepted")) {
       const sender = await opener.open(companyId, fact.from)
       // Whose company was erased since.
       if (sender === null) continue
       await SENDERS.upsert(tx, [SENDERS.rowOf({ companyId, sender, lastSentAt: fact.at })])
-    }
-    for (const { fact } of facts) {
-      if (fact.type !== "CompanyErased") continue
-      await tx.deleteFrom("senders").where("company_id", "=", fact.companyId).execute()
     }
   },
 })

@@ -39,13 +39,7 @@ declare module "../kernel/table.ts" {
   interface ReadTables extends RowsOf<typeof MAILS> {}
 }
 
-const ON = [
-  "CompanyErased",
-  "MailAccepted",
-  "MailDispatched",
-  "MailRefused",
-  "MailBounced",
-] as const
+const ON = ["MailAccepted", "MailDispatched", "MailRefused", "MailBounced"] as const
 type Handled = FactOn<(typeof ON)[number]>
 
 /** The read model. */
@@ -54,13 +48,8 @@ export const mails = readModel({
   version: 1,
   on: ON,
   ...madeOf(MAILS),
-  personal: ["mails"],
+  erased: { mails: ["sender", "recipient"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact } of facts) {
-      if (fact.type !== "CompanyErased") continue
-      const blank = { sender: null, recipient: null }
-      await tx.updateTable("mails").set(blank).where("company_id", "=", fact.companyId).execute()
-    }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
 })

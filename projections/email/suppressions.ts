@@ -34,16 +34,10 @@ declare module "../kernel/table.ts" {
 export const suppressions = readModel({
   name: "suppressions",
   version: 1,
-  on: ["RecipientSuppressed", "CompanyErased", "SuppressionLifted"],
+  on: ["RecipientSuppressed", "SuppressionLifted"],
   ...madeOf(SUPPRESSIONS),
-  personal: ["suppressions"],
+  erased: { suppressions: ["recipient"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact } of facts) {
-      if (fact.type !== "CompanyErased") continue
-      const { companyId } = fact
-      const blank = { recipient: null }
-      await tx.updateTable("suppressions").set(blank).where("company_id", "=", companyId).execute()
-    }
     for (const { fact, companyId } of ofCompanies(facts)) {
       if (fact.type === "RecipientSuppressed") {
         const { tag, reason, at: since, sendingDomainId } = fact

@@ -9,6 +9,7 @@
  * generated ids and no time but that of facts: folding again must give the same rows.
  */
 import type { Transaction } from "kysely"
+import { sql } from "kysely"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
 
@@ -107,21 +108,57 @@ export interface ReadModel extends Omit<Projection, keyof FactsRead> {
   readonly on: readonly FactType[]
 }
 
-/** Declares a read model whose `apply` gets facts of the types in `on` and no others. */
-export function readModel<const On extends FactType>(
-  declared: Omit<ReadModel, "on" | "apply"> & {
-    readonly on: readonly On[]
-    readonly apply: (
-      tx: Parameters<Projection["apply"]>[0],
-      facts: readonly Recorded<FactOn<On>>[],
-      opener: Opener,
-    ) => Promise<void>
-  },
-): ReadModel {
+/** What an erased company loses of each table: these columns become null, or all its rows go. */
+type Erased = Readonly<Record<string, readonly string[] | "rows">>
+
+/**
+ * Declares a read model whose `apply` gets facts of the types in `on` and no others. Of `erased` it is
+ * `personal`, and takes out what it names where a company was erased.
+ */
+export function readModel<const On extends FactType>({
+  erased,
+  ...declared
+}: Omit<ReadModel, "on" | "apply"> & {
+  readonly on: readonly On[]
+  readonly erased?: Erased
+  readonly apply: (
+    tx: Parameters<Projection["apply"]>[0],
+    facts: readonly Recorded<FactOn<On>>[],
+    opener: Opener,
+  ) => Promise<void>
+}): ReadModel {
+  // Sound because the runner skips every known type that `on` does not name.
+  const applyOwn: Projection["apply"] = (tx, facts, opener) =>
+    declared.apply(tx, facts as readonly Recorded<FactOn<On>>[], opener)
+  if (erased === undefined) return { ...declared, apply: applyOwn }
   return {
     ...declared,
-    // Sound because the runner skips every known type that `on` does not name.
-    apply: (tx, facts, opener) =>
-      declared.apply(tx, facts as readonly Recorded<FactOn<On>>[], opener),
+    on: [...declared.on, "CompanyErased"],
+    personal: Object.keys(erased),
+    apply: async (tx, facts, opener) => {
+      let from = 0
+      for (const [i, { fact }] of facts.entries()) {
+        if (fact.type !== "CompanyErased") continue
+        if (i > from) await applyOwn(tx, facts.slice(from, i), opener)
+        await erase(tx, erased, fact.companyId)
+        from = i + 1
+      }
+      if (from < facts.length) await applyOwn(tx, facts.slice(from), opener)
+    },
+  }
+}
+
+async function erase(
+  tx: Parameters<Projection["apply"]>[0],
+  erased: Erased,
+  companyId: CompanyId,
+): Promise<void> {
+  for (const [name, columns] of Object.entries(erased)) {
+    const [table, its] = [sql.table(name), sql`where company_id = ${companyId}`]
+    if (columns === "rows") await sql`delete from ${table} ${its}`.execute(tx)
+    else {
+      const blank = sql.join(columns.map((column) => sql`${sql.id(column)} = null`))
+      await sql`update ${table} set ${blank} ${its}`.execute(tx)
+    }
   }
 }

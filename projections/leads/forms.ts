@@ -36,21 +36,17 @@ declare module "../kernel/table.ts" {
 export const forms = readModel({
   name: "forms",
   version: 1,
-  on: ["CompanyErased", "FormClosed", "FormOpened"],
+  on: ["FormClosed", "FormOpened"],
   ...madeOf(FORMS),
-  personal: ["forms"],
+  erased: { forms: ["name", "hostnames"] },
   apply: async (tx: Transaction<FormTables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
-      if (fact.type === "CompanyErased") {
-        await sql`
-          update forms set name = null, hostnames = null
-          where company_id = ${fact.companyId}`.execute(tx)
-      } else if (companyId === null) continue
-      else if (fact.type === "FormClosed") {
+      if (companyId === null) continue
+      if (fact.type === "FormClosed") {
         await sql`
           update forms set closed_at = ${new Date(fact.at)}
           where company_id = ${companyId} and form_id = ${fact.formId}`.execute(tx)
-      } else if (fact.type === "FormOpened") {
+      } else {
         const open = (sealed: (typeof fact)["name"]) => opener.open(companyId, sealed)
         const hostnames = await Promise.all(fact.hostnames.map(open))
         const row = { ...fact, companyId, name: await open(fact.name), openedAt: fact.at }

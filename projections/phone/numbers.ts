@@ -34,14 +34,11 @@ declare module "../kernel/table.ts" {
 export const numbers = readModel({
   name: "numbers",
   version: 3,
-  on: ["CompanyErased", "NumberReleased", "NumberAdded"],
+  on: ["NumberReleased", "NumberAdded"],
   ...madeOf(NUMBERS),
-  personal: ["numbers"],
+  erased: { numbers: ["number"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
-      if (fact.type === "CompanyErased") {
-        await sql`update numbers set number = null where company_id = ${fact.companyId}`.execute(tx)
-      }
       if (fact.type === "NumberReleased") {
         await sql`delete from numbers where number_id = ${fact.numberId}`.execute(tx)
       }

@@ -1,6 +1,5 @@
 /** Read model `opt-ins`: who agreed to be texted, how and where, one row a form that was sent. */
 import type { Kysely, Transaction } from "kysely"
-import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OptInMethod } from "../../domain/phone/recipient-events.ts"
 import { ofType, readModel } from "../kernel/projection.ts"
@@ -37,16 +36,10 @@ declare module "../kernel/table.ts" {
 export const optIns = readModel({
   name: "opt-ins",
   version: 2,
-  on: ["CompanyErased", "OptedInByForm"],
+  on: ["OptedInByForm"],
   ...madeOf(OPT_INS),
-  personal: ["opt_ins"],
+  erased: { opt_ins: ["phone", "first_name", "source_url"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact } of facts) {
-      if (fact.type !== "CompanyErased") continue
-      await sql`
-        update opt_ins set phone = null, first_name = null, source_url = null
-        where company_id = ${fact.companyId}`.execute(tx)
-    }
     for (const { fact, companyId } of ofType(facts, "OptedInByForm")) {
       const phone = await opener.open(companyId, fact.phone)
       // Empty where nobody said it.

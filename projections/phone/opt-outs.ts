@@ -3,7 +3,6 @@
  * they texted stands before an opt-out the company added.
  */
 import type { Kysely, Transaction } from "kysely"
-import { sql } from "kysely"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import type { RecipientTag } from "../../domain/phone/ids.ts"
 import { parseKeyedHash } from "../../domain/kernel/ids.ts"
@@ -54,15 +53,11 @@ const CHOICES = [
 export const optOuts = readModel({
   name: "opt-outs",
   version: 2,
-  on: ["CompanyErased", ...CHOICES],
+  on: CHOICES,
   ...madeOf(OPT_OUTS),
-  personal: ["opt_outs"],
+  erased: { opt_outs: ["phone"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId, stream } of facts) {
-      if (fact.type === "CompanyErased") {
-        await sql`update opt_outs set phone = null where company_id = ${fact.companyId}`.execute(tx)
-        continue
-      }
       const change = changeOf(fact)
       const recipient = recipientIn(stream)
       if (change === null || companyId === null || recipient === null) continue

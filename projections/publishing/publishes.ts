@@ -38,7 +38,6 @@ declare module "../kernel/table.ts" {
 }
 
 const ON = [
-  "CompanyErased",
   "PublishQueued",
   "PublishRetried",
   "BuildStarted",
@@ -56,17 +55,8 @@ export const publishes = readModel({
   version: 1,
   on: ON,
   ...madeOf(PUBLISHES),
-  personal: ["publishes"],
+  erased: { publishes: ["error"] },
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact } of facts) {
-      if (fact.type !== "CompanyErased") continue
-      const blank = { error: null }
-      await tx
-        .updateTable("publishes")
-        .set(blank)
-        .where("company_id", "=", fact.companyId)
-        .execute()
-    }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
 })

@@ -1,8 +1,7 @@
 /** Read model `page-sites`: whose pages of texting registration are at an address, preview or host name. */
 import type { Kysely, Transaction } from "kysely"
-import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { readModel } from "../kernel/projection.ts"
+import { ofType, readModel } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
 import { madeOf, orNull, table, text } from "../kernel/table.ts"
 
@@ -30,19 +29,14 @@ declare module "../kernel/table.ts" {
 export const pageSites = readModel({
   name: "page-sites",
   version: 1,
-  on: ["CompanyErased", "PagesSaved"],
+  on: ["PagesSaved"],
   ...madeOf(PAGE_SITES),
-  personal: ["page_sites"],
+  // The host name of one person's company may be their own name.
+  erased: { page_sites: ["hostname"] },
   apply: async (tx: Transaction<Tables>, facts) => {
-    for (const { fact, companyId } of facts) {
-      if (fact.type === "CompanyErased") {
-        // The host name of one person's company may be their own name.
-        await sql`
-          update page_sites set hostname = null where company_id = ${fact.companyId}`.execute(tx)
-      } else if (fact.type === "PagesSaved" && companyId !== null) {
-        const { slug, hostname } = fact
-        await PAGE_SITES.upsert(tx, [PAGE_SITES.rowOf({ companyId, slug, hostname })])
-      }
+    for (const { fact, companyId } of ofType(facts, "PagesSaved")) {
+      const { slug, hostname } = fact
+      await PAGE_SITES.upsert(tx, [PAGE_SITES.rowOf({ companyId, slug, hostname })])
     }
   },
 })

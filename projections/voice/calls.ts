@@ -65,7 +65,6 @@ const ON = [
   "Charged",
   "NumberAdded",
   "NumberReleased",
-  "CompanyErased",
   "CallOffered",
   "CallAccepted",
   "CallerAnswered",
@@ -82,12 +81,8 @@ export const calls = readModel({
   version: 1,
   on: ON,
   ...madeOf(CALLS, CALLED_NUMBERS),
-  personal: ["calls", "called_numbers"],
+  erased: { calls: ["from_number", "to_number", "forwarded_to"], called_numbers: ["number"] },
   apply: async (tx: Transaction<CallTables>, facts, opener) => {
-    for (const recorded of facts) {
-      const { fact } = recorded
-      if (fact.type === "CompanyErased") await erase(tx, fact.companyId)
-    }
     for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
   },
 })
@@ -209,13 +204,6 @@ async function applyMoney(
   await sql`
     update calls set charged_micros = charged_micros + ${micros}
     where company_id = ${companyId} and call_id = ${callId}`.execute(tx)
-}
-
-async function erase(tx: Transaction<CallTables>, company: CompanyId): Promise<void> {
-  await sql`
-    update calls set from_number = null, to_number = null, forwarded_to = null
-    where company_id = ${company}`.execute(tx)
-  await sql`update called_numbers set number = null where company_id = ${company}`.execute(tx)
 }
 
 /** Which calls are asked for: the newest of those between two instants, both left out. */

@@ -1,5 +1,4 @@
 /** Whose an `Idempotency-Key` is through the app's shared key: each signed-in person's own. */
-import { sql } from "kysely"
 import { expect, it } from "vitest"
 import type { PersonId } from "../../domain/kernel/ids.ts"
 import { callAs } from "../access/signing.ts"
@@ -48,19 +47,4 @@ it("tells persons apart, and who is not signed in from all of them", async () =>
   const changed = JSON.stringify({ to: newNumber(), body: "other words" })
   expect((await send(other, name, changed)).status).toBe(409)
   expect(await chargesOf(world, company)).toHaveLength(3)
-})
-
-it("finds what was begun before persons were told apart, and does not do it again", async () => {
-  const name = newIdempotencyKey()
-  const before = (await chargesOf(world, company)).length
-  const first = await send(other, name)
-  // As the former version wrote it down.
-  const { numAffectedRows } = await sql`
-    update ledger.idempotent_requests set key_id = ${shared.keyId}
-    where key_id = ${`${shared.keyId}/${other}`} and idempotency_key = ${name}`.execute(
-    world.ports.readAll,
-  )
-  expect(numAffectedRows).toBe(1n)
-  expect(await send(other, name)).toEqual({ status: 200, isReplay: true, id: first.id })
-  expect(await chargesOf(world, company)).toHaveLength(before + 1)
 })

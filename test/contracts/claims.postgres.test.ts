@@ -91,9 +91,6 @@ describe.for([
       if (state === "left") await claims.leave(request)
       const other = { ...request, fingerprint: "b".repeat(64) }
       expect(await claims.claim(other)).toEqual({ state: "conflict" })
-      // One that was written by a former version is known again.
-      const newer = { ...other, formerFingerprint: request.fingerprint }
-      expect((await claims.claim(newer)).state).not.toBe("conflict")
     },
   )
 

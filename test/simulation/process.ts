@@ -352,7 +352,6 @@ function claimsOf(world: World, owner: Owner & Pick<Process, "claims">): Claims 
     }
   }
   return {
-    has: (request) => askDatabase(unbroken(world), owner, () => claims.has(request)),
     claim: (request) =>
       askDatabase(unbroken(world), owner, async () => {
         const claim = await claims.claim(request)

@@ -15,21 +15,11 @@ export interface ClaimRequest {
   readonly idempotencyKey: string
   /** A keyed hash over method, path and canonical body: without the key nothing of it can be guessed. */
   readonly fingerprint: string
-  /** The same as a former version of the program wrote it. */
-  readonly formerFingerprint?: string
   readonly requestId: string
   /** The ledger's time, UTC milliseconds: how long an answer is kept is counted from it. */
   readonly at: number
   /** Whether it is kept for ever once it was begun; default false. */
   readonly lasting?: boolean
-}
-
-/** Whether a fingerprint that is kept is that of a request. */
-export function isSameRequest(
-  kept: string,
-  { fingerprint, formerFingerprint }: Pick<ClaimRequest, "fingerprint" | "formerFingerprint">,
-): boolean {
-  return kept === fingerprint || kept === formerFingerprint
 }
 
 /** How a claim came out. */
@@ -62,8 +52,6 @@ export class ClaimLost extends Error {
  * more): a process that was thought dead has no say in what its successor does.
  */
 export interface Claims {
-  /** Whether anything is kept under a name, whatever was asked for by it. */
-  readonly has: (request: Pick<ClaimRequest, "keyId" | "idempotencyKey">) => Promise<boolean>
   readonly claim: (request: ClaimRequest) => Promise<Claim>
   /** Keeps the answer for whoever sends the request again. */
   readonly finish: (request: ClaimRequest, answer: string) => Promise<void>

@@ -2,7 +2,7 @@ import type { Pool } from "pg"
 import { inTransaction } from "../projector/tables.ts"
 import type { Processes } from "../leases/port.ts"
 import type { Claim, ClaimRequest, Claims } from "./port.ts"
-import { ClaimLost, isSameRequest } from "./port.ts"
+import { ClaimLost } from "./port.ts"
 import { together } from "../../machine/promises.ts"
 
 interface Row {
@@ -39,7 +39,6 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
     }
   }
   return {
-    has: async (request) => (await findRow(pool, request)) !== null,
     claim: async (request) => {
       const place = placeOf(request)
       if (inHand.has(place)) return lookAtRunning(pool, request)
@@ -107,7 +106,7 @@ async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> 
   const row = await findRow(pool, request)
   const attempt = row?.attempt ?? 0
   if (row === null || row.state === "free") return { state: "running", attempt }
-  if (!isSameRequest(row.fingerprint, request)) return { state: "conflict" }
+  if (row.fingerprint !== request.fingerprint) return { state: "conflict" }
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
   return { state: "running", attempt }
 }
@@ -146,7 +145,7 @@ async function tryClaim(
   if (await make(request)) return { state: "mine", attempt: 0, begun, takenOver: false }
   const row = await findRow(pool, request)
   if (row === null) return null
-  if (row.state !== "free" && !isSameRequest(row.fingerprint, request)) return { state: "conflict" }
+  if (row.state !== "free" && row.fingerprint !== request.fingerprint) return { state: "conflict" }
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
   const isLeft = row.process_id === NOBODY || row.process_id === processes.own
   const holderLives = !isLeft && (await processes.isAlive(row.process_id))
@@ -267,7 +266,6 @@ export function openMemoryClaims(): Claims {
     return found?.state === "running" ? found : null
   }
   return {
-    has: async (request) => kept.has(nameOf(request)),
     claim: async (request): Promise<Claim> => {
       const found = kept.get(nameOf(request))
       if (found === undefined || found.state === "free") {
@@ -286,7 +284,7 @@ export function openMemoryClaims(): Claims {
         })
         return { state: "mine", attempt, begun, takenOver: false }
       }
-      if (!isSameRequest(found.fingerprint, request)) return { state: "conflict" }
+      if (found.fingerprint !== request.fingerprint) return { state: "conflict" }
       if (found.state === "done") return { state: "done", answer: found.answer ?? "" }
       if (found.state === "running") return { state: "running", attempt: found.attempt }
       found.state = "running"

@@ -87,14 +87,13 @@ export async function claimRequest(
   const path = route.url.replaceAll(/:(\w+)/g, (_all, name: string) =>
     encodeURIComponent(params[name] ?? ""),
   )
-  const former = sha256(`${route.method}\n${path}\n${canonicalJson(sentIn(route, body))}`)
+  const asked = sha256(`${route.method}\n${path}\n${canonicalJson(sentIn(route, body))}`)
   const isLasting = !isOneOf(route) && route.once !== undefined
   const claim: ClaimRequest = {
     companyId: caller.companyId,
-    keyId: await scopeOfClaim(ports, caller, idempotencyKey),
+    keyId: claimScopeOf(caller),
     idempotencyKey,
-    fingerprint: ports.sealing.installationTag(`request ${former}`),
-    formerFingerprint: former,
+    fingerprint: ports.sealing.installationTag(`request ${asked}`),
     requestId: caller.requestId,
     at: ports.clock.now(),
     lasting: isLasting,
@@ -119,17 +118,6 @@ export async function claimRequest(
       return { state: "refused", refusal: refusal("idempotency_conflict", message) }
     }
   }
-}
-
-/** Where the claim is. What was begun before persons were told apart is found where it was begun. */
-async function scopeOfClaim(
-  { claims }: Pick<Ports, "claims">,
-  caller: Caller,
-  idempotencyKey: string,
-): Promise<string> {
-  const { scope, former } = claimScopeOf(caller)
-  if (former === null) return scope
-  return (await claims.has({ keyId: former, idempotencyKey })) ? former : scope
 }
 
 /**
@@ -215,17 +203,12 @@ async function orWarn(ports: Pick<Ports, "log">, change: Promise<void>): Promise
 
 /**
  * Whose `Idempotency-Key`s they are: those of a key, and through the app's shared key of each person who
- * is signed in (decisions.md §6). Nobody is given another's answer.
- *
- * @returns `former`: where those of a shared key stood before persons were told apart; null for all others
+ * is signed in (decisions.md §6). No caller is given another's answer.
  */
-export function claimScopeOf(caller: Caller): {
-  readonly scope: string
-  readonly former: string | null
-} {
+function claimScopeOf(caller: Caller): string {
   const { key, person } = caller
-  if (key === null || key.personId !== null) return { scope: scopeOf(caller), former: null }
-  return { scope: `${key.keyId}/${person?.personId ?? "nobody"}`, former: key.keyId }
+  if (key === null || key.personId !== null) return scopeOf(caller)
+  return `${key.keyId}/${person?.personId ?? "nobody"}`
 }
 
 /**
