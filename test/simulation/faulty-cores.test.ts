@@ -24,7 +24,6 @@ import type {
 import type * as appending from "../../src/frame/writer/runner/batch.ts"
 import type * as lateness from "../../src/frame/writer/runner/deadlines.ts"
 import type * as freshness from "../../src/frame/writer/runner/fresh.ts"
-import type * as gathering from "../../src/frame/writer/runner/batch.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/runner/port.ts"
 import type * as texting from "../../src/phone/send-text.ts"
 import type { DatabaseFlaws } from "./database.ts"
@@ -237,7 +236,9 @@ vi.mock("../../src/frame/writer/runner/batch.ts", async (original) => {
   const real = await original<typeof appending>()
   const appendSurely: typeof real.appendSurely = (ports, append) =>
     (at.work?.appendSurely?.(real.appendSurely) ?? real.appendSurely)(ports, append)
-  return { ...real, appendSurely }
+  const forgetState: typeof real.forgetState = (ports, lane) =>
+    (at.work?.forgetState?.(real) ?? real.forgetState)(ports, lane)
+  return { ...real, appendSurely, forgetState }
 })
 
 vi.mock("../../src/frame/writer/runner/deadlines.ts", async (original) => {
@@ -265,13 +266,6 @@ vi.mock("../../src/frame/writer/runner/fresh.ts", async (original) => {
   const isFresh: typeof real.isFresh = (working, lane) =>
     at.work?.believesItsMemory === true ? lane.loaded !== null : real.isFresh(working, lane)
   return { ...real, isConfirmedSince, isFresh }
-})
-
-vi.mock("../../src/frame/writer/runner/batch.ts", async (original) => {
-  const real = await original<typeof gathering>()
-  const forgetState: typeof real.forgetState = (ports, lane) =>
-    (at.work?.forgetState?.(real) ?? real.forgetState)(ports, lane)
-  return { ...real, forgetState }
 })
 
 vi.mock("../../domain/charging/aggregates.ts", async (original) => {
