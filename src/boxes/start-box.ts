@@ -144,9 +144,8 @@ const makeBox = effect({
         ? { type: "RunBox" as const, boxId, commit: answer.commit, host: answer.host }
         : { type: "FailBox" as const, boxId, reason: answer.reason }
     const at = { id: boxId, stream: boxStreamOf(companyId, boxId) }
-    const known = await box.record(ports, at, command, cause)
-    await box.settle(ports, companyId, known, cause)
-    const view = known === "abandoned" ? null : known
+    const concluded = await box.conclude(ports, companyId, at, command, cause)
+    const view = concluded.view === "abandoned" ? null : concluded.view
     ports.counts.add("box_starts", { result: answer.is })
     if (view !== null && view.runningAt !== null) {
       const seconds = (view.runningAt - view.started.at) / 1_000

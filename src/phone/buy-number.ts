@@ -153,8 +153,8 @@ async function endOrder(
     answer.answer === "bought" || answer.answer === "settling"
       ? { ...answer, type: "CompleteOrder" as const, numberId }
       : { type: "FailOrder" as const, numberId, reason: reasonOf(answer) }
-  const known = await number.record(ports, numberAt(companyId, numberId), command, cause)
-  return known !== null && number.settle(ports, companyId, known, cause)
+  const at = numberAt(companyId, numberId)
+  return (await number.conclude(ports, companyId, at, command, cause)).isSettled
 }
 
 /**

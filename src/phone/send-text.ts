@@ -142,8 +142,7 @@ export const textJobs = effect({
   },
   isRepeatable: ({ carrier }) => carrier.isRepeatable,
   end: async (ports, { companyId, payload }, outcome, cause) => {
-    const known = await text.record(ports, atOf(payload), commandOf(payload, outcome), cause)
-    await text.settle(ports, companyId, known, cause)
+    await text.conclude(ports, companyId, atOf(payload), commandOf(payload, outcome), cause)
     return true
   },
   unknown: async ({ carrier, clock }, { payload: { queuedAt } }) => {

@@ -156,8 +156,8 @@ function relayJobs(provider: PretendedProvider): readonly Reaction[] {
     unavailable: "unavailable",
     end: async (ports, { companyId, payload }, outcome, cause) => {
       const command = { type: "EndThing" as const, thingId: payload.thingId, outcome }
-      const known = await thing.record(ports, at(companyId, payload), command, cause)
-      return thing.settle(ports, companyId, known, cause)
+      const ended = at(companyId, payload)
+      return (await thing.conclude(ports, companyId, ended, command, cause)).isSettled
     },
     unknown: async () => "refused" as const,
     givenUp: "refused",

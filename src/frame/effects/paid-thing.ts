@@ -79,6 +79,18 @@ export interface PaidThing<
     command: C,
     cause: Cause,
   ) => Promise<V | "abandoned" | null>
+  /** Records a command about a thing and ends its charge by how it stands after it. */
+  readonly conclude: (
+    ports: Ports,
+    companyId: CompanyId,
+    at: ThingAt<Id, C, S, E, N>,
+    command: C,
+    cause: Cause,
+  ) => Promise<{
+    readonly view: V | "abandoned" | null
+    /** False while the charge is pending. */
+    readonly isSettled: boolean
+  }>
   /** Ends the charge of a thing by how it stands; false while that is pending. */
   readonly settle: (
     ports: Ports,
@@ -118,6 +130,10 @@ export function paidThing<
     await endCharge(ports, companyId, chargeId, charge === "settled" ? null : charge, cause)
     return true
   }
+  const conclude: Thing["conclude"] = async (ports, companyId, at, command, cause) => {
+    const view = await record(ports, at, command, cause)
+    return { view, isSettled: await settle(ports, companyId, view, cause) }
+  }
   const look: Thing["look"] = async (ports, companyId, { id, stream }, cause) => {
     // Another process may have recorded the thing a moment ago, and this one has its job already.
     const view = await ports.runner.readLatest(stream, spec.view(id))
@@ -139,5 +155,5 @@ export function paidThing<
       return (await settle(ports, companyId, view, cause)) ? "ended" : "open"
     },
   }
-  return { ...spec, record, settle, look, reconciled }
+  return { ...spec, record, conclude, settle, look, reconciled }
 }

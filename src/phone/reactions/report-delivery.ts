@@ -25,5 +25,5 @@ export async function reportDelivery(
   const delivered = errorCode === null
   const type = "ReportDelivery" as const
   const command = { type, messageId, carrierId, delivered, errorCode }
-  await text.settle(ports, companyId, await text.record(ports, at, command, cause), cause)
+  await text.conclude(ports, companyId, at, command, cause)
 }

@@ -135,7 +135,7 @@ async function takeNews(
   if (news.answer === "accepted") {
     const { at } = await place()
     const command = { type: "AcceptText" as const, messageId, carrierId }
-    await text.settle(ports, companyId, await text.record(ports, at, command, cause), cause)
+    await text.conclude(ports, companyId, at, command, cause)
     return
   }
   const errorCode = news.answer === "undelivered" ? news.errorCode : null
@@ -144,10 +144,7 @@ async function takeNews(
     const { tag, at } = await place()
     const phone = await ports.sealing.seal(companyId, tag, to)
     const command = { type: "StopAtCarrier" as const, messageId, phone }
-    const known = await text.record(ports, at, command, cause)
-    if (known !== null && known !== "abandoned" && known.status === "rejected") {
-      await text.settle(ports, companyId, known, cause)
-    }
+    await text.conclude(ports, companyId, at, command, cause)
   }
   await reportDelivery(ports, { companyId, to, messageId }, { carrierId, errorCode }, cause)
 }

@@ -62,8 +62,8 @@ const thingJobs = effect({
   isRepeatable: () => false,
   end: async (ports, { companyId, payload: { thingId } }, outcome, cause) => {
     const command = { type: "EndThing" as const, thingId, outcome }
-    const known = await thing.record(ports, thingAt(companyId, thingId), command, cause)
-    return thing.settle(ports, companyId, known, cause)
+    const at = thingAt(companyId, thingId)
+    return (await thing.conclude(ports, companyId, at, command, cause)).isSettled
   },
   unknown: async () => "refused" as const,
   givenUp: "refused",
