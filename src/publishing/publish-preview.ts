@@ -119,7 +119,7 @@ async function record(
 }
 
 /** The reaction. */
-const runPublish = reaction<OfPublish>({
+const runPublish = reaction({
   kind: "run-publish",
   payload: OfPublish,
   from: {

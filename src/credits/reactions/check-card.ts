@@ -27,7 +27,7 @@ const Payload = z.object({
 type Payload = z.infer<typeof Payload>
 
 /** The reactions that look at cards. */
-export const cardCheck = effect<Payload, HoldEnd>({
+export const cardCheck = effect({
   kind: CHECK_CARD,
   askKind: "ask-hold",
   payload: Payload,

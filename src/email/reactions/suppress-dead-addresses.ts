@@ -23,7 +23,7 @@ const ofCopy = (mailId: MailId, n: number, at: number) => ({
 })
 
 /** Suppresses dead addresses. */
-export const suppressDeadAddresses = reaction<z.infer<typeof OfCopy>>({
+export const suppressDeadAddresses = reaction({
   kind: KIND,
   payload: OfCopy,
   from: {

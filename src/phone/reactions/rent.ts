@@ -33,7 +33,7 @@ const nameOf = ({ numberId, dueAt }: Payload) => `${numberId}:${monthName(dueAt)
 const rowOf = (payload: Payload) => ({ name: nameOf(payload), payload, dueAt: payload.dueAt })
 
 /** Charges the rent of numbers. */
-export const rent = reaction<Payload>({
+export const rent = reaction({
   kind: "rent",
   payload: Payload,
   from: {

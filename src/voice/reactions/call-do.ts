@@ -50,7 +50,7 @@ function follow(
 }
 
 /** Does what one fact asks for. */
-export const callDo = reaction<Payload>({
+export const callDo = reaction({
   kind: "send-call-command",
   payload: Payload,
   from: {
