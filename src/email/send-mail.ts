@@ -311,7 +311,7 @@ export const sendMail = paid({
   // It answers what is known in time of each recipient; the rest is queued.
   awaits: {
     withinMs: WITHIN_MS,
-    job: (mailId) => ({ kind: HAND_MAIL, payload: { mailId } }),
+    payload: (mailId) => ({ mailId }),
     soFar: async (ports, { companyId }, view) => ({ reply: await replyOf(ports, companyId, view) }),
   },
   answer: async (ports, { companyId }, _id, { view }) => {

@@ -56,8 +56,6 @@ const number = paidThing({
 
 // Buying it.
 
-const BUY_NUMBER = "buy-number"
-
 /** A carrier that is still at it is asked again after a second each. */
 const ASK_EVERY_MS = 1_000
 const ASK_TIMES = 8
@@ -74,7 +72,7 @@ type Outcome = OrderAnswer | { readonly answer: "failed"; readonly reason: Order
 const DISCARDED: Outcome = { answer: "failed", reason: "discarded" }
 
 const buying = effect({
-  kind: BUY_NUMBER,
+  kind: "buy-number",
   askKind: "ask-number",
   payload: Order,
   provider: "the carrier",
@@ -292,7 +290,7 @@ export const buyNumber = paid({
   rejected: ({ code }) => (code === "number_taken" ? refusal("conflict", TAKEN) : null),
   awaits: {
     withinMs: ANSWERED_WITHIN_MS,
-    job: (numberId, orderedAt) => ({ kind: BUY_NUMBER, payload: { numberId, orderedAt } }),
+    payload: (numberId, orderedAt) => ({ numberId, orderedAt }),
   },
   answer: async (ports, { companyId }, _id, { view }) => {
     if (view.is === "open") return null

@@ -79,8 +79,6 @@ const submission = paidThing({
 
 // Handing it to the registry.
 
-const SUBMIT_PART = "submit-part"
-
 const WITHIN_MS = 10_000
 
 const Submitted = z.object({ submissionId: idSchema(parseSubmissionId), sentAt: z.number() })
@@ -90,7 +88,7 @@ type Outcome = SubmitAnswer | { readonly answer: "failed"; readonly why: Unreach
 const DISCARDED: Outcome = { answer: "failed", why: "discarded" }
 
 const handing = effect({
-  kind: SUBMIT_PART,
+  kind: "submit-part",
   askKind: "ask-part",
   payload: Submitted,
   provider: "the registry",
@@ -309,7 +307,7 @@ const submitting = <B extends object>(
     },
     awaits: {
       withinMs: ANSWERED_WITHIN_MS,
-      job: (submissionId, sentAt) => ({ kind: SUBMIT_PART, payload: { submissionId, sentAt } }),
+      payload: (submissionId, sentAt) => ({ submissionId, sentAt }),
       // The carriers are asked what became of it: until then it waits.
       soFar: async (ports, { companyId }) => ({
         reply: await registrationStatus(ports, companyId),

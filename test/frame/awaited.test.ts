@@ -6,7 +6,7 @@ import type { Caller, Checked } from "../../src/frame/routes/declare/route.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { partly } from "../support/partly.ts"
-import { orderThing, thing } from "./scratch/order-thing.ts"
+import { orderThing, thing, thingJobs } from "./scratch/order-thing.ts"
 import type { Things } from "./scratch/thing.ts"
 
 const WITHIN_MS = 10_000
@@ -93,6 +93,7 @@ const waitingRoute = ({ hasSoFar }: { readonly hasSoFar: boolean }) =>
     counted: true,
     reply: z.string(),
     thing,
+    jobs: thingJobs,
     undone: "the thing could not be ordered",
     draft: async (): Promise<Draft> => ({ name: "Lamp" }),
     price: async () => "free" as const,
@@ -105,7 +106,7 @@ const waitingRoute = ({ hasSoFar }: { readonly hasSoFar: boolean }) =>
     }),
     awaits: {
       withinMs: WITHIN_MS,
-      job: (thingId, orderedAt) => ({ kind: "relay-thing", payload: { thingId, orderedAt } }),
+      payload: (thingId, orderedAt) => ({ thingId, orderedAt }),
       ...(hasSoFar && { soFar: async (_ports, { name }) => ({ reply: `${name} begun` }) }),
     },
     answer: async (_ports, { name }, _id, { view: { outcome } }) =>

@@ -80,7 +80,6 @@ function workshopOf(provider: PretendedProvider): Workshop {
   }
 }
 
-const RELAY_THING = "relay-thing"
 const REFUSED = refusal("conflict", "The thing was refused.")
 const AWAY = refusal(
   "unavailable",
@@ -114,9 +113,7 @@ function awaitedRoute(provider: PretendedProvider) {
       maker: "relay" as const,
       name,
     }),
-    awaits: {
-      job: (thingId, orderedAt) => ({ kind: RELAY_THING, payload: { thingId, orderedAt } }),
-    },
+    awaits: { payload: (thingId, orderedAt) => ({ thingId, orderedAt }) },
     answer: async (_ports, { name }, id, { view: { outcome } }) => {
       if (outcome === "refused") return { refusal: REFUSED }
       if (outcome === "unavailable") return { refusal: AWAY }
@@ -129,11 +126,11 @@ function awaitedRoute(provider: PretendedProvider) {
  * Gives a thing to the relay, and once more where the relay was silent. No job follows from the fact: the
  * request alone begins it, so that no worker is faster and the request never waits for its whole time.
  */
-function relayJobs(provider: PretendedProvider): readonly Reaction[] {
+function relayJobs(provider: PretendedProvider) {
   const at = (companyId: CompanyId, { thingId }: { readonly thingId: ThingId }) =>
     thingAt(companyId, thingId)
   return effect({
-    kind: RELAY_THING,
+    kind: "relay-thing",
     payload: OrderedThing,
     provider: "the relay",
     about: "this thing",

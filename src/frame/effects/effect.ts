@@ -21,7 +21,7 @@ import type { Ports } from "../ports.ts"
 import type { EffectTimes } from "./ask-again.ts"
 import { USUAL_TIMES, askAgainAfter, inWords, retryLater } from "./ask-again.ts"
 import { STOPPED } from "./hand.ts"
-import type { GivenUp, Reaction, ReactionSpec, Work } from "./reaction.ts"
+import type { GivenUp, Reaction, ReactionOf, ReactionSpec, Work } from "./reaction.ts"
 import { AT_ANY_TIME, reaction } from "./reaction.ts"
 
 /** A row is held for a minute from where it is handed over: who hears of that later may have lost it. */
@@ -83,7 +83,9 @@ export interface EffectSpec<P extends object, A> extends Pick<
 }
 
 /** The reactions of an effect: performing it, and asking about it. */
-export function effect<P extends object, A>(spec: EffectSpec<P, A>): readonly Reaction[] {
+export function effect<P extends object, A>(
+  spec: EffectSpec<P, A>,
+): readonly [ReactionOf<P>, ...Reaction[]] {
   const { askKind, from: _from, atOnce: _atOnce, isLong: _isLong, ...shared } = spec
   const giveUp = async (ports: Ports, work: GivenUp<P>, cause: Cause) => {
     const { signal } = new AbortController()

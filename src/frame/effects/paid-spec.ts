@@ -8,7 +8,7 @@ import type { Caller } from "../routes/declare/route.ts"
 import type { Ports } from "../ports.ts"
 import type { PaidThing } from "./paid-thing.ts"
 import type { Price } from "./price.ts"
-import type { Reaction } from "./reaction.ts"
+import type { Reaction, ReactionOf } from "./reaction.ts"
 
 /** A request that the slice rejects; nothing is charged. */
 export interface Rejected {
@@ -59,9 +59,9 @@ export interface Holds<D, Id extends string> {
 }
 
 /** How a request waits for what its thing comes to. */
-export interface Awaits<D, R, Id extends string, V> {
-  /** The job of the thing as its fact enqueues it; the request runs it itself and at once. */
-  readonly job: (id: Id, now: number) => { readonly kind: string; readonly payload: object }
+export interface Awaits<D, R, Id extends string, V, J> {
+  /** The payload of the thing's first job as its fact enqueues it; the request runs that job immediately. */
+  readonly payload: (id: Id, now: number) => J
   /**
    * The answer of a thing that goes on by itself after the wait, and stays charged whatever it comes to.
    * Absent: the outcome is unknown, and the caller is told to send the request again.
@@ -73,7 +73,7 @@ export interface Awaits<D, R, Id extends string, V> {
 
 /**
  * A paid route. `I` is the checked request, `D` the draft with its rejections, `T` what `prepare` finds,
- * `R` the answer; the rest are the types of the thing.
+ * `R` the answer, `J` the payload of the first job; the rest are the types of the thing.
  *
  * The callbacks run in the order in which they stand here.
  */
@@ -89,6 +89,7 @@ export interface PaidSpec<
   E extends Fact,
   N extends Fact,
   V extends object,
+  J extends object,
 > {
   /** The kind of thing that the charge pays for. */
   readonly thing: PaidThing<P, Id, C, S, E, N, V>
@@ -139,7 +140,7 @@ export interface PaidSpec<
   /** The answer for a thing that its stream no longer remembers. */
   readonly forgotten?: (ports: Ports, draft: NoInfer<Ok<D>>, id: Id) => Promise<Told<NoInfer<R>>>
   /** Present where the request waits for what its thing comes to. */
-  readonly awaits?: Awaits<NoInfer<Ok<D>>, NoInfer<R>, Id, NoInfer<V>>
-  /** The jobs that do what was paid for. */
-  readonly jobs?: readonly Reaction[]
+  readonly awaits?: Awaits<NoInfer<Ok<D>>, NoInfer<R>, Id, NoInfer<V>, NoInfer<J>>
+  /** The jobs that do what was paid for; the first is the one that `awaits` runs. */
+  readonly jobs: readonly [ReactionOf<J>, ...Reaction[]]
 }

@@ -71,6 +71,7 @@ export function paid<
   E extends Fact,
   N extends Fact,
   V extends object,
+  J extends object,
   R,
   const St extends number = 200,
   B = undefined,
@@ -79,7 +80,7 @@ export function paid<
 >(
   spec: Omit<Described, "charged"> &
     Omit<Typed<PP, Q, B, R, St>, "handle" | "resume" | "once"> &
-    PaidSpec<Checked<B, Q, PP>, D, T, R, P, Id, C, S, E, N, V>,
+    PaidSpec<Checked<B, Q, PP>, D, T, R, P, Id, C, S, E, N, V, J>,
 ): PaidRoute {
   const call = (ports: Ports, caller: Caller, input: Checked<B, Q, PP>) =>
     new PaidCall(spec, ports, caller, input)
@@ -91,7 +92,7 @@ export function paid<
     resume: (ports, caller, input) =>
       call(ports, caller, input).resume() as Promise<Resumed<R, St>>,
   })
-  return { ...made, paid: { reconciled: spec.thing.reconciled, jobs: spec.jobs ?? [] } }
+  return { ...made, paid: { reconciled: spec.thing.reconciled, jobs: spec.jobs } }
 }
 
 /** One call of a paid route. */
@@ -107,14 +108,15 @@ class PaidCall<
   E extends Fact,
   N extends Fact,
   V extends object,
+  J extends object,
 > {
-  readonly #spec: PaidSpec<I, D, T, R, P, Id, C, S, E, N, V>
+  readonly #spec: PaidSpec<I, D, T, R, P, Id, C, S, E, N, V, J>
   readonly #ports: Ports
   readonly #caller: Caller
   readonly #input: I
 
   constructor(
-    spec: PaidSpec<I, D, T, R, P, Id, C, S, E, N, V>,
+    spec: PaidSpec<I, D, T, R, P, Id, C, S, E, N, V, J>,
     ports: Ports,
     caller: Caller,
     input: I,
@@ -365,7 +367,7 @@ class PaidCall<
 
   /** Does the job of a thing, or waits for the process that does it; what is known once the time is over. */
   async #awaited(draft: Ok<D>, id: Id): Promise<Told<R> | Rejected | null> {
-    const { thing, answer, awaits } = this.#spec
+    const { thing, answer, awaits, jobs } = this.#spec
     const ports = this.#ports
     const { companyId } = this.#caller
     const { stream } = this.#at(draft, id)
@@ -377,7 +379,9 @@ class PaidCall<
     }
     if (awaits === undefined) return look()
     const now = ports.clock.now()
-    const job = { ...awaits.job(id, now), name: id, subject: id, companyId, dueAt: now }
+    const [{ kind }] = jobs
+    const payload = awaits.payload(id, now)
+    const job = { kind, payload, name: id, subject: id, companyId, dueAt: now }
     const doing = (stopping: AbortSignal) => ports.doNow(job, stopping)
     const known = await awaitOutcome(
       ports.pacer,

@@ -118,6 +118,11 @@ export interface Reaction extends Omit<
   readonly mayRunFrom?: (payload: unknown) => number
 }
 
+/** A reaction whose rows carry a payload of the type `P`. */
+export interface ReactionOf<P> extends Reaction {
+  readonly payload: ZodType<P>
+}
+
 /** For work that may be tried before it is due whenever an operator wants it. */
 export const AT_ANY_TIME = (): number => 0
 
@@ -138,9 +143,9 @@ export function allowedFrom(
 
 type ReactionRule = (fact: AnyFact, recorded: Recorded) => readonly FollowUp<object>[]
 
-/** Checks a reaction's types where it is written, and forgets them for the list of all. */
-export function reaction<P extends object>(spec: ReactionSpec<P>): Reaction {
-  return spec as unknown as Reaction
+/** Checks a reaction's types where it is written, and forgets all but its payload's for the list of all. */
+export function reaction<P extends object>(spec: ReactionSpec<P>): ReactionOf<P> {
+  return spec as unknown as ReactionOf<P>
 }
 
 /** What follows from a fact by all reactions. */

@@ -40,7 +40,8 @@ export const thing = paidThing({
 /** What the rows of jobs that make things carry. */
 export const OrderedThing = z.object({ thingId: idSchema(parseThingId), orderedAt: z.number() })
 
-const thingJobs = effect({
+/** The jobs that make things. */
+export const thingJobs = effect({
   kind: "make-thing",
   askKind: "ask-thing",
   payload: OrderedThing,
