@@ -128,6 +128,21 @@ function impurityOf(node: ts.Node): string | null {
   return (node.arguments ?? []).length === 0 ? "new Date()" : null
 }
 
+/** As many ports as a signature names; what takes more takes them all. */
+const MOST_NAMED_PORTS = 6
+
+/** Parameters that take a few ports out of all of them. */
+const unnamedPorts = eachNode((node) => {
+  if (!ts.isParameter(node) || !ts.isObjectBindingPattern(node.name)) return null
+  const type = node.type?.getText() ?? ""
+  const { elements } = node.name
+  const isFew =
+    elements.length <= MOST_NAMED_PORTS && elements.every((one) => one.dotDotDotToken === undefined)
+  return /^(Admin)?Ports$/.test(type) && isFew
+    ? `takes a few ports: declare Pick<${type}, …>`
+    : null
+})
+
 /** Places that read the clock or chance. Commands carry their time and their ids. */
 const impurities = eachNode((node) => {
   const impurity = impurityOf(node)
@@ -326,6 +341,11 @@ const RULES: readonly (readonly [Rule, string, string])[] = [
   [castsOfAnything, "call(b as never)", "call(b as Never)"],
   [searchedPayments, "stripe.customers.search({})", "stripe.paymentIntents.list({})"],
   [exportedNames, "export class ChargeService {}", "const innerHelper = 1"],
+  [
+    unnamedPorts,
+    "const a = ({ log, work }: Ports) => log(work)",
+    'const a = ({ log, work }: Pick<Ports, "log" | "work">) => log(work)',
+  ],
   [impurities, "const a = new Date()", "const a = new Date(command.at)"],
   [
     emptyTests,
@@ -394,6 +414,7 @@ describe("the house", () => {
     ["decides no payment by a search that is behind", searchedPayments, payments],
     ["names its files for what is in them", fileNames, code],
     ["names its exports for what they are", exportedNames, code],
+    ["names the ports that a function uses", unnamedPorts, shipped],
     ["keeps the clock and chance out of the domain", impurities, domain],
     ["asserts something in every test", emptyTests, tests],
     ["skips no test without a reason and asserts no literal", pretences, tests],
