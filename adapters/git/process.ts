@@ -112,18 +112,16 @@ export function failed({ args }: Pick<Command, "args">, { code, stderr }: Ended)
   return new GitFailed(`git ${args[0]} exited with ${code}: ${stderr.trim().slice(0, 500)}`)
 }
 
+/** So much of what a command writes is kept in memory. */
+const MOST_OUTPUT_BYTES = 64 * 1024 * 1024
+
 /**
  * Runs a command to its end and answers what it wrote.
  *
  * @param input what it is given
- * @throws GitFailed where it exits with another code than 0, or writes more than `mostBytes`
+ * @throws GitFailed where it exits with another code than 0, or writes more than 64 MiB
  */
-export async function outputOf(
-  machine: Machine,
-  command: Command,
-  input = "",
-  mostBytes = 64 * 1024 * 1024,
-): Promise<Buffer> {
+export async function outputOf(machine: Machine, command: Command, input = ""): Promise<Buffer> {
   const running = run(machine, command)
   running.stdin.end(input)
   const pieces: Buffer[] = []
@@ -131,7 +129,7 @@ export async function outputOf(
   await orKilled(running, async () => {
     for await (const piece of running.stdout as AsyncIterable<Buffer>) {
       length += piece.length
-      if (length > mostBytes) throw new GitFailed(`git ${command.args[0]} wrote too much`)
+      if (length > MOST_OUTPUT_BYTES) throw new GitFailed(`git ${command.args[0]} wrote too much`)
       pieces.push(piece)
     }
   })

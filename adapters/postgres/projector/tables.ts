@@ -118,8 +118,7 @@ interface Row {
   readonly version: number
   readonly commit_position: string
   readonly prepare_position: string
-  /** Not there in a database of a former version, which `doctor` looks at and no start has migrated yet. */
-  readonly last_event?: SeenJson | null
+  readonly last_event: SeenJson | null
   readonly fault: string | null
 }
 
@@ -145,7 +144,7 @@ export function seenJson({ stream, revision, id, position }: SeenEvent): string 
 function storedOf(row: Row): StoredRow {
   const { name, version, commit_position, prepare_position, last_event, fault } = row
   const position = { commit: BigInt(commit_position), prepare: BigInt(prepare_position) }
-  const lastEvent = last_event ? seenOf(last_event) : null
+  const lastEvent = last_event === null ? null : seenOf(last_event)
   return { name, version, position, lastEvent, fault }
 }
 

@@ -4,6 +4,7 @@
  * models and corrupt streams, and no person or key.
  */
 import type { FastifyInstance } from "fastify"
+import type { CounterConfiguration } from "prom-client"
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
 import type { Admission } from "./entries.ts"
 import type { Counted } from "../counts.ts"
@@ -61,7 +62,7 @@ export function addMetrics(
     registers,
   })
   for (const one of [...ownMeasures(ports, admission), ...COUNTED, ...measures]) {
-    registry.registerMetric(one.isCount === true ? counterOf(ports, one) : gaugeOf(ports, one))
+    registry.registerMetric(metricOf(ports, one))
   }
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown"
@@ -80,24 +81,10 @@ export function addMetrics(
   })
 }
 
-/** A slice's figure. Where it cannot be read there is no series of it, and the others are told. */
-function gaugeOf(ports: Ports, { name, help, labels = [], read }: Measure): Gauge {
-  return new Gauge({
-    name,
-    help,
-    labelNames: [...labels],
-    registers: [],
-    async collect() {
-      const found = await read(ports).catch(() => [])
-      this.reset()
-      for (const { labels: labelled = {}, value } of found) this.set(labelled, value)
-    },
-  })
-}
-
-/** A figure that only grows. */
-function counterOf(ports: Ports, { name, help, labels = [], read }: Measure): Counter {
-  return new Counter({
+/** A figure. Where it cannot be read there is no series of it, and the others are shown. */
+function metricOf(ports: Ports, { name, help, labels = [], isCount, read }: Measure) {
+  const Kind: new (options: CounterConfiguration<string>) => Counter = isCount ? Counter : Gauge
+  return new Kind({
     name,
     help,
     labelNames: [...labels],

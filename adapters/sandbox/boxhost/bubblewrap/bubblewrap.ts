@@ -67,7 +67,7 @@ async function machineOf(options: BubblewrapOptions, shape: Shape): Promise<Mach
   const isRoot = process.getuid?.() === 0
   const lacks: Machine["lacks"] = (part) => without.includes(part)
   const runs = await openRunFolder(runDir, { mostBoxes, firstUid: isRoot ? firstUid : null })
-  const groups = lacks("groups") ? noGroups : await findGroups(runDir, options.groupsRoot ?? null)
+  const groups = lacks("groups") ? noGroups : await findGroups(runDir)
   let keeper: ReturnType<Machine["keeperProgram"]> | null = null
   const keeperProgram = () => (keeper ??= layKeeper(runs.programs))
   const lying = new Map<string, Promise<string>>()

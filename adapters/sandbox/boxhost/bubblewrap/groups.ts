@@ -80,15 +80,9 @@ const limitsOfV2 = ({ memoryBytes, processes, cores }: SizeLimits) =>
 /** Kernels that do not count swap do not have these. */
 const OPTIONAL = new Set(["memory.memsw.limit_in_bytes", "memory.swap.max"])
 
-/**
- * The groups that can be made here.
- *
- * @param groupsRoot a folder of the second version's tree that is ours to divide; default a folder at
- * the root of whichever tree there is, which only root may make
- */
-export async function findGroups(runDir: string, groupsRoot: string | null): Promise<Groups> {
+/** The groups that can be made here: in a folder at the root of whichever tree there is, which only root may make. */
+export async function findGroups(runDir: string): Promise<Groups> {
   const own = `${createHash("sha256").update(runDir).digest("hex").slice(0, 12)}-`
-  if (groupsRoot !== null) return version2(groupsRoot, own)
   const { unified, controllers } = await mounts()
   if (controllers.memory !== undefined) return version1(controllers, own)
   return unified === null ? noGroups : version2(join(unified, BOXES), own)

@@ -31,8 +31,6 @@ export interface BubblewrapOptions {
   readonly firstUid?: number
   /** Default 100. */
   readonly mostBoxes?: number
-  /** A folder of the control groups' tree, version 2, that is ours to divide. Default: found. */
-  readonly groupsRoot?: string
   /** For tests: what to do without. */
   readonly without?: readonly Lacking[]
 }
