@@ -2,6 +2,7 @@
 import { z } from "zod"
 import { describe, expect, it } from "vitest"
 import { awaitOutcome, paid } from "../../src/frame/effects/paid.ts"
+import type { FoundWork, NewWork } from "../../adapters/postgres/jobs/port.ts"
 import type { Caller, Checked } from "../../src/frame/routes/declare/route.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
@@ -10,6 +11,9 @@ import { orderThing, thing, thingJobs } from "./scratch/order-thing.ts"
 import type { Things } from "./scratch/thing.ts"
 
 const WITHIN_MS = 10_000
+const NOW = Date.UTC(2026, 10, 28)
+const DUE = { parked: null, dueAt: new Date(NOW).toISOString() }
+const JOB = partly<NewWork>({ kind: "make-thing", name: "thing_a" })
 
 /** A request that waits at most ten seconds, on a clock that goes on where the request pauses. */
 class Waiting {
@@ -19,6 +23,8 @@ class Waiting {
   looks = 0
   /** What this process does of it; by default it is silent for ever. */
   doNow: () => Promise<boolean> = () => new Promise(() => undefined)
+  /** The job as another process has it; by default it is being done. */
+  job: () => Partial<FoundWork> | null = () => DUE
 
   readonly pacer = {
     elapsedMs: () => this.elapsedMs,
@@ -39,8 +45,18 @@ class Waiting {
       this.looks += 1
       return this.isKnown() ? "made" : null
     }
-    const outcome = await awaitOutcome(this.pacer, look, () => this.doNow(), stopping, WITHIN_MS)
+    const outcome = await awaitOutcome(this.ports(), JOB, look, stopping, WITHIN_MS)
     return [outcome, this.elapsedMs]
+  }
+
+  /** What a request needs while it waits. */
+  ports(): Pick<Ports, "clock" | "doNow" | "pacer" | "work"> {
+    return partly<Ports>({
+      pacer: this.pacer,
+      clock: { now: () => NOW },
+      doNow: () => this.doNow(),
+      work: { named: async () => this.job() },
+    })
   }
 }
 
@@ -61,6 +77,29 @@ it("looks for what another process does until its time is over", async () => {
   expect(await waiting.ends()).toEqual(["made", 5_000])
   waiting.knownAtMs = null
   expect(await waiting.ends()).toEqual([null, 15_000])
+})
+
+it.for<[string, Partial<FoundWork> | null]>([
+  ["done, or is only asked about", null],
+  ["put off", { parked: null, dueAt: new Date(NOW + 60_000).toISOString() }],
+  ["an operator's", { ...DUE, parked: "the carrier is silent" }],
+])("waits no longer once the job of another process is %s", async ([, job]) => {
+  const waiting = new Waiting()
+  waiting.doNow = async () => false
+  waiting.job = () => (waiting.elapsedMs < 3_000 ? DUE : job)
+  expect(await waiting.ends()).toEqual([null, 3_000])
+  // What the job recorded before it was put off is found.
+  waiting.elapsedMs = 0
+  waiting.knownAtMs = 3_000
+  expect(await waiting.ends()).toEqual(["made", 3_000])
+})
+
+it("waits for a job that no process has begun", async () => {
+  const waiting = new Waiting()
+  waiting.doNow = async () => false
+  waiting.job = () => (waiting.elapsedMs < 3_000 ? null : DUE)
+  waiting.knownAtMs = 5_000
+  expect(await waiting.ends()).toEqual(["made", 5_000])
 })
 
 it("looks once more where this process did it or put it off, and no longer", async () => {
@@ -129,9 +168,7 @@ async function asked(
     return viewIn(things)
   }
   const ports = partly<Ports>({
-    pacer: waiting.pacer,
-    clock: { now: () => 0 },
-    doNow: () => waiting.doNow(),
+    ...waiting.ports(),
     runner: { read: look, readLatest: look },
   })
   const caller = partly<Caller>({ companyId: "co_aaaaaa" })

@@ -6,19 +6,17 @@ import type { CardCheck } from "../../../domain/access/card.ts"
 import type { CardFault } from "../../../domain/access/access-events.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
+import { awaitOutcome } from "../../frame/effects/paid.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OWNER_OR_ADMIN, OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { NO_CUSTOMER, isCustomerUnknown } from "../processor-customer.ts"
-import { CHECK_CARD } from "../reactions/check-card.ts"
+import { cardCheck } from "../reactions/check-card.ts"
 
 /** What is held for a moment. */
 const HELD_MICROS: Micros = 49_000_000
-/** The processor's ten seconds, and what stands around them. */
-const WITHIN_MS = 15_000
-const LOOK_EVERY_MS = 50
 
 const FAULTS: Readonly<Record<CardFault, string>> = {
   declined: "The card was declined: nothing is held on it. Put another card on file.",
@@ -83,23 +81,19 @@ async function refuseUnknownCustomer(
 
 /** The look that was begun, once it has come to something, or nobody waits any longer. */
 async function ended(
-  ports: Pick<Ports, "doNow" | "pacer" | "runner">,
+  ports: Pick<Ports, "clock" | "doNow" | "pacer" | "runner" | "work">,
   companyId: CompanyId,
   begun: CardCheck | null,
   signal: AbortSignal,
 ): Promise<CardCheck | null> {
   if (begun === null) return null
-  const { pacer, runner } = ports
   const { holdId, amountMicros, startedAt } = begun
-  const until = pacer.elapsedMs() + WITHIN_MS
-  const row = { kind: CHECK_CARD, name: holdId, subject: holdId, companyId }
   const payload = { holdId, amountMicros, startedAt }
-  const isOwn = await ports.doNow({ ...row, payload, dueAt: startedAt }, signal)
-  for (;;) {
-    const found = await runner.readLatest(accessOf(companyId), cardCheckOf)
-    const isDone = found?.holdId !== holdId || found.outcome !== null
-    // What this process put off is not known any sooner by looking again.
-    if (isDone || isOwn || signal.aborted || pacer.elapsedMs() >= until) return found
-    await pacer.pause(LOOK_EVERY_MS, signal)
+  const [{ kind }] = cardCheck
+  const job = { kind, payload, name: holdId, subject: holdId, companyId, dueAt: startedAt }
+  const look = async () => {
+    const found = await ports.runner.readLatest(accessOf(companyId), cardCheckOf)
+    return found?.holdId === holdId && found.outcome === null ? null : found
   }
+  return awaitOutcome(ports, job, look, signal)
 }

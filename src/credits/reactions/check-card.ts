@@ -15,9 +15,6 @@ import { idSchema } from "../../frame/kernel/schema.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { askCards } from "./ask-cards.ts"
 
-/** The kind of its rows. */
-export const CHECK_CARD = "check-card"
-
 const Payload = z.object({
   holdId: idSchema(parseHoldId),
   amountMicros: z.number(),
@@ -28,7 +25,7 @@ type Payload = z.infer<typeof Payload>
 
 /** The reactions that look at cards. */
 export const cardCheck = effect({
-  kind: CHECK_CARD,
+  kind: "check-card",
   askKind: "ask-hold",
   payload: Payload,
   provider: "the processor",

@@ -5,6 +5,8 @@
  * The charge is made pending before the command is recorded, and names the thing. A crash at any line
  * therefore leaves a pending charge, which the thing's own job ends or the reconciler refunds.
  */
+import type { Pacer } from "../../../adapters/machine/clock/port.ts"
+import type { ListedWork, NewWork } from "../../../adapters/postgres/jobs/port.ts"
 import { ClaimLost } from "../../../adapters/postgres/idempotency/port.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
@@ -34,7 +36,6 @@ import { CHARGE_REFUSALS, giveBack, lookUpCharge, placeCharge } from "./charges.
 import { inDoubt } from "./give-up.ts"
 import type { Reaction } from "./reaction.ts"
 import type { Reconciled } from "./reconcile.ts"
-import type { Pacer } from "../../../adapters/machine/clock/port.ts"
 
 /** How long a request waits by default: a provider's ten seconds, and the work around them. */
 const WITHIN_MS = 15_000
@@ -382,14 +383,7 @@ class PaidCall<
     const [{ kind }] = jobs
     const payload = awaits.payload(id, now)
     const job = { kind, payload, name: id, subject: id, companyId, dueAt: now }
-    const doing = (stopping: AbortSignal) => ports.doNow(job, stopping)
-    const known = await awaitOutcome(
-      ports.pacer,
-      look,
-      doing,
-      this.#input.stopping,
-      awaits.withinMs,
-    )
+    const known = await awaitOutcome(ports, job, look, this.#input.stopping, awaits.withinMs)
     if (known !== null || last === null) return known
     return (await awaits.soFar?.(ports, draft, last)) ?? null
   }
@@ -406,31 +400,39 @@ function chargeOf(named: Named<string> | Paid<string>): ChargeId | null {
  * Runs a job, or waits for the process that runs it, until its outcome is known.
  *
  * @param look the outcome as far as it is recorded; null while it is not
- * @param doing runs the job; false where another process has it
- * @returns null where it is not known in time, or before this process stops
+ * @returns null where it is not known in time, where the job was put off, or before this process stops
  */
 export async function awaitOutcome<R>(
-  pacer: Pacer,
+  ports: Pick<Ports, "clock" | "doNow" | "pacer" | "work">,
+  job: NewWork,
   look: () => Promise<R | null>,
-  doing: (stopping: AbortSignal) => Promise<boolean>,
   stopping: AbortSignal,
   withinMs = WITHIN_MS,
 ): Promise<R | null> {
+  const { clock, pacer, work } = ports
   const until = pacer.elapsedMs() + withinMs
   const known = await look()
   if (known !== null || stopping.aborted) return known
-  const isOwn = await orLate(pacer, doing(stopping), withinMs)
-  for (;;) {
+  // Once this process did it or put it off, waiting longer does not make the outcome known any sooner.
+  let isOver = await orLate(pacer, ports.doNow(job, stopping), withinMs)
+  for (let wasThere = false; ;) {
+    // The job is looked at before the outcome: what it recorded until then is found.
+    const row = isOver ? null : await work.named(job.kind, job.name)
+    isOver ||= row === null ? wasThere : isPutOff(row, clock.now())
+    wasThere = row !== null
     const found = await look()
-    // What this process did, and put off, is not known any sooner by looking again.
-    if (found !== null || isOwn || stopping.aborted || pacer.elapsedMs() >= until) return found
+    if (found !== null || isOver || stopping.aborted || pacer.elapsedMs() >= until) return found
     await pacer.pause(LOOK_EVERY_MS, stopping)
   }
 }
 
-/** What is being done, or false once it has taken too long: it goes on without the waiting request. */
+/** Whether a job waits for its next time or for an operator; a retry after a passing failure is near. */
+const isPutOff = ({ parked, dueAt }: ListedWork, now: number): boolean =>
+  parked !== null || Date.parse(dueAt) > now
+
+/** The result of what is being done, or true once it has taken too long: it goes on without the request. */
 async function orLate(pacer: Pacer, doing: Promise<boolean>, withinMs: number): Promise<boolean> {
   const done = new AbortController()
-  const late = pacer.pause(withinMs, done.signal).then(() => false)
+  const late = pacer.pause(withinMs, done.signal).then(() => true)
   return Promise.race([doing, late]).finally(() => done.abort())
 }
