@@ -1,7 +1,6 @@
 /**
  * The facts about who may do what in a company, and the forms they are stored in. Names, emails and
- * labels are sealed before a command is made; the core never sees them. Those about people are in
- * `team-events.ts`, those about its card in `card-events.ts`.
+ * labels are sealed before a command is made; the core never sees them.
  */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import {

@@ -2,7 +2,7 @@
  * Who may do what in a company: its people, their roles and permissions, its keys, plan and card.
  *
  * Stream `access-<companyId>`, bounded by the dashboard's clicks. Every API call is checked against
- * this state, so it says who calls (`findKey`, `findPerson`); what a person may is in `grants.ts`,
+ * this state, so it says who calls (`findKey`, `findPerson`); what a person may is in `permissions.ts`,
  * what becomes of people in `team.ts`, of its card in `card.ts`.
  */
 import type { Decider, Stamp } from "../kernel/decider.ts"

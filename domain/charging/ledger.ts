@@ -9,9 +9,9 @@
  * then in force. A charge with `exemption: "funds"` is not asked for funds and says so in its fact; one
  * that is `isAlreadyCounted` was held against the limits when its calls were counted.
  *
- * Facts `ledger-events.ts`, commands `ledger-commands.ts`, state `ledger-state.ts`. The rules that
+ * Facts `ledger-formats.ts`, commands `ledger-commands.ts`, state `ledger-state.ts`. The rules that
  * have a name of their own have a file of their own: `charge.ts`, `limit-book.ts`, `calls.ts`,
- * `purchases.ts`, `months.ts`, `low-funds.ts`, `recent.ts`.
+ * `purchases.ts`, `months.ts`, `postings.ts`, `recent.ts`.
  */
 import type { Decider, Stamp } from "../kernel/decider.ts"
 import { isRefusal, unreachable } from "../kernel/decider.ts"

@@ -4,7 +4,7 @@
  *
  * Stream `call-<companyId>-<callId>`. What the carrier says may come late, twice, in another order or
  * not at all: a row of the table is found by what the call is in, and what no longer fits changes nothing.
- * Each state that waits has a deadline that names it (`deadlines.ts`).
+ * Each state that waits has a deadline that names it (`call-commands.ts`).
  */
 import type { Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"

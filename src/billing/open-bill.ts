@@ -1,7 +1,7 @@
 /**
  * What the ledger says of a month, before a line of its bill is read: of a closed one the sealed
  * `MonthClosed`, of an open one the state of the ledger at its last fact. Both, the place of the month
- * and its lines (`ledger-lines.ts`) come from the ledger's stream; no read model is asked.
+ * and its lines (`write-bill.ts`) come from the ledger's stream; no read model is asked.
  */
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { Position, EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"

@@ -33,7 +33,7 @@ export interface ForPeople {
   readonly location?: string
   /** What their browser keeps, as `Set-Cookie` says it. */
   readonly cookie?: string
-  /** A page: see `htmlPage` in `page.ts`. */
+  /** A page, as `htmlPage` makes it. */
   readonly page?: string
 }
 
