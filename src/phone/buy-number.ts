@@ -74,6 +74,7 @@ const DISCARDED: Outcome = { answer: "failed", reason: "discarded" }
 const buying = effect({
   kind: "buy-number",
   askKind: "ask-number",
+  isAwaited: true,
   payload: Order,
   provider: "the carrier",
   about: "this number",

@@ -90,6 +90,7 @@ const DISCARDED: Outcome = { answer: "failed", why: "discarded" }
 const handing = effect({
   kind: "submit-part",
   askKind: "ask-part",
+  isAwaited: true,
   payload: Submitted,
   provider: "the registry",
   about: "this registration",

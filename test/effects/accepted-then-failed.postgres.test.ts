@@ -2,6 +2,7 @@
  * A provider accepted a request, or may have, and the request that follows fails: the outcome is unknown. The job
  * asks again until it knows; meanwhile the charge stays, and the provider does the thing once.
  */
+import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { selectLines } from "../../projections/charging/charges.ts"
 import type { ByTelnyx, Texting } from "../phone/by-telnyx.ts"
@@ -39,6 +40,8 @@ interface ChargedEffect {
   readonly company: () => Promise<Company>
   /** Begins it by the API. */
   readonly begin: (company: Company) => Promise<unknown>
+  /** The job that the request runs itself, before its fact enqueues it; absent where it does not. */
+  readonly job?: string
   /** What the provider accepts, once. */
   readonly accepts: string
   /** The requests that follow the accepted one. */
@@ -63,11 +66,13 @@ const OF_NUMBERS = /^GET \/(phone_numbers|number_orders)/
 const numbers = {
   company: () => makeCompany(by.world),
   begin: (company: Company) => buy(by.world, company, [...by.server.stock][0]),
+  job: "buy-number",
   accepts: "POST /number_orders",
 }
 const business = {
   company: ready,
   begin: (company: Company) => sendBusiness(by.world, company, { live: true }),
+  job: "submit-part",
   accepts: "POST /10dlc/brand",
   follows: /^GET \/10dlc\/brand/,
 }
@@ -79,6 +84,7 @@ const campaign = {
     return company
   },
   begin: (company: Company) => sendCampaign(by.world, company),
+  job: "submit-part",
   accepts: "POST /10dlc/campaignBuilder",
   follows: /^GET \/10dlc\/(brand|campaign)/,
 }
@@ -105,6 +111,20 @@ async function charges({ companyId }: Company) {
   return rows.map(({ kind, state }) => (kind === "give_back" ? "refunded" : state))
 }
 
+/** Enqueues a job as its fact does where that is late: the request ran the job, and another row asks about it. */
+async function enqueueLate({ companyId }: Company, kind: string) {
+  const { work, doNow } = by.world.ports
+  const { rows } = await sql<{ name: string; payload: string }>`
+    select name, payload from ledger.jobs where company_id = ${companyId} and kind like 'ask-%'
+  `.execute(by.world.ports.readAll)
+  const [row] = rows
+  if (row === undefined) throw new Error("nothing is asked about")
+  const { name } = row
+  const job = { kind, name, subject: name, companyId, payload: JSON.parse(row.payload), dueAt: 0 }
+  expect(await doNow(job, new AbortController().signal)).toBe(true)
+  expect(await work.named(kind, name)).toBeNull()
+}
+
 describe("accepted, then the request that follows fails", () => {
   it.each(ROWS)(
     "%s, %s: unknown, asked again, charged and done once",
@@ -121,6 +141,9 @@ describe("accepted, then the request that follows fails", () => {
       server.failing = { calls: effect.follows, how }
       await effect.begin(company)
       expect(await charges(company)).toEqual([...before, "open"])
+      if (effect.job !== undefined) await enqueueLate(company, effect.job)
+      expect(await charges(company)).toEqual([...before, "open"])
+      expect(done() - doneBefore).toBe(1)
 
       await world.operate("clock advance", { duration: "2m" })
       expect(await charges(company)).toEqual([...before, "open"])

@@ -27,6 +27,7 @@ type Payload = z.infer<typeof Payload>
 export const cardCheck = effect({
   kind: "check-card",
   askKind: "ask-hold",
+  isAwaited: true,
   payload: Payload,
   provider: "the processor",
   about: "the hold",

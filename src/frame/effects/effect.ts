@@ -33,7 +33,15 @@ export type Standing = "open" | "ended" | "not there"
 /** An effect. `A` is what its provider can answer. */
 export interface EffectSpec<P extends object, A> extends Pick<
   ReactionSpec<P>,
-  "kind" | "payload" | "from" | "until" | "atOnce" | "isLong" | "endsWithCompany" | "isPersonal"
+  | "kind"
+  | "payload"
+  | "from"
+  | "until"
+  | "atOnce"
+  | "isAwaited"
+  | "isLong"
+  | "endsWithCompany"
+  | "isPersonal"
 > {
   /** The kind of a row whose provider was silent: it is only asked about. Default the kind itself. */
   readonly askKind?: string
@@ -83,9 +91,10 @@ export interface EffectSpec<P extends object, A> extends Pick<
 }
 
 /** The reactions of an effect: performing it, and asking about it. */
-export function effect<P extends object, A>(
-  spec: EffectSpec<P, A>,
-): readonly [ReactionOf<P>, ...Reaction[]] {
+export type EffectJobs<P> = readonly [ReactionOf<P>, ...Reaction[]]
+
+/** Declares an effect. */
+export function effect<P extends object, A>(spec: EffectSpec<P, A>): EffectJobs<P> {
   const { askKind, from: _from, atOnce: _atOnce, isLong: _isLong, ...shared } = spec
   const giveUp = async (ports: Ports, work: GivenUp<P>, cause: Cause) => {
     const { signal } = new AbortController()
@@ -130,6 +139,7 @@ class Turn<P extends object, A> {
   async perform(): Promise<WorkResult> {
     const { act, ask } = this.#spec
     if (act === null) return this.askOnly()
+    if (await this.#isAskedAbout()) return { result: "done" }
     const standing = await this.#look()
     if (standing !== null) return standing
     const work = this.#work
@@ -162,6 +172,13 @@ class Turn<P extends object, A> {
     }
     const waitMs = askAgainAfter(ageMs, answer === null ? null : unknownAfterMs, this.#times)
     return { result: "later", dueAt: this.#now() + waitMs }
+  }
+
+  /** Whether a request ran it before its fact enqueued it, and another row asks about it by now. */
+  async #isAskedAbout(): Promise<boolean> {
+    const { isAwaited, askKind } = this.#spec
+    if (isAwaited !== true || askKind === undefined || this.#work.isHandedOver) return false
+    return (await this.#ports.work.named(askKind, this.#work.name)) !== null
   }
 
   #now(): number {

@@ -1,6 +1,6 @@
 /**
- * A paid route, declared in one place: draft → price → charge → command → answer. The handler, resuming
- * after a lost response, its jobs and the reconciliation of its charges follow from the declaration.
+ * A paid route, declared in one place: draft → prepare → price → holds → charge → command → answer. The
+ * handler, resuming after a lost response, its jobs and the reconciliation of its charges follow.
  *
  * The charge is made pending before the command is recorded, and names the thing. A crash at any line
  * therefore leaves a pending charge, which the thing's own job ends or the reconciler refunds.
@@ -83,6 +83,10 @@ export function paid<
     Omit<Typed<PP, Q, B, R, St>, "handle" | "resume" | "once"> &
     PaidSpec<Checked<B, Q, PP>, D, T, R, P, Id, C, S, E, N, V, J>,
 ): PaidRoute {
+  const [job, asking] = spec.jobs
+  if (spec.awaits !== undefined && asking !== undefined && job.isAwaited !== true) {
+    throw new RangeError(`${spec.url} runs ${job.kind} itself: that effect needs "isAwaited: true"`)
+  }
   const call = (ports: Ports, caller: Caller, input: Checked<B, Q, PP>) =>
     new PaidCall(spec, ports, caller, input)
   const made = route<R, St, B, Q, PP>({
@@ -170,9 +174,11 @@ class PaidCall<
       const found = await this.#goOn(draft, named, seed)
       if ("reply" in found) return found.reply
       if (found.seed !== seed) {
-        const { isUndone } = await this.#standing(draft, named)
-        // It came to nothing while this request was under way: that is the outcome of both.
-        const isOver = isUndone && (await this.#spec.one?.(ports, draft)) !== one
+        const { view, isUndone } = await this.#standing(draft, named)
+        // It came to nothing while this request was under way: that is the outcome of both. An abandoned
+        // thing never began, so it has no outcome, and the next attempt begins.
+        const hasOutcome = isUndone && view !== "abandoned"
+        const isOver = hasOutcome && (await this.#spec.one?.(ports, draft)) !== one
         if (isOver) return this.#replied(draft, named)
         seed = found.seed
         continue
@@ -350,7 +356,7 @@ class PaidCall<
     known?: Known<V, E>,
     position: Told<R>["position"] = null,
   ): Promise<Answer<R>> {
-    const { answer, forgotten, awaits } = this.#spec
+    const { thing, answer, forgotten, awaits } = this.#spec
     const ports = this.#ports
     const { id } = named
     const told =
@@ -361,7 +367,8 @@ class PaidCall<
           : ((await forgotten?.(ports, draft, id)) ?? null)
     if (told === null) throw new OutcomeUnknown(`the outcome of ${id} is not known yet`)
     if ("refusal" in told) return { ok: false, refusal: told.refusal }
-    const chargeId = chargeOf(named)
+    // A retry cannot tell by its ids alone whether the thing was free.
+    const chargeId = known === undefined ? chargeOf(named) : thing.standing(known.view).chargeId
     const charge = chargeId === null ? {} : { chargeId }
     return { ok: true, body: told.reply, position: told.position ?? position, ...charge }
   }

@@ -91,6 +91,11 @@ export interface ReactionSpec<P> {
   /** Does it; may be done again after a crash at any line. */
   readonly perform: (ports: Ports, work: Work<P>) => Promise<WorkResult>
   readonly atOnce?: AtOnce
+  /**
+   * Whether a request may run it before its fact has enqueued it. The fact then enqueues it a second time, when
+   * the first may be a row of another kind already: the second must not call the provider again.
+   */
+  readonly isAwaited?: true
   /** Whether it may take longer than half a minute: it then leaves half of all places to others. */
   readonly isLong?: true
   /** Whether its rows are due minutes after their fact: they may be written seconds after it. */
