@@ -73,7 +73,7 @@ export type PriceEvent = FactOf<typeof priceFormats>
 /** Writes and reads price facts. */
 export const priceCodec = codecOf(priceFormats)
 
-/** Begins the book with these prices. Again: nothing new. */
+/** Begins the book with these prices. Again: records the prices of items that the book does not have yet. */
 interface OpenPriceBook {
   readonly type: "OpenPriceBook"
   readonly prices: readonly PricedUnit[]
@@ -117,6 +117,8 @@ interface PriceBookState {
   opened: boolean
   version: number
   readonly prices: Record<PricedItem, Micros>
+  /** The items whose price is a fact; the others have the program's default. */
+  readonly recorded: Set<PricedItem>
   readonly destinations: Map<string, DestinationPrice>
   /** Of the list of countries that was set last; null for none. */
   destinationTerms: DestinationTerms | null
@@ -137,12 +139,17 @@ export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefuse
     opened: false,
     version: 1,
     prices: defaultPrices(),
+    recorded: new Set(),
     destinations: new Map(),
     destinationTerms: null,
   }),
   decide: (command, state, { at }) => {
     if (command.type === "OpenPriceBook") {
-      return state.opened ? [] : [{ type: "PriceBookOpened", at, prices: command.prices }]
+      if (!state.opened) return [{ type: "PriceBookOpened", at, prices: command.prices }]
+      // An item that a newer program brings: its price becomes a fact before anything is charged for it.
+      return command.prices
+        .filter(({ item }) => !state.recorded.has(item))
+        .map((unit, i) => ({ type: "PriceSet", at, ...unit, version: state.version + 1 + i }))
     }
     if (command.type === "SetDestinationPrices") return setDestinations(command, state, at)
     const { item, unitPriceMicros } = command
@@ -153,7 +160,7 @@ export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefuse
   evolve: (state, event) => {
     if (event.type === "PriceBookOpened") {
       state.opened = true
-      for (const { item, unitPriceMicros } of event.prices) state.prices[item] = unitPriceMicros
+      for (const unit of event.prices) setPrice(state, unit)
       return state
     }
     state.version = event.version
@@ -163,9 +170,14 @@ export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefuse
       state.destinationTerms = { carrierPricesFrom, markupPermille }
       return state
     }
-    state.prices[event.item] = event.unitPriceMicros
+    setPrice(state, event)
     return state
   },
+}
+
+function setPrice({ prices, recorded }: PriceBook, { item, unitPriceMicros }: PricedUnit): void {
+  prices[item] = unitPriceMicros
+  recorded.add(item)
 }
 
 function defaultPrices(): Record<PricedItem, Micros> {

@@ -8,6 +8,11 @@ const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 const set = { type: "SetPrice", at: NOW, item: "text_segment", unitPriceMicros: 9_500 } as const
 const fact = { ...set, type: "PriceSet", version: 2 } as const
 
+const NEWER = [
+  { item: "deploy", unitPriceMicros: 7 },
+  { item: "api_call", unitPriceMicros: 8 },
+] as const
+
 describe("OpenPriceBook", () => {
   const prices = [{ item: "text_segment", unitPriceMicros: 9_000 }] as const
   const open = { type: "OpenPriceBook", at: NOW, prices } as const
@@ -20,9 +25,25 @@ describe("OpenPriceBook", () => {
       .records({ ...opened, prices: DEFAULT_BOOK })
   })
 
-  it("records nothing once it is open, whatever prices it brings", () => {
+  it("records nothing once it is open, whatever prices its items have by now", () => {
     given(priceBook, opened)
-      .when({ ...open, prices: [] })
+      .when({ ...open, prices: [{ item: "text_segment", unitPriceMicros: 1 }] })
+      .recordsNothing()
+  })
+
+  it("records the prices of items that a newer program brings, once", () => {
+    const newer = { ...open, prices: [...prices, ...NEWER] }
+    const facts = NEWER.map((unit, i) => ({
+      type: "PriceSet" as const,
+      at: NOW,
+      ...unit,
+      version: 2 + i,
+    }))
+    given(priceBook, opened)
+      .when(newer)
+      .records(...facts)
+    given(priceBook, opened, ...facts)
+      .when(newer)
       .recordsNothing()
   })
 
@@ -68,7 +89,11 @@ describe("the price book", () => {
     expect(DEFAULT_BOOK).toHaveLength(PRICED_ITEMS.length)
     expect(DEFAULT_BOOK).toContainEqual({ item: "text_segment", unitPriceMicros: 9_000 })
     const book = fold(priceBook, { type: "PriceBookOpened", at: NOW, prices: DEFAULT_BOOK })
-    expect(book).toEqual({ ...fold(priceBook), opened: true })
+    expect(book).toEqual({
+      ...fold(priceBook),
+      opened: true,
+      recorded: new Set(PRICED_ITEMS),
+    })
   })
 
   it("begins as version 1 with the default prices", () => {

@@ -228,7 +228,7 @@ async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: Co
   for (const eraseOne of erasures) await eraseOne(ports, companyId)
 }
 
-/** Opens the price book, unless that was done. */
+/** Opens the price book, and records the prices of items that this program brings. */
 async function openPriceBook(runner: Runner): Promise<void> {
   const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
   await runner.execute(PRICES, openBook, causedBy("open-price-book"))
