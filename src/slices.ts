@@ -16,7 +16,7 @@ import type { Slice } from "./frame/slice.ts"
 import { assemble } from "./frame/slice.ts"
 import { leads } from "./leads/slice.ts"
 import { mcp } from "./mcp/slice.ts"
-import { moving } from "./storage/slice.ts"
+import { storage } from "./storage/slice.ts"
 import { operations } from "./operations/slice.ts"
 import { registration } from "./registration/slice.ts"
 import { phone } from "./phone/slice.ts"
@@ -48,7 +48,7 @@ export const SLICES: readonly Slice[] = [
   charging,
   billing,
   audit,
-  moving,
+  storage,
   consoleSlice,
 ]
 

@@ -71,6 +71,7 @@ class WatchedClient extends pg.Client {
     return super.query.apply(this, given as Parameters<pg.Client["query"]>)
   }
 
+  // The overloads are those of `pg`.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   override end(...given: any[]): any {
     const ending: unknown = super.end.apply(this, given as Parameters<pg.Client["end"]>)

@@ -29,7 +29,13 @@ const COSTS: Readonly<Record<string, readonly string[]>> = {
     "box_minute_large",
     "box_minute_xlarge",
   ],
-  "phone.registration.submit": ["brand_fee_low_volume", "brand_fee_standard", "campaign_fee"],
+  "phone.registration.submit": [
+    "brand_fee_low_volume",
+    "brand_fee_sole_proprietor",
+    "brand_fee_standard",
+    "campaign_fee",
+    "campaign_rush",
+  ],
 }
 
 /** A group of operations. */

@@ -4,7 +4,7 @@ import { backupOperations, releaseOperations } from "./operate/backup.ts"
 import { moveCommands, repairSettings } from "./operate/move-commands.ts"
 
 /** Moving an installation. */
-export const moving: Slice = {
+export const storage: Slice = {
   name: "storage",
   operations: [
     moveCommands.copyStore,

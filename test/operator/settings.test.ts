@@ -74,17 +74,13 @@ describe("what is simulated", () => {
 })
 
 describe("a setting that nobody reads", () => {
-  const known = new Map([
-    ...["LEDGER_DATA_DIR", "BASE_URL", "PORT"].map((name) => [name, name] as const),
-    ["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"] as const,
-  ])
+  const known = new Set(["LEDGER_DATA_DIR", "BASE_URL", "PORT"])
   const said = (name: string) => unreadSettings({ [name]: "x" }, known)
 
   it.for([
     ["LEDGER_DATADIR", "was LEDGER_DATA_DIR meant?"],
     ["BASE_ULR", "was BASE_URL meant?"],
     ["BASEURL", "was BASE_URL meant?"],
-    ["EVENTSTORE_UR", "was LEDGER_EVENTSTORE_URL meant?"],
     ["CARRIER_URL", "company-ledger config lists what there is"],
     ["SMTP_HOST", "company-ledger config lists what there is"],
   ] as const)("is named: %s", ([name, meant]) => {
@@ -105,7 +101,7 @@ describe("a setting that nobody reads", () => {
   })
 
   it("is a warning, never a fault, and shows no value", () => {
-    const { warnings } = readConfig({ LEDGER_MASTERKEY: "secret", EVENTSTORE_URL: "esdb://x:2113" })
+    const { warnings } = readConfig({ LEDGER_MASTERKEY: "secret" })
     expect(warnings).toEqual([
       "Nobody reads the setting LEDGER_MASTERKEY: was LEDGER_MASTER_KEY meant?",
     ])

@@ -34,19 +34,6 @@ describe("LEDGER_EVENTSTORE_URL", () => {
     expect(() => readConfig({ LEDGER_EVENTSTORE_URL: url, PORT: "x" })).toThrow(/PORT must be/)
   })
 
-  it("is read by its former name too, where the new one is not set", () => {
-    const [one, other] = ["esdb://one:2113", "esdb://other:2113"]
-    expect(readConfig({ EVENTSTORE_URL: one }).eventStoreUrl).toBe(one)
-    const both = { EVENTSTORE_URL: one, LEDGER_EVENTSTORE_URL: one }
-    expect(readConfig(both).eventStoreUrl).toBe(one)
-    expect(() => readConfig({ ...both, LEDGER_EVENTSTORE_URL: other })).toThrow(
-      /^LEDGER_EVENTSTORE_URL and EVENTSTORE_URL, its former name, differ: set the first alone\.$/,
-    )
-    expect(() => readConfig({ EVENTSTORE_URL: "x" })).toThrow(/^EVENTSTORE_URL must be esdb/)
-    const shown = listSettings({ EVENTSTORE_URL: one }).map(({ name, value }) => [name, value])
-    expect(shown).toContainEqual(["LEDGER_EVENTSTORE_URL", one])
-  })
-
   it("is refused where it names several hosts of which the client would ask the first alone", async () => {
     const opening = openEventStore(
       "postgres://nowhere/db",

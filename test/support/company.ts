@@ -3,6 +3,7 @@ import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** Runs operations: a world, or the server of a place. */
 export interface Operator {
+  // Each operation has an answer of its own, which the test that asks knows.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input?: object) => Promise<any>
 }

@@ -262,6 +262,7 @@ class StandIn {
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
   }
 
+  // The program's JSON as Telnyx gets it: a wrong shape fails the test that sent it.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   #answered(method: string, url: URL, body: any): Answer {
     const [, , kind, name, , action] = url.pathname.split("/").map(decodeURIComponent)
@@ -277,6 +278,7 @@ class StandIn {
     return answer
   }
 
+  // As above.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   #dial(body: any): Answer {
     const caller = this.#legOf(body.link_to)
@@ -289,6 +291,7 @@ class StandIn {
     return [200, { data: { call_control_id: ref, call_leg_id: legId, is_alive: false } }]
   }
 
+  // As above.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   #act(leg: TelnyxLeg | undefined, action: string, body: any): Answer {
     if (leg === undefined) return refusal(404, "10005")

@@ -154,13 +154,6 @@ const environmentOf = ({ settings, providers }: Brought): z.ZodObject =>
     ...(Object.assign({}, ...settings.map(({ schema }) => schema.shape)) as z.ZodRawShape),
   })
 
-/** Names that settings had before, and go on being read by where the new one is not set. */
-const FORMER_NAMES = [["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"]] as const
-
-/** Every name that is read, and the one that it goes by in the documents. */
-const knownIn = (environment: z.ZodObject): ReadonlyMap<string, string> =>
-  new Map([...Object.keys(environment.shape).map((name) => [name, name] as const), ...FORMER_NAMES])
-
 /** Reads the settings. An empty variable counts as unset. @throws ConfigFault naming every fault */
 export function configIn(brought: Brought, env: Env): Config {
   const given = setOnly(env)
@@ -170,7 +163,7 @@ export function configIn(brought: Brought, env: Env): Config {
   const quarrels = [...quarrelsOf(brought, given), ...besideReal(brought.providers, given)]
   if (!parsed.success || wrong.length + quarrels.length > 0) {
     const issues = parsed.error?.issues ?? []
-    const lines = issues.map((issue) => `${namedAs(env, issue.path.join("."))} ${issue.message}.`)
+    const lines = issues.map((issue) => `${issue.path.join(".")} ${issue.message}.`)
     throw new ConfigFault([...lines, ...quarrels, ...wrong].join("\n"))
   }
   const settings = Own.parse(given)
@@ -202,7 +195,7 @@ export function configIn(brought: Brought, env: Env): Config {
           },
     simulated: simulatedOf(brought.providers, given),
     reachesOut: brought.providers.some(({ chosenBy }) => (chosenBy?.(given) ?? null) !== null),
-    warnings: unreadSettings(given, knownIn(environment)),
+    warnings: unreadSettings(given, new Set(Object.keys(environment.shape))),
     faults,
     settings: settingsIn(given),
   }
@@ -217,19 +210,9 @@ const checkedByTls = (url: string | undefined): string | undefined =>
     ? url
     : url?.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full")
 
-/** The name by which a setting was given: its own, or the one it had before. */
-function namedAs(env: Env, name: string): string {
-  const former = FORMER_NAMES.find(([old, now]) => now === name && (env[old] ?? "") !== "")?.[0]
-  return former === undefined || (env[name] ?? "") !== "" ? name : former
-}
-
-/** What may each be set, and not beside the other: two names of one thing, and what slices say. */
-function quarrelsOf({ settings }: Brought, given: Given): readonly string[] {
-  const twofold = FORMER_NAMES.filter(
-    ([former, name]) => given[former] !== undefined && given[former] !== given[name],
-  ).map(([former, name]) => `${name} and ${former}, its former name, differ: set the first alone.`)
-  return [...twofold, ...settings.flatMap(({ faults }) => faults?.(given) ?? [])]
-}
+/** Settings that may not be set together, as the slices say. */
+const quarrelsOf = ({ settings }: Brought, given: Given): readonly string[] =>
+  settings.flatMap(({ faults }) => faults?.(given) ?? [])
 
 /** The effective settings with where each came from; secrets are masked. @throws ConfigFault */
 export function settingsShown(brought: Brought, env: Env): readonly ShownSetting[] {
@@ -261,34 +244,21 @@ function masked(name: string, value: unknown, secret: ReadonlySet<string>): stri
 
 function setOnly(env: Env): Given {
   const entries = Object.entries(env).filter(([, value]) => (value ?? "").trim() !== "")
-  const given = Object.fromEntries(entries) as Record<string, string>
-  for (const [former, name] of FORMER_NAMES) {
-    const value = given[former]
-    if (value !== undefined) given[name] ??= value
-  }
-  return given
+  return Object.fromEntries(entries) as Record<string, string>
 }
 
 /**
  * A sentence for each variable of the environment that is meant for this program, by how it begins or by
  * how near it is to a setting, and is none of its settings.
- *
- * @param known every name that is read, and the one that it goes by in the documents: a former name
- * goes on being read, and is told to nobody
  */
-export function unreadSettings(
-  given: Given,
-  known: ReadonlyMap<string, string>,
-): readonly string[] {
+export function unreadSettings(given: Given, known: ReadonlySet<string>): readonly string[] {
   return Object.keys(given).flatMap((name) => {
     if (known.has(name) || OF_TESTS.has(name)) return []
-    const nearest = nearestName(name, known.keys())
+    const nearest = nearestName(name, known)
     const isOwn = OWN_PREFIXES.some((prefix) => name.startsWith(prefix))
     if (!isOwn && (nearest === null || !isMeantBy(name, nearest))) return []
     const meant =
-      nearest === null
-        ? "company-ledger config lists what there is"
-        : `was ${known.get(nearest)} meant?`
+      nearest === null ? "company-ledger config lists what there is" : `was ${nearest} meant?`
     return [`Nobody reads the setting ${name}: ${meant}`]
   })
 }

@@ -80,6 +80,8 @@ export async function payMinutes<V>(
       const begun = await minutes.begin(view, next.minute)
       view = begun.view
       knownTo = begun.hasBegun ? revision : null
+      const isSame = view !== null && minutes.standing(view).next?.minute === next.minute
+      if (!begun.hasBegun && isSame) return view
     } else return view
   }
   return null

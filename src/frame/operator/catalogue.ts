@@ -26,6 +26,7 @@ interface FieldWords {
 }
 
 declare module "zod" {
+  // Declaration merging takes an interface.
   // oxlint-disable-next-line no-empty-object-type
   interface GlobalMeta extends FieldWords {}
 }

@@ -77,13 +77,8 @@ export async function heardByAll<T>(
   run: (ports: AdminPorts) => Promise<T>,
 ): Promise<T> {
   let last: Position | null = null
-  const execute: AdminPorts["runner"]["execute"] = async (
-    aggregate,
-    stream,
-    command,
-    execution,
-  ) => {
-    const outcome = await ports.runner.execute(aggregate, stream, command, execution)
+  const execute: AdminPorts["runner"]["execute"] = async (...given) => {
+    const outcome = await ports.runner.execute(...given)
     if (outcome.accepted && outcome.facts.length > 0) last = laterOf(last, outcome.position)
     return outcome
   }
