@@ -122,6 +122,9 @@ interface Draft {
 
 /** The scratch slice's route, where it waits for its thing. */
 const waitingRoute = ({ hasSoFar }: { readonly hasSoFar: boolean }) =>
+  paidWith([{ ...thingJobs[0], isAwaited: true }, ...thingJobs.slice(1)], hasSoFar)
+
+const paidWith = (jobs: typeof thingJobs, hasSoFar = false) =>
   paid({
     name: "orderThing",
     method: "POST",
@@ -132,7 +135,7 @@ const waitingRoute = ({ hasSoFar }: { readonly hasSoFar: boolean }) =>
     counted: true,
     reply: z.string(),
     thing,
-    jobs: thingJobs,
+    jobs,
     undone: "the thing could not be ordered",
     draft: async (): Promise<Draft> => ({ name: "Lamp" }),
     price: async () => "free" as const,
@@ -194,4 +197,8 @@ describe("a request for a thing that goes on after it", () => {
     await expect(asked(waiting, { hasSoFar: false })).rejects.toThrow(OutcomeUnknown)
     expect(waiting.elapsedMs).toBe(10_000)
   })
+})
+
+it("refuses a route whose request would run a job that its fact enqueues a second time", () => {
+  expect(() => paidWith(thingJobs)).toThrow(/runs make-thing itself: .* "isAwaited: true"/)
 })

@@ -61,7 +61,11 @@ export interface PaidRoute extends Route {
 /** Whether a route pays for things. */
 export const isPaid = (given: Route): given is PaidRoute => "paid" in given
 
-/** A route whose call pays for a thing; every type follows from its schemas, its thing and its callbacks. */
+/**
+ * A route whose call pays for a thing; every type follows from its schemas, its thing and its callbacks.
+ *
+ * @throws RangeError where it awaits a job that would call the provider a second time
+ */
 export function paid<
   D extends object,
   T extends object,
