@@ -103,7 +103,9 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
   let { accepted } = begun
 
   const draw = (): void => {
-    drawn = traffic.charges(drawnAtOnce).map(({ command }) => ({ ...command, open: false }))
+    drawn = traffic
+      .charges(drawnAtOnce)
+      .map(({ command }): Charge => ({ ...command, isPending: false }))
     taken = 0
   }
   const next = (): Charge => {
