@@ -151,7 +151,7 @@ const broken = (rules: Rules, law: Law) =>
     fc.property(histories, (history) => {
       expect(law(play(rules, history))).toEqual([])
     }),
-    { ...runsOf(400, 10_000), examples: [[A_DAY_EARLY]] },
+    { ...runsOf(400, 10_000), seed: 20_261_128, examples: [[A_DAY_EARLY]] },
   ).failed
 
 describe("whatever happens to a company's audio", () => {

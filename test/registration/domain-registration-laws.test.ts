@@ -372,12 +372,14 @@ describe("every history", () => {
     )
   })
 
+  // Drawn anew each time, what only few histories show would be missed now and then.
+  const SEED = 20_261_128
   it.each(FAULTS)("shows it where $fault", ({ breaks, rules }) => {
     const law = LAWS[breaks]
     if (law === undefined) throw new Error(`there is no law ${breaks}`)
     const found = fc.check(
       fc.property(registrationHistories, (history) => law(play(rules, history)) === ""),
-      { numRuns: 20_000 },
+      { seed: SEED, numRuns: 20_000 },
     )
     expect(found.failed).toBe(true)
   })

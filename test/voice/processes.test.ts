@@ -373,6 +373,8 @@ describe("calls of several processes", () => {
     expect(HAPPENS.filter((what) => !seen.has(what))).toEqual([])
   })
 
+  // Drawn anew each time, what only few histories show would be missed now and then.
+  const SEED = 20_261_128
   const without = (...kinds: readonly string[]) =>
     REACTIONS.filter(({ kind }) => !kinds.includes(kind))
 
@@ -390,7 +392,7 @@ describe("calls of several processes", () => {
       found.push(...now)
       return now.length === 0
     })
-    const details = await fc.check(property, { numRuns: 300, endOnFailure: true })
+    const details = await fc.check(property, { seed: SEED, numRuns: 300, endOnFailure: true })
     expect(details.failed).toBe(true)
     expect(found.join(" ")).toMatch(wrong)
   })
