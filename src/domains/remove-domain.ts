@@ -10,7 +10,15 @@ import { newId } from "../frame/kernel/ids.ts"
 import { shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { AppAddressReply, appAddressReply, hostNameOf } from "./domain-reply.ts"
-import { CONFLICTS, findDomain, noDomain, someDomainId, tellDomain, DOMAIN_EXAMPLE, DOMAIN_POST } from "./find-domain.ts"
+import {
+  CONFLICTS,
+  findDomain,
+  noDomain,
+  someDomainId,
+  tellDomain,
+  DOMAIN_EXAMPLE,
+  DOMAIN_POST,
+} from "./find-domain.ts"
 import { domainsSettings, edgeAddresses } from "./settings.ts"
 import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
 import type { ReleaseReason } from "../../domain/domains/domain-events.ts"

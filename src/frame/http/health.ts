@@ -111,7 +111,10 @@ function servingVerdict(isStopping: boolean): Verdict {
 }
 
 /** The event store fails where it answers everything but appends, as a leader without its followers does. */
-function appending(found: Verdict, { appendWaitMs }: Pick<Ports["store"], "appendWaitMs">): Verdict {
+function appending(
+  found: Verdict,
+  { appendWaitMs }: Pick<Ports["store"], "appendWaitMs">,
+): Verdict {
   if (found.name !== EVENT_STORE || found.state === "fail" || appendWaitMs() < APPEND_WAIT_MS) {
     return found
   }
