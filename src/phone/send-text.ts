@@ -14,7 +14,7 @@ import type { MessageId, RecipientTag } from "../../domain/phone/ids.ts"
 import { parseMessageId, parseNumberId } from "../../domain/phone/ids.ts"
 import { saysStop } from "../../domain/phone/texting-rules.ts"
 import { isDestinationOn, textingOf } from "../../domain/phone/phone-views.ts"
-import type { RecipientEvent, TextQueued } from "../../domain/phone/recipient-events.ts"
+import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { PreparedText, Recipient, RecipientCommand } from "../../domain/phone/recipient.ts"
 import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
 import { segmentsOf } from "../../domain/phone/segments.ts"
@@ -314,24 +314,33 @@ export const sendText = paid({
   }),
   // Otherwise it was abandoned, or became a first text that was charged without its line.
   rejected: ({ code }) => (code === "opted_out" ? refusal("opted_out", OPTED_OUT) : null),
-  answer: (ports, draft, id, { facts }) => queued(ports, draft, id, facts[0]),
+  answer: async (ports, draft, id, { facts: [fact], prepared }) => {
+    if (fact?.type !== "TextQueued" || prepared === null) return queued(ports, draft, id)
+    const body = fact.lineAdded ? withOptOutLine(draft.body) : draft.body
+    return { reply: replyOf(id, prepared.from.number, draft, body) }
+  },
   forgotten: (ports, draft, id) => queued(ports, draft, id),
 })
 
-/** The answer, from the fact that queued the text. */
+const replyOf = (id: MessageId, from: string, { to }: Draft, body: string): TextReply => ({
+  id,
+  status: "queued",
+  from,
+  to,
+  body,
+})
+
+/** The answer for a text that an earlier request queued, from its fact. */
 async function queued(
   ports: Pick<Ports, "runner" | "sealing" | "store" | "streams">,
-  { companyId, recipient, to }: Draft,
+  draft: Draft,
   id: MessageId,
-  recorded?: RecipientEvent,
 ): Promise<Told<TextReply>> {
-  const isNew = recorded?.type === "TextQueued"
-  const { fact, position } = isNew
-    ? { fact: recorded, position: undefined }
-    : await queuedText(ports, recipient.stream, id)
+  const { companyId, recipient } = draft
+  const { fact, position } = await queuedText(ports, recipient.stream, id)
   const from = (await knownNumber(ports, companyId, fact.numberId))?.number ?? ""
   const body = (await ports.sealing.open(companyId, fact.body)) ?? ""
-  return { reply: { id, status: "queued", from, to, body }, ...(position && { position }) }
+  return { reply: replyOf(id, from, draft, body), position }
 }
 
 /**

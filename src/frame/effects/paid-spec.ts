@@ -39,10 +39,12 @@ export interface Told<R> {
 }
 
 /** What is known of a thing when its request is answered. */
-export interface Known<V, E> {
+export interface Known<V, E, T = unknown> {
   readonly view: V
   /** The facts that this request recorded; empty where an earlier request recorded them. */
   readonly facts: readonly E[]
+  /** What this request prepared; null where it found the thing recorded. */
+  readonly prepared: T | null
 }
 
 /** What is reserved for a thing before it is charged, such as one of a company's few slots. */
@@ -135,7 +137,7 @@ export interface PaidSpec<
     ports: Ports,
     draft: NoInfer<Ok<D>>,
     id: Id,
-    known: Known<NoInfer<V>, NoInfer<E>>,
+    known: Known<NoInfer<V>, NoInfer<E>, NoInfer<Ok<T>>>,
   ) => Promise<Told<NoInfer<R>> | Rejected | null>
   /** The answer for a thing that its stream no longer remembers. */
   readonly forgotten?: (ports: Ports, draft: NoInfer<Ok<D>>, id: Id) => Promise<Told<NoInfer<R>>>

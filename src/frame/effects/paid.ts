@@ -245,7 +245,7 @@ class PaidCall<
     const { view, isUndone } = await this.#standing(draft, named)
     if (isUndone) return { seed: await seed.next() }
     if (view !== null && view !== "abandoned") {
-      return { reply: await this.#replied(draft, named, { view, facts: [] }) }
+      return { reply: await this.#replied(draft, named, { view, facts: [], prepared: null }) }
     }
     const { row } = await lookUpCharge(this.#ports, this.#caller.companyId, named.chargeId)
     // A settled charge paid for something that was done, even where its stream has forgotten it.
@@ -329,7 +329,12 @@ class PaidCall<
       if (done.accepted && done.view !== null && done.view !== "abandoned") {
         const { view, facts, position } = done
         // What an identical request recorded before stands where that request recorded it.
-        return await this.#replied(draft, made, { view, facts }, facts.length > 0 ? position : null)
+        return await this.#replied(
+          draft,
+          made,
+          { view, facts, prepared },
+          facts.length > 0 ? position : null,
+        )
       }
       await thing.onAbandoned?.(ports, caller.companyId, id)
       return await this.#undo(made, done.accepted ? null : (rejected?.(done.refusal) ?? null))
@@ -357,7 +362,7 @@ class PaidCall<
   async #replied(
     draft: Ok<D>,
     named: Named<Id> | Paid<Id>,
-    known?: Known<V, E>,
+    known?: Known<V, E, Ok<T>>,
     position: Told<R>["position"] = null,
   ): Promise<Answer<R>> {
     const { thing, answer, forgotten, awaits } = this.#spec
@@ -387,7 +392,9 @@ class PaidCall<
     const look = async () => {
       const view = await ports.runner.readLatest(stream, thing.view(id))
       last = view === "abandoned" ? null : view
-      return last === null ? null : answer(ports, draft, id, { view: last, facts: [] })
+      return last === null
+        ? null
+        : answer(ports, draft, id, { view: last, facts: [], prepared: null })
     }
     if (awaits === undefined) return look()
     const now = ports.clock.now()
