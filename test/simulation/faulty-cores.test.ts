@@ -71,13 +71,13 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "takes an unknown outcome for a no, and decides anew",
     breaks: /is stored twice|calls counted of/,
-    likely: 5,
+    likely: 8,
     appendSurely: () => appendOnce,
   },
   {
     fault: "says that nobody knows, and decides anew all the same",
     breaks: /was told DeadlinePassed, and is stored|is stored twice/,
-    likely: 5,
+    likely: 8,
     appendSurely: (real) => async (ports, append) => {
       try {
         return await real(ports, { ...append, waitedUntil: () => -Infinity })
@@ -113,7 +113,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "loses gathered calls with the state that it throws away",
     breaks: /calls lost without a crash/,
-    likely: 44,
+    likely: 297,
     forgetState: () => (_ports, lane) => {
       lane.loaded = null
       lane.hasGathered = false
@@ -122,7 +122,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "records gathered calls twice where it decides again",
     breaks: /calls counted of/,
-    likely: 44,
+    likely: 9,
     forgetState: (real) => (ports, lane) => {
       const gathered = lane.loaded === null ? null : real.takeGathered(ports, lane, lane.loaded)
       lane.loaded = null
@@ -149,7 +149,7 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "gives an open charge back and keeps it open",
     breaks: /is stored|where there should be/,
-    likely: 1,
+    likely: 2,
     decide: (real) => (command, state, stamp) => {
       const answer = real(command, state, stamp)
       if (command.type !== "GiveBack" || isRefusal(answer)) return answer
@@ -161,13 +161,13 @@ const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "begins anew what a dead process had begun",
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
-    likely: 7,
+    likely: 9,
     resumes: false,
   },
   {
     fault: "frees a key that was taken over in vain",
     breaks: /went out \d times|was told for it/,
-    likely: 26,
+    likely: 15,
     freesTakenOver: true,
   },
   {

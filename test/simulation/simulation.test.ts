@@ -1,10 +1,9 @@
 /** Processes on one store, seeds over seeds: whatever goes wrong, the audit holds. */
 import { describe, expect, it } from "vitest"
-import { failureOf, isWhole, lotsOfSeeds, HAPPENS, simulate } from "./simulate.ts"
+import { failureOf, isWhole, lotsOfSeeds, HAPPENS, MOST_SEEDS, simulate } from "./simulate.ts"
 import type { Run } from "./simulate.ts"
 
 const LOT_TIMEOUT_MS = 600_000
-const MOST_SEEDS = 1_000
 
 describe("the simulated core", () => {
   const seen = new Set<string>()
